@@ -1,0 +1,89 @@
+"""The contract between the gateway and its plugins: everything a plugin may import of Cambist.
+
+A plugin is a distribution with an entry point in the group ``cambist.plugins``. The entry point's name is the
+plugin's name, it refers to a module, and the module implements hooks of ``cambist.plugin.hookspecs``::
+
+    # pyproject.toml
+    [project.entry-points."cambist.plugins"]
+    example = "cambist_example.plugin"
+
+    # cambist_example/plugin.py
+    from cambist.plugin import hookimpl
+
+    @hookimpl
+    def register_chains():
+        return [ExamplePlugin()]
+
+Version 0 is provisional: it may change in any release until a chain that is no EVM chain has passed the
+conformance kit.
+"""
+
+from .chains import AddressFamily, AnyChainPlugin, Chain, ChainPlugin, ChainView
+from .errors import (
+    ChainError,
+    ChainUnavailableError,
+    ConfigError,
+    InconsistentChainError,
+    InvalidAddressError,
+    PluginError,
+    PriceUnavailableError,
+    RateLimitedError,
+    SpanTooWideError,
+)
+from .hookspecs import hookimpl
+from .prices import AnyPricePlugin, PricePlugin, PriceSource
+from .types import (
+    Block,
+    ChainInfo,
+    EndpointHealth,
+    Head,
+    PluginContext,
+    Price,
+    PricePair,
+    ScanResult,
+    Span,
+    Token,
+    Transfer,
+    TxStatus,
+    Units,
+    Watch,
+)
+
+API_VERSION = 0
+"""The version of this contract. A plugin states the one it was written for, and the start refuses others."""
+
+__all__ = [
+    "API_VERSION",
+    "AddressFamily",
+    "AnyChainPlugin",
+    "AnyPricePlugin",
+    "Block",
+    "Chain",
+    "ChainError",
+    "ChainInfo",
+    "ChainPlugin",
+    "ChainUnavailableError",
+    "ChainView",
+    "ConfigError",
+    "EndpointHealth",
+    "Head",
+    "InconsistentChainError",
+    "InvalidAddressError",
+    "PluginContext",
+    "PluginError",
+    "Price",
+    "PricePair",
+    "PricePlugin",
+    "PriceSource",
+    "PriceUnavailableError",
+    "RateLimitedError",
+    "ScanResult",
+    "Span",
+    "SpanTooWideError",
+    "Token",
+    "Transfer",
+    "TxStatus",
+    "Units",
+    "Watch",
+    "hookimpl",
+]

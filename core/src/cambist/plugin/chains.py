@@ -1,0 +1,178 @@
+"""What a chain plugin implements: address families, which need no node, and chains, which read one.
+
+A plugin that serves one chain, whole, with its configuration::
+
+    class ExamplePlugin(ChainPlugin[ExampleConfig]):
+        name = "example"
+        api_version = 0
+        config_type = ExampleConfig
+
+        def families(self) -> Sequence[AddressFamily]:
+            return [ExampleFamily()]
+
+        def chains(self, config: ExampleConfig) -> Sequence[ChainInfo]:
+            return [EXAMPLE_CHAIN]
+
+        @asynccontextmanager
+        async def connect(self, config: ExampleConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
+            async with aiohttp.ClientSession() as session:
+                yield [ExampleChain(session, config.rpc_urls)]
+
+.. code-block:: toml
+
+    [plugins.example]
+    rpc_urls = ["https://..."]
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, ClassVar, Generic, TypeVar
+
+from .types import (
+    Block,
+    ChainInfo,
+    EndpointHealth,
+    Head,
+    PluginContext,
+    ScanResult,
+    Span,
+    Token,
+    TxStatus,
+    Units,
+    Watch,
+)
+
+Config = TypeVar("Config")
+
+
+class AddressFamily(ABC):
+    """A way to derive and write addresses, shared by every chain that uses it. Pure: no node, no I/O."""
+
+    name: ClassVar[str]
+    """Its key in the gateway's tables, such as ``evm``."""
+
+    coin_type: ClassVar[int]
+    """The SLIP-44 number in the derivation path: 60 for every EVM chain."""
+
+    @abstractmethod
+    def derive_address(self, account_xpub: str, change: int, index: int) -> str:
+        """Derive the address at ``account/change/index`` from a BIP-32 account-level extended public key.
+
+        The result is normalized. Called for every payment, so parse the key once and keep it. Raises ValueError
+        for a text that is no extended public key, and for numbers outside BIP-32's 0 to 2^31 - 1.
+        """
+
+    @abstractmethod
+    def normalize_address(self, text: str) -> str:
+        """Return the one spelling under which the gateway stores this address.
+
+        Raises InvalidAddressError for anything else, a mixed-case EIP-55 address with a wrong checksum included.
+        """
+
+    @abstractmethod
+    def address_key(self, address: str) -> bytes:
+        """Return the compact form of a normalized address: what a Watch holds, different for different addresses."""
+
+    @abstractmethod
+    def payment_uri(self, chain: ChainInfo, address: str, token: Token, amount: Units) -> str:
+        """Return what the checkout's QR code says: a text that wallets of the family understand."""
+
+
+class ChainView(ABC):
+    """One endpoint's view of the chain, pinned for the length of one look.
+
+    All answers come from the same endpoint, so that they can be checked against each other.
+    """
+
+    @abstractmethod
+    async def head(self) -> Head:
+        """Return the newest block of this endpoint."""
+
+    @abstractmethod
+    async def block(self, height: int) -> Block:
+        """Return the block at this height on the endpoint's best chain: the reorg check.
+
+        Raises InconsistentChainError where the endpoint has none although its head is as high.
+        """
+
+    @abstractmethod
+    async def scan(self, span: Span, watch: Watch) -> ScanResult:
+        """Return every block of the span, and its transfers of registered tokens to watched addresses.
+
+        What nobody watches is dropped while it is decoded, before objects are built. Left out are transfers of
+        failed transactions, of contracts that are not among ``ChainInfo.tokens``, and of zero. Each (chain,
+        height) has exactly one source of native transfers.
+
+        Raises ChainUnavailableError when nothing was learned, InconsistentChainError when answers do not fit
+        together, SpanTooWideError when fewer blocks must be asked for.
+        """
+
+
+class Chain(ABC):
+    """One network, connected. Stateless: the gateway owns cursor, confirmations and retries."""
+
+    info: ChainInfo
+
+    @abstractmethod
+    def view(self) -> AbstractAsyncContextManager[ChainView]:
+        """Pin the endpoint that is in the best shape, for one look at the chain.
+
+        An error that leaves the context counts against the endpoint, so that the next view may pick another.
+        Raises ChainUnavailableError when none can be asked now.
+        """
+
+    @abstractmethod
+    async def balance(self, address: str, token: Token, at: int | None = None) -> Units:
+        """Return what the address holds of the token, at a height or now."""
+
+    @abstractmethod
+    async def transaction(self, tx_id: str) -> TxStatus:
+        """Return what is known of the transaction."""
+
+    def endpoints(self) -> Sequence[EndpointHealth]:
+        """Return how each endpoint is doing, best first. Reads only what is already known."""
+        return ()
+
+    async def problems(self) -> Sequence[str]:
+        """Ask the network whether it is what the configuration says, one sentence per problem.
+
+        What ``cambist doctor`` prints: a wrong chain id, a token whose decimals differ from the contract's.
+        """
+        return ()
+
+
+class ChainPlugin(ABC, Generic[Config]):
+    """One plugin, which may serve many networks of its families."""
+
+    name: ClassVar[str]
+    """Its table in the operator's file, ``[plugins.<name>]``, and the name of its entry point."""
+
+    api_version: ClassVar[int]
+    """The contract version it was written for: a literal, never ``cambist.plugin.API_VERSION``."""
+
+    config_type: type[Config]
+    """A frozen msgspec Struct with ``forbid_unknown_fields=True``. Secrets arrive resolved, as plain text."""
+
+    @abstractmethod
+    def families(self) -> Sequence[AddressFamily]:
+        """Return the address families that the plugin brings."""
+
+    @abstractmethod
+    def chains(self, config: Config) -> Sequence[ChainInfo]:
+        """Return every chain that this configuration makes known. Pure: the web process asks, without nodes.
+
+        Raises ConfigError.
+        """
+
+    @abstractmethod
+    def connect(self, config: Config, context: PluginContext) -> AbstractAsyncContextManager[Sequence[Chain]]:
+        """Open what is needed to read the chains whose mode is ``live``, until the context ends.
+
+        Does not wait for nodes: a chain whose endpoints are all down connects, and its views fail.
+        """
+
+
+AnyChainPlugin = ChainPlugin[Any]

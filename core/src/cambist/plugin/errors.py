@@ -1,0 +1,70 @@
+"""Every error a plugin may raise, and what the gateway does about each.
+
+::
+
+    PluginError
+    ├── ConfigError               the operator's table for this plugin is wrong: the start stops, naming it
+    ├── InvalidAddressError       the text is no address of the family: the caller gets 400
+    ├── ChainError                something about one chain; never touches another chain
+    │   ├── ChainUnavailableError     nothing was learned: keep the cursor, back off, ask again
+    │   │   └── RateLimitedError      the same, and wait at least ``retry_after`` seconds
+    │   ├── InconsistentChainError    answers contradict each other (short, from another block, wrong
+    │   │                             parent): nothing of the batch is used, another endpoint is asked
+    │   └── SpanTooWideError          a node refuses the span: the gateway halves it and asks again
+    └── PriceUnavailableError     this source has no usable price now: other sources are asked
+
+Any other exception out of a plugin is a bug of the plugin. The gateway logs it with its traceback and treats
+it as ``ChainUnavailableError`` for the chain at hand: nothing was learned, and nothing else is affected.
+"""
+
+from __future__ import annotations
+
+
+class PluginError(Exception):
+    """Root of the tree; catch it to handle anything a plugin reports on purpose."""
+
+
+class ConfigError(PluginError):
+    """The plugin's table in the operator's file is well-formed but means nothing.
+
+    The start stops with this error's sentence, so name the setting and say what would be right.
+    """
+
+
+class InvalidAddressError(PluginError):
+    """A text is not an address of the family, or carries a wrong checksum."""
+
+
+class ChainError(PluginError):
+    """Something went wrong while a chain was read."""
+
+
+class ChainUnavailableError(ChainError):
+    """Nothing was learned: no endpoint answered, or what answered is not the chain it should be."""
+
+
+class RateLimitedError(ChainUnavailableError):
+    """The endpoint asks to be left alone for a while.
+
+    ``retry_after`` is in seconds; zero where the endpoint did not say.
+    """
+
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        """Keep the wait that the endpoint asked for."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class InconsistentChainError(ChainError):
+    """Answers contradict each other or themselves; none of them may be used.
+
+    An empty or short answer (fewer receipts than transactions) is this error, never an empty block.
+    """
+
+
+class SpanTooWideError(ChainError):
+    """A node refuses to answer for so many blocks or results at once."""
+
+
+class PriceUnavailableError(PluginError):
+    """The source has no usable price for any of the symbols right now."""

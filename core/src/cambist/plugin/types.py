@@ -1,0 +1,187 @@
+"""The values that cross the boundary between the gateway and its plugins.
+
+All are frozen. Amounts are ``Units``: integers in an asset's smallest unit (wei, sun, 10^-6 USDT). Heights are
+block numbers, times of blocks are whole seconds since 1970 UTC, hashes and transaction ids are the chain's
+customary text form in lower case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from random import Random
+from typing import Literal, NewType, Protocol, TypeAlias
+
+from msgspec import Struct
+
+Units = NewType("Units", int)
+"""An amount in the smallest unit of its asset."""
+
+
+class Token(Struct, frozen=True, kw_only=True):
+    """Something of value on one chain: its native coin, or a token contract.
+
+    ``contract`` is the normalized contract address, and None exactly for the native coin. Identity on a chain
+    is the contract, never the symbol: anyone can deploy a contract that calls itself USDT.
+    """
+
+    symbol: str
+    contract: str | None
+    decimals: int
+    label: str
+
+    @property
+    def is_native(self) -> bool:
+        """Whether this is the chain's own coin."""
+        return self.contract is None
+
+
+class ChainInfo(Struct, frozen=True, kw_only=True):
+    """What the gateway knows of a chain without asking any node.
+
+    ``tokens`` holds the native coin first, then every token contract that may be credited. ``mode`` tells
+    whether the operator configured endpoints for it: ``live``; ``simulated``, for sandbox projects only; or
+    ``unconfigured``, listed but refused. ``finality_required`` makes the chain's finalized height a ceiling
+    for confirmations. ``span_max`` bounds one scan in blocks, ``hashes_kept`` is how many recent block hashes
+    the gateway stores, and so the deepest reorg it can follow.
+    """
+
+    id: str
+    name: str
+    family: str
+    tokens: tuple[Token, ...]
+    confirmations: int
+    mode: Literal["live", "simulated", "unconfigured"] = "live"
+    chain_id_num: int | None = None
+    is_evm: bool = False
+    finality_required: bool = False
+    span_max: int = 50
+    hashes_kept: int = 1024
+    poll_interval_ms: int = 1000
+    explorer_tx_url: str | None = None
+
+    @property
+    def native(self) -> Token:
+        """The chain's own coin."""
+        return self.tokens[0]
+
+    def token(self, symbol: str) -> Token | None:
+        """Return the token that goes by this symbol here, or None."""
+        return next((token for token in self.tokens if token.symbol == symbol), None)
+
+
+class Head(Struct, frozen=True, kw_only=True):
+    """The newest block of one endpoint, and the finalized height where the chain has such a thing."""
+
+    height: int
+    hash: str
+    finalized_height: int | None = None
+
+
+class Block(Struct, frozen=True, kw_only=True):
+    """A block's place in the chain. ``time`` is seconds since 1970 UTC as the block itself says."""
+
+    height: int
+    hash: str
+    parent_hash: str
+    time: int
+
+
+class Span(Struct, frozen=True, kw_only=True):
+    """A run of heights, both ends included."""
+
+    first: int
+    last: int
+
+    @property
+    def length(self) -> int:
+        """How many blocks the span holds."""
+        return self.last - self.first + 1
+
+
+class Transfer(Struct, frozen=True, kw_only=True):
+    """Value that arrived at a watched address in one block.
+
+    Identity is ``(chain, tx_id, position)``. ``position`` is relative to the transaction, so that it survives
+    the transaction being mined again in another block: ``log:<ordinal in the receipt>``, ``native``, or
+    ``trace:<path>``. ``amount`` is above zero. ``sender`` is None where the chain does not tell. ``contract``
+    is None for the native coin.
+    """
+
+    tx_id: str
+    position: str
+    height: int
+    block_hash: str
+    sender: str | None
+    recipient: str
+    contract: str | None
+    amount: Units
+
+
+class ScanResult(Struct, frozen=True, kw_only=True):
+    """Every block of a span in ascending order, and the watched transfers in chain order."""
+
+    blocks: Sequence[Block]
+    transfers: Sequence[Transfer]
+
+
+class TxStatus(Struct, frozen=True, kw_only=True):
+    """What a node knows of a transaction.
+
+    ``unknown`` means that this node has not heard of it, which proves nothing. ``expired`` is only for chains
+    whose transactions can expire, once it can no longer be mined. ``block`` and ``fee`` are set when mined.
+    """
+
+    state: Literal["unknown", "pending", "succeeded", "reverted", "expired"]
+    block: Block | None = None
+    fee: Units | None = None
+
+
+class EndpointHealth(Struct, frozen=True, kw_only=True):
+    """How one endpoint of a chain is doing. ``name`` carries no credentials.
+
+    ``calls`` and ``failures`` count since the start.
+    """
+
+    name: str
+    healthy: bool
+    head: int | None
+    calls: int
+    failures: int
+    last_error: str | None = None
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """One unit of a token in a fiat currency, and when the source says it was so."""
+
+    value: Decimal
+    observed_at: datetime
+
+
+PricePair: TypeAlias = tuple[str, str]
+"""A token symbol in upper case and a lower-case ISO 4217 code: ``("ETH", "usd")``."""
+
+
+class Watch(Protocol):
+    """The set of addresses that are waited for, asked once per transfer on the chain.
+
+    Members are *keys*, the compact form that ``AddressFamily.address_key`` gives. ``in`` takes constant time
+    for millions of addresses; it never says no to a watched address.
+    """
+
+    def __contains__(self, key: object, /) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+
+class PluginContext(Struct, frozen=True, kw_only=True):
+    """What the gateway lends a plugin when it connects.
+
+    Take time and chance only from here: whole runs are simulated from a seed. ``monotonic`` is in seconds.
+    """
+
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+    random: Random
+    user_agent: str

@@ -1,0 +1,75 @@
+"""What the registry asks of a plugin's answers and of its table, and how it words what is wrong."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from cambist.plugin import AddressFamily, ChainInfo, ConfigError
+
+T = TypeVar("T")
+
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>[^`]*)`(?: - at `\$\.?(?P<path>[^`]*)`)?")
+_AT_PATH = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
+
+
+class RegistryError(Exception):
+    """A plugin cannot be used, so the start stops. The text is one sentence that names the plugin."""
+
+
+def sentence(name: str, text: str) -> RegistryError:
+    """Return the error that says this of the plugin."""
+    return RegistryError(f"plugin {name!r}: {text}")
+
+
+def guarded(name: str, what: str, call: Callable[[], T]) -> T:
+    """Call into a plugin; whatever it raises becomes one sentence."""
+    try:
+        return call()
+    except ConfigError as error:
+        raise sentence(name, f"[plugins.{name}] {error}") from error
+    except (Exception, SystemExit) as error:
+        raise sentence(name, f"{what} failed with {type(error).__name__}: {error}") from error
+
+
+def decode_config(name: str, config_type: type[Any], table: Mapping[str, object]) -> Any:  # noqa: ANN401 - of config_type
+    """Decode a plugin's table, strictly: no unknown field, no text for a number."""
+    try:
+        return msgspec.convert(table, config_type, strict=True)
+    except msgspec.ValidationError as error:
+        raise sentence(name, _explain(name, config_type, str(error))) from error
+
+
+def _explain(name: str, config_type: type[Any], message: str) -> str:
+    if match := _UNKNOWN_FIELD.fullmatch(message):
+        field, path = match["field"], match["path"]
+        where = f"[plugins.{name}.{path}]" if path else f"[plugins.{name}]"
+        known = [] if path else [known.encode_name for known in msgspec.structs.fields(config_type)]
+        nearest = difflib.get_close_matches(field, known, n=1)
+        hint = f", did you mean {nearest[0]!r}?" if nearest else ""
+        return f"{where} has an unknown field {field!r}{hint}"
+    match = _AT_PATH.fullmatch(message)
+    if match and match["path"]:
+        return f"[plugins.{name}] {match['path']}: {match['what']}"
+    return f"[plugins.{name}] {message}"
+
+
+def check_chains(name: str, infos: Sequence[ChainInfo], families: Mapping[str, AddressFamily]) -> None:
+    """Refuse chains that make no sense to the rest of the gateway."""
+    for info in infos:
+        if not isinstance(info, ChainInfo):
+            raise sentence(name, f"chains() returned {info!r}, which is no ChainInfo")
+        if info.family not in families:
+            text = f"the chain {info.id!r} is of the address family {info.family!r}, which no enabled plugin brings"
+            raise sentence(name, text)
+        if [token.is_native for token in info.tokens] != [True] + [False] * (len(info.tokens) - 1):
+            raise sentence(name, f"the tokens of the chain {info.id!r} do not start with its one native coin")
+        for what in ("symbol", "contract"):
+            values = [getattr(token, what) for token in info.tokens]
+            for value in values:
+                if values.count(value) > 1:
+                    raise sentence(name, f"the chain {info.id!r} has two tokens of the {what} {value!r}")

@@ -1,0 +1,167 @@
+"""The enabled plugins of one process, as typed objects."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
+from importlib.metadata import EntryPoint
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from cambist.plugin import (
+    AddressFamily,
+    AnyChainPlugin,
+    AnyPricePlugin,
+    Chain,
+    ChainInfo,
+    ChainPlugin,
+    PluginContext,
+    PricePlugin,
+    PriceSource,
+)
+
+from .checks import check_chains, decode_config, guarded, sentence
+from .connect import Connector, ConnectProblem, log_problem
+from .loading import check_plugin, plugin_objects, points_by_name
+
+T = TypeVar("T")
+
+
+class _Loaded(Struct, frozen=True, kw_only=True):
+    """An enabled plugin's objects, each with its decoded table."""
+
+    name: str
+    chain_plugins: Sequence[tuple[AnyChainPlugin, Any]]
+    price_plugins: Sequence[tuple[AnyPricePlugin, Any]]
+
+
+class Registry:
+    """The enabled plugins of one process.
+
+    ``tables`` is the operator's ``[plugins]``: a table for each enabled plugin, with secrets resolved. ``found``
+    stands in for what is installed. Making a registry imports the enabled plugins and decodes their tables; it
+    does no I/O besides.
+    """
+
+    def __init__(self, tables: Mapping[str, object], *, found: Iterable[EntryPoint] | None = None) -> None:
+        """Load and check, or raise RegistryError with one sentence."""
+        points = points_by_name(found)
+        self._tables = tables
+        self._loaded = [_load(name, table, points) for name, table in tables.items()]
+        self.families: Mapping[str, AddressFamily] = self._gather_families()
+        self._chains_of: dict[str, list[ChainInfo]] = {}
+        self.chains: Mapping[str, ChainInfo] = self._gather_chains()
+
+    def connect_chains(
+        self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
+    ) -> AbstractAsyncContextManager[Mapping[str, Chain]]:
+        """Connect every live chain, by id, until the context ends.
+
+        A plugin that cannot connect, or does so wrongly, is reported and its chains are missing; the others'
+        are there.
+        """
+        return self._connect_chains(context, report)
+
+    def connect_prices(
+        self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
+    ) -> AbstractAsyncContextManager[Sequence[PriceSource]]:
+        """Open every price source until the context ends; one that fails is reported and left out."""
+        return self._connect_prices(context, report)
+
+    @asynccontextmanager
+    async def _connect_chains(
+        self, context: PluginContext, report: Callable[[ConnectProblem], None]
+    ) -> AsyncIterator[Mapping[str, Chain]]:
+        async with AsyncExitStack() as stack:
+            connector = Connector(stack, context, report)
+            chains: dict[str, Chain] = {}
+            for loaded in self._loaded:
+                expected = {info.id for info in self._chains_of[loaded.name] if info.mode == "live"}
+                openers = [(plugin.connect, config) for plugin, config in loaded.chain_plugins]
+                brought = await connector.open(loaded.name, openers, _chain_id, Chain)
+                for chain_id in sorted(brought.keys() - expected):
+                    connector.problem(
+                        loaded.name, f"it connected the chain {chain_id!r}, which it had not announced as live"
+                    )
+                for chain_id in sorted(expected - brought.keys()):
+                    connector.problem(loaded.name, f"the chain {chain_id!r} is not connected")
+                chains |= {chain_id: chain for chain_id, chain in brought.items() if chain_id in expected}
+            yield {chain_id: chains[chain_id] for chain_id in self.chains if chain_id in chains}
+
+    @asynccontextmanager
+    async def _connect_prices(
+        self, context: PluginContext, report: Callable[[ConnectProblem], None]
+    ) -> AsyncIterator[Sequence[PriceSource]]:
+        async with AsyncExitStack() as stack:
+            connector = Connector(stack, context, report)
+            sources: dict[str, PriceSource] = {}
+            for loaded in self._loaded:
+                openers = [(plugin.connect, config) for plugin, config in loaded.price_plugins]
+                brought = await connector.open(loaded.name, openers, _source_name, PriceSource)
+                for name in brought.keys() & sources.keys():
+                    connector.problem(loaded.name, f"there is a price source {name!r} already")
+                sources = brought | sources
+            yield list(sources.values())
+
+    def _gather_families(self) -> dict[str, AddressFamily]:
+        families: dict[str, AddressFamily] = {}
+        owners: dict[str, str] = {}
+        for loaded in self._loaded:
+            for plugin, _ in loaded.chain_plugins:
+                for family in guarded(loaded.name, "families()", partial(_listed, plugin.families)):
+                    if not isinstance(family, AddressFamily):
+                        raise sentence(loaded.name, f"families() returned {family!r}, which is no AddressFamily")
+                    if family.name in families:
+                        text = f"it brings the address family {family.name!r}, which {owners[family.name]!r} brings too"
+                        raise sentence(loaded.name, text)
+                    families[family.name] = family
+                    owners[family.name] = loaded.name
+        return families
+
+    def _gather_chains(self) -> dict[str, ChainInfo]:
+        chains: dict[str, ChainInfo] = {}
+        owners: dict[str, str] = {}
+        for loaded in self._loaded:
+            infos = [
+                info
+                for plugin, config in loaded.chain_plugins
+                for info in guarded(loaded.name, "chains()", partial(_listed, plugin.chains, config))
+            ]
+            check_chains(loaded.name, infos, self.families)
+            for info in infos:
+                if info.id in chains:
+                    text = f"it brings the chain {info.id!r}, which {owners[info.id]!r} brings too"
+                    raise sentence(loaded.name, text)
+                chains[info.id] = info
+                owners[info.id] = loaded.name
+            self._chains_of[loaded.name] = infos
+        return chains
+
+
+def _listed(call: Callable[..., Iterable[T]], *arguments: object) -> list[T]:
+    """Call, and list what comes back, so that an answer that cannot be listed counts as the call's failure."""
+    return list(call(*arguments))
+
+
+def _chain_id(chain: Chain) -> str:
+    return chain.info.id
+
+
+def _source_name(source: PriceSource) -> str:
+    return source.name
+
+
+def _load(name: str, table: object, points: Mapping[str, Sequence[EntryPoint]]) -> _Loaded:
+    if not isinstance(table, Mapping):
+        raise sentence(name, f"[plugins.{name}] is a table, not {table!r}")
+    objects = plugin_objects(name, points)
+    for plugin in objects:
+        check_plugin(name, plugin)
+    configured = [(plugin, decode_config(name, plugin.config_type, table)) for plugin in objects]
+    return _Loaded(
+        name=name,
+        chain_plugins=[pair for pair in configured if isinstance(pair[0], ChainPlugin)],
+        price_plugins=[pair for pair in configured if isinstance(pair[0], PricePlugin)],
+    )

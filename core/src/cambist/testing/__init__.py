@@ -1,0 +1,10 @@
+"""What authors of plugins test with: conformance kits, harnesses, and a chain in memory.
+
+Needs the extra ``cambist-core[testing]``. The kits themselves are in ``cambist.testing.conformance``, apart,
+because they need pytest.
+"""
+
+from .harness import Abilities, ChainHarness, FamilySamples
+from .watch import watching
+
+__all__ = ["Abilities", "ChainHarness", "FamilySamples", "watching"]

@@ -1,0 +1,23 @@
+"""The conformance kits: test classes that every plugin's tests subclass, ours included.
+
+A chain's whole test module, runnable as it stands::
+
+    import pytest
+    from cambist.testing.conformance import ChainConformance
+    from cambist.testing.memory import MemoryHarness
+
+
+    class TestMemoryChain(ChainConformance):
+        @pytest.fixture
+        async def harness(self):
+            yield MemoryHarness()
+
+``ChainConformance`` includes ``AddressFamilyConformance``, which can also be used alone where there is no node.
+``PriceSourceConformance`` is for price sources.
+"""
+
+from .chain import ChainConformance
+from .family import AddressFamilyConformance
+from .prices import PriceHarness, PriceSourceConformance
+
+__all__ = ["AddressFamilyConformance", "ChainConformance", "PriceHarness", "PriceSourceConformance"]

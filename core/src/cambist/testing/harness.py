@@ -1,0 +1,139 @@
+"""What a chain's author supplies so that the conformance kit can drive a network.
+
+A harness over a node that runs only for the tests::
+
+    class ExampleHarness(ChainHarness):
+        abilities = Abilities(reorgs=True, reverts=True)
+
+        def __init__(self, chain: Chain, node: ExampleNode) -> None:
+            super().__init__(chain, ExampleFamily(), EXAMPLE_SAMPLES)
+            self._node = node
+
+        async def mine(self, blocks: int = 1) -> None:
+            await self._node.call("example_mine", blocks)
+
+        async def transfer(self, token: Token, recipient: str, amount: int) -> str:
+            return await self._node.send(token.contract, recipient, amount)
+
+        ...
+
+The kit never asks which chain it drives, only what the harness says it can do: a test that needs an ability
+which is not there is skipped, and the skip names the ability.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from msgspec import Struct
+
+from cambist.plugin import AddressFamily, Chain, ChainInfo, Token
+
+
+class Abilities(Struct, frozen=True, kw_only=True):
+    """What a harness can make its network do, or what the chain itself offers. All off unless stated.
+
+    ``several_per_tx`` and ``several_native_per_tx``: one transaction with several transfers of a token, of the
+    native coin. ``reverts``: a failed transfer that is still mined. ``impostors``: a contract that is not
+    registered and calls itself like one that is. ``zero_transfers``: a transfer of nothing is mined.
+    ``reorgs``: the newest blocks can be replaced; ``remines``: a transaction out of them can be mined again
+    elsewhere. ``past_balances``: the node tells balances at a height. ``finality``: the head carries a
+    finalized height. ``pending``: the node knows a transaction before it is mined. ``outages``: every endpoint
+    can be made unreachable.
+    """
+
+    several_per_tx: bool = False
+    several_native_per_tx: bool = False
+    reverts: bool = False
+    impostors: bool = False
+    zero_transfers: bool = False
+    reorgs: bool = False
+    remines: bool = False
+    past_balances: bool = False
+    finality: bool = False
+    pending: bool = False
+    outages: bool = False
+
+
+class FamilySamples(Struct, frozen=True, kw_only=True):
+    """Texts that show what an address family accepts and what it refuses.
+
+    ``account_xpubs``: at least two account-level extended public keys. ``spellings``: every accepted way to
+    write an address, with its normalized form. ``refused``: near misses that are no address, such as a wrong
+    checksum, one character too few, or another family's address. ``chain``: a chain of the family, for payment
+    URIs. ``derived``: known answers from another implementation, as ``(xpub, change, index) -> address``.
+    """
+
+    account_xpubs: Sequence[str]
+    spellings: Mapping[str, str]
+    refused: Sequence[str]
+    chain: ChainInfo
+    derived: Mapping[tuple[str, int, int], str] = {}
+
+
+class ChainHarness(ABC):
+    """One network under the kit's control, with a funded sender, and the plugin's chain connected to it.
+
+    Each test gets a network of its own, or one that no other test uses at the same time. Nothing is mined but
+    by these methods.
+    """
+
+    abilities: Abilities = Abilities()
+
+    def __init__(self, chain: Chain, family: AddressFamily, samples: FamilySamples) -> None:
+        """Keep the connected chain and its family; the first xpub of the samples gives recipients."""
+        self.chain = chain
+        self.family = family
+        self.samples = samples
+        self._indexes = itertools.count(1000)
+
+    def fresh_address(self) -> str:
+        """Return a normalized address of the family that was never used on this network by this harness."""
+        return self.family.derive_address(self.samples.account_xpubs[0], 0, next(self._indexes))
+
+    @abstractmethod
+    async def mine(self, blocks: int = 1) -> None:
+        """Mine so many blocks; waiting transactions go into the first, in the order they were made."""
+
+    @abstractmethod
+    async def transfer(self, token: Token, recipient: str, amount: int) -> str:
+        """Send the amount of a registered token in a transaction of its own, and return the transaction's id.
+
+        It waits for ``mine``. With ability ``zero_transfers`` the amount may be zero.
+        """
+
+    async def transfer_many(self, token: Token, payments: Sequence[tuple[str, int]]) -> str:
+        """Send all (recipient, amount) in one transaction, in this order; a recipient may be repeated."""
+        raise NotImplementedError(_missing("transfer_many", "several_per_tx"))
+
+    async def transfer_reverted(self, token: Token, recipient: str, amount: int) -> str:
+        """Send a transfer that will be mined as failed, moving nothing but the fee."""
+        raise NotImplementedError(_missing("transfer_reverted", "reverts"))
+
+    async def transfer_impostor(self, token: Token, recipient: str, amount: int) -> str:
+        """Send a token of an unregistered contract that has the registered token's symbol and decimals."""
+        raise NotImplementedError(_missing("transfer_impostor", "impostors"))
+
+    async def reorg(self, depth: int) -> None:
+        """Replace the newest blocks by at least as many others; their transactions are gone for good."""
+        raise NotImplementedError(_missing("reorg", "reorgs"))
+
+    async def remine(self, depth: int, tx_id: str) -> None:
+        """Replace the newest blocks by at least as many others, and mine this one of their transactions again.
+
+        It keeps its id and stands in another block, at another height where the chain allows it, and behind
+        another transaction with transfers, so that a block-wide index of it changes. The other transactions are
+        gone for good.
+        """
+        raise NotImplementedError(_missing("remine", "remines"))
+
+    def outage(self) -> AbstractAsyncContextManager[None]:
+        """Make every endpoint of the chain unreachable until the context ends."""
+        raise NotImplementedError(_missing("outage", "outages"))
+
+
+def _missing(method: str, ability: str) -> str:
+    return f"a harness with the ability {ability!r} implements {method}()"

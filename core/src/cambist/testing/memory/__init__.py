@@ -1,0 +1,33 @@
+"""A chain in memory: a real plugin with blocks, transfers, reorgs and faults, but no node and no network.
+
+::
+
+    chain = MemoryChain(memory_chain_info())
+    tx_id = chain.transfer(chain.info.native, "mem1...", 5)
+    chain.mine()
+    chain.reorg(1)  # the transfer is gone
+    chain.faults.unavailable = True  # and now nobody can be asked
+"""
+
+from .blocks import Output
+from .chain import MemoryChain
+from .family import MemoryFamily
+from .faults import MemoryFaults
+from .harness import MemoryHarness
+from .plugin import MemoryChainConfig, MemoryConfig, MemoryPlugin, memory_chain_info
+from .samples import MEMORY_SAMPLES
+from .view import MemoryView
+
+__all__ = [
+    "MEMORY_SAMPLES",
+    "MemoryChain",
+    "MemoryChainConfig",
+    "MemoryConfig",
+    "MemoryFamily",
+    "MemoryFaults",
+    "MemoryHarness",
+    "MemoryPlugin",
+    "MemoryView",
+    "Output",
+    "memory_chain_info",
+]

@@ -1,0 +1,109 @@
+"""The chain in memory as a plugin: what tests enable as ``[plugins.memory]``, through the same door as others."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Literal
+
+from msgspec import Struct, field
+
+from cambist.plugin import (
+    AddressFamily,
+    AnyChainPlugin,
+    Chain,
+    ChainInfo,
+    ChainPlugin,
+    ConfigError,
+    PluginContext,
+    Token,
+    hookimpl,
+)
+
+from .chain import MemoryChain
+from .family import MemoryFamily, named_address
+
+
+class MemoryChainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One chain: ``[plugins.memory.chains.<id>]``."""
+
+    confirmations: int = 3
+    mode: Literal["live", "simulated", "unconfigured"] = "live"
+    finality_lag_blocks: int | None = None
+    finality_required: bool = False
+    span_max: int = 50
+    hashes_kept: int = 64
+    poll_interval_ms: int = 20
+
+
+class MemoryConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[plugins.memory]``: one chain called ``memory`` unless others are named."""
+
+    chains: Mapping[str, MemoryChainConfig] = field(default_factory=lambda: {"memory": MemoryChainConfig()})
+    seed: int = 0
+
+
+def memory_chain_info(chain_id: str = "memory", config: MemoryChainConfig | None = None) -> ChainInfo:
+    """Describe a chain in memory: a native coin MEM with 18 decimals, and tokens USDX (6) and DAIX (18)."""
+    config = config or MemoryChainConfig()
+    return ChainInfo(
+        id=chain_id,
+        name=f"Memory ({chain_id})",
+        family=MemoryFamily.name,
+        tokens=(
+            Token(symbol="MEM", contract=None, decimals=18, label="Memory coin"),
+            Token(symbol="USDX", contract=named_address(f"{chain_id}/USDX"), decimals=6, label="Example dollar"),
+            Token(symbol="DAIX", contract=named_address(f"{chain_id}/DAIX"), decimals=18, label="Example dai"),
+        ),
+        confirmations=config.confirmations,
+        mode=config.mode,
+        finality_required=config.finality_required,
+        span_max=config.span_max,
+        hashes_kept=config.hashes_kept,
+        poll_interval_ms=config.poll_interval_ms,
+    )
+
+
+class MemoryPlugin(ChainPlugin[MemoryConfig]):
+    """Any number of chains in memory.
+
+    A chain keeps its blocks as long as the plugin object lives, so a worker that connects again finds it where
+    it left it. Tests reach it as ``plugin.memory_chains["memory"]`` once it was connected.
+    """
+
+    name = "memory"
+    api_version = 0
+    config_type = MemoryConfig
+
+    def __init__(self) -> None:
+        """Start without chains."""
+        self.memory_chains: dict[str, MemoryChain] = {}
+
+    def families(self) -> Sequence[AddressFamily]:
+        """Return the one family."""
+        return [MemoryFamily()]
+
+    def chains(self, config: MemoryConfig) -> Sequence[ChainInfo]:
+        """Describe the configured chains."""
+        for chain_id, chain in config.chains.items():
+            if chain.confirmations < 1:
+                msg = f"chains.{chain_id}.confirmations is at least 1"
+                raise ConfigError(msg)
+        return [memory_chain_info(chain_id, chain) for chain_id, chain in config.chains.items()]
+
+    @asynccontextmanager
+    async def connect(self, config: MemoryConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
+        """Return the live chains, the same objects each time."""
+        del context  # time and chance come from the seed and from what tests do
+        for info in self.chains(config):
+            if info.mode == "live" and info.id not in self.memory_chains:
+                self.memory_chains[info.id] = MemoryChain(
+                    info, seed=config.seed, finality_lag_blocks=config.chains[info.id].finality_lag_blocks
+                )
+        yield [self.memory_chains[info.id] for info in self.chains(config) if info.mode == "live"]
+
+
+@hookimpl
+def register_chains() -> Sequence[AnyChainPlugin]:
+    """Bring the plugin in, where ``memory = "cambist.testing.memory.plugin"`` is an entry point."""
+    return [MemoryPlugin()]
