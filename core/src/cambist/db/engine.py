@@ -1,0 +1,89 @@
+"""The door to PostgreSQL: transactions that commit at their edge, and single statements that are their own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import msgspec
+from sqlalchemy import URL, make_url
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from .direct import Direct
+
+IDLE_IN_TRANSACTION_MS_MAX = 60_000
+STATEMENT_MS_MAX = 60_000
+PREPARED_STATEMENTS_MAX = 500
+
+
+class Database:
+    """A pool of connections. Only ``transaction`` commits, and it does so in one place: its end."""
+
+    def __init__(self, engine: AsyncEngine, direct: Direct) -> None:
+        """Take an engine and its fast lane over; ``close`` ends both."""
+        self.engine = engine
+        self.fetch_row = direct.fetch_row
+        self._direct = direct
+        self._autocommit = engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """Yield a connection whose work is committed when the block ends, and undone when it raises."""
+        async with self.engine.begin() as connection:
+            yield connection
+
+    def autocommit(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """Return a connection on which every statement is a transaction: no BEGIN and COMMIT on the way."""
+        return self._autocommit.connect()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._direct.close()
+        await self.engine.dispose()
+
+
+def connect(
+    url: str,
+    *,
+    application_name: str,
+    pool_size: int = 10,
+    pool_overflow: int = 10,
+    pool_timeout_s: float = 10.0,
+) -> Database:
+    """Return the database at a ``postgresql://`` address. Nothing is opened before it is used."""
+    options = {
+        "timeout": pool_timeout_s,
+        "server_settings": {
+            "application_name": application_name,
+            "timezone": "UTC",
+            "jit": "off",
+            "statement_timeout": str(STATEMENT_MS_MAX),
+            "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS_MAX),
+        },
+    }
+    engine = create_async_engine(
+        driver_url(url),
+        pool_size=pool_size,
+        max_overflow=pool_overflow,
+        pool_timeout=pool_timeout_s,
+        pool_recycle=3600,
+        json_serializer=_to_json,
+        json_deserializer=msgspec.json.decode,
+        connect_args={**options, "prepared_statement_cache_size": PREPARED_STATEMENTS_MAX},
+    )
+    # What the address says is read once, by SQLAlchemy, for both ways in.
+    _, address = engine.dialect.create_connect_args(engine.url)
+    return Database(engine, Direct({**address, **options}, timeout_s=pool_timeout_s))
+
+
+def driver_url(url: str) -> URL:
+    """Turn an operator's ``postgres://`` or ``postgresql://`` address into one for the driver."""
+    parsed = make_url(url)
+    if parsed.drivername not in {"postgres", "postgresql", "postgresql+asyncpg"}:
+        msg = f"The database address starts with {parsed.drivername}://, but only postgresql:// is supported."
+        raise ValueError(msg)
+    return parsed.set(drivername="postgresql+asyncpg")
+
+
+def _to_json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

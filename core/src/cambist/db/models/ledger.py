@@ -1,0 +1,91 @@
+"""Double entry: accounts, transactions and movements, whose invariants the database itself holds.
+
+``triggers.py`` beside this file keeps balances equal to the movements, and both append-only.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    UniqueConstraint,
+    func,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Base, UnitsType
+
+
+class LedgerAccount(Base):
+    """Where units of one asset are, or whose they are.
+
+    ``asset`` is ``<chain>/<contract or native>``. ``balance`` is credits less debits; accounts of what we hold
+    on chains (``custody_...``) are debit-normal, so theirs is negative. A guarded account's balance never
+    passes zero to the wrong side.
+    """
+
+    __tablename__ = "ledger_accounts"
+    __table_args__ = (
+        UniqueConstraint("mode", "merchant_id", "asset", "purpose", postgresql_nulls_not_distinct=True),
+        UniqueConstraint("id", "asset", "mode"),
+        CheckConstraint(
+            "NOT guarded OR CASE WHEN debit_normal THEN balance <= 0 ELSE balance >= 0 END", name="guarded_balance"
+        ),
+        CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    mode: Mapped[str]
+    merchant_id: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
+    asset: Mapped[str]
+    purpose: Mapped[str]
+    guarded: Mapped[bool]
+    debit_normal: Mapped[bool]
+    balance: Mapped[int] = mapped_column(UnitsType, server_default="0")
+
+
+class LedgerTransaction(Base):
+    """Movements that happen together, once: ``reference`` says what caused them."""
+
+    __tablename__ = "ledger_transactions"
+    __table_args__ = (UniqueConstraint("kind", "reference"), UniqueConstraint("id", "mode"))
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    mode: Mapped[str]
+    kind: Mapped[str]
+    reference: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class LedgerMovement(Base):
+    """Units that leave one account for another: a sum of zero by construction, within one asset and mode."""
+
+    __tablename__ = "ledger_movements"
+    __table_args__ = (
+        CheckConstraint("units > 0", name="units_positive"),
+        CheckConstraint("debit_account_id <> credit_account_id", name="two_accounts"),
+        ForeignKeyConstraint(["transaction_id", "mode"], ["ledger_transactions.id", "ledger_transactions.mode"]),
+        ForeignKeyConstraint(
+            ["debit_account_id", "asset", "mode"],
+            ["ledger_accounts.id", "ledger_accounts.asset", "ledger_accounts.mode"],
+        ),
+        ForeignKeyConstraint(
+            ["credit_account_id", "asset", "mode"],
+            ["ledger_accounts.id", "ledger_accounts.asset", "ledger_accounts.mode"],
+        ),
+        Index("ix_ledger_movements_debit", "debit_account_id", "id"),
+        Index("ix_ledger_movements_credit", "credit_account_id", "id"),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    transaction_id: Mapped[int] = mapped_column(index=True)
+    mode: Mapped[str]
+    asset: Mapped[str]
+    debit_account_id: Mapped[int]
+    credit_account_id: Mapped[int]
+    units: Mapped[int] = mapped_column(UnitsType)

@@ -1,0 +1,136 @@
+"""Payments, the addresses they are paid to, and the idempotency keys they are created under."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    LargeBinary,
+    Numeric,
+    PrimaryKeyConstraint,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Base, UnitsType, Xid8
+
+
+class Payment(Base):
+    """An order that waits for its money, and what became of it.
+
+    ``scope`` is 0 on live chains and the project's row id on its simulated ones. ``dirty`` says that a deposit
+    came or went since the payment was last judged. ``order_units`` is what the ended payment credited to its
+    order.
+    """
+
+    __tablename__ = "payments"
+    __table_args__ = (
+        CheckConstraint("expected_units > 0", name="expected_positive"),
+        CheckConstraint("received_units >= 0", name="received_not_negative"),
+        CheckConstraint("required_confirmations >= 1", name="confirmations_positive"),
+        CheckConstraint(
+            "status IN ('pending', 'detected', 'confirming', 'paid', 'underpaid', 'overpaid', 'expired', 'failed',"
+            " 'refunded')",
+            name="status",
+        ),
+        CheckConstraint("(pricing_mode = 'fiat') = (exchange_rate IS NOT NULL)", name="fiat_has_rate"),
+        Index("ix_payments_project_id_id", "project_id", "id"),
+        # What a watcher judges on every look at its chain: small, however many payments there are.
+        Index(
+            "ix_payments_active",
+            "chain",
+            "scope",
+            postgresql_where=text("dirty OR status IN ('detected', 'confirming')"),
+        ),
+        Index("ix_payments_expiring", "chain", "scope", "expires_at", postgresql_where=text("status = 'pending'")),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    payment_id: Mapped[str] = mapped_column(unique=True)
+    public_id: Mapped[str] = mapped_column(unique=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    mode: Mapped[str]
+    chain: Mapped[str]
+    scope: Mapped[int]
+    token: Mapped[str]
+    contract: Mapped[str | None]
+    decimals: Mapped[int]
+    address: Mapped[str]
+    pricing_mode: Mapped[str]
+    amount: Mapped[Decimal] = mapped_column(Numeric)
+    fiat_currency: Mapped[str | None]
+    exchange_rate: Mapped[Decimal | None] = mapped_column(Numeric)
+    rate_source: Mapped[str | None]
+    expected_units: Mapped[int] = mapped_column(UnitsType)
+    received_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    order_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    tolerance_bps: Mapped[int] = mapped_column(server_default="0")
+    grace_s: Mapped[int] = mapped_column(server_default="0")
+    required_confirmations: Mapped[int]
+    status: Mapped[str] = mapped_column(server_default="pending")
+    dirty: Mapped[bool] = mapped_column(server_default="false")
+    tx_id: Mapped[str | None]
+    order_id: Mapped[str | None]
+    webhook_url: Mapped[str | None]
+    success_url: Mapped[str | None]
+    cancel_url: Mapped[str | None]
+    customer_name: Mapped[str | None]
+    customer_email: Mapped[str | None]
+    metadata_: Mapped[dict | None] = mapped_column("metadata", JSONB)  # type: ignore[type-arg]  # free-form JSON object
+    expires_at: Mapped[datetime]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class Address(Base):
+    """An address of ours, for ever.
+
+    ``purpose`` is ``payment``, or ``gas`` for the platform's own (account 0, which has no merchant). ``xid`` makes
+    new rows findable in commit order, which ids do not show.
+    """
+
+    __tablename__ = "addresses"
+    __table_args__ = (
+        UniqueConstraint("mode", "family", "address"),
+        UniqueConstraint("mode", "family", "account_index", "change", "address_index"),
+        CheckConstraint("purpose IN ('payment', 'gas')", name="purpose"),
+        CheckConstraint("(purpose = 'gas') = (merchant_id IS NULL)", name="platform_owns_gas"),
+        Index("ix_addresses_watch", "mode", "family", "xid"),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    mode: Mapped[str]
+    family: Mapped[str]
+    address: Mapped[str]
+    purpose: Mapped[str] = mapped_column(server_default="payment")
+    merchant_id: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
+    payment_id: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
+    account_index: Mapped[int]
+    change: Mapped[int]
+    address_index: Mapped[int]
+    xid: Mapped[int] = mapped_column(Xid8, server_default=text("pg_current_xact_id()"))
+
+
+class IdempotencyKey(Base):
+    """A key that was used, and what it led to. The row comes first, so that a concurrent twin waits for it."""
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (PrimaryKeyConstraint("merchant_id", "mode", "operation", "key"),)
+
+    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    mode: Mapped[str]
+    operation: Mapped[str]
+    key: Mapped[str]
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    request_hash: Mapped[bytes] = mapped_column(LargeBinary)
+    resource_id: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -1,0 +1,54 @@
+"""Projects, each live or sandbox, and the API keys that act for them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Identity, LargeBinary, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Base
+
+
+class Project(Base):
+    """One shop of a merchant. ``webhook_secret_encrypted`` is None where the project signs nothing.
+
+    ``grace_s`` is how long after expiry a payment priced in the token still takes money.
+    """
+
+    __tablename__ = "projects"
+    __table_args__ = (
+        CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
+        CheckConstraint("underpayment_tolerance_bps BETWEEN 0 AND 1000", name="tolerance"),
+        CheckConstraint("grace_s BETWEEN 0 AND 2592000", name="grace"),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    project_id: Mapped[str] = mapped_column(unique=True)
+    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"), index=True)
+    name: Mapped[str]
+    mode: Mapped[str]
+    payment_webhook_url: Mapped[str | None]
+    webhook_secret_encrypted: Mapped[bytes | None] = mapped_column(LargeBinary)
+    webhook_secret_rotated_at: Mapped[datetime | None]
+    underpayment_tolerance_bps: Mapped[int] = mapped_column(server_default="0")
+    grace_s: Mapped[int] = mapped_column(server_default="86400")
+    extended_events: Mapped[bool] = mapped_column(server_default="false")
+    sandbox_auto_mine: Mapped[bool] = mapped_column(server_default="false")
+    is_active: Mapped[bool] = mapped_column(server_default="true")
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class ApiKey(Base):
+    """A key that acts for one project: only its SHA-256 is kept. ``hint`` is its beginning, for people."""
+
+    __tablename__ = "api_keys"
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    key_id: Mapped[str] = mapped_column(unique=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), index=True)
+    name: Mapped[str]
+    hint: Mapped[str]
+    key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    revoked_at: Mapped[datetime | None]

@@ -1,0 +1,56 @@
+"""The outbox: events that merchants are told, and the log of every attempt to tell them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, LargeBinary, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Base
+
+
+class WebhookDelivery(Base):
+    """One event for one target, written in the transaction that caused it. ``body`` is sent byte for byte.
+
+    ``status``: ``pending`` (has attempts left; ``due_at`` says when), ``delivered``, ``dropped`` (every attempt
+    failed; kept, and can be sent again), ``no_target`` (nobody to tell when it happened). A worker that claims
+    one sets ``due_at`` ahead, so that a crash returns it by itself.
+    """
+
+    __tablename__ = "webhook_deliveries"
+    __table_args__ = (
+        CheckConstraint("status IN ('pending', 'delivered', 'dropped', 'no_target')", name="status"),
+        Index("ix_webhook_deliveries_due", "due_at", postgresql_where=text("status = 'pending'")),
+        Index("ix_webhook_deliveries_project_id_id", "project_id", "id"),
+        Index("ix_webhook_deliveries_resource", "resource_id", "id", postgresql_where=text("status = 'pending'")),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    delivery_id: Mapped[str] = mapped_column(unique=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    event: Mapped[str]
+    resource_id: Mapped[str]
+    url: Mapped[str | None]
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+    status: Mapped[str] = mapped_column(server_default="pending")
+    attempts: Mapped[int] = mapped_column(server_default="0")
+    attempts_total: Mapped[int] = mapped_column(server_default="0")
+    due_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    delivered_at: Mapped[datetime | None]
+
+
+class WebhookAttempt(Base):
+    """One attempt: what was answered, or why nothing was. ``response`` is a preview of the body."""
+
+    __tablename__ = "webhook_attempts"
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    delivery_id: Mapped[int] = mapped_column(ForeignKey("webhook_deliveries.id"), index=True)
+    number: Mapped[int]
+    attempted_at: Mapped[datetime]
+    duration_ms: Mapped[int]
+    status_code: Mapped[int | None]
+    error: Mapped[str | None]
+    response: Mapped[str | None]

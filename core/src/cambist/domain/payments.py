@@ -1,0 +1,268 @@
+"""The payment machine: one pure table that says what a payment becomes, given its deposits and the time.
+
+E is what has to arrive: expected less the project's tolerance. *Seen* deposits stand in a block, *settled* ones
+have the required confirmations. *Timely* deposits were mined before the payment's deadline (its expiry, plus
+the project's grace for payments priced in the token itself). *The deposits needed for E* are the first ones in
+chain order that reach it.
+
+======================  ==================================================  ==================  ===================
+from                    when                                                to                  event
+======================  ==================================================  ==================  ===================
+pending                 seen before expiry ≥ E                              detected            payment.detected
+pending                 expiry has passed                                   expired             payment.expired
+detected, confirming    seen < E, expired, nothing left                     failed
+detected, confirming    seen < E                                            pending
+detected                every deposit needed has ≥ 1 confirmation           confirming          payment.confirming
+confirming              settled > expected                                  overpaid            payment.overpaid
+confirming              settled ≥ E                                         paid                payment.paid
+paid, overpaid          seen < E                                            failed
+underpaid               seen < what was credited to the order               failed
+expired, underpaid      timely ≥ E                                          detected            payment.detected
+expired                 every timely deposit settled, 0 < sum < E           underpaid           (payment.underpaid)
+failed                  seen ≥ E                                            detected            payment.detected
+======================  ==================================================  ==================  ===================
+
+A payment is judged only when its chain has been scanned to the head, so the order in which blocks were read
+cannot show; and it is judged until nothing more follows, so no state is ever skipped on the way to the merchant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from msgspec import Struct
+
+from cambist.plugin import Units
+
+
+class Status(StrEnum):
+    """Where a payment stands."""
+
+    PENDING = "pending"
+    DETECTED = "detected"
+    CONFIRMING = "confirming"
+    PAID = "paid"
+    UNDERPAID = "underpaid"
+    OVERPAID = "overpaid"
+    EXPIRED = "expired"
+    FAILED = "failed"
+    REFUNDED = "refunded"
+
+
+OPEN = frozenset({Status.PENDING, Status.DETECTED, Status.CONFIRMING})
+"""States in which the order still waits for its money."""
+
+ENDED = frozenset({Status.PAID, Status.OVERPAID, Status.UNDERPAID})
+"""States in which what belongs to the order is the merchant's to spend."""
+
+STEPS_MAX = 8
+"""A judgement longer than the table's longest path is a cycle, and a bug."""
+
+
+class Deposit(Struct, frozen=True, kw_only=True):
+    """A transfer of the right token on the right chain, standing in the chain now."""
+
+    units: Units
+    confirmations: int
+    settled: bool
+    mined_at: datetime
+    tx_id: str
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """What a payment asks for, and where it stands.
+
+    ``order_units`` is what an ended payment credited to its order, 0 before. ``grace`` is how long after
+    ``expires_at`` money is still taken; zero for payments whose exchange rate was locked.
+    """
+
+    status: Status
+    expected: Units
+    tolerance_bps: int
+    expires_at: datetime
+    grace: timedelta
+    order_units: Units = Units(0)
+
+    @property
+    def enough(self) -> Units:
+        """E: what has to arrive, rounded so that the tolerance never exceeds its share."""
+        return Units(self.expected - self.expected * self.tolerance_bps // 10_000)
+
+
+class Transition(Struct, frozen=True, kw_only=True):
+    """One step of a payment. ``event`` is None where the merchant is not told."""
+
+    status: Status
+    event: str | None
+    received: Units
+    order_units: Units
+    tx_id: str | None
+
+
+class _Facts(Struct, frozen=True, kw_only=True):
+    terms: Terms
+    deposits: Sequence[Deposit]
+    now: datetime
+
+    @property
+    def seen(self) -> int:
+        return sum(deposit.units for deposit in self.deposits)
+
+    @property
+    def settled(self) -> int:
+        return sum(deposit.units for deposit in self.deposits if deposit.settled)
+
+    @property
+    def expired(self) -> bool:
+        return self.now >= self.terms.expires_at
+
+    def until(self, deadline: datetime) -> Sequence[Deposit]:
+        return [deposit for deposit in self.deposits if deposit.mined_at <= deadline]
+
+    @property
+    def timely(self) -> Sequence[Deposit]:
+        return self.until(self.terms.expires_at + self.terms.grace)
+
+    def needed(self) -> Sequence[Deposit]:
+        """Return the first deposits in chain order that reach E; all of them where they do not."""
+        total = 0
+        for count, deposit in enumerate(self.deposits, start=1):
+            total += deposit.units
+            if total >= self.terms.enough:
+                return self.deposits[:count]
+        return self.deposits
+
+
+def _sum(deposits: Sequence[Deposit]) -> int:
+    return sum(deposit.units for deposit in deposits)
+
+
+def _pending(facts: _Facts) -> Status | None:
+    # Before expiry the gateway's clock decides, not the block's: miners' clocks run a little ahead.
+    in_time = facts.until(facts.terms.expires_at) if facts.expired else facts.deposits
+    if _sum(in_time) >= facts.terms.enough:
+        return Status.DETECTED
+    return Status.EXPIRED if facts.expired else None
+
+
+def _vanished(facts: _Facts) -> Status | None:
+    if facts.seen >= facts.terms.enough:
+        return None
+    return Status.FAILED if facts.expired and not facts.seen else Status.PENDING
+
+
+def _detected(facts: _Facts) -> Status | None:
+    if (vanished := _vanished(facts)) is not None:
+        return vanished
+    return Status.CONFIRMING if all(deposit.confirmations >= 1 for deposit in facts.needed()) else None
+
+
+def _confirming(facts: _Facts) -> Status | None:
+    if (vanished := _vanished(facts)) is not None:
+        return vanished
+    if facts.settled < facts.terms.enough:
+        return None
+    return Status.OVERPAID if facts.settled > facts.terms.expected else Status.PAID
+
+
+def _paid(facts: _Facts) -> Status | None:
+    return Status.FAILED if facts.seen < facts.terms.enough else None
+
+
+def _late(facts: _Facts) -> Status | None:
+    return Status.DETECTED if _sum(facts.timely) >= facts.terms.enough else None
+
+
+def _underpaid(facts: _Facts) -> Status | None:
+    return Status.FAILED if facts.seen < facts.terms.order_units else _late(facts)
+
+
+def _expired(facts: _Facts) -> Status | None:
+    if (late := _late(facts)) is not None:
+        return late
+    timely = facts.timely
+    return Status.UNDERPAID if timely and all(deposit.settled for deposit in timely) else None
+
+
+def _failed(facts: _Facts) -> Status | None:
+    return Status.DETECTED if facts.seen >= facts.terms.enough else None
+
+
+_TABLE: dict[Status, Callable[[_Facts], Status | None]] = {
+    Status.PENDING: _pending,
+    Status.DETECTED: _detected,
+    Status.CONFIRMING: _confirming,
+    Status.PAID: _paid,
+    Status.OVERPAID: _paid,
+    Status.UNDERPAID: _underpaid,
+    Status.EXPIRED: _expired,
+    Status.FAILED: _failed,
+    Status.REFUNDED: lambda _: None,
+}
+
+EVENTS = {
+    Status.DETECTED: "payment.detected",
+    Status.CONFIRMING: "payment.confirming",
+    Status.PAID: "payment.paid",
+    Status.OVERPAID: "payment.overpaid",
+    Status.EXPIRED: "payment.expired",
+}
+"""What the merchant is told on entering a state."""
+
+EXTENDED_EVENTS = {Status.UNDERPAID: "payment.underpaid"}
+"""Told only where the project turned extended events on: the specification's catalogue has no such name."""
+
+
+def received(status: Status, deposits: Sequence[Deposit]) -> Units:
+    """Return receivedAmount: what was seen while the order waits, what is settled once it ended."""
+    counts_all = status not in ENDED and status is not Status.REFUNDED
+    return Units(sum(deposit.units for deposit in deposits if counts_all or deposit.settled))
+
+
+def _order_units(status: Status, facts: _Facts) -> Units:
+    if status in (Status.PAID, Status.OVERPAID):
+        return Units(min(facts.settled, facts.terms.expected))
+    if status is Status.UNDERPAID:
+        return Units(_sum(facts.timely))
+    return Units(0)
+
+
+def _enter(status: Status, facts: _Facts, *, extended_events: bool) -> Transition:
+    event = EVENTS.get(status)
+    if event is None and extended_events:
+        event = EXTENDED_EVENTS.get(status)
+    needed = facts.needed()
+    return Transition(
+        status=status,
+        event=event,
+        received=received(status, facts.deposits),
+        order_units=_order_units(status, facts),
+        tx_id=needed[-1].tx_id if needed else None,
+    )
+
+
+def judge(
+    terms: Terms, deposits: Sequence[Deposit], now: datetime, *, extended_events: bool = False
+) -> list[Transition]:
+    """Return every step the payment takes now, in order; empty when it stays where it is.
+
+    ``deposits`` are those standing in the chain, in chain order; the chain has been scanned to its head.
+    """
+    steps: list[Transition] = []
+    while (status := _TABLE[terms.status](_Facts(terms=terms, deposits=deposits, now=now))) is not None:
+        facts = _Facts(terms=terms, deposits=deposits, now=now)
+        step = _enter(status, facts, extended_events=extended_events)
+        steps.append(step)
+        if len(steps) > STEPS_MAX:
+            raise AssertionError(f"the payment machine does not come to rest: {[str(s.status) for s in steps]}")
+        terms = Terms(
+            status=status,
+            expected=terms.expected,
+            tolerance_bps=terms.tolerance_bps,
+            expires_at=terms.expires_at,
+            grace=terms.grace,
+            order_units=step.order_units,
+        )
+    return steps

@@ -1,0 +1,77 @@
+"""What webhooks are: the catalogue of events, the signature, and when a failed attempt is repeated."""
+
+from __future__ import annotations
+
+import hmac
+from datetime import datetime, timedelta
+from types import MappingProxyType
+
+from msgspec import Struct
+
+EVENTS = MappingProxyType(
+    {
+        "payment.detected": "payment",
+        "payment.confirming": "payment",
+        "payment.paid": "payment",
+        "payment.overpaid": "payment",
+        "payment.refunded": "payment",
+        "payment.rate_recalculated": "payment",
+        "payment.expired": "payment",
+        "payout.completed": "payout",
+        "payout.failed": "payout",
+        "withdrawal.completed": "withdrawal",
+        "withdrawal.failed": "withdrawal",
+        "account.deposit.received": "account_deposit",
+        "account.deposit.confirmed": "account_deposit",
+    }
+)
+"""Every event of the catalogue, and the kind of resource it is about."""
+
+EXTENDED_EVENTS = MappingProxyType({"payment.underpaid": "payment"})
+"""Told only where a project turned extended events on."""
+
+_ALL_EVENTS = {**EVENTS, **EXTENDED_EVENTS}
+
+
+def check_event(event: str) -> str:
+    """Return the event's name, or raise ValueError where no catalogue has it."""
+    if event not in _ALL_EVENTS:
+        msg = f"{event!r} is no webhook event"
+        raise ValueError(msg)
+    return event
+
+
+def resource_of(event: str) -> str:
+    """Return the kind of resource an event is about: ``data.resource`` in its body."""
+    return _ALL_EVENTS[check_event(event)]
+
+
+def sign(secret: str | None, timestamp_ms: int, body: bytes) -> str:
+    """Return the lower-case hex HMAC-SHA256 over timestamp, dot and body; empty without a secret.
+
+    The key is the 64-character hex text itself, as ASCII, which is what Stripe-style verifiers take.
+    """
+    if not secret:
+        return ""
+    return hmac.digest(secret.encode(), b"%d.%b" % (timestamp_ms, body), "sha256").hex()
+
+
+class RetrySchedule(Struct, frozen=True, kw_only=True):
+    """How often an event is tried again after the first attempt, and how long each wait is."""
+
+    retries: int = 5
+    base_delay_ms: int = 1000
+
+    @property
+    def attempts_max(self) -> int:
+        """The first attempt and all retries."""
+        return 1 + self.retries
+
+    def next_due(self, attempts: int, now: datetime) -> datetime | None:
+        """Return when to try again after so many failed attempts; None when it is time to give up.
+
+        Retry number n, counted from 0, waits ``base_delay_ms * 2**n`` from the moment the attempt before failed.
+        """
+        if attempts >= self.attempts_max:
+            return None
+        return now + timedelta(milliseconds=self.base_delay_ms << (attempts - 1))

@@ -1,0 +1,106 @@
+"""Starts a real PostgreSQL and a real Valkey from their wheels, for one machine without servers of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from cambist.ports import RandomBytes
+
+from .postgres import EmbeddedPostgres
+from .processes import EmbeddedError, renames_root
+from .valkey import EmbeddedValkey
+
+__all__ = ["EmbeddedError", "EmbeddedServers", "own_data_dir"]
+
+
+@contextmanager
+def own_data_dir(data_dir: Path) -> Iterator[Path]:
+    """Make the data directory if need be, and keep every other process from owning it at the same time.
+
+    The lock goes with the process, however it ends. Yields the absolute path. Raises EmbeddedError.
+    """
+    data_dir = data_dir.expanduser().resolve()
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        # Where the servers run under another account, it must pass through to folders of its own.
+        data_dir.chmod(0o711 if os.geteuid() == 0 and not renames_root() else 0o700)
+        descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        msg = f"The data directory {data_dir} cannot be used: {error.strerror}."
+        raise EmbeddedError(msg) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            owner = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+            msg = f"The data directory {data_dir} is in use by another cambist process (pid {owner})."
+            raise EmbeddedError(msg) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield data_dir
+    finally:
+        os.close(descriptor)
+
+
+class EmbeddedServers:
+    """The servers that a process runs because the operator named none. Needs the data directory's ownership."""
+
+    def __init__(  # noqa: PLR0913  two servers, and what tests set differently
+        self,
+        data_dir: Path,
+        random_bytes: RandomBytes,
+        *,
+        postgres: bool = True,
+        valkey: bool = True,
+        postgres_settings: Mapping[str, str] | None = None,
+        valkey_databases: int = 16,
+    ) -> None:
+        """Say which are wanted; nothing starts yet."""
+        self._postgres = EmbeddedPostgres(data_dir, random_bytes, postgres_settings) if postgres else None
+        self._valkey = EmbeddedValkey(data_dir, random_bytes, databases=valkey_databases) if valkey else None
+
+    @property
+    def database_url(self) -> str | None:
+        """The address of the embedded PostgreSQL, or None where none was wanted."""
+        return self._postgres.url if self._postgres else None
+
+    @property
+    def redis_url(self) -> str | None:
+        """The address of the embedded Valkey, or None where none was wanted."""
+        return self._valkey.url if self._valkey else None
+
+    def start(self) -> None:
+        """Start what is wanted and not running, on the same addresses as before. Raises EmbeddedError."""
+        try:
+            for server in (self._valkey, self._postgres):
+                if server is not None and not server.running:
+                    server.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def running(self) -> bool:
+        """Whether everything that is wanted runs."""
+        return all(server.running for server in (self._postgres, self._valkey) if server is not None)
+
+    def stop(self) -> None:
+        """Stop everything, the database last."""
+        if self._valkey is not None:
+            self._valkey.stop()
+        if self._postgres is not None:
+            self._postgres.stop()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self.stop()

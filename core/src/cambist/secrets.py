@@ -1,0 +1,79 @@
+"""Encrypts the fields that must be read back: AES-256-GCM with an application key that can be rotated.
+
+A ciphertext is ``version (1) | key id (4) | nonce (12) | ciphertext and tag``. Field and row are authenticated
+with it, so that what was copied to another row or column does not decrypt there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from .ports import RandomBytes
+
+VERSION = b"\x01"
+KEY_BYTES = 32
+KEY_ID_BYTES = 4
+NONCE_BYTES = 12
+PLAINTEXT_BYTES_MAX = 2**16
+
+_HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES
+
+
+class SecretsError(Exception):
+    """A field cannot be decrypted: it was moved, changed, or encrypted with a key that is not configured."""
+
+
+class SecretsBox:
+    """Holds the application keys. The first encrypts, all decrypt."""
+
+    def __init__(self, keys: Sequence[bytes], random_bytes: RandomBytes) -> None:
+        """Take the current key and the previous ones, 32 bytes each."""
+        if not keys or any(len(key) != KEY_BYTES for key in keys):
+            msg = f"an application key has {KEY_BYTES} bytes, and there must be one"
+            raise ValueError(msg)
+        self._ciphers = {_key_id(key): AESGCM(key) for key in reversed(keys)}
+        self._current = _key_id(keys[0])
+        self._random_bytes = random_bytes
+
+    def encrypt(self, plaintext: bytes, *, field: str, row: str) -> bytes:
+        """Return the ciphertext for one field (``table.column``) of one row, whose identity never changes."""
+        if len(plaintext) > PLAINTEXT_BYTES_MAX:
+            msg = f"a secret field holds at most {PLAINTEXT_BYTES_MAX} bytes"
+            raise ValueError(msg)
+        header = VERSION + self._current
+        nonce = self._random_bytes(NONCE_BYTES)
+        return header + nonce + self._ciphers[self._current].encrypt(nonce, plaintext, _bound_to(header, field, row))
+
+    def decrypt(self, ciphertext: bytes, *, field: str, row: str) -> bytes:
+        """Return what ``encrypt`` was given. Raises SecretsError."""
+        header, nonce = ciphertext[: 1 + KEY_ID_BYTES], ciphertext[1 + KEY_ID_BYTES : _HEADER_BYTES]
+        if len(ciphertext) < _HEADER_BYTES or header[:1] != VERSION:
+            msg = f"{field} of {row} is not an encrypted field"
+            raise SecretsError(msg)
+        cipher = self._ciphers.get(header[1:])
+        if cipher is None:
+            msg = f"{field} of {row} was encrypted with key {header[1:].hex()}, which is not configured"
+            raise SecretsError(msg)
+        try:
+            return cipher.decrypt(nonce, ciphertext[_HEADER_BYTES:], _bound_to(header, field, row))
+        except InvalidTag:
+            msg = f"{field} of {row} was changed, or belongs to another row"
+            raise SecretsError(msg) from None
+
+    def is_current(self, ciphertext: bytes) -> bool:
+        """Whether the current key encrypted it; what it did not is encrypted again after a rotation."""
+        return ciphertext[: 1 + KEY_ID_BYTES] == VERSION + self._current
+
+
+def _key_id(key: bytes) -> bytes:
+    return hashlib.sha256(b"cambist application key" + key).digest()[:KEY_ID_BYTES]
+
+
+def _bound_to(header: bytes, field: str, row: str) -> bytes:
+    # Lengths keep the parts apart: no two pairs of field and row give the same bytes.
+    parts = [header, field.encode(), row.encode()]
+    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)

@@ -1,0 +1,172 @@
+"""The operator's settings: one tree of frozen Structs, read from ``cambist.toml`` and ``CAMBIST_*`` variables.
+
+``cambist.settings_file`` reads it; this module says what there is. No value is shown by ``repr``: some are secret.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, field
+
+Port = Annotated[int, Meta(ge=1, le=65535)]
+Seconds = Annotated[int, Meta(ge=1, le=86_400 * 365)]
+Address = Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+class Group(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table of the file. Its representation names it and nothing else."""
+
+    def __repr__(self) -> str:
+        """Show no values, so that no log or traceback shows a secret."""
+        return f"<{type(self).__name__}>"
+
+
+class DatabaseSettings(Group, frozen=True, kw_only=True):
+    """PostgreSQL, 15 or newer. Without ``url`` an embedded one is started by ``up`` and ``demo``."""
+
+    url: Address | None = None
+    pool_size: Annotated[int, Meta(ge=1, le=500)] = 10
+    pool_overflow: Annotated[int, Meta(ge=0, le=500)] = 10
+    pool_timeout_s: Annotated[int, Meta(ge=1, le=300)] = 10
+
+
+class RedisSettings(Group, frozen=True, kw_only=True):
+    """Valkey or Redis, 6 or newer. Without ``url`` an embedded one is started by ``up`` and ``demo``."""
+
+    url: Address | None = None
+
+
+class WebhookSettings(Group, frozen=True, kw_only=True):
+    """How merchants are told. ``retries`` come after the first attempt, each after twice the delay of the last.
+
+    ``concurrency`` is how many attempts may run at once in one worker, those to slow receivers not counted;
+    ``concurrency_per_host`` how many of them to one receiver that answers quickly.
+    """
+
+    allow_private_targets: bool = False
+    retries: Annotated[int, Meta(ge=0, le=20)] = 5
+    timeout_ms: Annotated[int, Meta(ge=100, le=60_000)] = 10_000
+    base_delay_ms: Annotated[int, Meta(ge=10, le=3_600_000)] = 1_000
+    concurrency: Annotated[int, Meta(ge=1, le=2_000)] = 512
+    concurrency_per_host: Annotated[int, Meta(ge=1, le=500)] = 128
+
+
+class WorkerSettings(Group, frozen=True, kw_only=True):
+    """The worker. Its metrics are served at ``/metrics`` where a port is given; 0 lets the system choose one."""
+
+    metrics_host: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
+    metrics_port: Annotated[int, Meta(ge=0, le=65_535)] | None = None
+
+
+class RateLimitSettings(Group, frozen=True, kw_only=True):
+    """Requests per minute; 0 means no limit."""
+
+    per_key: Annotated[int, Meta(ge=0, le=10_000_000)] = 6_000
+    per_address: Annotated[int, Meta(ge=0, le=10_000_000)] = 600
+    login_per_address: Annotated[int, Meta(ge=0, le=100_000)] = 10
+
+
+class WebSettings(Group, frozen=True, kw_only=True):
+    """The web side. ``public_url`` is how customers reach it: it is in the links that merchants hand out.
+
+    ``trusted_proxies`` are the networks whose ``X-Forwarded-For`` is believed.
+    """
+
+    host: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
+    port: Port = 8080
+    public_url: Annotated[str, Meta(max_length=2048, pattern=r"^https?://[^\s/]+[^\s]*$")] | None = None
+    workers: Annotated[int, Meta(ge=1, le=64)] = 1
+    trusted_proxies: tuple[str, ...] = ()
+    body_bytes_max: Annotated[int, Meta(ge=1_024, le=16_777_216)] = 262_144
+    rate_limits: RateLimitSettings = RateLimitSettings()
+
+    @property
+    def base_url(self) -> str:
+        """Where links point: ``public_url`` without a closing slash, or the address that is listened on."""
+        if self.public_url is not None:
+            return self.public_url.rstrip("/")
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+
+class KeySettings(Group, frozen=True, kw_only=True):
+    """Seeds and keys. Only the worker reads ``passphrase``; elsewhere it is None.
+
+    ``application_key`` is 64 hexadecimal characters and encrypts what must be read back; ``previous_keys`` still
+    decrypt what was encrypted before it was rotated. ``stock`` is how many merchants can register ahead.
+    """
+
+    keystore: Path | None = None
+    passphrase: Annotated[str, Meta(min_length=12, max_length=1024)] | None = None
+    application_key: Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{64}$")] | None = None
+    previous_keys: tuple[Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{64}$")], ...] = ()
+    stock: Annotated[int, Meta(ge=1, le=100_000)] = 100
+
+
+class PaymentSettings(Group, frozen=True, kw_only=True):
+    """How often pending work is searched for, should a hint be lost."""
+
+    sweep_interval_ms: Annotated[int, Meta(ge=100, le=60_000)] = 2_000
+
+
+class PriceSettings(Group, frozen=True, kw_only=True):
+    """How old a price may be, how long one is used before asking again, and how many sources must agree."""
+
+    max_age_s: Annotated[int, Meta(ge=1, le=86_400)] = 300
+    ttl_s: Annotated[int, Meta(ge=1, le=3_600)] = 15
+    timeout_ms: Annotated[int, Meta(ge=100, le=60_000)] = 5_000
+    min_sources: Annotated[int, Meta(ge=1, le=20)] = 1
+
+
+class SandboxSettings(Group, frozen=True, kw_only=True):
+    """Simulated chains, for sandbox projects."""
+
+    enabled: bool = True
+
+
+class AuthSettings(Group, frozen=True, kw_only=True):
+    """Sessions in the dashboard. ``registration`` says whether strangers may become merchants."""
+
+    jwt_secret: Annotated[str, Meta(min_length=32, max_length=1024)] | None = None
+    access_token_s: Annotated[int, Meta(ge=60, le=86_400)] = 900
+    refresh_token_s: Annotated[int, Meta(ge=3_600, le=86_400 * 365)] = 86_400 * 30
+    password_reset_s: Annotated[int, Meta(ge=300, le=86_400)] = 3_600
+    registration: bool = True
+    admin_key: Annotated[str, Meta(min_length=32, max_length=1024)] | None = None
+
+
+class LogSettings(Group, frozen=True, kw_only=True):
+    """``auto`` writes lines for people in development and JSON in production."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "text", "json"] = "auto"
+
+
+class Settings(Group, frozen=True, kw_only=True):
+    """The whole file. ``plugins`` holds each plugin's table as it stands, for the plugin itself to judge."""
+
+    environment: Literal["development", "production"] = "development"
+    data_dir: Path = Path(".cambist")
+    database: DatabaseSettings = DatabaseSettings()
+    redis: RedisSettings = RedisSettings()
+    web: WebSettings = WebSettings()
+    webhooks: WebhookSettings = WebhookSettings()
+    worker: WorkerSettings = WorkerSettings()
+    keys: KeySettings = KeySettings()
+    payments: PaymentSettings = PaymentSettings()
+    prices: PriceSettings = PriceSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    auth: AuthSettings = AuthSettings()
+    log: LogSettings = LogSettings()
+    plugins: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def production(self) -> bool:
+        """Whether money is real: nothing is made up, everything must be configured."""
+        return self.environment == "production"
+
+
+class SettingsError(Exception):
+    """The settings cannot be used; the message is a sentence that names the file and the setting."""

@@ -1,0 +1,223 @@
+"""Reads ``cambist.toml`` and ``CAMBIST_*`` variables into Settings, and resolves secrets given by reference.
+
+``CAMBIST_DATABASE__URL`` sets ``url`` in ``[database]``, two underscores for each step down. A value is plain
+text, or TOML where it starts with ``[`` or ``{``; in a plugin's table, whose types only the plugin knows, numbers
+and booleans are read as such too. Variables win over the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from .settings import Settings, SettingsError
+
+CONFIG_VARIABLE = "CAMBIST_CONFIG"
+DATA_DIR_VARIABLE = "CAMBIST_DATA_DIR"
+PREFIX = "CAMBIST_"
+FILE_BYTES_MAX = 2**20
+SECRET_BYTES_MAX = 2**16
+PASSPHRASE = ("keys", "passphrase")
+
+# Other uses of the prefix: how processes of ours find each other, and how tests are sized.
+_NOT_SETTINGS = (CONFIG_VARIABLE, DATA_DIR_VARIABLE, "CAMBIST_SUPERVISOR_FD", "CAMBIST_CAMPAIGNS", "CAMBIST_TEST_")
+
+Path_: TypeAlias = tuple[str, ...]
+
+
+def load_settings(
+    config: Path | None, environ: Mapping[str, str], *, data_dir: Path | None = None, passphrase: bool = False
+) -> Settings:
+    """Return the settings of this file (or of none) and these variables.
+
+    Unless ``passphrase`` is asked for, the keystore's passphrase is not even looked up: only a worker may know it.
+    Relative paths are relative to the file's folder. Raises SettingsError.
+    """
+    source = str(config) if config is not None else "environment"
+    raw = _read(config) if config is not None else {}
+    _override(raw, environ)
+    if not passphrase and isinstance(raw.get("keys"), dict):
+        raw["keys"].pop("passphrase", None)
+    folder = config.resolve().parent if config is not None else Path.cwd()
+    resolved = _Secrets(source, folder, environ).resolve(raw, ())
+    plugins = resolved.get("plugins", {})
+    if isinstance(plugins, dict):
+        for name, table in plugins.items():
+            if not isinstance(table, dict):
+                raise SettingsError(f"{source}: plugins.{name} must be a table, [plugins.{name}].")
+    try:
+        settings = msgspec.convert(resolved, Settings, strict=False, dec_hook=_decode_path)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{source}: {explain(str(error))}") from None
+    settings = msgspec.structs.replace(
+        settings,
+        data_dir=(data_dir or folder / settings.data_dir.expanduser()).absolute(),
+        keys=msgspec.structs.replace(
+            settings.keys, keystore=settings.keys.keystore and folder / settings.keys.keystore.expanduser()
+        ),
+    )
+    _check(settings, source)
+    return settings
+
+
+def process_settings(*, passphrase: bool = False) -> Settings:
+    """Return the settings that the ``cambist`` command left in this process's environment, for its children too."""
+    config, data_dir = os.environ.get(CONFIG_VARIABLE), os.environ.get(DATA_DIR_VARIABLE)
+    return load_settings(
+        Path(config) if config else None,
+        os.environ,
+        data_dir=Path(data_dir) if data_dir else None,
+        passphrase=passphrase,
+    )
+
+
+def secret_variables(config: Path | None, environ: Mapping[str, str]) -> Collection[str]:
+    """Return the names of the variables that carry the passphrase: what no process but the worker may inherit."""
+    raw = _read(config) if config is not None else {}
+    _override(raw, environ)
+    names = {"CAMBIST_KEYS__PASSPHRASE"}
+    keys = raw.get("keys")
+    reference = keys.get("passphrase") if isinstance(keys, dict) else None
+    if isinstance(reference, dict) and isinstance(reference.get("env"), str):
+        names.add(reference["env"])
+    return names
+
+
+def explain(message: str) -> str:
+    """Turn a decoder's message, such as "Expected `int`, got `str` - at `$.web.port`", into a sentence."""
+    text, _, where = message.partition(" - at ")
+    where = where.strip("`").removeprefix("$").lstrip(".")
+    if match := re.fullmatch(r"Object contains unknown field `(.*)`", text):
+        return f"there is no setting {match[1]!r} in [{where}]." if where else f"there is no table {match[1]!r}."
+    return f"{where}: {text[0].lower()}{text[1:]}." if where else f"{text}."
+
+
+def _decode_path(kind: type, value: object) -> Path:
+    if kind is Path and isinstance(value, str) and value and "\0" not in value:
+        return Path(value)
+    raise ValueError("Expected a path")
+
+
+def _read(config: Path) -> dict[str, Any]:
+    try:
+        if config.stat().st_size > FILE_BYTES_MAX:
+            raise SettingsError(f"{config} is larger than {FILE_BYTES_MAX} bytes.")
+        return tomllib.loads(config.read_text("utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{config} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{config} is not valid TOML: {error}.") from None
+
+
+def _override(raw: dict[str, Any], environ: Mapping[str, str]) -> None:
+    for name in sorted(environ):
+        if not name.startswith(PREFIX) or name.startswith(_NOT_SETTINGS):
+            continue
+        path = tuple(part.lower() for part in name.removeprefix(PREFIX).split("__"))
+        if not all(path) or path[0] not in Settings.__struct_fields__:
+            raise SettingsError(f"The environment variable {name} names no setting; see docs/operators/settings.md.")
+        table = raw
+        for step in path[:-1]:
+            table = table.setdefault(step, {})
+            if not isinstance(table, dict):
+                raise SettingsError(f"The environment variable {name} goes through {step!r}, which is no table.")
+        table[path[-1]] = _value(name, environ[name], typed=path[0] == "plugins")
+
+
+def _value(name: str, text: str, *, typed: bool) -> object:
+    if text.startswith(("[", "{")):
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError as error:
+            raise SettingsError(f"The environment variable {name} is not valid TOML: {error}.") from None
+    if typed and text in {"true", "false"}:
+        return text == "true"
+    return int(text) if typed and re.fullmatch(r"-?[0-9]{1,18}", text, re.ASCII) else text
+
+
+class _Secrets:
+    """Replaces ``{ env = "NAME" }`` and ``{ file = "path" }`` by what they refer to, at any depth."""
+
+    def __init__(self, source: str, folder: Path, environ: Mapping[str, str]) -> None:
+        self._source = source
+        self._folder = folder
+        self._environ = environ
+
+    def resolve(self, value: Any, path: Path_) -> Any:  # noqa: ANN401  whatever TOML holds
+        if isinstance(value, list):
+            return [self.resolve(item, (*path, str(number))) for number, item in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        match value:
+            case {"env": str(name)} if len(value) == 1:
+                return self._variable(name, path)
+            case {"file": str(name)} if len(value) == 1:
+                return self._file(self._folder / Path(name).expanduser(), path)
+        return {key: self.resolve(item, (*path, key)) for key, item in value.items()}
+
+    def _variable(self, name: str, path: Path_) -> str:
+        text = self._environ.get(name, "")
+        if not text:
+            raise SettingsError(
+                f"{self._source}: {'.'.join(path)} refers to the environment variable {name}, which is not set."
+            )
+        return text
+
+    def _file(self, file: Path, path: Path_) -> str:
+        where = f"{self._source}: {'.'.join(path)} refers to the file {file}"
+        try:
+            with file.open("rb") as stream:
+                content = stream.read(SECRET_BYTES_MAX + 1)
+            text = content.decode("utf-8").rstrip("\r\n")
+        except OSError as error:
+            raise SettingsError(f"{where}, which cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise SettingsError(f"{where}, which is not UTF-8 text.") from None
+        if len(content) > SECRET_BYTES_MAX:
+            raise SettingsError(f"{where}, which is larger than {SECRET_BYTES_MAX} bytes.")
+        if not text:
+            raise SettingsError(f"{where}, which is empty.")
+        return text
+
+
+def _check(settings: Settings, source: str) -> None:
+    """Refuse what each setting allows and their combination does not."""
+    for sentence in problems(settings):
+        raise SettingsError(f"{source}: {sentence}")
+
+
+def problems(settings: Settings) -> list[str]:
+    """Return what is wrong with the settings taken together, one sentence each."""
+    found = []
+    if settings.database.url and not settings.database.url.startswith(("postgres://", "postgresql://")):
+        found.append("database.url must start with postgresql://; PostgreSQL is the only database.")
+    if settings.redis.url and not settings.redis.url.startswith(("redis://", "rediss://", "unix://")):
+        found.append("redis.url must start with redis://, rediss:// or unix://.")
+    if settings.prices.ttl_s > settings.prices.max_age_s:
+        found.append("prices.ttl_s must not be larger than prices.max_age_s: prices would be used when too old.")
+    if settings.auth.access_token_s > settings.auth.refresh_token_s:
+        found.append("auth.access_token_s must not be larger than auth.refresh_token_s.")
+    return found + _production_problems(settings) if settings.production else found
+
+
+def _production_problems(settings: Settings) -> list[str]:
+    found = []
+    if settings.database.url is None or settings.redis.url is None:
+        found.append("in production database.url and redis.url must be set; embedded servers are for development.")
+    if settings.keys.keystore is None:
+        found.append("in production keys.keystore must be set; 'cambist keys init' makes one.")
+    if settings.keys.application_key is None:
+        found.append("in production keys.application_key must be set to 64 hexadecimal characters.")
+    if settings.auth.jwt_secret is None:
+        found.append("in production auth.jwt_secret must be set to at least 32 characters.")
+    if settings.webhooks.allow_private_targets:
+        found.append("in production webhooks.allow_private_targets must be false.")
+    if settings.web.public_url is None:
+        found.append("in production web.public_url must be set: it is in the links that customers follow.")
+    return found
