@@ -1,0 +1,165 @@
+"""The composition root: everything a process needs, made once and handed on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from random import Random
+from typing import Literal, TypeAlias
+
+import structlog
+from msgspec import Struct
+from redis.asyncio import Redis
+
+from . import __version__
+from .db.engine import Database, connect
+from .domain.prices import RatePolicy
+from .hints import Hints
+from .plugin import Chain, PluginContext
+from .ports import Clock, Ids, SystemClock, system_ids, system_random
+from .registry import Registry
+from .secrets import SecretsBox
+from .services.keys import AccountKeys, IndexLeaser
+from .services.keystore import Keystore, open_keystore
+from .services.prices import RateBook, RateBookLimits
+from .settings import Settings, SettingsError
+
+Role: TypeAlias = Literal["web", "worker"]
+
+REDIS_TIMEOUT_S = 5
+
+log = structlog.get_logger(__name__)
+
+
+class Gateway(Struct, frozen=True, kw_only=True):
+    """One process's parts. ``chains`` and ``keystore`` are the worker's alone: empty and None in web."""
+
+    role: Role
+    settings: Settings
+    clock: Clock
+    ids: Ids
+    random: Random
+    context: PluginContext
+    db: Database
+    redis: Redis
+    hints: Hints
+    registry: Registry
+    chains: Mapping[str, Chain]
+    rates: RateBook
+    secrets: SecretsBox
+    jwt_secret: str
+    keys: AccountKeys
+    leaser: IndexLeaser
+    keystore: Keystore | None
+
+    def __repr__(self) -> str:
+        """Show no parts: some are secret."""
+        return f"<Gateway {self.role}>"
+
+
+class Parts(Struct, frozen=True, kw_only=True):
+    """What tests put in the place of the real thing. None stands for the real thing."""
+
+    clock: Clock | None = None
+    ids: Ids | None = None
+    random: Random | None = None
+    registry: Registry | None = None
+    keystore: Keystore | None = None
+
+
+@asynccontextmanager
+async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = None) -> AsyncIterator[Gateway]:
+    """Open everything, and close it in reverse order.
+
+    Servers need not be reachable yet. Raises SettingsError, RegistryError and KeystoreError for what no waiting
+    would mend.
+    """
+    parts = parts or Parts()
+    if settings.database.url is None or settings.redis.url is None:
+        raise SettingsError("database.url and redis.url must be set; only 'up' and 'demo' start servers of their own.")
+    clock, ids, random = parts.clock or SystemClock(), parts.ids or system_ids(), parts.random or system_random()
+    box, jwt_secret = secrets_box(settings, ids), settings.auth.jwt_secret
+    if jwt_secret is None:
+        raise SettingsError("auth.jwt_secret must be set.")
+    registry = parts.registry or Registry(settings.plugins)
+    context = plugin_context(clock, random)
+    keystore = (parts.keystore or await _open_keystore(settings)) if role == "worker" else None
+    async with AsyncExitStack() as stack:
+        db = open_database(settings, role)
+        stack.push_async_callback(db.close)
+        redis = Redis.from_url(
+            settings.redis.url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S
+        )
+        stack.push_async_callback(redis.aclose)
+        # Its listener waits for as long as nothing happens, which the timeout above would take for an outage.
+        keepalive = {} if settings.redis.url.startswith("unix://") else {"socket_keepalive": True}
+        listening = Redis.from_url(settings.redis.url, socket_connect_timeout=REDIS_TIMEOUT_S, **keepalive)
+        stack.push_async_callback(listening.aclose)
+        hints = Hints(listening)
+        stack.push_async_callback(hints.aclose)
+        chains = await stack.enter_async_context(registry.connect_chains(context)) if role == "worker" else {}
+        sources = await stack.enter_async_context(registry.connect_prices(context))
+        keys = AccountKeys(box)
+        yield Gateway(
+            role=role,
+            settings=settings,
+            clock=clock,
+            ids=ids,
+            random=random,
+            context=context,
+            db=db,
+            redis=redis,
+            hints=hints,
+            registry=registry,
+            chains=chains,
+            rates=RateBook(sources, clock, policy=_rate_policy(settings), limits=_rate_limits(settings)),
+            secrets=box,
+            jwt_secret=jwt_secret,
+            keys=keys,
+            leaser=IndexLeaser(db, keys, clock),
+            keystore=keystore,
+        )
+
+
+def open_database(settings: Settings, role: str) -> Database:
+    """Return the configured database; nothing is opened before it is used."""
+    database = settings.database
+    if database.url is None:
+        raise SettingsError("database.url must be set.")
+    return connect(
+        database.url,
+        application_name=f"cambist-{role}",
+        pool_size=database.pool_size,
+        pool_overflow=database.pool_overflow,
+        pool_timeout_s=database.pool_timeout_s,
+    )
+
+
+def secrets_box(settings: Settings, ids: Ids) -> SecretsBox:
+    """Return the box with the application keys. Raises SettingsError."""
+    keys = settings.keys
+    if keys.application_key is None:
+        raise SettingsError("keys.application_key must be set to 64 hexadecimal characters.")
+    return SecretsBox([bytes.fromhex(key) for key in (keys.application_key, *keys.previous_keys)], ids.random_bytes)
+
+
+def plugin_context(clock: Clock, random: Random) -> PluginContext:
+    """Return what plugins are lent."""
+    return PluginContext(now=clock.now, monotonic=clock.monotonic, random=random, user_agent=f"cambist/{__version__}")
+
+
+async def _open_keystore(settings: Settings) -> Keystore:
+    keys = settings.keys
+    if keys.keystore is None or keys.passphrase is None:
+        missing = "keys.keystore" if keys.keystore is None else "keys.passphrase"
+        raise SettingsError(f"{missing} must be set: the worker opens the keystore.")
+    return await asyncio.to_thread(open_keystore, keys.keystore, keys.passphrase)
+
+
+def _rate_policy(settings: Settings) -> RatePolicy:
+    return RatePolicy(max_age_s=settings.prices.max_age_s, min_sources=settings.prices.min_sources)
+
+
+def _rate_limits(settings: Settings) -> RateBookLimits:
+    return RateBookLimits(ttl_s=settings.prices.ttl_s, timeout_ms=settings.prices.timeout_ms)

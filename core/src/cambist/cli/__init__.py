@@ -1,0 +1,44 @@
+"""The one command, ``cambist``. Each subcommand is imported when it is asked for, so that help is quick."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+
+import click
+
+from cambist import __version__
+from cambist.settings import SettingsError
+
+from .options import EXIT_SETTINGS
+
+# Each names a module of this package, in which a command of the same name is found.
+COMMANDS = ("demo", "doctor", "keys", "migrate", "plugins", "up", "web", "worker")
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return [name for name in COMMANDS if importlib.util.find_spec(f"{__name__}.{name}")]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = getattr(importlib.import_module(f"{__name__}.{cmd_name}"), cmd_name)
+        return command if isinstance(command, click.Command) else None
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cambist")
+def cambist() -> None:
+    """Cambist, a self-hosted crypto payment gateway."""
+
+
+def main() -> None:
+    """Run the command. What the operator can mend is said in a sentence, without a traceback."""
+    try:
+        cambist(prog_name="cambist")
+    except SettingsError as error:
+        click.echo(f"cambist: {error}", err=True)
+        sys.exit(EXIT_SETTINGS)

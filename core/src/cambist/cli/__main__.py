@@ -1,0 +1,5 @@
+"""Lets processes of ours start each other: ``python -m cambist.cli``."""
+
+from . import main
+
+main()

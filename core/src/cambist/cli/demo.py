@@ -1,0 +1,147 @@
+"""``cambist demo``: the story of one payment on a gateway of its own, offline; then it stays up for a visit."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from cambist.ports import system_ids
+
+from .demo_shop import DemoFailedError, Shop, Till
+
+SETTINGS = """\
+# What `cambist demo` runs on: simulated chains, one fixed price a token, and webhooks to this machine.
+
+[webhooks]
+allow_private_targets = true
+
+[plugins.evm.chains.ethereum]
+simulated = true
+
+[plugins.evm.chains.base]
+simulated = true
+
+[plugins.prices.static]
+ETH = { usd = "2500", eur = "2300" }
+USDC = { usd = "1", eur = "0.92" }
+USDT = { usd = "1", eur = "0.92" }
+"""
+
+START_S_MAX = 60
+STOP_S_MAX = 30
+PORT = 8080
+LOG = "gateway.log"
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Play the story and end: 0 if every step held, 1 with what failed.")
+@click.option(
+    "--data-dir", type=click.Path(path_type=Path, file_okay=False), default=Path(".cambist/demo"), show_default=True,
+    help="Where the demo keeps its servers.",
+)  # fmt: skip
+@click.option("--port", type=click.IntRange(1, 65535), help=f"The port to listen on [default: {PORT}, or a free one].")
+def demo(*, once: bool, data_dir: Path, port: int | None) -> None:
+    """Show a payment from the order to the merchant's wallet, on this machine and nowhere else."""
+    try:
+        asyncio.run(_demo(data_dir, port or _port(), once=once))
+    except DemoFailedError as error:
+        click.secho(f"\nThe demo failed: {error}", fg="red", err=True)
+        sys.exit(1)
+
+
+async def _demo(data_dir: Path, port: int, *, once: bool) -> None:
+    asked = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, asked.set)
+    click.echo("Starting PostgreSQL, Valkey and the gateway …")
+    async with _running(data_dir, port) as (url, ended), Till() as till:
+        story = asyncio.create_task(Shop(url, till, system_ids().new("demo")[:12]).story())
+        stop = asyncio.create_task(asked.wait())
+        await _first(story, stop, ended)
+        if stop.done():
+            story.cancel()
+            return
+        if ended.done():
+            raise DemoFailedError(f"the gateway ended by itself; its log is {data_dir / LOG}")
+        visit = story.result()
+        if once:
+            click.secho("\nEvery step held.", fg="green")
+            return
+        click.echo(visit)
+        await _first(stop, ended)
+    click.echo("Stopped. What was made stays in the demo's folder for the next time.")
+
+
+async def _first(*futures: asyncio.Future[Any]) -> None:
+    await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+
+
+@asynccontextmanager
+async def _running(data_dir: Path, port: int) -> AsyncIterator[tuple[str, asyncio.Future[int]]]:
+    """Run ``cambist up`` with the demo's settings; yield its address, and what is done when it ends."""
+    config, log = await asyncio.to_thread(_prepare, data_dir)
+    argv = [sys.executable, "-m", "cambist.cli", "up", "--config", str(config), "--data-dir", str(data_dir)]
+    with log:
+        process = await asyncio.create_subprocess_exec(
+            *argv, "--host", "127.0.0.1", "--port", str(port), stdout=asyncio.subprocess.PIPE, stderr=log,
+            env=_environ(), start_new_session=True,
+        )  # fmt: skip
+    ended = asyncio.ensure_future(process.wait())
+    try:
+        yield await _ready(process, data_dir / LOG), ended
+    finally:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            await asyncio.wait_for(asyncio.shield(ended), STOP_S_MAX)
+        except TimeoutError:
+            process.kill()
+
+
+def _prepare(data_dir: Path) -> tuple[Path, BinaryIO]:
+    data_dir.mkdir(parents=True, exist_ok=True)
+    config = data_dir / "cambist.toml"
+    config.write_text(SETTINGS)
+    return config, (data_dir / LOG).open("wb")
+
+
+async def _ready(process: asyncio.subprocess.Process, log: Path) -> str:
+    if process.stdout is None:
+        raise AssertionError("its output is read")
+    try:
+        async with asyncio.timeout(START_S_MAX):
+            async for line in process.stdout:
+                if line.startswith(b"ready "):
+                    return line.split()[1].decode()
+    except TimeoutError:
+        raise DemoFailedError(f"the gateway was not ready in {START_S_MAX} s; its log is {log}") from None
+    last = (await asyncio.to_thread(log.read_text, errors="replace")).strip().splitlines()[-5:]
+    raise DemoFailedError("the gateway did not start:\n  " + "\n  ".join(last))
+
+
+def _environ() -> dict[str, str]:
+    """Leave out what belongs to a gateway that is configured around the demo: it must not touch that one."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("CAMBIST_")}
+
+
+def _port() -> int:
+    """Return the usual port, or a free one where it is taken."""
+    for port in (PORT, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found: int = probe.getsockname()[1]
+            return found
+    raise DemoFailedError("no port of this machine is free")

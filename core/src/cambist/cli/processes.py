@@ -1,0 +1,55 @@
+"""The processes of the gateway: found by entry point, because core imports neither web nor tasks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from importlib.metadata import entry_points
+
+from cambist.ports import system_ids
+from cambist.provision import provision
+from cambist.registry import RegistryError
+from cambist.services.keystore import KeystoreError
+from cambist.settings import SettingsError
+
+from .options import Invocation
+
+GROUP = "cambist.processes"
+SUPERVISOR_FD = "CAMBIST_SUPERVISOR_FD"
+
+
+def run_process(name: str, invocation: Invocation) -> None:
+    """Run ``web`` or ``worker`` in this process until it ends.
+
+    The entry point is a function that takes the settings and returns when it was asked to stop.
+    """
+    _stop_with_the_supervisor()
+    passphrase = name == "worker"
+    settings = invocation.settings(passphrase=passphrase)
+    if settings.database.url is None or settings.redis.url is None:
+        raise SettingsError(f"'cambist {name}' needs database.url and redis.url; only 'up' starts servers of its own.")
+    os.environ.update(provision(settings, system_ids(), keystore=passphrase))
+    settings = invocation.settings(passphrase=passphrase)
+    found = list(entry_points(group=GROUP, name=name))
+    if not found:
+        raise SettingsError(f"No installed package brings the process '{name}'; install cambist-web and cambist-tasks.")
+    try:
+        sys.exit(found[0].load()(settings))
+    except (RegistryError, KeystoreError) as error:
+        raise SettingsError(str(error)) from error
+
+
+def _stop_with_the_supervisor() -> None:
+    """End this process, as if asked to, when the one that supervises it is gone, however it went."""
+    descriptor = os.environ.pop(SUPERVISOR_FD, None)
+    if descriptor is None:
+        return
+    os.set_inheritable(int(descriptor), False)  # noqa: FBT003  the parameter has no name
+
+    def wait() -> None:
+        os.read(int(descriptor), 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="supervisor", daemon=True).start()

@@ -1,0 +1,142 @@
+"""``cambist up``: web and worker as two child processes, with embedded servers where none are configured."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+import click
+import structlog
+
+from cambist.db.migrations import migrate
+from cambist.embedded import EmbeddedError, EmbeddedServers, own_data_dir
+from cambist.ports import system_ids
+from cambist.provision import provision
+from cambist.settings import Settings, SettingsError
+from cambist.settings_file import DATA_DIR_VARIABLE, secret_variables
+
+from .options import Invocation, settings_options
+from .supervisor import Child, GivenUpError, Supervisor
+from .web import export_listener
+
+HEALTH_TIMEOUT_S = 2
+KEYS_TIMEOUT_S = 15
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  what is listened on, and where it can be asked
+
+log = structlog.get_logger(__name__)
+
+
+@click.command()
+@settings_options
+@click.option("--host", help="The address to listen on, over web.host.")
+@click.option("--port", type=click.IntRange(1, 65535), help="The port to listen on, over web.port.")
+def up(invocation: Invocation, host: str | None, port: int | None) -> None:
+    """Run everything on this machine, and print "ready" with the address when it serves."""
+    export_listener(host, port)
+    try:
+        with running_gateway(invocation) as supervisor:
+            signal.signal(signal.SIGTERM, supervisor.stop)
+            signal.signal(signal.SIGINT, supervisor.stop)
+            supervisor.run()
+    except (EmbeddedError, GivenUpError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def running_gateway(invocation: Invocation) -> Iterator[Supervisor]:
+    """Own the data directory, start and migrate what the gateway stands on, and yield what runs its processes."""
+    # Until the supervisor takes over, a signal ends this as Ctrl-C does, so that what was started is stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    settings = invocation.settings()
+    with own_data_dir(settings.data_dir) as data_dir:
+        os.environ[DATA_DIR_VARIABLE] = str(data_dir)
+        ids = system_ids()
+        servers = EmbeddedServers(
+            data_dir, ids.random_bytes, postgres=settings.database.url is None, valkey=settings.redis.url is None
+        )
+        with servers:
+            made = provision(settings, ids) | _addresses(servers)
+            os.environ.update(made)
+            settings = invocation.settings()
+            _migrate(settings)
+            yield _supervisor(settings, invocation, servers)
+    log.info("stopped")
+
+
+def _addresses(servers: EmbeddedServers) -> dict[str, str]:
+    found = {"CAMBIST_DATABASE__URL": servers.database_url, "CAMBIST_REDIS__URL": servers.redis_url}
+    return {name: url for name, url in found.items() if url is not None}
+
+
+def _migrate(settings: Settings) -> None:
+    if settings.database.url is None:
+        raise SettingsError("database.url must be set.")
+    try:
+        migrate(settings.database.url)
+    except (OSError, asyncpg.PostgresError) as error:
+        raise GivenUpError(f"The database cannot be brought up to date: {error}.") from error
+
+
+def _supervisor(settings: Settings, invocation: Invocation, servers: EmbeddedServers) -> Supervisor:
+    argv = [sys.executable, "-m", "cambist.cli"]
+    secret = secret_variables(invocation.config, os.environ)
+    without_passphrase = {name: value for name, value in os.environ.items() if name not in secret}
+    children = [
+        Child("web", [*argv, "web"], without_passphrase),
+        Child("worker", [*argv, "worker"], dict(os.environ)),
+    ]
+    host, port = settings.web.host, settings.web.port
+    readiness = _Readiness(ANYWHERE.get(host, host), port, settings.database.url or "")
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def keep_up() -> None:
+        if not servers.running:
+            log.error("embedded_server_ended", again="now")
+            servers.start()
+
+    return Supervisor(children, is_ready=readiness.check, on_ready=lambda: click.echo(f"ready {url}"), keep_up=keep_up)
+
+
+class _Readiness:
+    """Asks whether customers could be served: web answers, and the worker has derived keys for merchants."""
+
+    def __init__(self, host: str, port: int, database_url: str) -> None:
+        self._host = host
+        self._port = port
+        self._database_url = database_url
+        self._give_up_at: float | None = None
+
+    def check(self) -> bool:
+        if not self._web_is_ready():
+            return False
+        # Where no plugin derives addresses there will never be keys, and web is all there is to wait for.
+        self._give_up_at = self._give_up_at or time.monotonic() + KEYS_TIMEOUT_S
+        return asyncio.run(self._has_keys()) or time.monotonic() > self._give_up_at
+
+    def _web_is_ready(self) -> bool:
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=HEALTH_TIMEOUT_S)
+        try:
+            connection.request("GET", "/health/ready")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    async def _has_keys(self) -> bool:
+        try:
+            connection = await asyncpg.connect(self._database_url, timeout=HEALTH_TIMEOUT_S)
+        except (OSError, asyncpg.PostgresError):
+            return False
+        try:
+            found: bool = await connection.fetchval("SELECT EXISTS (SELECT FROM account_keys WHERE account_index > 0)")
+        finally:
+            await connection.close()
+        return found

@@ -1,0 +1,28 @@
+"""``cambist web``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from .options import Invocation, settings_options
+from .processes import run_process
+
+
+@click.command()
+@settings_options
+@click.option("--host", help="The address to listen on, over web.host.")
+@click.option("--port", type=click.IntRange(1, 65535), help="The port to listen on, over web.port.")
+def web(invocation: Invocation, host: str | None, port: int | None) -> None:
+    """Serve the API, checkout and dashboard. Run as many as you like."""
+    export_listener(host, port)
+    run_process("web", invocation)
+
+
+def export_listener(host: str | None, port: int | None) -> None:
+    """Put what the command line says over what the settings say."""
+    if host is not None:
+        os.environ["CAMBIST_WEB__HOST"] = host
+    if port is not None:
+        os.environ["CAMBIST_WEB__PORT"] = str(port)

@@ -1,0 +1,139 @@
+"""What ``cambist doctor`` finds out: each part asked in turn, each answer a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+from msgspec import Struct
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from .bootstrap import open_database, plugin_context
+from .db.migrations import current_revision, newest_revision
+from .logs import redact_text
+from .plugin import Chain
+from .ports import SystemClock, system_random
+from .registry import ConnectProblem, Registry, RegistryError
+from .services.keystore import KeystoreError, open_keystore
+from .settings import Settings
+
+CHAIN_TIMEOUT_S = 30
+POSTGRES_VERSION_MIN = 15
+
+
+class Finding(Struct, frozen=True):
+    """One thing that was looked at, and what was seen."""
+
+    subject: str
+    text: str
+    problem: bool = False
+
+
+async def diagnose(settings: Settings) -> AsyncIterator[Finding]:
+    """Look at everything that the settings name; what hangs is given up after a while."""
+    yield await _database(settings)
+    yield await _redis(settings)
+    yield await asyncio.to_thread(_keystore, settings)
+    try:
+        registry = Registry(settings.plugins)
+    except RegistryError as error:
+        yield Finding("plugins", str(error), problem=True)
+        return
+    yield Finding("plugins", f"enabled: {', '.join(settings.plugins) or 'none'}")
+    async for finding in _chains(registry):
+        yield finding
+
+
+async def _database(settings: Settings) -> Finding:
+    if settings.database.url is None:
+        return Finding("database", "no address is configured; 'cambist up' starts an embedded one")
+    database = open_database(settings, "doctor")
+    try:
+        async with asyncio.timeout(settings.database.pool_timeout_s), database.transaction() as connection:
+            version = (await connection.exec_driver_sql("SHOW server_version_num")).scalar_one()
+            revision = await current_revision(connection)
+    except (OSError, TimeoutError, SQLAlchemyError, asyncpg.PostgresError) as error:
+        return Finding("database", f"it cannot be reached: {_words(error)}", problem=True)
+    finally:
+        await database.close()
+    major = int(version) // 10_000
+    if major < POSTGRES_VERSION_MIN:
+        text = f"PostgreSQL {major} is too old; {POSTGRES_VERSION_MIN} is the oldest that is supported"
+        return Finding("database", text, problem=True)
+    if revision != newest_revision():
+        text = f"it is at revision {revision or 'none'}, not {newest_revision()}: run 'cambist migrate'"
+        return Finding("database", text, problem=True)
+    return Finding("database", f"PostgreSQL {major}, at revision {revision}")
+
+
+async def _redis(settings: Settings) -> Finding:
+    if settings.redis.url is None:
+        return Finding("redis", "no address is configured; 'cambist up' starts an embedded one")
+    client = Redis.from_url(settings.redis.url, socket_timeout=5, socket_connect_timeout=5)
+    try:
+        info = await client.info("server")
+    except (RedisError, OSError) as error:
+        return Finding("redis", f"it cannot be reached: {_words(error)}", problem=True)
+    finally:
+        await client.aclose()
+    name, version = ("Valkey", "valkey_version") if "valkey_version" in info else ("Redis", "redis_version")
+    return Finding("redis", f"{name} {info[version]}")
+
+
+def _keystore(settings: Settings) -> Finding:
+    keys = settings.keys
+    if keys.keystore is None:
+        made = settings.data_dir / "keystore.json"
+        return Finding("keystore", f"none is configured; development makes one at {made}")
+    if keys.passphrase is None:
+        return Finding("keystore", "keys.passphrase is not set, so the worker cannot open it", problem=True)
+    try:
+        open_keystore(keys.keystore, keys.passphrase)
+    except KeystoreError as error:
+        return Finding("keystore", str(error), problem=True)
+    return Finding("keystore", f"{keys.keystore} opens")
+
+
+async def _chains(registry: Registry) -> AsyncIterator[Finding]:
+    problems: list[ConnectProblem] = []
+    context = plugin_context(SystemClock(), system_random())
+    async with registry.connect_chains(context, report=problems.append) as chains:
+        for problem in problems:
+            yield Finding(f"plugin {problem.plugin}", redact_text(problem.sentence), problem=True)
+        for chain_id, info in registry.chains.items():
+            if info.mode != "live":
+                yield Finding(f"chain {chain_id}", f"{info.mode}; no node is asked")
+            elif chain_id in chains:
+                for finding in await _chain(chains[chain_id]):
+                    yield finding
+    problems.clear()
+    async with registry.connect_prices(context, report=problems.append) as sources:
+        for problem in problems:
+            yield Finding(f"plugin {problem.plugin}", redact_text(problem.sentence), problem=True)
+        names = ", ".join(source.name for source in sources)
+        yield Finding("prices", names or "no source; payments can only be priced in tokens")
+
+
+async def _chain(chain: Chain) -> list[Finding]:
+    subject = f"chain {chain.info.id}"
+    try:
+        async with asyncio.timeout(CHAIN_TIMEOUT_S):
+            problems = await chain.problems()
+            async with chain.view() as view:
+                head = await view.head()
+    except Exception as error:  # noqa: BLE001  a plugin may raise anything, and the other chains want their turn
+        return [Finding(subject, f"it cannot be read: {_words(error)}", problem=True)]
+    sick = [endpoint for endpoint in chain.endpoints() if not endpoint.healthy]
+    return [
+        Finding(subject, f"the head is at height {head.height}"),
+        *(Finding(subject, redact_text(problem), problem=True) for problem in problems),
+        *(Finding(subject, f"{end.name} is set aside: {end.last_error or 'no reason'}", problem=True) for end in sick),
+    ]
+
+
+def _words(error: BaseException) -> str:
+    text = " ".join(redact_text(str(error)).split())
+    return text[:300] or type(error).__name__

@@ -1,0 +1,86 @@
+"""The private half of BIP-32: from a seed down hardened paths to account-level extended public keys.
+
+The public half, from an account key to addresses, belongs to the plugins' address families.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from coincurve import PublicKey
+from msgspec import Struct
+
+HARDENED = 2**31
+_CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+_XPUB_VERSION = bytes.fromhex("0488b21e")
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+class InvalidKeyError(ArithmeticError):
+    """One of the 2^-127 derivations that BIP-32 declares invalid: take the next index."""
+
+
+class PrivateNode(Struct, frozen=True):
+    """A private key and its chain code, somewhere in the tree. Its representation hides both."""
+
+    key: bytes
+    chain_code: bytes
+    depth: int = 0
+    parent_fingerprint: bytes = b"\0\0\0\0"
+    number: int = 0
+
+    def __repr__(self) -> str:
+        """Show where it is, not what it is."""
+        return f"<PrivateNode at depth {self.depth}>"
+
+    def hardened(self, index: int) -> PrivateNode:
+        """Return the child at ``index'``. Raises InvalidKeyError."""
+        if not 0 <= index < HARDENED:
+            raise ValueError(f"an index is from 0 to {HARDENED - 1}")
+        number = index + HARDENED
+        digest = _hmac_sha512(self.chain_code, b"\0" + self.key + number.to_bytes(4, "big"))
+        tweak = int.from_bytes(digest[:32], "big")
+        key = (tweak + int.from_bytes(self.key, "big")) % _CURVE_ORDER
+        if tweak >= _CURVE_ORDER or key == 0:
+            raise InvalidKeyError(f"index {index}' has no key")
+        return PrivateNode(key.to_bytes(32, "big"), digest[32:], self.depth + 1, self._fingerprint(), number)
+
+    def xpub(self) -> str:
+        """Return the extended public key, from which addresses can be derived and nothing can be signed."""
+        payload = (
+            _XPUB_VERSION
+            + self.depth.to_bytes(1, "big")
+            + self.parent_fingerprint
+            + self.number.to_bytes(4, "big")
+            + self.chain_code
+            + self._public()
+        )
+        return _base58check(payload)
+
+    def _public(self) -> bytes:
+        return PublicKey.from_valid_secret(self.key).format(compressed=True)
+
+    def _fingerprint(self) -> bytes:
+        return hashlib.new("ripemd160", hashlib.sha256(self._public()).digest()).digest()[:4]
+
+
+def master_node(seed: bytes) -> PrivateNode:
+    """Return the root of a seed's tree. Raises InvalidKeyError."""
+    digest = _hmac_sha512(b"Bitcoin seed", seed)
+    if not 0 < int.from_bytes(digest[:32], "big") < _CURVE_ORDER:
+        raise InvalidKeyError("the seed has no master key")
+    return PrivateNode(digest[:32], digest[32:])
+
+
+def _hmac_sha512(key: bytes, message: bytes) -> bytes:
+    return hmac.digest(key, message, "sha512")
+
+
+def _base58check(payload: bytes) -> str:
+    data = payload + hashlib.sha256(hashlib.sha256(payload).digest()).digest()[:4]
+    number, text = int.from_bytes(data, "big"), ""
+    while number:
+        number, digit = divmod(number, 58)
+        text = _BASE58[digit] + text
+    return "1" * (len(data) - len(data.lstrip(b"\0"))) + text

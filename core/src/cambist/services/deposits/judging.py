@@ -1,0 +1,248 @@
+"""At the head of a chain: settle deposits, judge payments, post what follows, queue what merchants are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct, field
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain import payments as machine
+from cambist.domain.payments import Status, Terms, Transition
+from cambist.plugin import Head, Units
+from cambist.services import ledger
+from cambist.services.payments.events import PaymentFacts, payment_event
+from cambist.services.webhooks.outbox import NewEvent, enqueue
+
+from . import crediting
+from .crediting import DepositRow
+from .store import Site, mark_dirty
+
+JUDGED_MAX = 2_000
+"""Payments judged in one transaction; the rest stay due, and the next look takes them."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What judging did: public ids of payments that changed, and how many events and transitions there were."""
+
+    changed: Sequence[str] = field(default_factory=tuple)
+    events: int = 0
+    transitions: int = 0
+
+
+async def judge(conn: AsyncConnection, site: Site, head: Head, now: datetime, *, progressed: bool) -> Outcome:
+    """Settle what has its confirmations, then let every payment that is due take its steps.
+
+    The chain has been scanned to ``head``; ``progressed`` says that it grew, so that confirmations did too. Rows
+    are locked in id order, the ledger's after the payments'.
+    """
+    await _settle(conn, site, head, now)
+    due = await _due(conn, site, now)
+    if not due:
+        return Outcome()
+    deposits = await _deposits(conn, list(due))
+    changed: list[str] = []
+    events: list[NewEvent] = []
+    updates: list[_Update] = []
+    ended: list[tuple[Units, Sequence[DepositRow]]] = []
+    transitions = 0
+    for row in due.values():
+        own = deposits.get(row.id, [])
+        seen = [_seen(deposit, head) for deposit in own]
+        steps = machine.judge(_terms(row), seen, now, extended_events=row.extended_events)
+        events.extend(_event(row, step, now) for step in steps if step.event is not None)
+        transitions += len(steps)
+        update = _Update.after(row, steps, seen)
+        updates.append(update)
+        if steps or row.dirty or progressed:
+            changed.append(row.public_id)
+        if update.status in machine.ENDED:
+            ended.append((update.order_units, own))
+    await _update(conn, updates, now)
+    await crediting.allocate(conn, site.mode, ended)
+    await enqueue(conn, events, ids=site.ids, now=now)
+    return Outcome(changed=changed, events=len(events), transitions=transitions)
+
+
+async def orphan_above(conn: AsyncConnection, site: Site, height: int, now: datetime) -> int:
+    """Orphan every deposit above a fork, and take back the credit of those that were settled; return how many.
+
+    Nothing is judged: the money may stand in the new branch, which has yet to be read.
+    """
+    rows = [
+        _deposit_row(row)
+        for row in await conn.exec_driver_sql(
+            f"SELECT {_DEPOSIT} FROM deposits d WHERE chain = $1 AND scope = $2 AND height > $3"  # noqa: S608  a constant
+            " AND status <> 'orphaned' ORDER BY id FOR UPDATE",
+            (*site.key, height),
+        )
+    ]
+    if not rows:
+        return 0
+    await mark_dirty(conn, {row.payment_row for row in rows if row.payment_row is not None})
+    await conn.exec_driver_sql(
+        "UPDATE deposits SET status = 'orphaned', available_units = 0, settled_at = NULL, orphaned_at = $2"
+        " WHERE id = ANY($1::bigint[])",
+        ([row.id for row in rows], now),
+    )
+    await crediting.reverse(conn, site.mode, [row for row in rows if row.status == "settled"])
+    return len(rows)
+
+
+_DEPOSIT = (
+    "d.id, d.deposit_id, d.merchant_id, d.payment_id, d.matches, d.chain, d.contract, d.units, d.available_units,"
+    " d.status, d.incarnation, d.height, d.mined_at, d.tx_id"
+)
+
+
+def _deposit_row(row: Row[Any]) -> DepositRow:
+    return DepositRow(
+        id=row.id,
+        deposit_id=row.deposit_id,
+        merchant_row=row.merchant_id,
+        payment_row=row.payment_id,
+        asset=ledger.asset_key(row.chain, row.contract),
+        units=Units(int(row.units)),
+        available_units=Units(int(row.available_units)),
+        status=row.status,
+        incarnation=row.incarnation,
+        height=row.height,
+        mined_at=row.mined_at,
+        tx_id=row.tx_id,
+    )
+
+
+async def _settle(conn: AsyncConnection, site: Site, head: Head, now: datetime) -> None:
+    # Where the operator asks for finality, a block counts as deep only up to the finalized height.
+    ceiling = head.height
+    if site.info.finality_required:
+        ceiling = min(ceiling, head.finalized_height if head.finalized_height is not None else -1)
+    rows = await conn.exec_driver_sql(
+        "WITH due AS (SELECT id FROM deposits WHERE chain = $1 AND scope = $2 AND status = 'detected'"  # noqa: S608
+        " AND height <= $3 - required_confirmations AND height <= $4 ORDER BY id FOR UPDATE)"
+        " UPDATE deposits d SET status = 'settled', settled_at = $5 FROM due WHERE d.id = due.id"
+        f" RETURNING {_DEPOSIT}",
+        (*site.key, head.height, ceiling, now),
+    )
+    settled = [_deposit_row(row) for row in rows]
+    await mark_dirty(conn, {row.payment_row for row in settled if row.payment_row is not None})
+    await crediting.credit(conn, site.mode, settled)
+
+
+_DUE = """
+WITH due AS (
+    SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND (dirty OR status IN ('detected', 'confirming'))
+    UNION
+    SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND status = 'pending' AND expires_at <= $3
+    LIMIT $4
+)
+SELECT p.id, p.payment_id, p.public_id, p.merchant_id, p.chain, p.token, p.decimals, p.expected_units, p.received_units,
+       p.order_units, p.tolerance_bps, p.grace_s, p.status, p.dirty, p.expires_at, p.order_id, p.tx_id,
+       coalesce(p.webhook_url, j.payment_webhook_url) AS target, j.id AS project_row, j.project_id AS project_public_id,
+       j.extended_events
+FROM payments p JOIN projects j ON j.id = p.project_id
+WHERE p.id IN (SELECT id FROM due) ORDER BY p.id FOR NO KEY UPDATE OF p
+"""
+
+
+async def _due(conn: AsyncConnection, site: Site, now: datetime) -> Mapping[int, Row[Any]]:
+    rows = await conn.exec_driver_sql(_DUE, (*site.key, now, JUDGED_MAX))
+    return {row.id: row for row in rows}
+
+
+async def _deposits(conn: AsyncConnection, payment_rows: Sequence[int]) -> Mapping[int, Sequence[DepositRow]]:
+    """Return the deposits that count for each payment, in chain order."""
+    rows = await conn.exec_driver_sql(
+        f"SELECT {_DEPOSIT} FROM deposits d WHERE payment_id = ANY($1::bigint[]) AND matches"  # noqa: S608  a constant
+        " AND status <> 'orphaned' ORDER BY height, ordinal, id",
+        (list(payment_rows),),
+    )
+    found: dict[int, list[DepositRow]] = {}
+    for row in rows:
+        found.setdefault(row.payment_id, []).append(_deposit_row(row))
+    return found
+
+
+def _terms(row: Row[Any]) -> Terms:
+    return Terms(
+        status=Status(row.status),
+        expected=Units(int(row.expected_units)),
+        tolerance_bps=row.tolerance_bps,
+        expires_at=row.expires_at,
+        grace=timedelta(seconds=row.grace_s),
+        order_units=Units(int(row.order_units)),
+    )
+
+
+def _seen(deposit: DepositRow, head: Head) -> machine.Deposit:
+    return machine.Deposit(
+        units=deposit.units,
+        confirmations=head.height - deposit.height,
+        settled=deposit.status == "settled",
+        mined_at=deposit.mined_at,
+        tx_id=deposit.tx_id,
+    )
+
+
+def _event(row: Row[Any], step: Transition, now: datetime) -> NewEvent:
+    facts = PaymentFacts(
+        project_row=row.project_row,
+        project_public_id=row.project_public_id,
+        payment_id=row.payment_id,
+        public_id=row.public_id,
+        chain=row.chain,
+        token=row.token,
+        decimals=row.decimals,
+        expected=Units(int(row.expected_units)),
+        order_id=row.order_id,
+        webhook_url=row.target,
+    )
+    if step.event is None:
+        raise AssertionError("only steps that the merchant is told become events")
+    return payment_event(
+        facts, event=step.event, status=str(step.status), received=step.received, tx_id=step.tx_id, at=now
+    )
+
+
+class _Update(Struct, frozen=True, kw_only=True):
+    """What a payment's row says after it was judged."""
+
+    id: int
+    status: Status
+    received: int
+    order_units: Units
+    tx_id: str | None
+
+    @classmethod
+    def after(cls, row: Row[Any], steps: Sequence[Transition], deposits: Sequence[machine.Deposit]) -> _Update:
+        status = steps[-1].status if steps else Status(row.status)
+        return cls(
+            id=row.id,
+            status=status,
+            received=machine.received(status, deposits),
+            order_units=steps[-1].order_units if steps else Units(int(row.order_units)),
+            tx_id=steps[-1].tx_id if steps else row.tx_id,
+        )
+
+
+async def _update(conn: AsyncConnection, updates: Sequence[_Update], now: datetime) -> None:
+    """Write every judged payment back; ``updated_at`` only where something changed."""
+    await conn.exec_driver_sql(
+        "UPDATE payments p SET status = u.status, received_units = u.received, order_units = u.order_units,"
+        " tx_id = u.tx_id, dirty = false, updated_at = $6"
+        " FROM unnest($1::bigint[], $2::text[], $3::numeric[], $4::numeric[], $5::text[])"
+        " AS u (id, status, received, order_units, tx_id)"
+        " WHERE p.id = u.id AND (p.dirty OR p.status <> u.status OR p.received_units <> u.received"
+        " OR p.order_units <> u.order_units OR p.tx_id IS DISTINCT FROM u.tx_id)",
+        (
+            [update.id for update in updates],
+            [str(update.status) for update in updates],
+            [update.received for update in updates],
+            [update.order_units for update in updates],
+            [update.tx_id for update in updates],
+            now,
+        ),
+    )

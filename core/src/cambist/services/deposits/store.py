@@ -1,0 +1,279 @@
+"""The statements of a look: cursor, blocks and deposits as rows. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import AddressFamily, Block, ChainInfo, Head, InconsistentChainError, ScanResult, Token, Transfer
+from cambist.ports import Ids
+
+
+class Site(Struct, frozen=True, kw_only=True):
+    """Where a look happens: one chain, as one scope and mode sees it."""
+
+    info: ChainInfo
+    family: AddressFamily
+    scope: int
+    mode: str
+    ids: Ids
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Chain and scope, the first columns of every key."""
+        return self.info.id, self.scope
+
+    def token(self, contract: str | None) -> Token:
+        """Return the registered token of this contract."""
+        for token in self.info.tokens:
+            if token.contract == contract:
+                return token
+        raise InconsistentChainError(f"{self.info.id}: a transfer of {contract}, which is no registered token")
+
+
+class Cursor(Struct, frozen=True):
+    """The last block whose transfers are all stored."""
+
+    height: int
+    hash: str
+
+
+class CursorMovedError(InconsistentChainError):
+    """Another watcher was faster: what this one read is already stored, or will be read again."""
+
+
+def moment(seconds: int) -> datetime:
+    """Return a block's time as the database stores it."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+async def load_cursor(conn: AsyncConnection, site: Site) -> Cursor | None:
+    """Return where the chain was read to, or None before the first look."""
+    row = (
+        await conn.exec_driver_sql("SELECT height, hash FROM chain_cursors WHERE chain = $1 AND scope = $2", site.key)
+    ).first()
+    return None if row is None else Cursor(row.height, row.hash)
+
+
+async def oldest_payment(conn: AsyncConnection, site: Site) -> datetime | None:
+    """Return when the first address was handed out whose money could be on this chain."""
+    created = await conn.exec_driver_sql(
+        "SELECT min(p.created_at) FROM addresses a JOIN payments p ON p.id = a.payment_id"
+        " WHERE a.mode = $1 AND a.family = $2 AND p.scope = $3 AND p.chain = $4",
+        (site.mode, site.family.name, site.scope, site.info.id),
+    )
+    found: datetime | None = created.scalar_one()
+    return found
+
+
+async def create_cursor(
+    conn: AsyncConnection, site: Site, block: Block, earlier: Sequence[Block], now: datetime
+) -> Cursor:
+    """Remember where reading begins: this block counts as read, and the earlier ones for finding a fork.
+
+    The first of several callers decides.
+    """
+    begun = await conn.exec_driver_sql(
+        "INSERT INTO chain_cursors (chain, scope, height, hash, head, updated_at) VALUES ($1, $2, $3, $4, $3, $5)"
+        " ON CONFLICT DO NOTHING",
+        (*site.key, block.height, block.hash, now),
+    )
+    if begun.rowcount:
+        await _insert_blocks(conn, site, [block, *earlier], kept=set())
+    cursor = await load_cursor(conn, site)
+    if cursor is None:
+        raise AssertionError("the cursor was just created")
+    return cursor
+
+
+async def move_cursor(  # noqa: PLR0913  a compare-and-set names both sides
+    conn: AsyncConnection, site: Site, *, old: Cursor, new: Cursor, head: Head, now: datetime
+) -> None:
+    """Compare and set the cursor. Raises CursorMovedError when it no longer stands where it was read."""
+    moved = await conn.exec_driver_sql(
+        "UPDATE chain_cursors SET height = $3, hash = $4, head = $5, finalized = $6, updated_at = $7"
+        " WHERE chain = $1 AND scope = $2 AND height = $8 AND hash = $9",
+        (*site.key, new.height, new.hash, head.height, head.finalized_height, now, old.height, old.hash),
+    )
+    if moved.rowcount != 1:
+        raise CursorMovedError(f"{site.info.id}: another watcher moved the cursor")
+
+
+async def stored_hash(conn: AsyncConnection, site: Site, height: int) -> str | None:
+    """Return the hash under which a block is remembered."""
+    row = (
+        await conn.exec_driver_sql(
+            "SELECT hash FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height = $3", (*site.key, height)
+        )
+    ).first()
+    return None if row is None else str(row.hash)
+
+
+async def stored_heights(conn: AsyncConnection, site: Site) -> Sequence[int]:
+    """Return the heights of all remembered blocks, ascending."""
+    rows = await conn.exec_driver_sql(
+        "SELECT height FROM chain_blocks WHERE chain = $1 AND scope = $2 ORDER BY height", site.key
+    )
+    return [row.height for row in rows]
+
+
+async def forget_above(conn: AsyncConnection, site: Site, height: int) -> None:
+    """Forget the blocks that left the chain."""
+    await conn.exec_driver_sql(
+        "DELETE FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height > $3", (*site.key, height)
+    )
+
+
+async def _insert_blocks(conn: AsyncConnection, site: Site, blocks: Sequence[Block], kept: set[int]) -> None:
+    await conn.exec_driver_sql(
+        "INSERT INTO chain_blocks (chain, scope, height, hash, parent_hash, mined_at, kept)"
+        " SELECT $1, $2, * FROM unnest($3::bigint[], $4::text[], $5::text[], $6::timestamptz[], $7::bool[])"
+        " ON CONFLICT DO NOTHING",
+        (
+            *site.key,
+            [block.height for block in blocks],
+            [block.hash for block in blocks],
+            [block.parent_hash for block in blocks],
+            [moment(block.time) for block in blocks],
+            [block.height in kept for block in blocks],
+        ),
+    )
+
+
+async def _prune(conn: AsyncConnection, site: Site, height: int) -> None:
+    await conn.exec_driver_sql(
+        "DELETE FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height < $3 AND NOT kept",
+        (*site.key, height - site.info.hashes_kept),
+    )
+
+
+_OWNERS = """
+SELECT a.address, a.id AS address_id, a.merchant_id, p.id AS payment_row, p.chain, p.contract,
+       p.required_confirmations
+FROM addresses a JOIN payments p ON p.id = a.payment_id
+WHERE a.mode = $1 AND a.family = $2 AND a.address = ANY($3::text[]) AND p.scope = $4
+"""
+
+_OURS = "SELECT address FROM addresses WHERE mode = $1 AND family = $2 AND address = ANY($3::text[])"
+
+
+async def save(conn: AsyncConnection, site: Site, result: ScanResult, now: datetime) -> int:
+    """Store a scan's blocks and its transfers to payments' addresses; return how many deposits are new.
+
+    A transfer that is stored and stands changes nothing; one that was orphaned lives again, in its next
+    incarnation. What we sent ourselves is no deposit.
+    """
+    owners, ours = await _who(conn, site, result.transfers)
+    wanted = [t for t in result.transfers if t.recipient in owners and t.sender not in ours]
+    await _insert_blocks(conn, site, result.blocks, kept={transfer.height for transfer in wanted})
+    await _prune(conn, site, result.blocks[-1].height)
+    if not wanted:
+        return 0
+    times = {block.height: moment(block.time) for block in result.blocks}
+    rows = [_row(site, transfer, owners[transfer.recipient], ordinal, times) for ordinal, transfer in enumerate(wanted)]
+    return await _upsert(conn, site, rows, now)
+
+
+async def _who(
+    conn: AsyncConnection, site: Site, transfers: Sequence[Transfer]
+) -> tuple[Mapping[str, Row[Any]], set[str]]:
+    """Return the payments behind the recipients, and which of the senders are addresses of ours."""
+    if not transfers:
+        return {}, set()
+    recipients = list({transfer.recipient for transfer in transfers})
+    senders = list({transfer.sender for transfer in transfers if transfer.sender is not None})
+    found = await conn.exec_driver_sql(_OWNERS, (site.mode, site.family.name, recipients, site.scope))
+    ours = await conn.exec_driver_sql(_OURS, (site.mode, site.family.name, senders))
+    return {row.address: row for row in found}, {row.address for row in ours}
+
+
+def _row(
+    site: Site, transfer: Transfer, owner: Row[Any], ordinal: int, times: Mapping[int, datetime]
+) -> tuple[Any, ...]:
+    token = site.token(transfer.contract)
+    right_chain = owner.chain == site.info.id
+    return (
+        site.ids.new("dep"),
+        transfer.tx_id,
+        transfer.position,
+        owner.merchant_id,
+        owner.address_id,
+        owner.payment_row,
+        right_chain and owner.contract == transfer.contract,
+        token.symbol,
+        token.contract,
+        token.decimals,
+        transfer.amount,
+        transfer.sender,
+        transfer.height,
+        transfer.block_hash,
+        ordinal,
+        times[transfer.height],
+        owner.required_confirmations if right_chain else max(1, site.info.confirmations),
+    )
+
+
+_UPSERT = """
+INSERT INTO deposits AS d (
+    chain, scope, mode, detected_at, deposit_id, tx_id, position, merchant_id, address_id, payment_id, matches, token,
+    contract, decimals, units, sender, height, block_hash, ordinal, mined_at, required_confirmations
+)
+SELECT $1, $2, $3, $4, * FROM unnest(
+    $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bool[], $12::text[],
+    $13::text[], $14::bigint[], $15::numeric[], $16::text[], $17::bigint[], $18::text[], $19::bigint[],
+    $20::timestamptz[], $21::bigint[]
+)
+ON CONFLICT (chain, scope, tx_id, position) DO UPDATE SET
+    status = 'detected', incarnation = d.incarnation + 1, detected_at = excluded.detected_at, orphaned_at = NULL,
+    settled_at = NULL, merchant_id = excluded.merchant_id, address_id = excluded.address_id,
+    payment_id = excluded.payment_id, matches = excluded.matches, token = excluded.token,
+    contract = excluded.contract, decimals = excluded.decimals, units = excluded.units, sender = excluded.sender,
+    height = excluded.height, block_hash = excluded.block_hash, ordinal = excluded.ordinal,
+    mined_at = excluded.mined_at, required_confirmations = excluded.required_confirmations
+WHERE d.status = 'orphaned'
+RETURNING d.payment_id, d.height, d.tx_id, d.position
+"""
+
+
+async def _upsert(conn: AsyncConnection, site: Site, rows: Sequence[tuple[Any, ...]], now: datetime) -> int:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    fresh = list(await conn.exec_driver_sql(_UPSERT, (*site.key, site.mode, now, *columns)))
+    if len(fresh) < len(rows):
+        await _check_standing(conn, site, rows, {(row.tx_id, row.position) for row in fresh})
+    await mark_dirty(conn, site, {row.payment_id for row in fresh})
+    return len(fresh)
+
+
+async def _check_standing(
+    conn: AsyncConnection, site: Site, rows: Sequence[tuple[Any, ...]], fresh: set[tuple[str, str]]
+) -> None:
+    """Refuse a node that shows, in a second block, a transfer which already stands in another."""
+    for row in rows:
+        tx_id, position, block_hash = row[1], row[2], row[13]
+        if (tx_id, position) in fresh:
+            continue
+        standing = await conn.exec_driver_sql(
+            "SELECT block_hash FROM deposits WHERE chain = $1 AND scope = $2 AND tx_id = $3 AND position = $4",
+            (*site.key, tx_id, position),
+        )
+        if standing.scalar_one() != block_hash:
+            raise InconsistentChainError(f"{site.info.id}: transaction {tx_id} stands in two blocks at once")
+
+
+async def mark_dirty(conn: AsyncConnection, site: Site, payment_rows: set[int]) -> None:
+    """Have payments judged at the next look that ends at the head; locked in order, as judging locks them.
+
+    Payments of another chain, whose money came here by mistake, are left to its own watcher: nothing about them
+    changes, and two watchers that hold each other's payments would wait for each other.
+    """
+    if payment_rows:
+        await conn.exec_driver_sql(
+            "WITH due AS (SELECT id FROM payments WHERE id = ANY($1::bigint[]) AND chain = $2 AND scope = $3"
+            " ORDER BY id FOR NO KEY UPDATE) UPDATE payments SET dirty = true FROM due WHERE payments.id = due.id",
+            (sorted(payment_rows), *site.key),
+        )

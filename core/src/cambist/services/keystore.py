@@ -1,0 +1,152 @@
+"""The keystore: the mnemonic in an encrypted file, which only the worker's side opens.
+
+One mnemonic holds two seeds that have nothing in common: live addresses come from it as it is, the sandbox's from
+it with the BIP-39 passphrase ``cambist sandbox``. So one sheet of paper restores both.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from argon2.low_level import Type, hash_secret_raw
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from mnemonic import Mnemonic
+from msgspec import Meta, Struct
+
+from cambist.ports import RandomBytes
+
+from .bip32 import PrivateNode, master_node
+
+MODES = ("live", "sandbox")
+PASSPHRASE_CHARS_MIN = 12
+FILE_BYTES_MAX = 2**16
+_SANDBOX_PASSPHRASE = "cambist sandbox"  # noqa: S105  tells two trees apart, protects nothing
+_WORDS = Mnemonic("english")
+
+
+class KeystoreError(Exception):
+    """The keystore cannot be used; the message is a sentence for the operator and holds nothing secret."""
+
+
+class Kdf(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a passphrase becomes a key: Argon2id, with RFC 9106's parameters for machines with little memory."""
+
+    name: Literal["argon2id"] = "argon2id"
+    time_cost: Annotated[int, Meta(ge=1, le=20)] = 3
+    memory_kib: Annotated[int, Meta(ge=8, le=2**20)] = 65_536
+    parallelism: Annotated[int, Meta(ge=1, le=16)] = 4
+
+
+KDF = Kdf()
+
+
+class KeystoreFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The file as it stands. Everything but the ciphertext is authenticated with it."""
+
+    version: Literal[1] = 1
+    kdf: Kdf
+    cipher: Literal["aes-256-gcm"] = "aes-256-gcm"
+    salt: Annotated[bytes, Meta(min_length=16, max_length=64)]
+    nonce: Annotated[bytes, Meta(min_length=12, max_length=12)]
+    ciphertext: bytes
+
+
+class Keystore:
+    """An opened keystore. Derives account keys; its representation hides what it holds."""
+
+    def __init__(self, mnemonic: str) -> None:
+        """Take a valid English mnemonic of 12 to 24 words. Raises KeystoreError."""
+        words = " ".join(mnemonic.split()).lower()
+        if not _WORDS.check(words):
+            raise KeystoreError("The mnemonic is not valid: check its words, their order and their number.")
+        self.mnemonic = words
+        seeds = {"live": _WORDS.to_seed(words), "sandbox": _WORDS.to_seed(words, _SANDBOX_PASSPHRASE)}
+        purposes = {mode: master_node(seed).hardened(44) for mode, seed in seeds.items()}
+
+        @lru_cache(maxsize=64)
+        def coin_node(mode: str, coin_type: int) -> PrivateNode:
+            return purposes[mode].hardened(coin_type)
+
+        self._coin_node = coin_node
+
+    def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
+        """Return the extended public key at ``m/44'/coin_type'/account_index'`` of the mode's seed."""
+        return self._coin_node(mode, coin_type).hardened(account_index).xpub()
+
+
+def new_keystore(random_bytes: RandomBytes) -> Keystore:
+    """Return a keystore with a fresh mnemonic of 24 words."""
+    return Keystore(_WORDS.to_mnemonic(random_bytes(32)))
+
+
+def save_keystore(path: Path, keystore: Keystore, passphrase: str, random_bytes: RandomBytes, kdf: Kdf = KDF) -> None:
+    """Write the keystore to a new file that only its owner can read.
+
+    Never replaces a file: that could be the only copy of somebody's money. Raises KeystoreError.
+    """
+    if len(passphrase) < PASSPHRASE_CHARS_MIN:
+        raise KeystoreError(f"The passphrase must have at least {PASSPHRASE_CHARS_MIN} characters.")
+    file = KeystoreFile(kdf=kdf, salt=random_bytes(16), nonce=random_bytes(12), ciphertext=b"")
+    cipher = AESGCM(_key(file, passphrase))
+    ciphertext = cipher.encrypt(file.nonce, keystore.mnemonic.encode(), _header(file))
+    content = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(file, ciphertext=ciphertext)), indent=2)
+    write_new(path, content + b"\n")
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that did not exist, whole or not at all, for its owner's eyes only. Raises KeystoreError."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(descriptor)
+            os.link(partial, path)  # unlike a rename, refuses to replace
+        finally:
+            partial.unlink()
+        folder = os.open(path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+    except FileExistsError:
+        raise KeystoreError(f"{path} exists already and is not replaced.") from None
+    except OSError as error:
+        raise KeystoreError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def open_keystore(path: Path, passphrase: str) -> Keystore:
+    """Return the keystore in the file. Takes a noticeable part of a second, on purpose. Raises KeystoreError."""
+    try:
+        with path.open("rb") as stream:
+            mode = os.fstat(stream.fileno()).st_mode
+            content = stream.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise KeystoreError(f"The keystore {path} cannot be read: {error.strerror}.") from None
+    if mode & 0o077:
+        raise KeystoreError(f"The keystore {path} can be read by others: run 'chmod 600 {path}'.")
+    try:
+        file = msgspec.json.decode(content, type=KeystoreFile)
+    except msgspec.DecodeError as error:
+        raise KeystoreError(f"{path} is not a keystore of this version: {error}.") from None
+    try:
+        mnemonic = AESGCM(_key(file, passphrase)).decrypt(file.nonce, file.ciphertext, _header(file))
+    except InvalidTag:
+        raise KeystoreError(f"The passphrase does not open the keystore {path}, or the file was changed.") from None
+    return Keystore(mnemonic.decode())
+
+
+def _key(file: KeystoreFile, passphrase: str) -> bytes:
+    kdf = file.kdf
+    return hash_secret_raw(
+        passphrase.encode(), file.salt, kdf.time_cost, kdf.memory_kib, kdf.parallelism, hash_len=32, type=Type.ID
+    )
+
+
+def _header(file: KeystoreFile) -> bytes:
+    return msgspec.json.encode(msgspec.structs.replace(file, ciphertext=b""), order="deterministic")

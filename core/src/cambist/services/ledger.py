@@ -1,0 +1,205 @@
+"""Double entry: the only module that writes the ledger.
+
+Accounts and which way they lean (``triggers.py`` keeps balances equal to movements)::
+
+    merchant   available     credit   guarded   what may be spent
+               pending       credit   guarded   debited by a payout that is under way
+               held          credit   guarded   settled, but not (yet) part of an ended order
+               receivable    credit             below zero: spent before a reorg took it back
+    merchant   custody_deposits   debit    guarded   what his one-time addresses hold on the chain
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import Units
+
+from .errors import ForbiddenError
+
+
+class Purpose(StrEnum):
+    """What an account is for."""
+
+    AVAILABLE = "available"
+    PENDING = "pending"
+    HELD = "held"
+    RECEIVABLE = "receivable"
+    CUSTODY_DEPOSITS = "custody_deposits"
+
+
+_UNGUARDED = {Purpose.RECEIVABLE}
+_DEBIT_NORMAL = {Purpose.CUSTODY_DEPOSITS}
+
+
+class Account(Struct, frozen=True, order=True):
+    """Names a ledger account; it comes into being with its first movement."""
+
+    merchant_row: int
+    asset: str
+    purpose: Purpose
+
+
+class Movement(Struct, frozen=True):
+    """Units that leave ``debit`` for ``credit``, two accounts of one asset."""
+
+    debit: Account
+    credit: Account
+    units: Units
+
+
+class Posting(Struct, frozen=True, kw_only=True):
+    """Movements that happen together, once for all time under ``(kind, reference)``."""
+
+    mode: str
+    kind: str
+    reference: str
+    movements: Sequence[Movement]
+
+
+class Balance(Struct, frozen=True, kw_only=True):
+    """What a merchant has of one asset. ``receivable`` is zero or below."""
+
+    asset: str
+    available: int = 0
+    pending: int = 0
+    held: int = 0
+    receivable: int = 0
+
+
+class InsufficientFundsError(ForbiddenError):
+    """A guarded account would have passed zero; nothing was posted."""
+
+
+def asset_key(chain: str, contract: str | None) -> str:
+    """Return the ledger's name of a token: chain and contract, since a symbol identifies nothing."""
+    return f"{chain}/{contract or 'native'}"
+
+
+_ENSURE = """
+WITH wanted AS (
+    SELECT * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bool[], $6::bool[])
+        AS w (merchant_id, asset, purpose, guarded, debit_normal)
+), made AS (
+    INSERT INTO ledger_accounts (mode, merchant_id, asset, purpose, guarded, debit_normal)
+    SELECT $1, merchant_id, asset, purpose, guarded, debit_normal FROM wanted
+    WHERE NOT EXISTS (
+        SELECT FROM ledger_accounts a WHERE a.mode = $1 AND a.merchant_id = wanted.merchant_id
+            AND a.asset = wanted.asset AND a.purpose = wanted.purpose
+    ) ORDER BY merchant_id, asset, purpose ON CONFLICT DO NOTHING
+    RETURNING id, merchant_id, asset, purpose
+)
+SELECT id, merchant_id, asset, purpose FROM made
+UNION ALL
+SELECT a.id, a.merchant_id, a.asset, a.purpose FROM ledger_accounts a
+    JOIN wanted w ON a.merchant_id = w.merchant_id AND a.asset = w.asset AND a.purpose = w.purpose
+WHERE a.mode = $1
+"""
+
+_POST = """
+WITH posted AS (
+    INSERT INTO ledger_transactions (mode, kind, reference)
+    SELECT $1, kind, reference FROM unnest($2::text[], $3::text[]) AS t (kind, reference)
+    ON CONFLICT (kind, reference) DO NOTHING
+    RETURNING id, kind, reference
+), moved AS (
+    INSERT INTO ledger_movements (transaction_id, mode, asset, debit_account_id, credit_account_id, units)
+    SELECT posted.id, $1, m.asset, m.debit, m.credit, m.units
+    FROM unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::numeric[])
+        AS m (kind, reference, asset, debit, credit, units)
+    JOIN posted USING (kind, reference)
+)
+SELECT kind, reference FROM posted
+"""
+
+
+async def _account_ids(conn: AsyncConnection, mode: str, accounts: Sequence[Account]) -> dict[Account, int]:
+    ids: dict[Account, int] = {}
+    # A twin that creates the same account at the same moment makes ours skip it: then it is there to be read.
+    for _ in range(2):
+        missing = [account for account in accounts if account not in ids]
+        if not missing:
+            break
+        rows = await conn.exec_driver_sql(
+            _ENSURE,
+            (
+                mode,
+                [account.merchant_row for account in missing],
+                [account.asset for account in missing],
+                [str(account.purpose) for account in missing],
+                [account.purpose not in _UNGUARDED for account in missing],
+                [account.purpose in _DEBIT_NORMAL for account in missing],
+            ),
+        )
+        ids.update({Account(row.merchant_id, row.asset, Purpose(row.purpose)): row.id for row in rows})
+    return ids
+
+
+async def post(conn: AsyncConnection, mode: str, postings: Sequence[Posting]) -> set[tuple[str, str]]:
+    """Post, in one statement, what was not posted before; return the (kind, reference) that are new.
+
+    All postings are of one mode. Raises InsufficientFundsError when a guarded account would pass zero: the
+    caller's transaction is then lost as a whole.
+    """
+    if not postings:
+        return set()
+    if any(posting.mode != mode for posting in postings):
+        raise AssertionError("live and sandbox never meet in one posting")
+    moves = [(posting, movement) for posting in postings for movement in posting.movements]
+    accounts = sorted({account for _, move in moves for account in (move.debit, move.credit)})
+    ids = await _account_ids(conn, mode, accounts)
+    try:
+        rows = await conn.exec_driver_sql(
+            _POST,
+            (
+                mode,
+                [posting.kind for posting in postings],
+                [posting.reference for posting in postings],
+                [posting.kind for posting, _ in moves],
+                [posting.reference for posting, _ in moves],
+                [move.debit.asset for _, move in moves],
+                [ids[move.debit] for _, move in moves],
+                [ids[move.credit] for _, move in moves],
+                [move.units for _, move in moves],
+            ),
+        )
+    except IntegrityError as error:
+        if "ck_ledger_accounts_guarded_balance" in str(error.orig):
+            raise InsufficientFundsError("INSUFFICIENT_BALANCE", "The wallet balance is too low.") from error
+        raise
+    return {(row.kind, row.reference) for row in rows}
+
+
+async def lock_balances(conn: AsyncConnection, mode: str, accounts: Iterable[Account]) -> Mapping[Account, int]:
+    """Return the balances of accounts, zero where there is none yet, locked until the transaction ends.
+
+    Locks in id order, as the posting itself does, so that two callers never wait for each other in a circle.
+    """
+    wanted = sorted(set(accounts))
+    if not wanted:
+        return {}
+    ids = await _account_ids(conn, mode, wanted)
+    rows = await conn.exec_driver_sql(
+        "SELECT id, balance FROM ledger_accounts WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE",
+        (list(ids.values()),),
+    )
+    balances = {row.id: int(row.balance) for row in rows}
+    return {account: balances[ids[account]] for account in wanted}
+
+
+async def balances(conn: AsyncConnection, merchant_row: int, mode: str, asset: str | None = None) -> Sequence[Balance]:
+    """Return a merchant's balances, one per asset he ever had, or of one asset."""
+    rows = await conn.exec_driver_sql(
+        "SELECT asset, purpose, balance FROM ledger_accounts WHERE mode = $1 AND merchant_id = $2"
+        " AND NOT debit_normal AND ($3::text IS NULL OR asset = $3) ORDER BY asset",
+        (mode, merchant_row, asset),
+    )
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        found.setdefault(row.asset, {})[row.purpose] = int(row.balance)
+    return [Balance(asset=name, **purposes) for name, purposes in found.items()]

@@ -1,0 +1,1 @@
+"""Payments: made, quoted, listed, shown to customers, and told to merchants."""

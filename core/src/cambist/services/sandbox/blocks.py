@@ -1,0 +1,201 @@
+"""Writes simulated chains: blocks that hash-link, transfers, reorganisations, and time that passes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import ChainInfo, Token, Units
+from cambist.ports import Ids
+
+FAUCET = "sandbox"
+"""Who sends in a sandbox: nobody with an address."""
+
+
+class Tip(Struct, frozen=True, kw_only=True):
+    """The newest block of a simulated chain, locked until the transaction ends."""
+
+    project_row: int
+    info: ChainInfo
+    height: int
+    hash: str
+    mined_at: datetime
+    salt: int
+
+
+async def is_read(conn: AsyncConnection, project_row: int, info: ChainInfo) -> bool:
+    """Whether the gateway has begun to read the chain."""
+    found = await conn.exec_driver_sql(
+        "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2", (info.id, project_row)
+    )
+    return found.first() is not None
+
+
+async def lock_tip(conn: AsyncConnection, project_row: int, info: ChainInfo, now: datetime) -> Tip:
+    """Return the newest block; a chain that was never used begins here. Others who write to it wait."""
+    key = (project_row, info.id)
+    begun = await conn.exec_driver_sql(
+        "INSERT INTO sandbox_chains (project_id, chain, height) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING", key
+    )
+    if begun.rowcount:
+        parent = _text(info, bytes(32))
+        await conn.exec_driver_sql(
+            "INSERT INTO sandbox_blocks (project_id, chain, height, hash, parent_hash, mined_at)"
+            " VALUES ($1, $2, 0, $3, $4, $5)",
+            (*key, _hash(info, project_row, 0, 0, parent), parent, now),
+        )
+    # One statement would join the block as it was before the wait for the lock.
+    chain = (
+        await conn.exec_driver_sql(
+            "SELECT height, salt FROM sandbox_chains WHERE project_id = $1 AND chain = $2 FOR UPDATE", key
+        )
+    ).one()
+    return await _tip(conn, project_row, info, chain.height, chain.salt)
+
+
+async def _tip(conn: AsyncConnection, project_row: int, info: ChainInfo, height: int, salt: int) -> Tip:
+    block = (
+        await conn.exec_driver_sql(
+            "SELECT hash, mined_at FROM sandbox_blocks WHERE project_id = $1 AND chain = $2 AND height = $3",
+            (project_row, info.id, height),
+        )
+    ).one()
+    return Tip(project_row=project_row, info=info, height=height, hash=block.hash, mined_at=block.mined_at, salt=salt)
+
+
+async def mine(conn: AsyncConnection, tip: Tip, blocks: int, now: datetime) -> Tip:
+    """Put blocks on top; the first takes every waiting transfer. A clock that went back does not take time along."""
+    mined_at = max(now, tip.mined_at)
+    heights = range(tip.height + 1, tip.height + blocks + 1)
+    links = [tip.hash]
+    for height in heights:
+        links.append(_hash(tip.info, tip.project_row, height, tip.salt, links[-1]))
+    await conn.exec_driver_sql(
+        "INSERT INTO sandbox_blocks (project_id, chain, mined_at, height, hash, parent_hash)"
+        " SELECT $1, $2, $3, * FROM unnest($4::bigint[], $5::text[], $6::text[])",
+        (tip.project_row, tip.info.id, mined_at, list(heights), links[1:], links[:-1]),
+    )
+    await conn.exec_driver_sql(
+        "UPDATE sandbox_transfers SET height = $3 WHERE project_id = $1 AND chain = $2 AND height IS NULL",
+        (tip.project_row, tip.info.id, tip.height + 1),
+    )
+    await conn.exec_driver_sql(
+        "UPDATE sandbox_chains SET height = $3, salt = $4 WHERE project_id = $1 AND chain = $2",
+        (tip.project_row, tip.info.id, heights[-1], tip.salt),
+    )
+    await _prune(conn, tip)
+    return Tip(
+        project_row=tip.project_row,
+        info=tip.info,
+        height=heights[-1],
+        hash=links[-1],
+        mined_at=mined_at,
+        salt=tip.salt,
+    )
+
+
+async def transfer(  # noqa: PLR0913  a transfer has as many parts
+    conn: AsyncConnection, tip: Tip, token: Token, recipient: str, units: Units, *, ids: Ids
+) -> str:
+    """Make a transfer that waits for the next block, and return its transaction's id."""
+    tx_id = _text(tip.info, ids.random_bytes(32))
+    await conn.exec_driver_sql(
+        "INSERT INTO sandbox_transfers (project_id, chain, tx_id, position, sender, recipient, contract, units)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        (
+            tip.project_row,
+            tip.info.id,
+            tx_id,
+            "native" if token.is_native else "log:0",
+            FAUCET,
+            recipient,
+            token.contract,
+            Decimal(units),
+        ),
+    )
+    return tx_id
+
+
+async def reorganise(conn: AsyncConnection, tip: Tip, depth: int, now: datetime, *, drop: bool) -> Tip:
+    """Replace the newest blocks by as many others; what stood in them is dropped, or waits to be mined again."""
+    fork = tip.height - depth
+    above = (tip.project_row, tip.info.id, fork)
+    where = "WHERE project_id = $1 AND chain = $2 AND height > $3"
+    await conn.exec_driver_sql(f"DELETE FROM sandbox_blocks {where}", above)  # noqa: S608  a constant
+    removed = await conn.exec_driver_sql(f"SELECT id FROM sandbox_transfers {where}", above)  # noqa: S608  a constant
+    rows = ([row.id for row in removed],)
+    new_tip = await mine(conn, await _tip(conn, tip.project_row, tip.info, fork, tip.salt + 1), depth, now)
+    # Only now: as waiting transfers, the first of the new blocks would have taken them.
+    await conn.exec_driver_sql(
+        "DELETE FROM sandbox_transfers WHERE id = ANY($1::bigint[])"
+        if drop
+        else "UPDATE sandbox_transfers SET height = NULL WHERE id = ANY($1::bigint[])",
+        rows,
+    )
+    return new_tip
+
+
+async def reorg_depth_max(conn: AsyncConnection, tip: Tip) -> int:
+    """Return how many blocks can be replaced so that the gateway can follow: it must remember the one below."""
+    known = await conn.exec_driver_sql(
+        "SELECT min(height) FROM chain_blocks WHERE chain = $1 AND scope = $2", (tip.info.id, tip.project_row)
+    )
+    lowest = known.scalar_one()
+    return max(0, min(tip.height - (lowest or 0), tip.info.hashes_kept))
+
+
+async def used_chains(conn: AsyncConnection, project_row: int) -> Sequence[str]:
+    """Return the chains on which the project has payments or blocks."""
+    rows = await conn.exec_driver_sql(
+        "SELECT chain FROM sandbox_chains WHERE project_id = $1"
+        " UNION SELECT chain FROM payments WHERE project_id = $1 AND scope = $1 ORDER BY chain",
+        (project_row,),
+    )
+    return [row.chain for row in rows]
+
+
+async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int) -> None:
+    """Let time pass on a simulated chain: whatever happened on it happened that much longer ago.
+
+    So nobody needs a second clock: expiry, grace, the checkout's countdown and the webhooks' retries all keep
+    to the one that everything else keeps to.
+    """
+    since = (tip.info.id, tip.project_row, timedelta(seconds=seconds))
+    for statement in (
+        """
+        UPDATE payments SET created_at = created_at - $3::interval, expires_at = expires_at - $3::interval
+        WHERE chain = $1 AND scope = $2
+        """,
+        """
+        UPDATE deposits SET mined_at = mined_at - $3::interval, detected_at = detected_at - $3::interval,
+            settled_at = settled_at - $3::interval, orphaned_at = orphaned_at - $3::interval
+        WHERE chain = $1 AND scope = $2
+        """,
+        "UPDATE chain_blocks SET mined_at = mined_at - $3::interval WHERE chain = $1 AND scope = $2",
+        "UPDATE sandbox_blocks SET mined_at = mined_at - $3::interval WHERE chain = $1 AND project_id = $2",
+    ):
+        await conn.exec_driver_sql(statement, since)
+
+
+async def _prune(conn: AsyncConnection, tip: Tip) -> None:
+    """Forget blocks that were read long ago and hold nothing."""
+    await conn.exec_driver_sql(
+        "DELETE FROM sandbox_blocks b USING chain_cursors c"
+        " WHERE b.project_id = $1 AND b.chain = $2 AND c.scope = b.project_id AND c.chain = b.chain"
+        " AND b.height < c.height - $3 AND NOT EXISTS (SELECT FROM sandbox_transfers t"
+        " WHERE t.project_id = b.project_id AND t.chain = b.chain AND t.height = b.height)",
+        (tip.project_row, tip.info.id, 2 * tip.info.hashes_kept),
+    )
+
+
+def _hash(info: ChainInfo, project_row: int, height: int, salt: int, parent: str) -> str:
+    return _text(info, hashlib.sha256(f"{project_row}/{info.id}/{height}/{salt}/{parent}".encode()).digest())
+
+
+def _text(info: ChainInfo, digest: bytes) -> str:
+    return f"0x{digest.hex()}" if info.is_evm else digest.hex()

@@ -1,0 +1,243 @@
+"""What a merchant can make happen on a project's simulated chains, and how the gateway follows at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from weakref import WeakValueDictionary
+
+import structlog
+from msgspec import Struct
+
+from cambist.db.engine import Database
+from cambist.hints import Hints
+from cambist.plugin import ChainInfo, InconsistentChainError
+from cambist.ports import Clock, Ids
+from cambist.registry import Registry
+from cambist.services.api_keys import Actor
+from cambist.services.deposits import AddressWatch, Watcher
+from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
+from cambist.services.payments.views import COLUMNS, PaymentView, payment_view
+from cambist.services.quotes import find_asset
+
+from . import blocks
+from .blocks import Tip
+from .chain import SandboxChain
+from .requests import AdvanceTime, Deposit, Mine, Reorg
+from .target import find_target
+
+log = structlog.get_logger(__name__)
+
+LOOKS_MAX = 200
+LOOKS_LOST_MAX = 50
+SCOPES_PER_SWEEP_MAX = 100
+
+
+class ChainState(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where a simulated chain stands."""
+
+    chain: str
+    height: int
+    block_hash: str
+
+
+class Deposited(Struct, frozen=True, kw_only=True):
+    """A transfer that was made and mined, and what became of the payment by it."""
+
+    state: ChainState
+    tx_id: str
+    payment: PaymentView
+
+
+class _EveryAddress(AddressWatch):
+    """Watches everything: on a simulated chain, money only ever goes to the project's own addresses."""
+
+    def __contains__(self, key: object, /) -> bool:
+        return True
+
+    async def refresh(self) -> None:
+        """Know already."""
+
+
+class Sandbox:
+    """The simulated chains of every sandbox project, for the life of the process."""
+
+    def __init__(self, *, db: Database, registry: Registry, clock: Clock, ids: Ids, hints: Hints) -> None:
+        """Take what following a chain needs."""
+        self._db = db
+        self._registry = registry
+        self._clock = clock
+        self._ids = ids
+        self._hints = hints
+        self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
+
+    async def deposit(self, actor: Actor, request: Deposit) -> Deposited:
+        """Send money to one of the project's payments, in a new block, and follow."""
+        _sandbox_only(actor)
+        async with self._db.autocommit() as conn:
+            target = await find_target(conn, self._registry, actor, request)
+        info, token = find_asset(
+            self._registry.chains, request.chain or target.chain, request.token or target.token, actor.mode
+        )
+        target.check_chain(self._registry, info)
+        units = target.units(request, token)
+        await self._begin(actor.project_row, info)
+        async with self._db.transaction() as conn:
+            now = self._clock.now()
+            tip = await blocks.lock_tip(conn, actor.project_row, info, now)
+            tx_id = await blocks.transfer(conn, tip, token, target.address, units, ids=self._ids)
+            tip = await blocks.mine(conn, tip, 1 + target.confirmations(request), now)
+        await self.follow(actor.project_row, info)
+        if info.id != target.chain:
+            await self._follow_all(actor.project_row, [target.chain])
+        return Deposited(state=_state(tip), tx_id=tx_id, payment=await self._payment(target.row))
+
+    async def mine(self, actor: Actor, request: Mine) -> ChainState:
+        """Mine blocks on one of the project's chains, and follow."""
+        _sandbox_only(actor)
+        info = self._chain(request.chain)
+        await self._begin(actor.project_row, info)
+        async with self._db.transaction() as conn:
+            now = self._clock.now()
+            tip = await blocks.lock_tip(conn, actor.project_row, info, now)
+            tip = await blocks.mine(conn, tip, request.blocks, now)
+        await self.follow(actor.project_row, info)
+        return _state(tip)
+
+    async def reorg(self, actor: Actor, request: Reorg) -> ChainState:
+        """Replace the newest blocks of one of the project's chains, and follow."""
+        _sandbox_only(actor)
+        info = self._chain(request.chain)
+        await self._begin(actor.project_row, info)
+        async with self._db.transaction() as conn:
+            now = self._clock.now()
+            tip = await blocks.lock_tip(conn, actor.project_row, info, now)
+            deepest = await blocks.reorg_depth_max(conn, tip)
+            if request.depth > deepest:
+                raise InvalidError.field(
+                    "depth", f"is more than the {deepest} blocks that can be replaced now", "REORG_TOO_DEEP"
+                )
+            tip = await blocks.reorganise(conn, tip, request.depth, now, drop=request.transactions == "drop")
+        await self.follow(actor.project_row, info)
+        return _state(tip)
+
+    async def advance_time(self, actor: Actor, request: AdvanceTime) -> Sequence[ChainState]:
+        """Let time pass on one or all of the project's chains, and follow: what is due by then, happens."""
+        _sandbox_only(actor)
+        if request.chain is not None:
+            self._chain(request.chain)
+        async with self._db.transaction() as conn:
+            now = self._clock.now()
+            wanted = [request.chain] if request.chain else await blocks.used_chains(conn, actor.project_row)
+            infos = [self._registry.chains[chain] for chain in wanted if chain in self._registry.chains]
+            tips = [await blocks.lock_tip(conn, actor.project_row, info, now) for info in infos]
+            for tip in tips:
+                await blocks.pass_time(conn, tip, request.seconds)
+        await self._follow_all(actor.project_row, [info.id for info in infos])
+        return [_state(tip) for tip in tips]
+
+    async def judge_due(self, now: datetime) -> int:
+        """Follow where time alone has made something due, or a crash left something undone; return how many chains.
+
+        For the worker's sweeper: requests follow by themselves.
+        """
+        async with self._db.autocommit() as conn:
+            rows = await conn.exec_driver_sql(_DUE, (list(self._registry.chains), now, SCOPES_PER_SWEEP_MAX))
+            due = rows.all()
+        for row in due:
+            try:
+                await self._follow_all(row.project_id, [row.chain])
+            except Exception:
+                # One project's chain must not keep the others' payments from expiring.
+                log.exception("sandbox_not_followed", project=row.project_id, chain=row.chain)
+        return len(due)
+
+    async def follow(self, project_row: int, info: ChainInfo) -> None:
+        """Let the gateway read the chain up to its head, as a watcher does with a live one."""
+        key = (project_row, info.id)
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        async with lock:
+            watcher = self._watcher(project_row, info)
+            lost = 0
+            for _ in range(LOOKS_MAX):
+                try:
+                    look = await watcher.look()
+                except InconsistentChainError as error:
+                    # Another process was faster, or the chain changed while it was read.
+                    if (lost := lost + 1) >= LOOKS_LOST_MAX:
+                        raise UnavailableError("SANDBOX_BUSY", "This simulated chain is busy; try again.") from error
+                    continue
+                if not look.behind:
+                    return
+        raise UnavailableError("SANDBOX_BUSY", "This simulated chain is still being read; try again.")
+
+    async def _follow_all(self, project_row: int, chain_ids: Sequence[str]) -> None:
+        for chain_id in chain_ids:
+            info = self._registry.chains[chain_id]
+            await self._begin(project_row, info)
+            await self.follow(project_row, info)
+
+    async def _begin(self, project_row: int, info: ChainInfo) -> None:
+        """Have a new chain read from its first block, before anything stands in it."""
+        async with self._db.autocommit() as conn:
+            if await blocks.is_read(conn, project_row, info):
+                return
+        async with self._db.transaction() as conn:
+            await blocks.lock_tip(conn, project_row, info, self._clock.now())
+        await self.follow(project_row, info)
+
+    def _watcher(self, project_row: int, info: ChainInfo) -> Watcher:
+        family = self._registry.families[info.family]
+        return Watcher(
+            db=self._db,
+            chain=SandboxChain(self._db, info, family, project_row),
+            family=family,
+            watch=_EveryAddress(self._db, family, "sandbox"),
+            scope=project_row,
+            mode="sandbox",
+            clock=self._clock,
+            ids=self._ids,
+            hints=self._hints,
+        )
+
+    def _chain(self, chain_id: str) -> ChainInfo:
+        info = self._registry.chains.get(chain_id)
+        if info is None:
+            raise InvalidError.field("chain", "is none of the chains at /api/public/chains", "UNSUPPORTED_CHAIN")
+        return info
+
+    async def _payment(self, row_id: int) -> PaymentView:
+        async with self._db.autocommit() as conn:
+            found = await conn.exec_driver_sql(f"SELECT {COLUMNS} FROM payments WHERE id = $1", (row_id,))  # noqa: S608  constants
+            return payment_view(found.mappings().one())
+
+
+# Every project's chain that has a payment to judge, or whose newest block is not the one that was read last.
+_DUE = """
+SELECT j.id AS project_id, c.chain FROM projects j CROSS JOIN unnest($1::text[]) AS c (chain)
+WHERE j.mode = 'sandbox' AND (
+    EXISTS (
+        SELECT FROM payments p WHERE p.chain = c.chain AND p.scope = j.id
+        AND (p.dirty OR p.status IN ('pending', 'detected', 'confirming'))
+        AND (p.dirty OR (p.status = 'pending' AND p.expires_at <= $2))
+    ) OR EXISTS (
+        SELECT FROM sandbox_chains s
+        JOIN sandbox_blocks b ON b.project_id = s.project_id AND b.chain = s.chain AND b.height = s.height
+        LEFT JOIN chain_cursors r ON r.scope = s.project_id AND r.chain = s.chain
+        WHERE s.project_id = j.id AND s.chain = c.chain AND r.hash IS DISTINCT FROM b.hash
+    )
+)
+ORDER BY random() LIMIT $3
+"""
+
+
+def _sandbox_only(actor: Actor) -> None:
+    if actor.mode != "sandbox":
+        raise ForbiddenError("SANDBOX_ONLY", "Only a sandbox project has simulated chains.")
+
+
+def _state(tip: Tip) -> ChainState:
+    return ChainState(chain=tip.info.id, height=tip.height, block_hash=tip.hash)

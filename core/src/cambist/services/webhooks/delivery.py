@@ -1,0 +1,227 @@
+"""Delivers the outbox: takes what is due, sends it, records what came of it, tries again.
+
+Any number of deliverers may run, in as many processes: each event is leased to one of them at a time. An event
+is delivered at least once; twice only where a process died between sending and recording.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+import structlog
+from msgspec import Struct
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.db.engine import Database
+from cambist.domain.webhooks import RetrySchedule
+from cambist.hints import Hints, Subscription
+from cambist.ports import Clock
+
+from . import claims
+from .claims import Claim, Outcome
+from .lanes import Lanes, Limits
+from .secrets import SigningSecrets
+from .sender import AttemptResult, Message, Sender
+
+log = structlog.get_logger(__name__)
+
+CLAIM_MAX = 200
+RECORD_MAX = 500
+PACE_S = 0.005
+"""A breath between claims under load: fuller claims cost the database less."""
+CLAIM_SLOW_S = 0.05
+"""Claims that take longer, past a great backlog of a receiver who hangs, are made at most half of the time."""
+POLL_S = 1.0
+"""The longest sleep. Hints make it shorter, losing them costs no more than this."""
+SLOW_S = 1.0
+LEASE_MARGIN_S = 5.0
+GRACE_S = 5.0
+TROUBLE_PAUSE_S = 0.5
+_TROUBLE = (SQLAlchemyError, OSError)
+
+
+class Counters(Struct):
+    """What a deliverer has done since it was made."""
+
+    delivered: int = 0
+    failed: int = 0
+    dropped: int = 0
+
+
+class Deliverer:
+    """One process's delivery of webhooks."""
+
+    def __init__(  # noqa: PLR0913  a composition root's parts, each by name
+        self,
+        *,
+        db: Database,
+        sender: Sender,
+        secrets: SigningSecrets,
+        hints: Hints,
+        clock: Clock,
+        schedule: RetrySchedule,
+        timeout_ms: int,
+        limits: Limits | None = None,
+    ) -> None:
+        """Take what delivering needs. ``timeout_ms`` is the sender's, and makes the lease."""
+        self._db = db
+        self._sender = sender
+        self._secrets = secrets
+        self._hints = hints
+        self._clock = clock
+        self._schedule = schedule
+        self._lease = timedelta(milliseconds=timeout_ms, seconds=LEASE_MARGIN_S)
+        self._lanes = Lanes(limits or Limits())
+        self._running: dict[asyncio.Task[None], int] = {}
+        self._outcomes: list[Outcome] = []
+        self._outcomes_ready = asyncio.Event()
+        self.counters = Counters()
+
+    @property
+    def in_flight(self) -> int:
+        """How many attempts are running."""
+        return self._lanes.in_flight
+
+    async def run(self) -> None:
+        """Deliver until cancelled; then let attempts finish for a moment, and give the others back."""
+        async with self._hints.subscribe(["webhooks"]) as hint:
+            writer = asyncio.create_task(self._write(hint), name="webhook-outcomes")
+            try:
+                while True:
+                    await self._round(hint)
+            finally:
+                writer.cancel()
+                await asyncio.wait([writer])
+                await self._wind_up()
+
+    async def deliver_due(self) -> int:
+        """Deliver everything that is due now, with what becomes due by that, and return how many attempts it took."""
+        attempts = 0
+        while started := await self._start_due():
+            attempts += started
+            await asyncio.wait(list(self._running))
+            await self._flush()
+        return attempts
+
+    async def _round(self, hint: Subscription) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            started = await self._start_due()
+            took_s = loop.time() - began
+            if took_s > CLAIM_SLOW_S:
+                await asyncio.sleep(took_s)
+            elif started:
+                await asyncio.sleep(PACE_S)
+            if not started:
+                await hint.wait(await self._idle_s())
+        except _TROUBLE as error:
+            log.warning("webhooks_not_claimed", error=repr(error))
+            await asyncio.sleep(TROUBLE_PAUSE_S)
+
+    async def _start_due(self) -> int:
+        """Claim what is due and start sending it; return how many that were."""
+        room = self._lanes.room()
+        if not room.attempts:
+            return 0
+        now = self._clock.now()
+        async with self._db.autocommit() as conn:
+            claimed = await claims.claim(conn, now=now, leased_until=now + self._lease, events_max=CLAIM_MAX, room=room)
+        for claim in claimed:
+            task = asyncio.create_task(self._attempt(claim))
+            self._running[task] = claim.id
+            task.add_done_callback(self._running.pop)
+        return len(claimed)
+
+    async def _idle_s(self) -> float:
+        now = self._clock.now()
+        async with self._db.autocommit() as conn:
+            due = await claims.next_due(conn, now=now)
+        return POLL_S if due is None else min(POLL_S, max(0.0, (due - self._clock.now()).total_seconds()))
+
+    async def _attempt(self, claim: Claim) -> None:
+        lane = self._lanes.enter(claim.origin)
+        slow = asyncio.get_running_loop().call_later(SLOW_S, self._lanes.mark_slow, lane)
+        quick = False
+        try:
+            result = await self._sender.send_once(claim.url, self._message(claim))
+            quick = result.duration_ms < SLOW_S * 1000
+            self._keep(claim, result)
+        except Exception:
+            # A bug of ours, and the event is not lost by it: it is due again when its lease ends.
+            log.exception("webhook_attempt_crashed", delivery=claim.delivery_id)
+        finally:
+            slow.cancel()
+            self._lanes.leave(lane, quick=quick)
+
+    def _message(self, claim: Claim) -> Message:
+        return Message(
+            id=claim.delivery_id,
+            event=claim.event,
+            body=claim.body,
+            secret=self._secrets.reveal(claim.project_id, claim.secret_encrypted),
+        )
+
+    def _keep(self, claim: Claim, result: AttemptResult) -> None:
+        """Put the outcome where the next write finds it."""
+        attempts = claim.attempts + 1
+        due = None if result.delivered else self._schedule.next_due(attempts, self._clock.now())
+        self.counters.delivered += result.delivered
+        self.counters.failed += not result.delivered
+        if not result.delivered and due is None:
+            self.counters.dropped += 1
+            log.warning("webhook_dropped", delivery=claim.delivery_id, event_name=claim.event, error=result.error)
+        self._outcomes.append(
+            Outcome(
+                id=claim.id,
+                attempts=claim.attempts,
+                delivered=result.delivered,
+                next_due=due,
+                attempted_at=result.attempted_at,
+                duration_ms=result.duration_ms,
+                status_code=result.status_code,
+                error=result.error,
+                response=result.response_preview,
+            )
+        )
+        self._outcomes_ready.set()
+
+    async def _write(self, hint: Subscription) -> None:
+        """Record outcomes as they come, many at once when they come fast."""
+        while True:
+            await self._outcomes_ready.wait()
+            try:
+                await self._flush()
+            except _TROUBLE as error:
+                log.warning("webhooks_not_recorded", outcomes=len(self._outcomes), error=repr(error))
+                await asyncio.sleep(TROUBLE_PAUSE_S)
+            else:
+                # The next event of a resource may go out now, and lanes have room again.
+                hint.wake()
+
+    async def _flush(self) -> None:
+        while self._outcomes:
+            batch: Sequence[Outcome] = self._outcomes[:RECORD_MAX]
+            async with self._db.autocommit() as conn:
+                await claims.record(conn, batch, now=self._clock.now())
+            del self._outcomes[: len(batch)]
+        self._outcomes_ready.clear()
+
+    async def _wind_up(self) -> None:
+        """Let attempts finish for a moment, record them, and give back what is still under way."""
+        if self._running:
+            await asyncio.wait(list(self._running), timeout=GRACE_S)
+        left = dict(self._running)
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(list(left))
+        try:
+            await self._flush()
+            if left:
+                async with self._db.autocommit() as conn:
+                    await claims.release(conn, list(left.values()), now=self._clock.now())
+        except _TROUBLE as error:
+            log.warning("webhooks_left_to_their_leases", error=repr(error))

@@ -1,0 +1,210 @@
+"""Sends one webhook once: signed, guarded, and bounded in time and in what is read back."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from msgspec import Struct
+
+from cambist import __version__
+from cambist.domain.webhooks import sign
+from cambist.ports import Clock
+
+from .targets import guarded_socket_factory, target_refusal
+
+RESPONSE_BYTES_MAX = 64 * 1024
+PREVIEW_CHARS_MAX = 500
+BODY_TIMEOUT_S = 1.0
+"""A receiver has answered with its status; its words are waited for no longer than this."""
+RESOLVER_THREADS = 64
+USER_AGENT = f"Cambist-Webhooks/{__version__}"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class AttemptResult(Struct, frozen=True, kw_only=True):
+    """What one attempt came to. ``error`` is None exactly where it was delivered."""
+
+    status_code: int | None
+    duration_ms: int
+    error: str | None
+    response_preview: str | None
+    signature: str
+    timestamp_ms: int
+    attempted_at: datetime
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the receiver answered with a 2xx status."""
+        return self.error is None
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """What is sent. ``secret`` is None where the project signs nothing; ``id`` stays the same over attempts."""
+
+    id: str
+    event: str
+    body: bytes
+    secret: str | None
+    is_test: bool = False
+
+
+class Resolver(AbstractResolver):
+    """Looks names up in threads of its own, so that slow name servers of merchants delay nobody else's."""
+
+    def __init__(self) -> None:
+        """Start without threads; they come with the first names."""
+        self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="webhook-dns")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return every address of the host."""
+        loop = asyncio.get_running_loop()
+        infos = await loop.run_in_executor(
+            self._threads, lambda: socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
+        )
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address[0]),
+                port=port,
+                family=family_found,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for family_found, _, protocol, _, address in infos
+        ]
+
+    async def close(self) -> None:
+        """Let the threads go."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class Sender:
+    """Sends signed webhooks. Never raises for anything that the target does."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, *, clock: Clock, timeout_ms: int, allow_private_targets: bool
+    ) -> None:
+        """Send through this session, which open_sender makes."""
+        self._session = session
+        self._clock = clock
+        self._timeout_ms = timeout_ms
+        self._allow_private = allow_private_targets
+        # aiohttp would round timeouts above five seconds up to a full second of its loop's clock.
+        self._timeout = aiohttp.ClientTimeout(total=timeout_ms / 1000, ceil_threshold=timeout_ms)
+
+    async def send_once(self, url: str, message: Message) -> AttemptResult:
+        """Sign and post the message, and return what came of it."""
+        attempted_at = self._clock.now()
+        timestamp_ms = (attempted_at - _EPOCH) // timedelta(milliseconds=1)
+        signature = sign(message.secret, timestamp_ms, message.body)
+        started = self._clock.monotonic()
+        status, preview, error = await self._post(url, message, signature, timestamp_ms)
+        return AttemptResult(
+            status_code=status,
+            duration_ms=round((self._clock.monotonic() - started) * 1000),
+            error=error,
+            response_preview=preview,
+            signature=signature,
+            timestamp_ms=timestamp_ms,
+            attempted_at=attempted_at,
+        )
+
+    async def _post(
+        self, url: str, message: Message, signature: str, timestamp_ms: int
+    ) -> tuple[int | None, str | None, str | None]:
+        if (refusal := target_refusal(url, allow_private=self._allow_private)) is not None:
+            return None, None, f"the URL {refusal}"
+        headers = {
+            "Content-Type": "application/json",
+            "X-Webhook-Id": message.id,
+            "X-Webhook-Event": message.event,
+            "X-Webhook-Timestamp": str(timestamp_ms),
+            "X-Webhook-Signature": signature,
+        }
+        if message.is_test:
+            headers["X-Webhook-Test"] = "true"
+        try:
+            async with self._session.post(
+                url, data=message.body, headers=headers, timeout=self._timeout, allow_redirects=False
+            ) as response:
+                return response.status, await _preview(response), _status_error(response.status)
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
+            return None, None, self._sentence(error)
+
+    def _sentence(self, error: Exception) -> str:
+        """Say what went wrong, without addresses of ours or of name servers inside."""
+        if isinstance(error, TimeoutError):
+            return f"no answer within {self._timeout_ms} ms"
+        if isinstance(error, aiohttp.ClientConnectorDNSError):
+            return "the host's name does not resolve"
+        if isinstance(error, aiohttp.ClientSSLError):
+            return "the TLS connection failed: is the certificate valid?"
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return f"cannot connect: {error.os_error.strerror or error.os_error}"
+        if isinstance(error, aiohttp.ServerDisconnectedError):
+            return "the receiver closed the connection without an answer"
+        return f"the answer is not HTTP as it should be ({type(error).__name__})"
+
+
+def _status_error(status: int) -> str | None:
+    if 200 <= status < 300:  # noqa: PLR2004  the 2xx of HTTP
+        return None
+    if 300 <= status < 400:  # noqa: PLR2004  the 3xx of HTTP
+        return f"HTTP {status}: redirects are not followed"
+    return f"HTTP {status}"
+
+
+async def _preview(response: aiohttp.ClientResponse) -> str | None:
+    """Return the beginning of the body, fit for a database and a page. The body decides nothing."""
+    received = bytearray()
+    with suppress(aiohttp.ClientError, OSError, ValueError):
+        if response.content.is_eof():
+            received += response.content.read_nowait()
+        else:
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                await _read(response.content, received)
+    # Four bytes make a character at most.
+    text = bytes(received[: PREVIEW_CHARS_MAX * 4]).decode("utf-8", "replace")
+    return text[:PREVIEW_CHARS_MAX].replace("\x00", "\N{REPLACEMENT CHARACTER}") or None
+
+
+async def _read(content: aiohttp.StreamReader, received: bytearray) -> None:
+    """Read on past the preview, to the end if that is near, so that the connection can be used again."""
+    while len(received) < RESPONSE_BYTES_MAX:
+        chunk = await content.readany()
+        if not chunk:
+            return
+        received += chunk
+
+
+@asynccontextmanager
+async def open_sender(
+    *, clock: Clock, timeout_ms: int, allow_private_targets: bool, resolver: AbstractResolver | None = None
+) -> AsyncIterator[Sender]:
+    """Open the one guarded way out for webhooks.
+
+    No proxies, cookies, or credentials from the environment, no redirects, nothing decompressed. How many
+    connections there are is the caller's to bound.
+    """
+    connector = aiohttp.TCPConnector(
+        limit=0,
+        resolver=resolver or Resolver(),
+        socket_factory=guarded_socket_factory(allow_private=allow_private_targets),
+    )
+    async with aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity"},
+        auto_decompress=False,
+        trust_env=False,
+    ) as session:
+        yield Sender(session, clock=clock, timeout_ms=timeout_ms, allow_private_targets=allow_private_targets)
