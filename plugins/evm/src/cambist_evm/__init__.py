@@ -1,0 +1,1 @@
+"""Cambist's plugin for Ethereum and every chain that speaks its protocol."""

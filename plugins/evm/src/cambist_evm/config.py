@@ -1,0 +1,237 @@
+"""The operator's table ``[plugins.evm]``, and what it comes to: one checked setup per chain."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Final, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Meta, Struct
+
+from cambist.plugin import ChainInfo, ConfigError, Token
+
+from .addresses import parse_address
+from .networks import NETWORKS, KnownToken, Network
+
+TraceMode = Literal["auto", "off", "debug", "trace"]
+
+CHAIN_ID_TEXT: Final = re.compile(r"[a-z][a-z0-9-]{1,31}", re.ASCII)
+SYMBOL: Final = re.compile(r"[A-Za-z0-9.+-]{1,16}", re.ASCII)
+
+NOT_TOKENS: Final = {
+    "0x" + "0" * 40: "the zero address",
+    "0x" + "f" * 39 + "e": "where nodes log native transfers (EIP-7708), which are counted already",
+}
+
+
+class TokenConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[[plugins.evm.chains.<id>.tokens]]``: a token beside the built-in ones; the same symbol replaces it."""
+
+    symbol: str
+    contract: str
+    decimals: Annotated[int, Meta(ge=0, le=36)]
+    label: str | None = None
+
+
+class ChainConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[plugins.evm.chains.<id>]``. None stands for what the network is known for."""
+
+    rpc_urls: tuple[str, ...] = ()
+    simulated: bool = False
+    confirmations: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    finality_required: bool = False
+    quorum: Annotated[int, Meta(ge=1, le=16)] = 1
+    poll_interval_ms: Annotated[int, Meta(ge=50, le=600_000)] | None = None
+    span_max: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    request_timeout_ms: Annotated[int, Meta(ge=100, le=120_000)] = 10_000
+    batch_calls_max: Annotated[int, Meta(ge=1, le=1000)] = 10
+    requests_at_once_max: Annotated[int, Meta(ge=1, le=64)] = 4
+    response_bytes_max: Annotated[int, Meta(ge=1_000_000, le=2_000_000_000)] = 256_000_000
+    trace: TraceMode = "auto"
+    tokens: tuple[TokenConfig, ...] = ()
+
+    chain_id: Annotated[int, Meta(ge=1, le=2**53)] | None = None
+    name: str | None = None
+    native_symbol: str | None = None
+    native_decimals: Annotated[int, Meta(ge=0, le=36)] | None = None
+    hashes_kept: Annotated[int, Meta(ge=16, le=1_000_000)] | None = None
+    lag_blocks_max: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    explorer_tx_url: str | None = None
+
+
+class EvmConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[plugins.evm]``. A chain is present exactly when it stands in ``chains``."""
+
+    chains: Mapping[str, ChainConfig] = {}
+
+
+class ChainSetup(Struct, frozen=True, kw_only=True):
+    """One chain, checked: what the gateway is told of it, and how it is read.
+
+    ``contracts`` maps every registered contract, as nodes spell it (lower case), to its normalized address.
+    ``symbols_onchain`` maps a normalized contract to what it may call itself.
+    """
+
+    info: ChainInfo
+    chain_id: int
+    rpc_urls: tuple[str, ...]
+    quorum: int
+    trace: TraceMode
+    request_timeout_s: float
+    batch_calls_max: int
+    requests_at_once_max: int
+    response_bytes_max: int
+    lag_blocks_max: int
+    bor_receipts: bool
+    contracts: Mapping[str, str]
+    symbols_onchain: Mapping[str, frozenset[str]]
+
+
+def resolve(config: EvmConfig) -> Sequence[ChainSetup]:
+    """Return every configured chain's setup. Raises ConfigError, naming the setting."""
+    setups = [_resolve_chain(chain, table) for chain, table in config.chains.items()]
+    live = Counter(setup.chain_id for setup in setups if setup.info.mode == "live")
+    for setup in setups:
+        if live[setup.chain_id] > 1:
+            # Two watchers of one network would both see, and credit, every deposit.
+            message = f"chain id {setup.chain_id} is configured twice; a network can be listed once only"
+            raise ConfigError(message)
+    return setups
+
+
+def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:
+    where = f"plugins.evm.chains.{chain}"
+    network = _network(chain, table, where)
+    _check_endpoints(table, where)
+    tokens = _tokens(network, table, where)
+    native = Token(
+        symbol=network.native_symbol, contract=None, decimals=network.native_decimals, label=network.native_label
+    )
+    info = ChainInfo(
+        id=chain,
+        name=network.name,
+        family="evm",
+        tokens=(native, *(_token(known) for known in tokens)),
+        confirmations=table.confirmations or network.confirmations,
+        mode="simulated" if table.simulated else "live",
+        chain_id_num=network.chain_id,
+        is_evm=True,
+        finality_required=table.finality_required,
+        span_max=table.span_max or network.span_max,
+        hashes_kept=table.hashes_kept or network.hashes_kept,
+        poll_interval_ms=table.poll_interval_ms or network.poll_interval_ms,
+        explorer_tx_url=table.explorer_tx_url or network.explorer_tx_url,
+    )
+    return ChainSetup(
+        info=info,
+        chain_id=network.chain_id,
+        rpc_urls=table.rpc_urls,
+        quorum=table.quorum,
+        trace=table.trace,
+        request_timeout_s=table.request_timeout_ms / 1000,
+        batch_calls_max=table.batch_calls_max,
+        requests_at_once_max=table.requests_at_once_max,
+        response_bytes_max=table.response_bytes_max,
+        lag_blocks_max=table.lag_blocks_max or network.lag_blocks_max,
+        bor_receipts=network.bor_receipts,
+        contracts={known.contract.lower(): known.contract for known in tokens},
+        symbols_onchain={known.contract: frozenset({known.symbol, *known.symbols_onchain}) for known in tokens},
+    )
+
+
+def _network(chain: str, table: ChainConfig, where: str) -> Network:
+    known = NETWORKS.get(chain)
+    if known is not None:
+        if table.chain_id not in (None, known.chain_id) or table.native_symbol not in (None, known.native_symbol):
+            message = (
+                f"{where}: {chain} is built in with chain id {known.chain_id} and coin {known.native_symbol}; "
+                "give another network another name"
+            )
+            raise ConfigError(message)
+        return known
+    if CHAIN_ID_TEXT.fullmatch(chain) is None:
+        message = f"{where}: a chain's name is 2 to 32 lower-case letters, digits and dashes, a letter first"
+        raise ConfigError(message)
+    if table.chain_id is None or table.native_symbol is None or table.confirmations is None:
+        message = (
+            f"{where}: {chain} is not built in (those are {', '.join(NETWORKS)}), so it needs chain_id, native_symbol "
+            "and confirmations"
+        )
+        raise ConfigError(message)
+    if SYMBOL.fullmatch(table.native_symbol) is None:
+        message = f"{where}.native_symbol: {table.native_symbol!r} is not 1 to 16 letters, digits, dots, dashes"
+        raise ConfigError(message)
+    return Network(
+        id=chain,
+        name=table.name or chain,
+        chain_id=table.chain_id,
+        native_symbol=table.native_symbol.upper(),
+        native_label=table.native_symbol.upper(),
+        native_decimals=18 if table.native_decimals is None else table.native_decimals,
+        confirmations=table.confirmations,
+        poll_interval_ms=1000,
+        span_max=50,
+        hashes_kept=4096,
+        lag_blocks_max=10,
+    )
+
+
+def _check_endpoints(table: ChainConfig, where: str) -> None:
+    if not table.rpc_urls and not table.simulated:
+        message = f"{where}.rpc_urls is empty: name at least one endpoint, or set simulated = true"
+        raise ConfigError(message)
+    for position, url in enumerate(table.rpc_urls, start=1):
+        # The address may carry a key, so the message tells its place and never its text.
+        try:
+            parts = urlsplit(url)
+            valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            valid = False
+        if not valid:
+            message = f"{where}.rpc_urls: number {position} is no http(s) address"
+            raise ConfigError(message)
+    if len(set(table.rpc_urls)) < len(table.rpc_urls):
+        message = f"{where}.rpc_urls names an endpoint twice"
+        raise ConfigError(message)
+    if not table.simulated and table.quorum > len(table.rpc_urls):
+        message = f"{where}.quorum is {table.quorum}, but there are only {len(table.rpc_urls)} endpoints to agree"
+        raise ConfigError(message)
+
+
+def _tokens(network: Network, table: ChainConfig, where: str) -> Sequence[KnownToken]:
+    chosen = {known.symbol: known for known in network.tokens}
+    own = [_own_token(token, network, where) for token in table.tokens]
+    _refuse_twice((token.symbol for token in own), f"{where}.tokens: the symbol")
+    chosen.update((token.symbol, token) for token in own)
+    _refuse_twice((token.contract for token in chosen.values()), f"{where}.tokens: the contract")
+    return list(chosen.values())
+
+
+def _own_token(token: TokenConfig, network: Network, where: str) -> KnownToken:
+    symbol = token.symbol.upper()
+    if SYMBOL.fullmatch(symbol) is None or symbol == network.native_symbol:
+        message = (
+            f"{where}.tokens: {token.symbol!r} is not 1 to 16 letters, digits, dots, dashes, or is the native coin"
+        )
+        raise ConfigError(message)
+    contract = parse_address(token.contract)
+    if contract is None:
+        message = f"{where}.tokens: the contract of {symbol} is no address, or its checksum is wrong"
+        raise ConfigError(message)
+    if contract.lower() in NOT_TOKENS:
+        message = f"{where}.tokens: the contract of {symbol} is {NOT_TOKENS[contract.lower()]}"
+        raise ConfigError(message)
+    return KnownToken(symbol=symbol, contract=contract, decimals=token.decimals, label=token.label or symbol)
+
+
+def _refuse_twice(values: Iterable[str], what: str) -> None:
+    for value, count in Counter(values).items():
+        if count > 1:
+            message = f"{what} {value} is listed twice"
+            raise ConfigError(message)
+
+
+def _token(known: KnownToken) -> Token:
+    return Token(symbol=known.symbol, contract=known.contract, decimals=known.decimals, label=known.label)

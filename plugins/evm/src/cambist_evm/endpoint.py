@@ -1,0 +1,214 @@
+"""One endpoint: what is known of it, and how blocks are read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal, TypeVar
+
+import msgspec
+
+from cambist.plugin import Block, ChainError, ChainUnavailableError, EndpointHealth, Head, InconsistentChainError
+
+from .config import ChainSetup, TraceMode
+from .decode import ZERO_ADDRESS, check_header, is_synthetic, number_of
+from .rpc import BatchDecoder, JsonRpc, gather_all
+from .rpc_errors import MethodUnsupportedError, NestedTooDeeplyError
+from .traces import Movement, from_call_frames, from_flat_traces
+from .wire import Answer, FlatTrace, RpcBlock, RpcHeader, RpcReceipt, RpcTransaction, TracedTransaction
+
+T = TypeVar("T")
+
+TEXT: Final = msgspec.json.Decoder(list[Answer[str]])
+HEADER: Final = msgspec.json.Decoder(list[Answer[RpcHeader]])
+_BLOCK: Final = msgspec.json.Decoder(list[Answer[RpcBlock]])
+_RECEIPTS: Final = msgspec.json.Decoder(list[Answer[list[RpcReceipt]]])
+_RECEIPT: Final = msgspec.json.Decoder(list[Answer[RpcReceipt]])
+_TRACED: Final = msgspec.json.Decoder(list[Answer[list[TracedTransaction]]])
+_FLAT: Final = msgspec.json.Decoder(list[Answer[list[FlatTrace]]])
+
+_CALL_TRACER: Final = {"tracer": "callTracer"}
+
+
+class Endpoint:
+    """A node, or a provider's many nodes behind one address, and its record so far.
+
+    ``strikes`` counts failures in a row; until ``retry_at`` it is left alone. ``verified`` says that it serves
+    the right chain, ``lagging`` that the others are ahead, ``suspect`` that the others tell another chain's
+    story. ``tracing`` and ``block_receipts`` are what it was found to offer, None before it was asked.
+    """
+
+    def __init__(self, rpc: JsonRpc, setup: ChainSetup) -> None:
+        """Start with a clean record. Nothing is asked."""
+        self.rpc = rpc
+        self.name = rpc.name
+        self.head: int | None = None
+        self.failures = 0
+        self.strikes = 0
+        self.retry_at = 0.0
+        self.verified = False
+        self.lagging = False
+        self.suspect = False
+        self.last_error: str | None = None
+        self.tracing: Literal["debug", "trace", "none"] | None = _fixed_tracing(setup.trace)
+        self.block_receipts: bool | None = None
+        self._setup = setup
+
+    def health(self, now: float) -> EndpointHealth:
+        """Return how it is doing."""
+        return EndpointHealth(
+            name=self.name,
+            healthy=self.strikes == 0 and now >= self.retry_at and not (self.lagging or self.suspect),
+            head=self.head,
+            calls=self.rpc.calls,
+            failures=self.failures,
+            last_error=self.last_error,
+        )
+
+    async def verify(self) -> None:
+        """Ask once whether this is the chain it should be. Raises ChainUnavailableError."""
+        chain_id = await self.quantity("eth_chainId")
+        if chain_id != self._setup.chain_id:
+            message = f"{self.name} serves chain id {chain_id}, and {self._setup.info.id} is {self._setup.chain_id}"
+            raise ChainUnavailableError(message)
+        self.verified = True
+
+    async def quantity(self, method: str, *params: Any) -> int:  # noqa: ANN401 - JSON
+        """Return the number that the method answers."""
+        answer = await self.rpc.call(method, params, TEXT)
+        try:
+            return int(answer or "", 16)
+        except ValueError as error:
+            message = f"{self.name} answered {method} with no number"
+            raise InconsistentChainError(message) from error
+
+    async def newest(self) -> Head:
+        """Return the newest block, and the finalized height where the node knows one."""
+        newest, finalized = await gather_all(self._tagged("latest"), self._finalized())
+        if newest is None:
+            message = f"{self.name} has no newest block"
+            raise ChainUnavailableError(message)
+        head = check_header(newest, number_of(newest))
+        self.head = head.height
+        return Head(height=head.height, hash=head.hash, finalized_height=finalized)
+
+    async def _tagged(self, tag: str) -> RpcHeader | None:
+        return await self.rpc.call("eth_getBlockByNumber", (tag, False), HEADER)
+
+    async def _finalized(self) -> int | None:
+        try:
+            header = await self._tagged("finalized")
+        except ChainError:
+            # Nodes without finality refuse the tag, each in its own words. Not to know is an answer here.
+            return None
+        return None if header is None else number_of(header)
+
+    async def headers(self, heights: Sequence[int]) -> list[Block]:
+        """Return the blocks at these heights on the node's best chain; a missing one is InconsistentChainError."""
+        calls = [("eth_getBlockByNumber", (hex(height), False)) for height in heights]
+        found = await self.rpc.batch(calls, HEADER)
+        return [
+            check_header(self._present(header, height), height) for height, header in zip(heights, found, strict=True)
+        ]
+
+    async def blocks(self, heights: Sequence[int]) -> list[RpcBlock]:
+        """Return the blocks with their transactions."""
+        calls = [("eth_getBlockByNumber", (hex(height), True)) for height in heights]
+        found = await self.rpc.batch(calls, _BLOCK)
+        return [self._present(block, height) for height, block in zip(heights, found, strict=True)]
+
+    def _present(self, found: T | None, height: int) -> T:
+        if found is None:
+            message = f"{self.name} has no block {height}"
+            raise InconsistentChainError(message)
+        return found
+
+    async def receipts(self, heights: Sequence[int]) -> list[list[RpcReceipt]] | None:
+        """Return the receipts of the blocks at these heights, or None where the node gives none by block."""
+        if self.block_receipts is False:
+            return None
+        calls = [("eth_getBlockReceipts", (hex(height),)) for height in heights]
+        try:
+            found = await self.rpc.batch(calls, _RECEIPTS)
+        except MethodUnsupportedError:
+            self.block_receipts = False
+            return None
+        self.block_receipts = True
+        return [self._present(receipts, height) for height, receipts in zip(heights, found, strict=True)]
+
+    async def receipts_of(self, hashes: Sequence[str]) -> list[RpcReceipt]:
+        """Return the receipts of these transactions, one by one. Raises InconsistentChainError for a missing one."""
+        found = await self.rpc.batch([("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in hashes], _RECEIPT)
+        receipts = []
+        for tx_hash, receipt in zip(hashes, found, strict=True):
+            if receipt is None:
+                message = f"{self.name} has no receipt of {tx_hash}, which it has in a block"
+                raise InconsistentChainError(message)
+            receipts.append(receipt)
+        return receipts
+
+    async def completed(self, block: RpcBlock, receipts: list[RpcReceipt]) -> list[RpcReceipt]:
+        """Return the receipts, made as long as the block's transactions on Polygon, whose nodes disagree.
+
+        The synthetic last transaction applies what was bridged in, which can pay watched addresses. Some nodes
+        list it in the block, some among the receipts, and some in both.
+        """
+        listed = block.transactions
+        if len(listed) == len(receipts) + 1 and is_synthetic(listed[-1]):
+            return [*receipts, *await self.receipts_of([listed[-1].hash])]
+        if len(receipts) == len(listed) + 1 and receipts[-1].gas_used in {"0x0", "0x"}:
+            listed.append(RpcTransaction(receipts[-1].transaction_hash, ZERO_ADDRESS, "0x0", ZERO_ADDRESS))
+        return receipts
+
+    async def movements(self, block: RpcBlock) -> list[list[Movement]] | None:
+        """Return what moved inside each transaction of the block, or None where the node offers no traces.
+
+        Once a node traced, refusing to is an outage: blocks with and without internal transfers must not alternate.
+        """
+        if self.tracing == "debug":
+            return await self._debug(block)
+        if self.tracing == "trace":
+            return await self._flat(block)
+        for tracing, ask in (("debug", self._debug), ("trace", self._flat)):
+            try:
+                moved = await ask(block)
+            except MethodUnsupportedError:
+                continue
+            self.tracing = "debug" if tracing == "debug" else "trace"
+            return moved
+        self.tracing = "none"
+        return None
+
+    async def _debug(self, block: RpcBlock) -> list[list[Movement]]:
+        try:
+            traced = await self._call("debug_traceBlockByHash", (block.hash, _CALL_TRACER), _TRACED)
+        except NestedTooDeeplyError:
+            return await self._flat_or_nothing(block)
+        return from_call_frames(block, traced)
+
+    async def _flat_or_nothing(self, block: RpcBlock) -> list[list[Movement]]:
+        """Return what moved, from traces that are not nested; nothing where the node has none.
+
+        Whoever nests calls too deeply must not be able to stop the chain. What moved inside that one block then
+        shows up as a balance that nothing explains.
+        """
+        try:
+            return await self._flat(block)
+        except MethodUnsupportedError:
+            return [[] for _ in block.transactions]
+
+    async def _flat(self, block: RpcBlock) -> list[list[Movement]]:
+        traces = await self._call("trace_block", (block.number,), _FLAT)
+        return from_flat_traces(block, traces)
+
+    async def _call(self, method: str, params: Sequence[Any], decoder: BatchDecoder[T]) -> T:
+        answer = await self.rpc.call(method, params, decoder)
+        if answer is None:
+            message = f"{self.name} answered {method} with null"
+            raise InconsistentChainError(message)
+        return answer
+
+
+def _fixed_tracing(mode: TraceMode) -> Literal["debug", "trace", "none"] | None:
+    if mode == "auto":
+        return None
+    return "none" if mode == "off" else mode

@@ -1,0 +1,82 @@
+"""The entry point: what ``cambist.plugins`` finds under the name ``evm``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import ClassVar
+
+import aiohttp
+
+from cambist.plugin import AddressFamily, AnyChainPlugin, Chain, ChainInfo, ChainPlugin, PluginContext, hookimpl
+
+from .chain import EvmChain
+from .config import ChainSetup, EvmConfig, resolve
+from .endpoint import Endpoint
+from .family import EvmFamily
+from .pool import EndpointPool
+from .rpc import JsonRpc, endpoint_names
+
+
+class EvmPlugin(ChainPlugin[EvmConfig]):
+    """Every chain that speaks Ethereum's protocol. A chain is present exactly when it is configured."""
+
+    name: ClassVar[str] = "evm"
+    api_version: ClassVar[int] = 0
+    config_type = EvmConfig
+
+    def families(self) -> Sequence[AddressFamily]:
+        """Return the one family that all EVM chains share."""
+        return [EvmFamily()]
+
+    def chains(self, config: EvmConfig) -> Sequence[ChainInfo]:
+        """Return the configured chains."""
+        return [setup.info for setup in resolve(config)]
+
+    def connect(self, config: EvmConfig, context: PluginContext) -> AbstractAsyncContextManager[Sequence[Chain]]:
+        """Open one HTTP session for all live chains."""
+        return _connect(config, context)
+
+
+@asynccontextmanager
+async def _connect(config: EvmConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
+    live = [setup for setup in resolve(config) if setup.info.mode == "live"]
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, limit_per_host=32),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": context.user_agent},
+                read_bufsize=1 << 20,
+            )
+        )
+        chains = []
+        for setup in live:
+            pool = EndpointPool(setup, _endpoints(setup, session, context), context)
+            stack.push_async_callback(pool.close)
+            chains.append(EvmChain(setup, pool))
+        yield chains
+
+
+def _endpoints(setup: ChainSetup, session: aiohttp.ClientSession, context: PluginContext) -> Sequence[Endpoint]:
+    return [
+        Endpoint(
+            JsonRpc(
+                session,
+                url,
+                name,
+                now=context.now,
+                timeout_s=setup.request_timeout_s,
+                batch_calls_max=setup.batch_calls_max,
+                response_bytes_max=setup.response_bytes_max,
+            ),
+            setup,
+        )
+        for url, name in zip(setup.rpc_urls, endpoint_names(setup.rpc_urls), strict=True)
+    ]
+
+
+@hookimpl
+def register_chains() -> Sequence[AnyChainPlugin]:
+    """Bring the EVM chains."""
+    return [EvmPlugin()]

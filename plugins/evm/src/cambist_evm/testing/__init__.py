@@ -1,0 +1,15 @@
+"""A real node and a faulty way to reach it, for tests of this plugin and of the gateway. Needs anvil."""
+
+from .anvil import Anvil, AnvilMissingError, RpcRefusedError, find_anvil
+from .contracts import Contract
+from .proxy import Fault, FaultyProxy
+
+__all__ = [
+    "Anvil",
+    "AnvilMissingError",
+    "Contract",
+    "Fault",
+    "FaultyProxy",
+    "RpcRefusedError",
+    "find_anvil",
+]

@@ -1,0 +1,256 @@
+"""A proxy in front of a node that fails and lies on demand, in every way that providers do."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections import Counter
+from contextlib import suppress
+from enum import StrEnum
+from random import Random
+from typing import Any, Final, Self
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from cambist_evm.addresses import keccak
+
+TRANSFER_TOPIC: Final = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
+HANG_S: Final = 60.0
+DEEP_CALLS: Final = 20_000
+BODY_BYTES_MAX: Final = 1 << 30
+
+Call = dict[str, Any]
+Answer = dict[str, Any]
+
+
+class Fault(StrEnum):
+    """What can go wrong. Those that lie do so without contradicting themselves where they can."""
+
+    TIMEOUT = "timeout"
+    RESET = "reset"
+    HTTP_429 = "429"
+    HTTP_500 = "500"
+    HTTP_503 = "503"
+    HTML = "html"
+    TRUNCATED = "truncated"
+    WRONG_ID = "wrong id"
+    DUPLICATED = "answer twice"
+    RPC_ERROR = "internal error"
+    RATE_LIMITED = "rate limit"
+    TOO_WIDE = "too wide"
+    NULL_BLOCK = "null block"
+    NULL_RECEIPTS = "null receipts"
+    EMPTY_RECEIPTS = "empty receipts"
+    SHORT_RECEIPTS = "short receipts"
+    OTHER_RECEIPTS = "receipts of another block"
+    MISSING_LOG = "a log in the middle missing"
+    HIDDEN_LOG = "the last log left out, traces covered"
+    INVENTED_LOG = "a log more than there is"
+    REMOVED_LOG = "logs marked as removed"
+    WRONG_CHAIN_ID = "wrong chain id"
+    HEAD_BACK = "head moves back"
+    HEAD_FROZEN = "head frozen"
+    OTHER_HASH = "another chain's hashes"
+    NO_TRACES = "no traces"
+    NO_DEBUG = "no debug traces"
+    NO_FLAT = "no flat traces"
+    DEEP_TRACES = "calls nested too deeply to decode"
+    NO_BLOCK_RECEIPTS = "no receipts by block"
+
+
+_STATUS: Final = {Fault.HTTP_429: 429, Fault.HTTP_500: 500, Fault.HTTP_503: 503}
+_NO_METHOD: Final = {
+    Fault.NO_TRACES: ("debug_traceBlockByHash", "debug_traceTransaction", "trace_block"),
+    Fault.NO_DEBUG: ("debug_traceBlockByHash", "debug_traceTransaction"),
+    Fault.NO_FLAT: ("trace_block",),
+    Fault.NO_BLOCK_RECEIPTS: ("eth_getBlockReceipts",),
+}
+
+
+class FaultyProxy:
+    """Stands between the plugin and a node on a free loopback port. Honest until told otherwise.
+
+    ``faults`` may be changed at any time; ``rate`` below 1 lets only that share of the requests fail, drawn from
+    ``random``. ``latency_s`` slows every answer. ``calls`` counts JSON-RPC calls by method. ``invention`` is
+    (contract, recipient, amount) for ``INVENTED_LOG``; ``back_blocks`` is for ``HEAD_BACK``.
+    """
+
+    def __init__(self, upstream: str, *faults: Fault, random: Random | None = None) -> None:
+        """Choose; ``async with`` starts it."""
+        self.faults = set(faults)
+        self.rate = 1.0
+        self.random = random or Random(0)
+        self.latency_s = 0.0
+        self.retry_after: str | None = None
+        self.calls: Counter[str] = Counter()
+        self.requests = 0
+        self.invention: tuple[str, str, int] | None = None
+        self.back_blocks = 3
+        self.url = ""
+        self._upstream = upstream
+        self._frozen: int | None = None
+        self._closing = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        """Start to listen."""
+        self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
+        app = web.Application(client_max_size=BODY_BYTES_MAX)
+        app.router.add_post("/{path:.*}", self._handle)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop, and let go of requests that hang."""
+        self._closing.set()
+        await self._runner.cleanup()
+        await self._session.close()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        asked = msgspec.json.decode(body)
+        calls: list[Call] = asked if isinstance(asked, list) else [asked]
+        self.requests += 1
+        self.calls.update(call["method"] for call in calls)
+        faults = set(self.faults) if self.rate >= 1 or self.random.random() < self.rate else set()
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+        broken = await self._transport(faults, request)
+        if broken is not None:
+            return broken
+        answers = await self._ask(self._rewritten(calls, faults))
+        for call, answer in zip(calls, answers, strict=True):
+            self._spoil(faults, call, answer)
+        if Fault.DUPLICATED in faults:
+            answers.append(answers[0])
+        text = msgspec.json.encode(answers if isinstance(asked, list) or len(answers) > 1 else answers[0])
+        if Fault.TRUNCATED in faults:
+            text = text[: len(text) * 2 // 3]
+        return web.Response(body=text, content_type="application/json")
+
+    async def _transport(self, faults: set[Fault], request: web.Request) -> web.StreamResponse | None:
+        if Fault.TIMEOUT in faults:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), HANG_S)
+            return web.Response(status=504)
+        if Fault.RESET in faults:
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response(status=500)
+        if Fault.HTML in faults:
+            return web.Response(text="<html><body>Checking your browser</body></html>", content_type="text/html")
+        for fault, status in _STATUS.items():
+            if fault in faults:
+                headers = {"Retry-After": self.retry_after} if self.retry_after else {}
+                return web.Response(status=status, text="no", headers=headers)
+        return None
+
+    def _rewritten(self, calls: list[Call], faults: set[Fault]) -> list[Call]:
+        if Fault.HEAD_FROZEN not in faults or self._frozen is None:
+            return calls
+        return [_asking_for(call, hex(self._frozen)) for call in calls]
+
+    async def _ask(self, calls: list[Call]) -> list[Answer]:
+        async with self._session.post(self._upstream, json=calls) as response:
+            answers: list[Answer] = await response.json(content_type=None)
+        by_id = {answer["id"]: answer for answer in answers}
+        return [by_id[call["id"]] for call in calls]
+
+    def _spoil(self, faults: set[Fault], call: Call, answer: Answer) -> None:
+        method = call["method"]
+        _refuse_some(faults, method, answer)
+        if Fault.WRONG_ID in faults:
+            answer["id"] = 10**9
+        if Fault.WRONG_CHAIN_ID in faults and method == "eth_chainId":
+            answer["result"] = "0x3e7"
+        if method == "debug_traceBlockByHash" and Fault.DEEP_TRACES in faults:
+            answer["result"] = _deep_traces()
+        if method == "eth_getBlockByNumber" and answer.get("result"):
+            self._spoil_block(faults, call, answer)
+        if method == "eth_getBlockReceipts" and answer.get("result") is not None:
+            self._spoil_receipts(faults, answer)
+
+    def _spoil_block(self, faults: set[Fault], call: Call, answer: Answer) -> None:
+        block = answer["result"]
+        latest = call["params"][0] == "latest"
+        if latest and Fault.HEAD_FROZEN not in faults:
+            self._frozen = int(block["number"], 16)
+        if latest and Fault.HEAD_BACK in faults:
+            block["number"] = hex(max(int(block["number"], 16) - self.back_blocks, 0))
+        if Fault.OTHER_HASH in faults:
+            block["hash"], block["parentHash"] = _mangled(block["hash"]), _mangled(block["parentHash"])
+        if Fault.NULL_BLOCK in faults and not latest:
+            answer["result"] = None
+
+    def _spoil_receipts(self, faults: set[Fault], answer: Answer) -> None:
+        receipts = answer["result"]
+        if Fault.NULL_RECEIPTS in faults:
+            answer["result"] = None
+        elif Fault.EMPTY_RECEIPTS in faults:
+            answer["result"] = []
+        elif Fault.SHORT_RECEIPTS in faults:
+            answer["result"] = receipts[:-1]
+        for receipt in receipts:
+            if Fault.OTHER_RECEIPTS in faults or Fault.OTHER_HASH in faults:
+                receipt["blockHash"] = _mangled(receipt["blockHash"])
+            if Fault.REMOVED_LOG in faults:
+                for log in receipt["logs"]:
+                    log["removed"] = True
+        _spoil_logs(faults, receipts, self.invention)
+
+
+def _spoil_logs(faults: set[Fault], receipts: list[Any], invention: tuple[str, str, int] | None) -> None:
+    logged = [receipt for receipt in receipts if receipt["logs"]]
+    if Fault.MISSING_LOG in faults and logged:
+        del logged[0]["logs"][0]
+    if Fault.HIDDEN_LOG in faults and logged:
+        logged[-1]["logs"].pop()
+        logged[-1]["logsBloom"] = "0x" + "0" * 512
+    if Fault.INVENTED_LOG in faults and receipts and invention is not None:
+        contract, recipient, amount = invention
+        count = sum(len(receipt["logs"]) for receipt in receipts)
+        log = {
+            "address": contract.lower(),
+            "topics": [TRANSFER_TOPIC, "0x" + "0" * 24 + "ab" * 20, "0x" + "0" * 24 + recipient[2:].lower()],
+            "data": f"0x{amount:064x}",
+            "logIndex": hex(count),
+            "removed": False,
+        }
+        receipts[-1]["logs"].append(log)
+
+
+def _asking_for(call: Call, height: str) -> Call:
+    params = call["params"]
+    if call["method"] == "eth_getBlockByNumber" and params[0] == "latest":
+        return {**call, "params": [height, *params[1:]]}
+    return copy.copy(call)
+
+
+def _refuse_some(faults: set[Fault], method: str, answer: Answer) -> None:
+    for fault, methods in _NO_METHOD.items():
+        if fault in faults and method in methods:
+            _refuse(answer, -32601, f"the method {method} does not exist/is not available")
+    if Fault.RPC_ERROR in faults:
+        _refuse(answer, -32603, "internal error at https://node/v3/sECRETkEY0123456789")
+    if Fault.RATE_LIMITED in faults:
+        _refuse(answer, -32005, "daily request count exceeded, request rate limited")
+    if Fault.TOO_WIDE in faults and method == "eth_getBlockReceipts":
+        _refuse(answer, -32000, "response size exceeded 10 MB")
+
+
+def _deep_traces() -> msgspec.Raw:
+    return msgspec.Raw(b'[{"result":%b%b}]' % (b'{"type":"CALL","calls":[' * DEEP_CALLS, b"]}" * DEEP_CALLS))
+
+
+def _refuse(answer: Answer, code: int, message: str) -> None:
+    answer.pop("result", None)
+    answer["error"] = {"code": code, "message": message}
+
+
+def _mangled(word: str) -> str:
+    return "0x" + keccak(bytes.fromhex(word[2:])).hex()

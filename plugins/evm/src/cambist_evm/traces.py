@@ -1,0 +1,149 @@
+"""Native value that moves inside transactions: from contracts, multisigs and exchanges' batch payers. Pure.
+
+The top-level transfer of a transaction is never taken from a trace, so block and trace together are one source:
+a transfer appears as ``native`` or as ``trace:<path>``, not as both. The path names the calls from the top,
+``trace:0.2`` being the third call of the first, and stays the same wherever the transaction is mined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from cambist.plugin import InconsistentChainError, Transfer, Units, Watch
+
+from .addresses import ADDRESS, spell
+from .decode import is_synthetic, succeeded
+from .wire import CallFrame, FlatTrace, RpcBlock, RpcReceipt, TracedTransaction
+
+# DELEGATECALL and CALLCODE repeat a value that does not leave the account, STATICCALL has none.
+_MOVING: Final = frozenset({"CALL", "CREATE", "CREATE2", "SELFDESTRUCT"})
+_PLAIN_GAS: Final = "0x5208"
+
+
+class Movement(NamedTuple):
+    """Value that moved for good inside one transaction."""
+
+    path: str
+    sender: str
+    recipient: str
+    value: int
+
+
+def may_move_inside(receipts: Sequence[RpcReceipt]) -> bool:
+    """Return whether any transaction ran code. Exactly the intrinsic 21 000 gas is left when none did."""
+    return any(receipt.gas_used != _PLAIN_GAS for receipt in receipts)
+
+
+def internal_transfers(
+    block: RpcBlock, receipts: Sequence[RpcReceipt], movements: Sequence[Sequence[Movement]], watch: Watch
+) -> list[tuple[int, Transfer]]:
+    """Return (transaction's index, transfer) for each movement to a watched address in a successful transaction."""
+    found = []
+    for index, (receipt, moved) in enumerate(zip(receipts, movements, strict=True)):
+        for movement in moved:
+            if bytes.fromhex(movement.recipient[2:]) in watch and succeeded(receipt):
+                transfer = Transfer(
+                    tx_id=receipt.transaction_hash.lower(),
+                    position=f"trace:{movement.path}",
+                    height=int(block.number, 16),
+                    block_hash=block.hash.lower(),
+                    sender=spell(movement.sender[2:].lower()),
+                    recipient=spell(movement.recipient[2:].lower()),
+                    contract=None,
+                    amount=Units(movement.value),
+                )
+                found.append((index, transfer))
+    return found
+
+
+def from_call_frames(block: RpcBlock, traced: Sequence[TracedTransaction]) -> list[list[Movement]]:
+    """Return each transaction's movements from what the callTracer told of the whole block."""
+    height = int(block.number, 16)
+    traced = [*traced, *_untraced(block, len(traced))]
+    if len(traced) != len(block.transactions):
+        message = f"block {height} has {len(block.transactions)} transactions and {len(traced)} traces"
+        raise InconsistentChainError(message)
+    movements = []
+    for tx, trace in zip(block.transactions, traced, strict=True):
+        if trace.result is None or trace.tx_hash not in (None, tx.hash):
+            message = f"the trace of {tx.hash} is missing: {(trace.error or 'another came in its place')[:100]}"
+            raise InconsistentChainError(message)
+        movements.append(list(walk_frames(trace.result)))
+    return movements
+
+
+def _untraced(block: RpcBlock, count: int) -> Sequence[TracedTransaction]:
+    """Return an empty trace for the synthetic last transaction where the node traces only what somebody sent."""
+    listed = block.transactions
+    if listed and count == len(listed) - 1 and is_synthetic(listed[-1]):
+        return [TracedTransaction(tx_hash=listed[-1].hash, result=CallFrame(type="CALL"))]
+    return ()
+
+
+def walk_frames(top: CallFrame) -> Iterator[Movement]:
+    """Yield the movements below the top frame, in the order of execution. A failed frame undoes all below it."""
+    if top.error is not None:
+        return
+    # A stack of our own: a call tree can be 1024 deep, which is more than Python's.
+    waiting = [(str(index), frame) for index, frame in enumerate(top.calls)][::-1]
+    while waiting:
+        path, frame = waiting.pop()
+        if frame.error is not None:
+            continue
+        if frame.type in _MOVING:
+            movement = _movement(path, frame.sender, frame.to, frame.value)
+            if movement is not None:
+                yield movement
+        waiting.extend([(f"{path}.{index}", call) for index, call in enumerate(frame.calls)][::-1])
+
+
+def from_flat_traces(block: RpcBlock, traces: Sequence[FlatTrace]) -> list[list[Movement]]:
+    """Return each transaction's movements from what ``trace_block`` told, which also lists block rewards."""
+    by_hash: dict[str, list[FlatTrace]] = {tx.hash: [] for tx in block.transactions}
+    for trace in traces:
+        if trace.transaction_hash is None:
+            continue
+        if trace.block_hash not in (None, block.hash) or trace.transaction_hash not in by_hash:
+            message = f"traces of another block came with block {int(block.number, 16)}"
+            raise InconsistentChainError(message)
+        by_hash[trace.transaction_hash].append(trace)
+    missing = next((tx.hash for tx in block.transactions if not by_hash[tx.hash] and not is_synthetic(tx)), None)
+    if missing is not None:
+        message = f"the trace of {missing} is missing"
+        raise InconsistentChainError(message)
+    return [list(_walk_flat(own)) for own in by_hash.values()]
+
+
+def _walk_flat(traces: Sequence[FlatTrace]) -> Iterator[Movement]:
+    failed: list[list[int]] = []
+    for trace in traces:
+        address = trace.trace_address
+        if any(address[: len(above)] == above for above in failed):
+            continue
+        if trace.error is not None:
+            failed.append(address)
+            continue
+        if not address:
+            continue
+        path = ".".join(map(str, address))
+        action = trace.action
+        if trace.type == "call" and action.call_type == "call":
+            movement = _movement(path, action.sender, action.to, action.value)
+        elif trace.type == "suicide":
+            movement = _movement(path, action.address, action.refund, action.balance)
+        else:
+            movement = None
+        if movement is not None:
+            yield movement
+
+
+def _movement(path: str, sender: str, recipient: str | None, value: str | None) -> Movement | None:
+    if value is None or recipient is None or ADDRESS.fullmatch(recipient) is None or sender == recipient:
+        return None
+    try:
+        amount = int(value, 16)
+    except ValueError as error:
+        message = f"a trace holds an amount that is none: {value[:80]!r}"
+        raise InconsistentChainError(message) from error
+    return Movement(path, sender, recipient, amount) if amount > 0 else None

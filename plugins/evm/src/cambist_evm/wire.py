@@ -1,0 +1,137 @@
+"""What nodes answer, as far as the gateway reads it: decoding goes straight into these.
+
+Fields that nobody needs are skipped by the decoder, so transactions of unknown types and extra fields of any
+chain pass. Nothing here can be part of a reference cycle, so the garbage collector need not look at it.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from msgspec import UNSET, Struct, UnsetType
+
+T = TypeVar("T")
+
+
+class RpcFailure(Struct, gc=False):
+    """The ``error`` of a JSON-RPC answer. Nodes are not agreed on its codes."""
+
+    code: int | str = 0
+    message: str = ""
+
+
+class Answer(Struct, Generic[T], gc=False):
+    """One JSON-RPC answer. ``result`` is None for a null, which is an answer, and UNSET where it is missing."""
+
+    id: int | str | None = None
+    result: T | UnsetType | None = UNSET
+    error: RpcFailure | str | None = None
+
+
+class RpcLog(Struct, gc=False, rename="camel"):
+    """One log of a receipt. ``log_index`` counts through the block."""
+
+    address: str
+    topics: list[str]
+    data: str
+    log_index: str = ""
+    removed: bool = False
+
+
+class RpcReceipt(Struct, gc=False, rename="camel"):
+    """What came of a transaction."""
+
+    transaction_hash: str
+    block_hash: str
+    logs: list[RpcLog]
+    status: str | None = None
+    gas_used: str = ""
+    logs_bloom: str = ""
+
+
+class RpcTransaction(Struct, gc=False, rename={"sender": "from"}):
+    """A transaction as it was sent. ``to`` is None where it created a contract."""
+
+    hash: str
+    sender: str
+    value: str
+    to: str | None = None
+
+
+class RpcHeader(Struct, gc=False, rename="camel"):
+    """A block without its transactions."""
+
+    number: str
+    hash: str
+    parent_hash: str
+    timestamp: str
+
+
+class RpcBlock(Struct, gc=False, rename="camel"):
+    """A block with its transactions."""
+
+    number: str
+    hash: str
+    parent_hash: str
+    timestamp: str
+    transactions: list[RpcTransaction]
+
+
+class CallFrame(Struct, gc=False, rename={"sender": "from"}):
+    """One call inside a transaction, and the calls it made, as Geth's callTracer tells it."""
+
+    type: str
+    sender: str = ""
+    to: str | None = None
+    value: str | None = None
+    error: str | None = None
+    calls: list[CallFrame] = []
+
+
+class TracedTransaction(Struct, gc=False, rename="camel"):
+    """What ``debug_traceBlockByHash`` tells of one transaction; old nodes leave the hash out."""
+
+    tx_hash: str | None = None
+    result: CallFrame | None = None
+    error: str | None = None
+
+
+class FlatAction(Struct, gc=False, rename={"sender": "from", "call_type": "callType", "refund": "refundAddress"}):
+    """The ``action`` of a flat trace: a call, a creation, or a self-destruction."""
+
+    sender: str = ""
+    to: str | None = None
+    value: str | None = None
+    call_type: str = ""
+    address: str = ""
+    refund: str | None = None
+    balance: str | None = None
+
+
+class FlatTrace(Struct, gc=False, rename="camel"):
+    """One frame as ``trace_block`` tells it: the same tree, flat, in the order of execution."""
+
+    type: str
+    action: FlatAction
+    trace_address: list[int] = []
+    transaction_hash: str | None = None
+    block_hash: str | None = None
+    error: str | None = None
+
+
+class RpcReceiptTotals(Struct, gc=False, rename="camel"):
+    """What a transaction came to and cost. ``l1_fee`` is what OP chains charge beside the gas."""
+
+    transaction_hash: str
+    block_hash: str
+    block_number: str
+    gas_used: str
+    status: str | None = None
+    effective_gas_price: str = "0x0"
+    l1_fee: str | None = None
+
+
+class RpcSeen(Struct, gc=False):
+    """Proof that a node has heard of a transaction."""
+
+    hash: str

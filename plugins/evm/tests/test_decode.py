@@ -1,0 +1,232 @@
+"""Blocks and receipts that do not fit together, and logs that no real node should send."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+
+from cambist.plugin import InconsistentChainError
+from cambist_evm.decode import TRANSFER_TOPIC, check_header, check_links, check_receipts, transfers_of
+from cambist_evm.rpc import decode_deep
+from cambist_evm.traces import from_call_frames, from_flat_traces, walk_frames
+from cambist_evm.wire import (
+    Answer,
+    CallFrame,
+    FlatAction,
+    FlatTrace,
+    RpcBlock,
+    RpcHeader,
+    RpcLog,
+    RpcReceipt,
+    RpcTransaction,
+    TracedTransaction,
+)
+
+OURS = "0x" + "11" * 20
+OTHER = "0x" + "22" * 20
+TOKEN = "0x" + "33" * 20
+NATIVE_LOGS = "0x" + "f" * 39 + "e"
+WATCH = {bytes.fromhex(OURS[2:])}
+CONTRACTS = {TOKEN: TOKEN}
+
+
+def word(number: int) -> str:
+    return f"0x{number:064x}"
+
+
+def padded(address: str) -> str:
+    return "0x" + "0" * 24 + address[2:]
+
+
+def log(index: int, **changes: Any) -> RpcLog:
+    fields = {"address": TOKEN, "topics": [TRANSFER_TOPIC, padded(OTHER), padded(OURS)], "data": word(5)}
+    return RpcLog(**{**fields, "log_index": hex(index), **changes})
+
+
+def receipt(number: int, *logs: RpcLog, **changes: Any) -> RpcReceipt:
+    fields = {"transaction_hash": word(number), "block_hash": word(9), "logs": list(logs), "status": "0x1"}
+    return RpcReceipt(**{**fields, **changes})
+
+
+def block(*numbers: int, **changes: Any) -> RpcBlock:
+    transactions = [RpcTransaction(word(number), OTHER, "0x0", OTHER) for number in numbers]
+    fields = {
+        "number": "0x7",
+        "hash": word(9),
+        "parent_hash": word(8),
+        "timestamp": "0x1",
+        "transactions": transactions,
+    }
+    return RpcBlock(**{**fields, **changes})
+
+
+def test_a_sound_block_passes() -> None:
+    """Log indexes may count through the block or through the receipt."""
+    check_receipts(block(1, 2, 3), [receipt(1, log(0), log(1)), receipt(2), receipt(3, log(2))])
+    check_receipts(block(1, 2), [receipt(1, log(0), log(1)), receipt(2, log(0), log(1), log(2))])
+    check_receipts(block(), [])
+
+
+@pytest.mark.parametrize(
+    "numbers, receipts",
+    [
+        ([1, 2], [receipt(1)]),
+        ([1], []),
+        ([], [receipt(1)]),
+        ([1, 2], [receipt(2), receipt(1)]),
+        ([1], [receipt(1, block_hash=word(10))]),
+        ([1], [receipt(1, log(0), log(2))]),
+        ([1, 2], [receipt(1, log(0)), receipt(2, log(2))]),
+        ([1, 2], [receipt(1, log(1)), receipt(2, log(2))]),
+        ([1], [receipt(1, log(0, log_index=""))]),
+        ([1], [receipt(1, logs_bloom="0x" + "01" * 256)]),
+    ],
+)
+def test_receipts_that_do_not_fit_are_an_outage(numbers: list[int], receipts: list[RpcReceipt]) -> None:
+    """Short, empty, in another order, of another block, with logs missing, doubled or hidden."""
+    with pytest.raises(InconsistentChainError):
+        check_receipts(block(*numbers), receipts)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        RpcHeader("0x8", word(9), word(8), "0x1"),
+        RpcHeader("", word(9), word(8), "0x1"),
+        RpcHeader("0x7", word(9), word(8), "now"),
+        RpcHeader("0x7", "0x", word(8), "0x1"),
+    ],
+)
+def test_a_header_of_another_height_or_without_hash_is_an_outage(header: RpcHeader) -> None:
+    """Block 7 was asked for."""
+    with pytest.raises(InconsistentChainError):
+        check_header(header, 7)
+
+
+def test_blocks_of_a_span_must_be_linked() -> None:
+    """A span that straddles a reorg is not used."""
+    first = check_header(RpcHeader("0x7", word(9), word(8), "0x1"), 7)
+    check_links([first, check_header(RpcHeader("0x8", word(10), word(9), "0x1"), 8)])
+    with pytest.raises(InconsistentChainError):
+        check_links([first, check_header(RpcHeader("0x8", word(10), word(11), "0x1"), 8)])
+
+
+@pytest.mark.parametrize(
+    "ignored",
+    [
+        log(0, address=NATIVE_LOGS),
+        log(0, address=OTHER),
+        log(0, topics=[TRANSFER_TOPIC, padded(OTHER), padded(OURS), word(1)]),
+        log(0, topics=[TRANSFER_TOPIC]),
+        log(0, topics=[]),
+        log(0, topics=[word(1), padded(OTHER), padded(OURS)]),
+        log(0, topics=[TRANSFER_TOPIC, padded(OURS), padded(OURS)]),
+        log(0, topics=[TRANSFER_TOPIC, padded(OTHER), "0x" + "01" * 12 + OURS[2:]]),
+        log(0, data=word(0)),
+        log(0, data="0x"),
+    ],
+)
+def test_logs_that_are_no_deposit_are_ignored(ignored: RpcLog) -> None:
+    """EIP-7708's native logs, other contracts, ERC-721, other events, self-transfers, dirty addresses, nothing."""
+    assert transfers_of(block(1), [receipt(1, ignored)], CONTRACTS, WATCH) == []
+
+
+def test_a_native_transfer_with_its_eip_7708_log_is_counted_once() -> None:
+    """The log of value says what the transaction says."""
+    paid = block(1, transactions=[RpcTransaction(word(1), OTHER, "0x5", OURS)])
+    transfers = transfers_of(paid, [receipt(1, log(0, address=NATIVE_LOGS))], CONTRACTS, WATCH)
+    assert [(one.position, one.amount) for one in transfers] == [("native", 5)]
+
+
+def test_a_log_that_is_marked_as_removed_is_an_outage() -> None:
+    """It belongs to a block that is no longer there."""
+    with pytest.raises(InconsistentChainError, match="removed"):
+        transfers_of(block(1), [receipt(1, log(0, removed=True))], CONTRACTS, WATCH)
+
+
+@pytest.mark.parametrize(
+    "broken", [log(0, data="0x" + "zz" * 32), log(0, topics=[TRANSFER_TOPIC, "", "0x" + "zz" * 32])]
+)
+def test_broken_hex_is_an_outage(broken: RpcLog) -> None:
+    """Not a crash, and not nothing."""
+    with pytest.raises(InconsistentChainError):
+        transfers_of(block(1), [receipt(1, broken)], CONTRACTS, WATCH)
+
+
+def test_a_receipt_without_status_decides_nothing() -> None:
+    """Neither a success nor a failure."""
+    with pytest.raises(InconsistentChainError, match="no status"):
+        transfers_of(block(1), [receipt(1, log(0), status=None)], CONTRACTS, WATCH)
+
+
+def test_transfers_stand_in_the_order_of_the_chain() -> None:
+    """By transaction, and native before logs."""
+    paid = block(1, transactions=[RpcTransaction(word(n), OTHER, "0x5", OURS) for n in (1, 2)])
+    transfers = transfers_of(paid, [receipt(1, log(0)), receipt(2, log(1), log(2))], CONTRACTS, WATCH)
+    assert [(one.tx_id[-1], one.position) for one in transfers] == [
+        ("1", "native"), ("1", "log:0"), ("2", "native"), ("2", "log:0"), ("2", "log:1"),
+    ]  # fmt: skip
+
+
+def frame(kind: str = "CALL", *calls: CallFrame, **changes: Any) -> CallFrame:
+    return CallFrame(**{"type": kind, "sender": OTHER, "to": OURS, "value": "0x1", "calls": list(calls), **changes})
+
+
+def test_an_error_undoes_all_frames_below_it() -> None:
+    """The frame itself, its children, and everything under a failed transaction."""
+    inner = frame("CALL", frame(), frame("CALL", frame(), error="out of gas"))
+    assert [moved.path for moved in walk_frames(frame("CALL", inner, frame()))] == ["0", "0.0", "1"]
+    assert list(walk_frames(frame("CALL", inner, error="execution reverted"))) == []
+
+
+@pytest.mark.parametrize("kind", ["DELEGATECALL", "CALLCODE", "STATICCALL"])
+def test_kinds_of_calls_that_move_nothing(kind: str) -> None:
+    """Although nodes repeat a value for them. Calls below still count."""
+    assert [moved.path for moved in walk_frames(frame("CALL", frame(kind, frame())))] == ["0.0"]
+
+
+def test_a_thousand_nested_calls_are_walked() -> None:
+    """As deep as the EVM allows, which is deeper than Python's stack."""
+    nested = frame()
+    for _ in range(1023):
+        nested = frame("CALL", nested, value="0x0")
+    (moved,) = walk_frames(frame("CALL", nested))
+    assert moved.path.count(".") == 1023
+
+
+@pytest.mark.skipif(sys.version_info[:2] == (3, 12), reason="its limit for C code cannot be moved")
+def test_answers_nested_as_deeply_as_the_evm_allows_are_decoded() -> None:
+    """For the price of a swap anybody can nest calls deeper than Python's recursion limit."""
+    top = b'{"type":"CALL","from":"%b","to":"%b","value":"0x1","calls":[' % (OTHER.encode(), OURS.encode())
+    body = b'[{"id":1,"result":%b}]' % (top * 1024 + b"]}" * 1024)
+    limit = sys.getrecursionlimit()
+    (answer,) = decode_deep(msgspec.json.Decoder(list[Answer[CallFrame]]), body)
+    assert isinstance(answer.result, CallFrame)
+    assert sum(1 for _ in walk_frames(answer.result)) == 1023
+    assert sys.getrecursionlimit() == limit
+
+
+def test_traces_of_another_block_or_with_gaps_are_an_outage() -> None:
+    """By count, by hash, by an error in the place of a trace."""
+    for traced in ([], [TracedTransaction(word(5), frame())], [TracedTransaction(word(1), None, "timeout")]):
+        with pytest.raises(InconsistentChainError):
+            from_call_frames(block(1), traced)
+    for flat in (
+        [],
+        [FlatTrace("call", FlatAction(), [], word(5))],
+        [FlatTrace("call", FlatAction(), [], word(1), word(1))],
+    ):
+        with pytest.raises(InconsistentChainError):
+            from_flat_traces(block(1), flat)
+
+
+def test_polygons_synthetic_transaction_needs_no_trace() -> None:
+    """Nobody sent it, and not all nodes trace it."""
+    zero = "0x" + "0" * 40
+    paid = block(1)
+    paid.transactions.append(RpcTransaction(word(2), zero, "0x0", zero))
+    moved = from_call_frames(paid, [TracedTransaction(word(1), frame("CALL", frame()))])
+    assert [len(one) for one in moved] == [1, 0]

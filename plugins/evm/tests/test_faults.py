@@ -1,0 +1,203 @@
+"""An endpoint that fails or lies, in every way: an error of the right kind, never a wrong answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from cambist.plugin import (
+    ChainError,
+    ChainUnavailableError,
+    InconsistentChainError,
+    RateLimitedError,
+    SpanTooWideError,
+)
+from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
+
+Connect = Scan = Callable[..., Any]
+
+SECRET = "sECRETkEY0123456789"
+
+
+@pytest.fixture
+async def proxy(node: Anvil) -> AsyncIterator[FaultyProxy]:
+    async with FaultyProxy(node.url) as proxy:
+        yield proxy
+
+
+@pytest.mark.parametrize(
+    "fault, error",
+    [
+        (Fault.TIMEOUT, ChainUnavailableError),
+        (Fault.RESET, ChainUnavailableError),
+        (Fault.HTTP_429, RateLimitedError),
+        (Fault.HTTP_500, ChainUnavailableError),
+        (Fault.HTTP_503, ChainUnavailableError),
+        (Fault.HTML, ChainUnavailableError),
+        (Fault.TRUNCATED, ChainUnavailableError),
+        (Fault.WRONG_ID, InconsistentChainError),
+        (Fault.DUPLICATED, InconsistentChainError),
+        (Fault.RPC_ERROR, ChainUnavailableError),
+        (Fault.RATE_LIMITED, RateLimitedError),
+        (Fault.TOO_WIDE, SpanTooWideError),
+        (Fault.NULL_BLOCK, InconsistentChainError),
+        (Fault.NULL_RECEIPTS, InconsistentChainError),
+        (Fault.EMPTY_RECEIPTS, InconsistentChainError),
+        (Fault.SHORT_RECEIPTS, InconsistentChainError),
+        (Fault.OTHER_RECEIPTS, InconsistentChainError),
+        (Fault.MISSING_LOG, InconsistentChainError),
+        (Fault.REMOVED_LOG, InconsistentChainError),
+    ],
+)
+async def test_each_fault_is_the_error_it_should_be_and_passes(
+    node: Anvil, token: Contract, splitter: Contract, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str,
+    fault: Fault, error: type[ChainError],
+) -> None:  # fmt: skip
+    """While it lasts nothing is learned; afterwards everything is found. The endpoint's key is in no message."""
+    await token.send("mint", splitter.address, 1000)
+    first = await node.height() + 1
+    await splitter.send("splitToken", token.address, [customer, customer], [1, 2])
+    await node.send_native(customer, 3)
+    async with connect(f"{proxy.url}/v3/{SECRET}", token=token, request_timeout_ms=300) as chain:
+        async with chain.view() as view:
+            await view.head()
+        proxy.faults = {fault}
+        with pytest.raises(error) as caught:
+            await scan(chain, first, customer)
+        assert SECRET not in str(caught.value)
+        assert SECRET not in str(chain.endpoints())
+        proxy.faults = set()
+        transfers = await _once_back(chain, scan, first, customer)
+        assert [one.amount for one in transfers] == [1, 2, 3]
+
+
+async def _once_back(chain: Any, scan: Scan, first: int, customer: str) -> Any:
+    for _ in range(100):
+        try:
+            return (await scan(chain, first, customer)).transfers
+        except ChainUnavailableError:
+            await asyncio.sleep(0.05)
+    return None
+
+
+async def test_a_wrong_chain_id_is_never_read_from(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, customer: str
+) -> None:
+    """Not even a balance."""
+    proxy.faults = {Fault.WRONG_CHAIN_ID}
+    async with connect(proxy.url) as chain:
+        with pytest.raises(ChainUnavailableError, match="chain id 999"):
+            async with chain.view() as view:
+                await view.head()
+        with pytest.raises(ChainUnavailableError):
+            await chain.balance(customer, chain.info.native)
+        assert "chain id 999" in (await chain.problems())[0]
+    assert proxy.calls.keys() == {"eth_chainId"}
+
+
+async def test_the_wait_that_an_endpoint_asks_for_is_kept(proxy: FaultyProxy, connect: Connect) -> None:
+    """Retry-After in seconds, while other endpoints are free to answer."""
+    async with connect(proxy.url) as chain:
+        async with chain.view() as view:
+            await view.head()
+        proxy.faults, proxy.retry_after = {Fault.HTTP_429}, "30"
+        with pytest.raises(RateLimitedError) as caught:
+            async with chain.view() as view:
+                await view.head()
+        assert caught.value.retry_after == 30
+        requests = proxy.requests
+        with pytest.raises(ChainUnavailableError, match="can be asked"):
+            async with chain.view() as view:
+                await view.head()
+        assert proxy.requests == requests
+
+
+@pytest.mark.parametrize(
+    "fault, method",
+    [(Fault.NO_BLOCK_RECEIPTS, "eth_getTransactionReceipt"), (Fault.NO_DEBUG, "trace_block")],
+)
+async def test_what_a_node_does_not_offer_is_asked_in_another_way_and_not_again(
+    node: Anvil, token: Contract, splitter: Contract, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str,
+    fault: Fault, method: str,
+) -> None:  # fmt: skip
+    """Receipts one by one, traces of Parity's kind."""
+    proxy.faults = {fault}
+    first = await node.height() + 1
+    await token.send("transfer", customer, 5)
+    await splitter.send("splitNative", [customer], [7], value=7)
+    async with connect(proxy.url, token=token) as chain:
+        for _ in range(3):
+            transfers = (await scan(chain, first, customer)).transfers
+            assert [(one.position, one.amount) for one in transfers] == [("log:0", 5), ("trace:0", 7)]
+    assert proxy.calls[method] > 0
+    refused = "eth_getBlockReceipts" if fault is Fault.NO_BLOCK_RECEIPTS else "debug_traceBlockByHash"
+    assert proxy.calls[refused] <= 2
+
+
+async def test_a_node_without_traces_is_asked_once(
+    node: Anvil, token: Contract, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str
+) -> None:
+    """And blocks in which no code ran are never traced."""
+    proxy.faults = {Fault.NO_TRACES}
+    first = await node.height() + 1
+    await node.send_native(customer, 5)
+    async with connect(proxy.url) as chain:
+        await scan(chain, first, customer)
+        assert not proxy.calls["debug_traceBlockByHash"]
+        await token.send("transfer", customer, 5)
+        for _ in range(3):
+            await scan(chain, first, customer)
+    assert proxy.calls["debug_traceBlockByHash"] == proxy.calls["trace_block"] == 1
+
+
+async def test_traces_that_the_operator_requires_must_be_there(
+    token: Contract, node: Anvil, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str
+) -> None:
+    """A node that lost the method is an outage, not a block without internal transfers."""
+    proxy.faults = {Fault.NO_TRACES}
+    await token.send("transfer", customer, 5)
+    async with connect(proxy.url, trace="debug") as chain:
+        with pytest.raises(ChainUnavailableError):
+            await scan(chain, await node.height(), customer)
+
+
+async def test_a_node_that_stops_tracing_is_an_outage(
+    token: Contract, node: Anvil, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str
+) -> None:
+    """Where it traced before, internal transfers are not left out in silence."""
+    await token.send("transfer", customer, 5)
+    async with connect(proxy.url) as chain:
+        await scan(chain, await node.height(), customer)
+        proxy.faults = {Fault.NO_TRACES}
+        with pytest.raises(ChainUnavailableError):
+            await scan(chain, await node.height(), customer)
+
+
+@pytest.mark.parametrize("flat, found", [(True, [7]), (False, [])])
+async def test_calls_nested_too_deeply_to_decode_do_not_stop_the_chain(
+    node: Anvil, splitter: Contract, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str,
+    flat: bool, found: list[int],
+) -> None:  # fmt: skip
+    """Flat traces tell the same; without them that block goes without internal transfers, and only that one."""
+    proxy.faults = {Fault.DEEP_TRACES} if flat else {Fault.DEEP_TRACES, Fault.NO_FLAT}
+    await splitter.send("splitNative", [customer], [7], value=7)
+    async with connect(proxy.url) as chain:
+        height = await node.height()
+        assert [one.amount for one in (await scan(chain, height, customer)).transfers] == found
+        proxy.faults = set()
+        assert [one.amount for one in (await scan(chain, height, customer)).transfers] == [7]
+
+
+async def test_a_block_too_large_for_the_node_is_an_outage(
+    token: Contract, node: Anvil, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str
+) -> None:
+    """A span of one cannot be halved, so another endpoint must be asked."""
+    await token.send("transfer", customer, 5)
+    proxy.faults = {Fault.TOO_WIDE}
+    async with connect(proxy.url) as chain:
+        with pytest.raises(ChainUnavailableError) as caught:
+            await scan(chain, await node.height(), customer)
+    assert "response size" in str(caught.value)
