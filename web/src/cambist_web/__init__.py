@@ -1,0 +1,1 @@
+"""The web side of Cambist: REST API, checkout pages and the dashboard's backend."""

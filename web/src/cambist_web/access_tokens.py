@@ -1,0 +1,83 @@
+"""Access tokens: short-lived JWTs that name a session. HS256 only; every claim is required and checked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import jwt
+from msgspec import Struct
+
+from cambist.ports import Clock
+from cambist.services.errors import UnauthenticatedError
+from cambist.services.sessions import SessionPrincipal
+
+ALGORITHM = "HS256"
+ISSUER = "cambist"
+AUDIENCE = "cambist-dashboard"
+LEEWAY = timedelta(seconds=5)
+"""How far apart the clocks of two web servers may be."""
+
+REQUIRED = ("exp", "iat", "iss", "aud", "sub", "sid")
+
+
+class AccessToken(Struct, frozen=True, kw_only=True):
+    """A token, and how many seconds it works."""
+
+    token: str
+    expires_in_s: int
+
+
+class AccessTokens:
+    """Issues and reads access tokens with one key."""
+
+    def __init__(self, key: bytes, clock: Clock, *, lifetime_s: int) -> None:
+        """Sign with ``key``, which is used for nothing else."""
+        self._key = key
+        self._clock = clock
+        self._lifetime_s = lifetime_s
+
+    def issue(self, principal: SessionPrincipal) -> AccessToken:
+        """Return a token of this session."""
+        now = self._clock.now()
+        claims = {
+            "iss": ISSUER,
+            "aud": AUDIENCE,
+            "sub": principal.merchant_id,
+            "sid": principal.session_id,
+            "iat": now,
+            "exp": now + timedelta(seconds=self._lifetime_s),
+        }
+        return AccessToken(token=jwt.encode(claims, self._key, ALGORITHM), expires_in_s=self._lifetime_s)
+
+    def session_of(self, token: str) -> str:
+        """Return the session that the token names. Raises UnauthenticatedError for anything but a token of ours."""
+        try:
+            claims = jwt.decode(
+                token,
+                self._key,
+                algorithms=[ALGORITHM],
+                audience=AUDIENCE,
+                issuer=ISSUER,
+                # Times are checked below, against the clock that is injected.
+                options={"require": list(REQUIRED), "verify_exp": False, "verify_iat": False, "verify_nbf": False},
+            )
+        except jwt.InvalidTokenError:
+            raise _refused() from None
+        session_id, expires, issued = claims["sid"], claims["exp"], claims["iat"]
+        if not isinstance(session_id, str) or type(expires) is not int or type(issued) is not int:
+            raise _refused()
+        now = self._clock.now()
+        if not _time(issued) - LEEWAY <= now < _time(expires):
+            raise _refused()
+        return session_id
+
+
+def _time(seconds: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise _refused() from None
+
+
+def _refused() -> UnauthenticatedError:
+    return UnauthenticatedError("INVALID_TOKEN", "The access token is not valid, or has expired.")

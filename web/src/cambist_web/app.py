@@ -1,0 +1,97 @@
+"""Puts the web side together: every noun's routes, and what holds for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from litestar import Litestar
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.types import Message, Scope
+
+from cambist.bootstrap import Gateway
+from cambist.services.errors import ServiceError
+from cambist.services.webhooks.sender import Sender, open_sender
+
+from . import checkout, discovery, health, keys, merchants, payments, projects, quotes, sandbox, wallets
+from .context import Web
+from .errors import on_http_error, on_service_error, on_unexpected
+from .guards import refuse_unstorable
+from .health.metrics import RequestMetrics
+from .openapi import Swagger, openapi_config
+from .requests import JsonRequest
+
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
+"""What every answer carries that does not say otherwise itself."""
+
+HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
+
+
+def create_app(gateway: Gateway) -> Litestar:
+    """Return the web side on top of an open gateway, which stays its owner's to close."""
+    web = Web(gateway)
+    nouns = (checkout, discovery, health, keys, merchants, payments, projects, quotes, sandbox, wallets)
+    app = Litestar(
+        route_handlers=[*(handler for noun in nouns for handler in noun.controllers), Swagger],
+        dependencies={
+            "web": Provide(_web, sync_to_thread=False),
+            "sender": Provide(_sender, sync_to_thread=False),
+        },
+        guards=[refuse_unstorable],
+        middleware=[RequestMetrics()],
+        exception_handlers={
+            ServiceError: on_service_error,
+            HTTPException: on_http_error,
+            Exception: on_unexpected(gateway.ids),
+        },
+        before_send=[_add_headers],
+        lifespan=[_lifespan],
+        request_class=JsonRequest,
+        request_max_body_size=gateway.settings.web.body_bytes_max,
+        openapi_config=openapi_config(),
+        logging_config=None,
+        state=State({"gateway": gateway, "web": web}),
+    )
+    checkout.attach(app, checkout.make_checkout(gateway))
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: Litestar) -> AsyncIterator[None]:
+    """Hold the guarded way out for test webhooks open while the app runs."""
+    web: Web = app.state.web
+    webhooks = web.settings.webhooks
+    async with open_sender(
+        clock=web.clock, timeout_ms=webhooks.timeout_ms, allow_private_targets=webhooks.allow_private_targets
+    ) as sender:
+        app.state.sender = sender
+        yield
+
+
+def _web(state: State) -> Web:
+    web: Web = state.web
+    return web
+
+
+def _sender(state: State) -> Sender:
+    sender: Sender = state.sender
+    return sender
+
+
+async def _add_headers(message: Message, scope: Scope) -> None:
+    if message["type"] != "http.response.start":
+        return
+    headers = list(message.get("headers", ()))
+    present = {name.lower() for name, _ in headers}
+    web: Web = scope["litestar_app"].state.web
+    wanted = (*SECURITY_HEADERS, HSTS) if web.settings.web.base_url.startswith("https://") else SECURITY_HEADERS
+    headers += [header for header in wanted if header[0] not in present]
+    message["headers"] = headers

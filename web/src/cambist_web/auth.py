@@ -1,0 +1,204 @@
+"""Who asks: API keys and dashboard sessions, checked before anything of a request's body is read.
+
+Handlers of a project get an ``actor``, wherever they are mounted::
+
+    class Payments(Controller):
+        @get("/{payment_id:str}")
+        async def read(self, actor: NamedDependency[Actor], payment_id: FromPath[str]) -> ...: ...
+
+
+    controllers = [key_routes("/api/payment", Payments), project_routes("/payments", Payments)]
+
+The first answers to ``X-Api-Key`` at ``/api/payment``, the second to a Bearer token at
+``/api/dashboard/projects/{projectId}/payments``, for the merchant whose project it is. ``session_routes`` gives
+handlers a ``session``, and ``public_routes`` only counts who comes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from litestar import Router
+from litestar.connection import ASGIConnection
+from litestar.di import NamedDependency, Provide
+from litestar.handlers import BaseRouteHandler
+from litestar.params import FromPath
+from litestar.types import ControllerRouterHandler
+
+from cambist.services import api_keys, projects, sessions
+from cambist.services.api_keys import Actor
+from cambist.services.errors import NotFoundError, UnauthenticatedError
+from cambist.services.sessions import SessionPrincipal
+
+from .context import Web, web_of
+from .errors import AnyRequest
+from .ratelimit import client_address
+
+KeyPrincipal: TypeAlias = Actor
+Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
+
+KEY_CHARS_MAX = 128
+
+API_KEY_SCHEME = "apiKey"
+SESSION_SCHEME = "session"
+ADMIN_SCHEME = "adminKey"
+
+
+def address_of(connection: Connection) -> str:
+    """Return the address that a request is counted for."""
+    client = connection.scope["client"]
+    peer = client[0] if client is not None else ""
+    return client_address(peer, connection.headers.get("x-forwarded-for"), web_of(connection.app).trusted_proxies)
+
+
+async def limit_address(connection: Connection, _: BaseRouteHandler) -> None:
+    """Count the request for the address it comes from. A guard."""
+    web = web_of(connection.app)
+    await web.limiter.take(web.limits.per_address, address_of(connection))
+
+
+async def require_key(connection: Connection, _: BaseRouteHandler) -> None:
+    """Let in whoever has a working API key. A guard; the request's ``actor`` is whom it acts for."""
+    web = web_of(connection.app)
+    secret = connection.headers.get("x-api-key", "")
+    actor = await _actor_of(web, secret) if 0 < len(secret) <= KEY_CHARS_MAX else None
+    if actor is None:
+        await web.limiter.take(web.limits.bad_credentials, address_of(connection))
+        if not secret:
+            raise UnauthenticatedError("API_KEY_MISSING", "Send the project's API key in the header X-Api-Key.")
+        raise UnauthenticatedError("API_KEY_INVALID", "This API key does not exist, or was revoked.")
+    await web.limiter.take(web.limits.per_key, str(actor.key_row))
+    connection.state.actor = actor
+
+
+async def _actor_of(web: Web, secret: str) -> Actor | None:
+    hashed = api_keys.key_hash(secret)
+    now = web.clock.monotonic()
+    actor = web.key_cache.get(hashed, now)
+    if actor is None:
+        async with web.db.autocommit() as conn:
+            actor = await api_keys.find_actor(conn, hashed)
+        if actor is not None:
+            web.key_cache.put(hashed, actor, now)
+    return actor
+
+
+async def require_session(connection: Connection, _: BaseRouteHandler) -> None:
+    """Let in a merchant who is signed in. A guard; the request's ``session`` is the principal."""
+    web = web_of(connection.app)
+    try:
+        connection.state.session = await _session_of(web, connection.headers.get("authorization", ""))
+    except UnauthenticatedError:
+        await web.limiter.take(web.limits.bad_credentials, address_of(connection))
+        raise
+    await web.limiter.take(web.limits.per_session, connection.state.session.session_id)
+
+
+async def _session_of(web: Web, header: str) -> SessionPrincipal:
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise UnauthenticatedError("SESSION_REQUIRED", "Sign in, and send Authorization: Bearer with the access token.")
+    session_id = web.access_tokens.session_of(token.strip())
+    async with web.db.autocommit() as conn:
+        principal = await sessions.find_principal(conn, session_id, now=web.clock.now())
+    if principal is None:
+        raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
+    return principal
+
+
+async def require_project(connection: Connection, _: BaseRouteHandler) -> None:
+    """Let the merchant who is signed in act for the project in the path. A guard, after ``require_session``."""
+    web = web_of(connection.app)
+    project_id = connection.path_params["project_id"]
+    async with web.db.autocommit() as conn:
+        connection.state.actor = await projects.authorize(conn, connection.state.session, project_id)
+
+
+async def require_admin(connection: Connection, _: BaseRouteHandler) -> None:
+    """Let in the operator with the admin key. A guard; without a key in the settings there is no such door."""
+    web = web_of(connection.app)
+    if web.admin_key_hash is None:
+        raise NotFoundError("ROUTE_NOT_FOUND", "There is nothing at this path.")
+    if api_keys.key_hash(connection.headers.get("x-admin-key", "")) != web.admin_key_hash:
+        await web.limiter.take(web.limits.bad_credentials, address_of(connection))
+        raise UnauthenticatedError("ADMIN_KEY_INVALID", "The header X-Admin-Key is missing or wrong.")
+
+
+# These ask for ``web`` so that they come after it: what could come at once, Litestar starts as tasks of a group,
+# which takes longer than the work.
+async def _actor(request: AnyRequest, web: NamedDependency[Web]) -> Actor:  # noqa: ARG001  see above
+    actor: Actor = request.state.actor
+    return actor
+
+
+async def _project_actor(
+    request: AnyRequest,
+    web: NamedDependency[Web],  # noqa: ARG001  see above
+    project_id: FromPath[str],  # noqa: ARG001  it is in the API's description because it is here
+) -> Actor:
+    actor: Actor = request.state.actor
+    return actor
+
+
+async def _session(request: AnyRequest, web: NamedDependency[Web]) -> SessionPrincipal:  # noqa: ARG001  see above
+    principal: SessionPrincipal = request.state.session
+    return principal
+
+
+def key_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
+    """Mount handlers for programs, which send ``X-Api-Key``."""
+    return Router(
+        path=path,
+        route_handlers=handlers,
+        guards=[require_key],
+        dependencies={"actor": Provide(_actor)},
+        security=[{API_KEY_SCHEME: []}],
+    )
+
+
+def project_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
+    """Mount handlers for a merchant in person, below ``/api/dashboard/projects/{projectId}``."""
+    return owned_project_routes("/api/dashboard/projects/{project_id:str}" + path, *handlers)
+
+
+def owned_project_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
+    """Mount handlers for a merchant in person at a path that has ``{project_id:str}`` in it."""
+    return Router(
+        path=path,
+        route_handlers=handlers,
+        guards=[require_session, require_project],
+        dependencies={"actor": Provide(_project_actor), "session": Provide(_session)},
+        security=[{SESSION_SCHEME: []}],
+    )
+
+
+def session_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
+    """Mount handlers for a merchant in person."""
+    return Router(
+        path=path,
+        route_handlers=handlers,
+        guards=[require_session],
+        dependencies={"session": Provide(_session)},
+        security=[{SESSION_SCHEME: []}],
+    )
+
+
+def public_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
+    """Mount handlers for everybody."""
+    return Router(path=path, route_handlers=handlers, guards=[limit_address], security=[{}])
+
+
+__all__ = [
+    "Actor",
+    "KeyPrincipal",
+    "NamedDependency",
+    "SessionPrincipal",
+    "key_routes",
+    "limit_address",
+    "owned_project_routes",
+    "project_routes",
+    "public_routes",
+    "require_key",
+    "require_session",
+    "session_routes",
+]

@@ -1,0 +1,112 @@
+"""The pages' addresses, and what every answer says about its safety."""
+
+from __future__ import annotations
+
+from litestar import Controller, Litestar, MediaType, Response, get
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import FromPath
+from litestar.response import Stream
+
+from .assets import ASSETS_PATH
+from .live import Checkout
+
+YEAR_S = 31_536_000
+RETRY_S = 10
+
+NO_SUCH_PAYMENT = "This link does not lead to a payment. Please check it, or go back to the shop and start again."
+
+
+def page_headers(checkout: Checkout) -> dict[str, str]:
+    """Return the headers of every page: nothing from elsewhere, nothing kept, and no trace of the address."""
+    policy = (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+        f" form-action 'none'; base-uri 'none'; frame-ancestors {checkout.options.frame_ancestors}"
+    )
+    headers = {
+        "Content-Security-Policy": policy,
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "X-Robots-Tag": "noindex, nofollow",
+        "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+    }
+    if checkout.options.frame_ancestors == "'none'":
+        headers["X-Frame-Options"] = "DENY"
+    return headers
+
+
+class CheckoutPages(Controller):
+    """Pages for people: they speak HTML, also when something is wrong."""
+
+    include_in_schema = False
+
+    @get("/pay/{public_id:str}")
+    async def pay(self, public_id: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[str]:
+        """Show the payment as it stands."""
+        view = await checkout.view(public_id)
+        return _missing(checkout) if view is None else _page(checkout, checkout.pages.checkout(view))
+
+    @get("/pay/{public_id:str}/events")
+    async def events(self, public_id: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[str] | Stream:
+        """Stream the card of an open page. Without room, the page asks by itself every few seconds."""
+        if not checkout.has_room(public_id):
+            return Response("busy", status_code=503, media_type=MediaType.TEXT, headers={"Retry-After": str(RETRY_S)})
+        if await checkout.view(public_id) is None:
+            return _missing(checkout)
+        return Stream(
+            checkout.events(public_id),
+            media_type="text/event-stream",
+            # Proxies such as nginx would otherwise hold events back until a buffer is full.
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"},
+        )
+
+    @get("/receipt/{public_id:str}")
+    async def receipt(self, public_id: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[str]:
+        """Show the receipt once there is one; until then, the checkout."""
+        view = await checkout.view(public_id)
+        if view is None:
+            return _missing(checkout)
+        if not view.has_receipt:
+            headers = {**page_headers(checkout), "Location": f"/pay/{view.public_id}"}
+            return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
+        return _page(checkout, checkout.pages.receipt(view))
+
+
+@get(f"{ASSETS_PATH}/{{name:str}}", include_in_schema=False, sync_to_thread=False)
+def asset_file(name: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[bytes]:
+    """Serve a file of the pages. Its name changes with its content, so it may be kept for ever."""
+    asset = checkout.pages.assets.served(name)
+    if asset is None:
+        return Response(b"", status_code=404, media_type=MediaType.TEXT)
+    headers = {
+        "Cache-Control": f"public, max-age={YEAR_S}, immutable",
+        "X-Content-Type-Options": "nosniff",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }
+    return Response(asset.content, media_type=asset.media_type, headers=headers)
+
+
+def attach(app: Litestar, checkout: Checkout) -> None:
+    """Make this the checkout of the app, and end its streams when the app shuts down."""
+    app.state.checkout = checkout
+    app.on_shutdown.append(checkout.close)
+
+
+def checkout_of(app: Litestar) -> Checkout:
+    """Return what ``attach`` put there."""
+    return provide_checkout(app.state)
+
+
+def provide_checkout(state: State) -> Checkout:
+    """Return what ``attach`` put there, for handlers."""
+    checkout: Checkout = state.checkout
+    return checkout
+
+
+def _page(checkout: Checkout, html: str, status_code: int = 200) -> Response[str]:
+    return Response(html, status_code=status_code, media_type=MediaType.HTML, headers=page_headers(checkout))
+
+
+def _missing(checkout: Checkout) -> Response[str]:
+    return _page(checkout, checkout.pages.message("No such payment", NO_SUCH_PAYMENT), status_code=404)

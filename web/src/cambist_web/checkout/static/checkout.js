@@ -1,0 +1,172 @@
+// Brings the page to life where scripts run; without it everything is there all the same, as the server drew it.
+"use strict";
+
+const FALLBACK_MS = 10_000;
+const COPIED_MS = 2_000;
+const SOON_MS = 5 * 60_000;
+
+document.documentElement.classList.add("scripted");
+
+// -- copying ---------------------------------------------------------------------------------------------------
+
+async function copyText(source) {
+  const text = source.textContent.trim();
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Without https there is no clipboard for scripts: select the text and let the browser copy the selection.
+    getSelection().selectAllChildren(source);
+    return document.execCommand("copy");
+  }
+}
+
+async function onCopy(button) {
+  const label = button.querySelector("span");
+  const copied = await copyText(document.getElementById(button.dataset.copies));
+  label.textContent = copied ? "Copied" : "Selected";
+  button.dataset.copied = "";
+  announce(copied ? `Copied ${button.dataset.copies}` : "Selected, ready to copy");
+  setTimeout(() => {
+    label.textContent = "Copy";
+    delete button.dataset.copied;
+  }, COPIED_MS);
+}
+
+function announce(text) {
+  const voice = document.querySelector("[data-region='announce']");
+  if (voice) voice.textContent = text;
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.dataset.copies) onCopy(button);
+  if ("prints" in button.dataset) print();
+  if (button.id === "stay") stay();
+});
+
+// -- countdown: by the server's clock, from the moment its answer came ----------------------------------------------
+
+let deadline = null;
+
+function clockText(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const two = (n) => String(n).padStart(2, "0");
+  const hours = Math.floor(seconds / 3600);
+  const minutes = two(Math.floor(seconds / 60) % 60);
+  if (hours >= 24) return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  return hours ? `${hours}:${minutes}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
+}
+
+function startClock() {
+  const clock = document.getElementById("clock");
+  deadline = clock ? performance.now() + Number(clock.dataset.remainingMs) : null;
+  tick();
+}
+
+function tick() {
+  const digits = document.querySelector("#clock .digits");
+  if (deadline === null || !digits) return;
+  const left = deadline - performance.now();
+  digits.textContent = clockText(left);
+  digits.closest("[data-region]").toggleAttribute("data-soon", left < SOON_MS);
+}
+
+setInterval(tick, 500);
+
+// -- going on to the shop by itself, once, and never against the customer's will ------------------------------------
+
+let returning = null;
+
+function startReturn() {
+  const way = document.getElementById("forward");
+  const seconds = Number(way?.dataset.autoS);
+  if (!seconds || returning !== null || wasReturned(true)) return;
+  let left = seconds;
+  const show = () => {
+    document.getElementById("auto-s").textContent = String(left);
+  };
+  show();
+  document.getElementById("auto").hidden = false;
+  returning = setInterval(() => {
+    if (document.hidden) return;
+    left -= 1;
+    if (left > 0) return show();
+    clearInterval(returning);
+    location.assign(way.href);
+  }, 1000);
+}
+
+function wasReturned(mark) {
+  const key = `returned:${document.getElementById("card").dataset.publicId}`;
+  try {
+    const before = sessionStorage.getItem(key) !== null;
+    if (mark) sessionStorage.setItem(key, "1");
+    return before;
+  } catch {
+    return false;
+  }
+}
+
+function stay() {
+  clearInterval(returning);
+  document.getElementById("auto").hidden = true;
+  document.getElementById("forward").focus();
+}
+
+// -- following the payment -----------------------------------------------------------------------------------------
+
+function apply(html) {
+  const next = new DOMParser().parseFromString(html, "text/html").getElementById("card");
+  const card = document.getElementById("card");
+  if (!next || !card) return;
+  const focused = document.activeElement?.id;
+  for (const name of next.getAttributeNames()) card.setAttribute(name, next.getAttribute(name));
+  document.title = next.dataset.title;
+  for (const region of next.querySelectorAll("[data-region]")) {
+    const current = card.querySelector(`[data-region="${region.dataset.region}"]`);
+    if (current && current.dataset.drawn !== region.innerHTML) {
+      current.dataset.drawn = region.innerHTML;
+      current.replaceChildren(...region.childNodes);
+    }
+  }
+  if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  startClock();
+  startReturn();
+}
+
+async function refresh() {
+  try {
+    const answer = await fetch(location.pathname, { cache: "no-store" });
+    if (answer.ok) apply(await answer.text());
+  } catch {
+    // Offline for a moment; the next try comes by itself.
+  }
+}
+
+function canChange() {
+  return Boolean(document.getElementById("card")?.dataset.refreshS);
+}
+
+function follow() {
+  if (!canChange()) return;
+  const events = new EventSource(`${location.pathname}/events`);
+  events.addEventListener("card", (event) => apply(event.data));
+  events.addEventListener("end", () => events.close());
+  events.addEventListener("error", () => {
+    // The browser connects again by itself, unless the server had no room: then ask now and again.
+    if (events.readyState === EventSource.CLOSED && canChange()) setTimeout(() => refresh().then(follow), FALLBACK_MS);
+  });
+}
+
+if (document.getElementById("card")) {
+  for (const region of document.querySelectorAll("[data-region]")) region.dataset.drawn = region.innerHTML;
+  startClock();
+  startReturn();
+  follow();
+  // A phone drops connections while the customer is in the wallet.
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && canChange()) refresh();
+  });
+}

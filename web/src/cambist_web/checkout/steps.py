@@ -1,0 +1,92 @@
+"""The timeline: seen, confirmed, paid, or where and why it stopped."""
+
+from __future__ import annotations
+
+from cambist.domain.payments import Status
+from cambist.services.checkout import CheckoutDeposit, CheckoutPayment
+
+from .view import Step
+from .wording import Amounts
+
+
+def confirmations(deposit: CheckoutDeposit, *, finality_required: bool = False) -> int:
+    """Return how many confirmations the transfer has, at most as many as it needs."""
+    if deposit.settled:
+        return deposit.required_confirmations
+    if deposit.head is None:
+        return 0
+    tip = deposit.head
+    if finality_required:
+        tip = min(tip, deposit.finalized if deposit.finalized is not None else deposit.height)
+    return max(0, min(tip - deposit.height, deposit.required_confirmations))
+
+
+def needed(payment: CheckoutPayment) -> list[CheckoutDeposit]:
+    """Return the first transfers that make up the amount: later dust must not turn the progress back."""
+    found: list[CheckoutDeposit] = []
+    total = 0
+    for deposit in payment.deposits:
+        if not deposit.matches:
+            continue
+        found.append(deposit)
+        total += deposit.units
+        if total >= payment.expected:
+            break
+    return found
+
+
+def steps(payment: CheckoutPayment, amounts: Amounts, network: str, *, time_is_up: bool) -> tuple[Step, ...]:
+    """Return the timeline as it stands."""
+    if payment.status is Status.PENDING:
+        return _waiting(amounts, network, time_is_up=time_is_up)
+    if payment.status in (Status.DETECTED, Status.CONFIRMING):
+        return _under_way(payment, network)
+    if payment.status in (Status.EXPIRED, Status.UNDERPAID):
+        return _out_of_time(amounts)
+    seen = Step(label="Payment detected", state="done")
+    if payment.status is Status.FAILED:
+        return (seen, Step(label=f"Taken back by {network}", state="stopped"))
+    refunded = payment.status is Status.REFUNDED
+    last = Step(label="Refunded", state="done") if refunded else _paid(amounts)
+    return (seen, Step(label=f"Confirmed on {network}", state="done"), last)
+
+
+def _paid(amounts: Amounts) -> Step:
+    return Step(label="Paid", detail=amounts.received, state="done")
+
+
+def _out_of_time(amounts: Amounts) -> tuple[Step, ...]:
+    if not amounts.any_received:
+        return ()
+    return (
+        Step(label="Part of the payment detected", detail=amounts.received, state="done"),
+        Step(label="Time ran out", detail=f"{amounts.missing} missing", state="stopped"),
+    )
+
+
+def _waiting(amounts: Amounts, network: str, *, time_is_up: bool) -> tuple[Step, ...]:
+    todo = (Step(label=f"Confirmed on {network}", state="todo"), Step(label="Paid", state="todo"))
+    label = "Checking for your payment" if time_is_up else "Waiting for your payment"
+    if amounts.any_received:
+        return (
+            Step(label="First part detected", detail=amounts.received, state="done"),
+            Step(label="Waiting for the rest", detail=amounts.missing, state="now"),
+            *todo,
+        )
+    return (Step(label=label, state="now"), *todo)
+
+
+def _under_way(payment: CheckoutPayment, network: str) -> tuple[Step, ...]:
+    required = payment.required_confirmations
+    reached = min((confirmations(deposit) for deposit in needed(payment)), default=0)
+    return (
+        Step(label="Payment detected", state="done"),
+        Step(
+            label=f"Confirming on {network}",
+            detail=f"{reached} of {required}",
+            state="now",
+            done=reached,
+            whole=required,
+        ),
+        Step(label="Paid", state="todo"),
+    )

@@ -1,0 +1,191 @@
+"""The one place where refusals become HTTP: every error has a status, a code and the same shape.
+
+::
+
+    {"success": false, "error": "<sentence>", "code": "<NAME>", "details": [{"field": ..., "message": ...}]}
+
+Codes are listed in ``docs/merchants/errors.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from msgspec import UNSET, Struct, UnsetType
+
+from cambist.ports import Ids
+from cambist.services.errors import (
+    ConflictError,
+    FieldProblem,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    PaymentRequiredError,
+    ServiceError,
+    TooManyError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+
+log = structlog.get_logger(__name__)
+
+AnyRequest: TypeAlias = Request[Any, Any, Any]
+
+STATUSES: Mapping[type[ServiceError], int] = MappingProxyType(
+    {
+        InvalidError: 400,
+        UnauthenticatedError: 401,
+        PaymentRequiredError: 402,
+        ForbiddenError: 403,
+        NotFoundError: 404,
+        ConflictError: 409,
+        TooManyError: 429,
+        UnavailableError: 503,
+    }
+)
+"""Kinds of refusal and their HTTP status. A subclass has the status of its kind."""
+
+HTTP_ERRORS: Mapping[int, tuple[str, str]] = MappingProxyType(
+    {
+        400: ("BAD_REQUEST", "The request cannot be understood."),
+        401: ("UNAUTHENTICATED", "Credentials are missing or not valid."),
+        403: ("FORBIDDEN", "This is not allowed."),
+        404: ("ROUTE_NOT_FOUND", "There is nothing at this path."),
+        405: ("METHOD_NOT_ALLOWED", "This path does not take this method."),
+        413: ("BODY_TOO_LARGE", "The body is larger than what is accepted here."),
+        415: ("UNSUPPORTED_MEDIA_TYPE", "Bodies are JSON: send Content-Type: application/json."),
+        429: ("RATE_LIMITED", "Too many requests."),
+        503: ("UNAVAILABLE", "The service is not available right now."),
+    }
+)
+"""What the framework itself refuses, before any code of ours has seen the request."""
+
+
+_MISSING = re.compile(r"Missing required \w+ parameter '(.+?)' for path")
+
+
+class ErrorBody(Struct, frozen=True, kw_only=True):
+    """What every error answers. ``details`` is there where single fields were at fault."""
+
+    success: bool
+    error: str
+    code: str
+    details: tuple[FieldProblem, ...] | UnsetType = UNSET
+
+
+class UnsupportedMediaTypeError(HTTPException):
+    """The body is not declared as JSON."""
+
+    status_code = 415
+
+
+def error_response(
+    status: int,
+    code: str,
+    message: str,
+    details: tuple[FieldProblem, ...] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response[ErrorBody]:
+    """Return an error in the one shape that errors have."""
+    body = ErrorBody(success=False, error=message, code=code, details=details or UNSET)
+    return Response(body, status_code=status, headers=headers or {}, media_type="application/json")
+
+
+def status_of(error: ServiceError) -> int:
+    """Return the status of an error's kind."""
+    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+
+
+def on_service_error(_: AnyRequest, error: ServiceError) -> Response[ErrorBody]:
+    """Answer a refusal by a use case."""
+    headers = {}
+    if isinstance(error, TooManyError):
+        headers["Retry-After"] = str(error.retry_after_s)
+    if isinstance(error, UnauthenticatedError):
+        headers["WWW-Authenticate"] = "Bearer"
+    return error_response(status_of(error), error.code, error.message, error.details, headers)
+
+
+def on_http_error(_: AnyRequest, error: HTTPException) -> Response[ErrorBody]:
+    """Answer a refusal by the framework."""
+    if isinstance(error, ValidationException):
+        return _on_parameters(error)
+    status = error.status_code if error.status_code in HTTP_ERRORS else 400
+    code, message = HTTP_ERRORS[status]
+    allow = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
+    return error_response(status, code, message, headers=allow)
+
+
+def _on_parameters(error: ValidationException) -> Response[ErrorBody]:
+    """Answer bad path and query parameters, and say which."""
+    problems = error.extra if isinstance(error.extra, list) else []
+    details = tuple(
+        FieldProblem(camel(str(problem.get("key", ""))), plain_problem(str(problem.get("message", ""))))
+        for problem in problems
+    )
+    if any(problem.get("key") == "data" for problem in problems):
+        # Bodies that are there have been decoded, or refused, before: this one is not there.
+        return error_response(400, "INVALID_JSON", "A JSON body is required.")
+    missing = _MISSING.match(error.detail)
+    if missing is not None:
+        details = (FieldProblem(missing[1], "is required"),)
+    message = f"{details[0].field} {details[0].message}" if details else "A parameter is not valid."
+    return error_response(400, "VALIDATION_ERROR", message, details)
+
+
+def on_unexpected(ids: Ids) -> Callable[[AnyRequest, Exception], Response[ErrorBody]]:
+    """Return what answers a bug of ours: logged whole under an id, told without any detail."""
+
+    def handle(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
+        if isinstance(error, HTTPException) and error.status_code in HTTP_ERRORS:
+            return on_http_error(request, error)
+        request_id = ids.new("req")
+        log.error(
+            "request_failed",
+            request_id=request_id,
+            method=request.scope.get("method"),
+            path=request.scope.get("path"),
+            exc_info=error,
+        )
+        message = f"Something went wrong on our side. Please quote {request_id}."
+        return error_response(500, "INTERNAL_ERROR", message, headers={"X-Request-Id": request_id})
+
+    return handle
+
+
+def camel(name: str) -> str:
+    """Return the name that merchants see: ``expires_in`` is ``expiresIn``."""
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)
+
+
+_PLAIN_TYPES = {
+    "str": "a string",
+    "int": "a whole number",
+    "float": "a number",
+    "decimal": "a number",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "null",
+}
+
+
+def plain_problem(message: str) -> str:
+    """Turn the decoder's message into words that go on after a field's name."""
+    head = message.split(" - at `", 1)[0]
+    if head.startswith("Expected `"):
+        wanted = head.removeprefix("Expected `").split("`", 1)
+        if not wanted[1] or wanted[1].startswith(", got"):
+            names = [_PLAIN_TYPES.get(name.strip(), name.strip()) for name in wanted[0].split("|")]
+            return "must be " + " or ".join(names)
+        return "must be " + _PLAIN_TYPES.get(wanted[0], wanted[0]) + wanted[1].replace("`", "")
+    if head.startswith("Invalid enum value"):
+        return "has none of the values that it can have"
+    return "is not valid: " + head[:1].lower() + head[1:].replace("`", "")

@@ -1,0 +1,5 @@
+"""Health and metrics."""
+
+from .routes import Health
+
+controllers = [Health]

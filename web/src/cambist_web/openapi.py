@@ -1,0 +1,203 @@
+"""The API's description at ``/api/openapi.json``, and Swagger UI at ``/api/swagger``, served from a package.
+
+Nothing is loaded from elsewhere, and no script or style is inline, so the pages work offline and under a strict
+Content-Security-Policy.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from litestar import Controller, Litestar, MediaType, Request, Response, Router, get
+from litestar.enums import HttpMethod
+from litestar.exceptions import NotFoundException
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme, Tag
+from litestar.params import FromPath
+from litestar.types import Method
+from litestar.types.internal_types import PathParameterDefinition
+
+from .auth import ADMIN_SCHEME, API_KEY_SCHEME, SESSION_SCHEME
+from .errors import camel
+
+API_VERSION = "1.0.0"
+"""The specification's, section 9."""
+
+DESCRIPTION = """\
+Create a payment, send the customer to its checkout page, and learn by signed webhooks what became of it.
+
+Amounts are decimal strings, times are ISO 8601 in UTC. Every error is
+`{"success": false, "error": "<sentence>", "code": "<NAME>"}`, with `details` where single fields are at fault.
+"""
+
+TAGS = (
+    ("Payments", "What customers pay."),
+    ("Quotes", "What a payment would cost."),
+    ("Wallet", "What merchants have."),
+    ("Discovery", "What can be paid with."),
+    ("Sandbox", "Simulated chains, for projects that are not live."),
+    ("Sessions", "Merchants in person: registering and signing in."),
+    ("Projects", "A merchant's shops."),
+    ("API keys", "What programs authenticate with."),
+    ("Webhooks", "How merchants are told."),
+    ("Operator", "For whoever runs the gateway."),
+    ("Operation", "For load balancers and monitoring."),
+)
+
+_ERROR: dict[str, Any] = {
+    "title": "Error",
+    "type": "object",
+    "required": ["success", "error", "code"],
+    "properties": {
+        "success": {"const": False},
+        "error": {"type": "string", "description": "A sentence for people."},
+        "code": {"type": "string", "description": "A name for programs.", "examples": ["VALIDATION_ERROR"]},
+        "details": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["field", "message"],
+                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+            },
+        },
+    },
+}
+
+_FILES = {"swagger-ui.css": "text/css", "swagger-ui-bundle.js": "text/javascript", "favicon-32x32.png": "image/png"}
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Cambist API</title>
+<link rel="icon" href="/api/swagger/files/favicon-32x32.png">
+<link rel="stylesheet" href="/api/swagger/files/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/api/swagger/files/swagger-ui-bundle.js"></script>
+<script src="/api/swagger/start.js"></script>
+</body>
+</html>
+"""
+
+_START = """\
+window.ui = SwaggerUIBundle({
+  url: "/api/openapi.json", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null, persistAuthorization: false
+});
+"""
+
+# Swagger UI sets styles from its script, which the policy sees as inline.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+    " connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+class Swagger(Controller):
+    """The description, for programs and for people."""
+
+    path = "/api"
+    include_in_schema = False
+
+    @get("/openapi.json", sync_to_thread=True)
+    def description(self, request: Request[Any, Any, Any]) -> Response[bytes]:
+        """Return the description of the API."""
+        return Response(described(request.app), media_type="application/json")
+
+    @get("/swagger", media_type=MediaType.HTML, sync_to_thread=False)
+    def page(self) -> Response[str]:
+        """Show Swagger UI."""
+        return Response(_PAGE, media_type=MediaType.HTML, headers={"Content-Security-Policy": _POLICY})
+
+    @get("/swagger/start.js", sync_to_thread=False)
+    def start(self) -> Response[str]:
+        """Return the lines that start it."""
+        return Response(_START, media_type="text/javascript")
+
+    @get("/swagger/files/{name:str}", sync_to_thread=True)
+    def file(self, name: FromPath[str]) -> Response[bytes]:
+        """Return one of its files, from the package that carries them."""
+        if name not in _FILES:
+            raise NotFoundException
+        content = files("swagger_ui").joinpath("static", name).read_bytes()
+        return Response(content, media_type=_FILES[name], headers={"Cache-Control": "public, max-age=86400"})
+
+
+def operation_id(
+    _: HTTPRouteHandler, http_method: HttpMethod | Method, path_components: list[str | PathParameterDefinition]
+) -> str:
+    """Name an operation by its method and path: handlers that serve two paths are two operations."""
+    parts = [part if isinstance(part, str) else f"by_{part.name}" for part in path_components]
+    name = "_".join(part for part in [str(http_method).lower(), *parts] if part != "api")
+    return "".join(word.title() for word in name.replace("-", "_").split("_"))
+
+
+def described(app: Litestar) -> bytes:
+    """Return the description as JSON, in the merchants' spelling and with the one shape of errors."""
+    schema = app.openapi_schema.to_schema()
+    schema["paths"] = {_camel_path(path): item for path, item in schema["paths"].items()}
+    schema["components"]["schemas"]["Error"] = _ERROR
+    for item in schema["paths"].values():
+        for operation in item.values():
+            _describe(operation)
+    return msgspec.json.encode(schema)
+
+
+def _describe(operation: dict[str, Any]) -> None:
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path":
+            parameter["name"] = camel(parameter["name"])
+    if (body := operation.get("requestBody")) is not None:
+        variants = body["content"]["application/json"]["schema"].get("oneOf", ())
+        body["required"] = {"type": "null"} not in variants
+    operation["responses"].pop("400", None)
+    operation["responses"]["default"] = {
+        "description": "What went wrong.",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+    }
+
+
+def _camel_path(path: str) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: "{" + camel(found[1]) + "}", path)
+
+
+async def _not_there(_: Response[Any]) -> Response[Any]:
+    raise NotFoundException
+
+
+def openapi_config() -> OpenAPIConfig:
+    """Return how the API is described."""
+    return OpenAPIConfig(
+        title="Cambist",
+        version=API_VERSION,
+        description=DESCRIPTION,
+        use_handler_docstrings=True,
+        operation_id_creator=operation_id,
+        tags=[Tag(name=name, description=description) for name, description in TAGS],
+        # The framework's own pages, of which we need none, answer as if they were not there.
+        openapi_router=Router(
+            path="/api/openapi", route_handlers=[], include_in_schema=False, after_request=_not_there
+        ),
+        render_plugins=[JsonRenderPlugin()],
+        components=Components(
+            security_schemes={
+                API_KEY_SCHEME: SecurityScheme(
+                    type="apiKey", name="X-Api-Key", security_scheme_in="header", description="A project's API key."
+                ),
+                SESSION_SCHEME: SecurityScheme(
+                    type="http", scheme="Bearer", bearer_format="JWT", description="A merchant's access token."
+                ),
+                ADMIN_SCHEME: SecurityScheme(
+                    type="apiKey", name="X-Admin-Key", security_scheme_in="header", description="The operator's key."
+                ),
+            }
+        ),
+    )

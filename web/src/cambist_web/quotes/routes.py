@@ -1,0 +1,33 @@
+"""Quotes: what a payment would ask for, without making one."""
+
+from __future__ import annotations
+
+import msgspec
+from litestar import Controller, post
+from litestar.di import NamedDependency
+from litestar.params import JSONBody
+
+from cambist.services import quotes
+from cambist.services.api_keys import Actor
+from cambist.services.quotes import Ask
+from cambist_web.context import Web
+
+from .schemas import QuoteAnswer
+
+
+class Quotes(Controller):
+    """Quotes for one project."""
+
+    tags = ("Quotes",)
+
+    @post("/", status_code=200, summary="Ask what a payment would cost")
+    async def quote(self, data: JSONBody[Ask], actor: NamedDependency[Actor], web: NamedDependency[Web]) -> QuoteAnswer:
+        """Return the amount in tokens. It is advice: the rate is locked when the payment is made, and may differ."""
+        found = await quotes.quote(
+            data,
+            mode=actor.mode,
+            chains=web.gateway.registry.chains,
+            rates=web.gateway.rates,
+            now=web.clock.now(),
+        )
+        return QuoteAnswer(**msgspec.structs.asdict(found))

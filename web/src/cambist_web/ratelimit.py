@@ -1,0 +1,185 @@
+"""How often somebody may ask: token buckets, shared through Redis where there is one.
+
+A worker fetches tokens in small batches and spends them itself, so that most requests ask nobody. Without
+Redis, or while it is gone, each worker keeps buckets of its own: a limit is never a reason to fail a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import structlog
+from msgspec import Struct, field
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from cambist.ports import Clock
+from cambist.services.errors import TooManyError
+
+PREFIX = "cambist:rate:"
+REDIS_TIMEOUT_S = 0.2
+PAUSE_S = 1.0
+BUCKETS_MAX = 50_000
+BATCH_SHARE = 50
+"""A batch is one part in so many of the bucket: what a worker that restarts or idles can waste."""
+BATCH_LIFETIME_S = 2.0
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+log = structlog.get_logger(__name__)
+
+# Time is the server's, so that workers' clocks need not agree. Returns what was granted, and milliseconds to wait.
+_TAKE = """
+local now = redis.call('TIME')
+local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
+local size, wanted = tonumber(ARGV[1]), tonumber(ARGV[2])
+local state = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local tokens = tonumber(state[1] or size)
+tokens = math.min(size, tokens + (now_ms - tonumber(state[2] or now_ms)) * size / 60000)
+local granted = math.min(wanted, math.floor(tokens))
+redis.call('HSET', KEYS[1], 'tokens', tostring(tokens - granted), 'at', tostring(now_ms))
+redis.call('PEXPIRE', KEYS[1], 61000)
+if granted > 0 then return {granted, 0} end
+return {0, math.ceil((1 - tokens) * 60000 / size)}
+"""
+
+
+class Limit(Struct, frozen=True):
+    """So many requests a minute, which may come all at once. ``name`` keeps its buckets apart from others'."""
+
+    name: str
+    per_minute: int
+
+    @property
+    def batch(self) -> int:
+        """How many tokens are fetched at a time."""
+        return max(1, self.per_minute // BATCH_SHARE)
+
+
+class _Bucket(Struct):
+    tokens: float
+    at: float
+    refused_until: float = -math.inf
+    fetching: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class RateLimiter:
+    """Counts for one worker. Buckets that were not used for longest are forgotten first, which is generous."""
+
+    def __init__(self, redis: Redis | None, clock: Clock) -> None:
+        """Use this client, which stays its owner's to close."""
+        self._redis = redis
+        self._clock = clock
+        self._batches: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
+        self._own: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
+        self._paused_until = -math.inf
+
+    async def take(self, limit: Limit, who: str) -> None:
+        """Count one request. Raises TooManyError, which says when to come again."""
+        if limit.per_minute == 0:
+            return
+        batch = _bucket(self._batches, (limit.name, who), _Bucket(0, -math.inf))
+        if self._spend(batch):
+            return
+        # One request fetches for all that wait: otherwise each would fetch, and waste, a batch of its own.
+        async with batch.fetching:
+            if self._spend(batch):
+                return
+            now = self._clock.monotonic()
+            granted, wait_s = await self._fetch(limit, who, now)
+            if granted == 0:
+                batch.refused_until = now + min(wait_s, 1.0)
+                raise _too_many(wait_s)
+            batch.tokens, batch.at = granted - 1, now
+
+    def _spend(self, batch: _Bucket) -> bool:
+        now = self._clock.monotonic()
+        if now < batch.refused_until:
+            raise _too_many(batch.refused_until - now)
+        if batch.tokens < 1 or now - batch.at >= BATCH_LIFETIME_S:
+            return False
+        batch.tokens -= 1
+        return True
+
+    async def _fetch(self, limit: Limit, who: str, now: float) -> tuple[int, float]:
+        if self._redis is not None and now >= self._paused_until:
+            try:
+                async with asyncio.timeout(REDIS_TIMEOUT_S):
+                    granted, wait_ms = await self._redis.eval(  # type: ignore[misc]  # typed for both clients
+                        _TAKE, 1, f"{PREFIX}{limit.name}:{who}", str(limit.per_minute), str(limit.batch)
+                    )
+                return int(granted), int(wait_ms) / 1000
+            except (RedisError, OSError, TimeoutError) as error:
+                self._paused_until = now + PAUSE_S
+                log.warning("rate_limits_local", error=repr(error))
+        return self._fetch_own(limit, who, now)
+
+    def _fetch_own(self, limit: Limit, who: str, now: float) -> tuple[int, float]:
+        per_s = limit.per_minute / 60
+        bucket = _bucket(self._own, (limit.name, who), _Bucket(limit.per_minute, now))
+        bucket.tokens = min(limit.per_minute, bucket.tokens + (now - bucket.at) * per_s)
+        bucket.at = now
+        if bucket.tokens < 1:
+            return 0, (1 - bucket.tokens) / per_s
+        bucket.tokens -= 1
+        return 1, 0.0
+
+
+def _bucket(buckets: OrderedDict[tuple[str, str], _Bucket], key: tuple[str, str], new: _Bucket) -> _Bucket:
+    bucket = buckets.get(key)
+    if bucket is None:
+        bucket = buckets[key] = new
+        if len(buckets) > BUCKETS_MAX:
+            buckets.popitem(last=False)
+    else:
+        buckets.move_to_end(key)
+    return bucket
+
+
+def _too_many(wait_s: float) -> TooManyError:
+    return TooManyError(
+        "RATE_LIMITED",
+        "Too many requests. Retry-After says when to come again.",
+        retry_after_s=max(1, math.ceil(wait_s)),
+    )
+
+
+def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
+    """Read networks such as ``10.0.0.0/8``, or single addresses. Raises ValueError."""
+    return tuple(ipaddress.ip_network(text, strict=False) for text in texts)
+
+
+def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Network]) -> str:
+    """Return whom to count a request for: the last address that no trusted proxy vouches for.
+
+    ``X-Forwarded-For`` is believed from the right, and only as far as it was written by trusted proxies. An
+    IPv6 customer has a /64, so that is what is counted.
+    """
+    address = peer
+    if forwarded_for is not None and trusted:
+        for hop in reversed(forwarded_for.split(",")):
+            if not _is_trusted(address, trusted):
+                break
+            address = hop.strip()
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return peer
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
+    return str(parsed)
+
+
+def _is_trusted(text: str, trusted: Sequence[Network]) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return any(address in network for network in trusted)

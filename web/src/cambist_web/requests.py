@@ -1,0 +1,81 @@
+"""Reads bodies: straight from bytes into the handler's Struct, strictly, and says which field is wrong."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import msgspec
+from litestar import Request
+from litestar.connection.base import AuthT, StateT, UserT
+from litestar.types import Empty
+
+from cambist.services.errors import FieldProblem, InvalidError
+
+from .errors import UnsupportedMediaTypeError, plain_problem
+
+_PATH = re.compile(r" - at `\$\.?(.*)`$")
+_NAMED = re.compile(r"Object (missing required|contains unknown) field `(.*?)`")
+
+
+@cache
+def _decoder(body_type: object) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(body_type)
+
+
+class JsonRequest(Request[UserT, AuthT, StateT]):
+    """A request whose body is JSON or nothing, decoded once, into what its handler declares as ``data``."""
+
+    async def json(self) -> Any:  # noqa: ANN401  it is what the handler says it is
+        """Return the body as the handler's type. Raises InvalidError, naming the field where there is one."""
+        if self._json is Empty:
+            self._json = self._decode(await self.body())
+        return self._json
+
+    def _decode(self, body: bytes) -> object:
+        field = self.route_handler.parsed_data_field
+        if self.content_type[0] != "application/json":
+            raise UnsupportedMediaTypeError
+        return decode_json(body, field.annotation if field is not None else object)
+
+
+def decode_json(body: bytes, body_type: object) -> object:
+    """Decode a body strictly. Raises InvalidError for what is no JSON, of another shape, or holds NUL."""
+    try:
+        value: object = _decoder(body_type).decode(body)
+    except msgspec.ValidationError as error:
+        raise _problem(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise InvalidError("INVALID_JSON", "The body is not valid JSON.") from None
+    # PostgreSQL cannot store NUL. Most bodies have no such escape, and need no second look.
+    if b"\\u0000" in body:
+        refuse_nul(msgspec.json.decode(body), "")
+    return value
+
+
+def refuse_nul(value: object, path: str) -> None:
+    """Raise InvalidError where a string anywhere in the value, or the name of a field, holds NUL."""
+    if isinstance(value, str) and "\0" in value:
+        raise InvalidError.field(path or "body", "must not contain the character NUL")
+    if isinstance(value, dict):
+        for name, item in value.items():
+            refuse_nul(name, path)
+            refuse_nul(item, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            refuse_nul(item, f"{path}[{index}]")
+
+
+def _problem(message: str) -> InvalidError:
+    found = _PATH.search(message)
+    path = found[1] if found else ""
+    named = _NAMED.match(message)
+    if named is not None:
+        path = f"{path}.{named[2]}" if path else named[2]
+        words = "is required" if named[1].startswith("missing") else "is not a field that is known here"
+    else:
+        words = plain_problem(message)
+    if not path:
+        return InvalidError("VALIDATION_ERROR", f"The body {words}.", [FieldProblem("body", words)])
+    return InvalidError.field(path, words)
