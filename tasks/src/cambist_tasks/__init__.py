@@ -1,0 +1,1 @@
+"""The background side of Cambist: worker, chain watchers and webhook delivery."""

@@ -1,0 +1,109 @@
+"""The worker's numbers for Prometheus, gathered when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from cambist.services.webhooks.delivery import Deliverer
+
+from .watching import ChainState
+
+
+class WorkerCollector(Collector):
+    """Reads chains and deliverer as they are."""
+
+    def __init__(self, chains: Sequence[ChainState], deliverer: Deliverer) -> None:
+        """Read these."""
+        self._chains = chains
+        self._deliverer = deliverer
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric."""
+        yield from self._watching()
+        yield from self._endpoints()
+        yield from self._webhooks()
+
+    def _watching(self) -> Iterator[Metric]:
+        for name, text, value in _CHAIN_GAUGES:
+            gauge = GaugeMetricFamily(f"cambist_chain_{name}", text, labels=["chain"])
+            for state in self._chains:
+                if (number := value(state)) is not None:
+                    gauge.add_metric([state.chain.info.id], number)
+            yield gauge
+        for name, text, value in _CHAIN_COUNTERS:
+            counter = CounterMetricFamily(f"cambist_chain_{name}", text, labels=["chain"])
+            for state in self._chains:
+                counter.add_metric([state.chain.info.id], value(state))
+            yield counter
+
+    def _endpoints(self) -> Iterator[Metric]:
+        labels = ["chain", "endpoint"]
+        healthy = GaugeMetricFamily("cambist_endpoint_healthy", "1 while the endpoint is in use.", labels=labels)
+        head = GaugeMetricFamily("cambist_endpoint_head", "The endpoint's newest block.", labels=labels)
+        calls = CounterMetricFamily("cambist_endpoint_calls", "Calls to the endpoint.", labels=labels)
+        failures = CounterMetricFamily("cambist_endpoint_failures", "Calls that failed.", labels=labels)
+        for state in self._chains:
+            for endpoint in state.chain.endpoints():
+                where = [state.chain.info.id, endpoint.name]
+                healthy.add_metric(where, endpoint.healthy)
+                calls.add_metric(where, endpoint.calls)
+                failures.add_metric(where, endpoint.failures)
+                if endpoint.head is not None:
+                    head.add_metric(where, endpoint.head)
+        yield from (healthy, head, calls, failures)
+
+    def _webhooks(self) -> Iterator[Metric]:
+        counters = self._deliverer.counters
+        attempts = CounterMetricFamily("cambist_webhook_attempts", "Attempts to deliver.", labels=["outcome"])
+        attempts.add_metric(["delivered"], counters.delivered)
+        attempts.add_metric(["failed"], counters.failed)
+        yield attempts
+        dropped = CounterMetricFamily("cambist_webhook_dropped", "Events whose attempts are used up.")
+        dropped.add_metric([], counters.dropped)
+        yield dropped
+        running = GaugeMetricFamily("cambist_webhook_in_flight", "Attempts that are running.")
+        running.add_metric([], self._deliverer.in_flight)
+        yield running
+
+
+_CHAIN_GAUGES = (
+    ("watching", "1 while this worker watches the chain.", lambda state: float(state.watching)),
+    ("failing", "1 while looks at the chain fail.", lambda state: float(state.failing)),
+    ("head", "The newest block that was seen.", lambda state: state.last and state.last.head),
+    ("height", "The block up to which everything is stored.", lambda state: state.last and state.last.height),
+    ("behind_blocks", "Blocks still to be read.", lambda state: state.last and state.last.behind),
+)
+_CHAIN_COUNTERS = (
+    ("looks", "Looks that succeeded.", lambda state: state.looks),
+    ("failures", "Looks that failed.", lambda state: state.failures),
+    ("blocks", "Blocks that were read.", lambda state: state.blocks),
+    ("deposits", "Deposits that were found.", lambda state: state.deposits),
+    ("orphaned", "Deposits that a reorg took back.", lambda state: state.orphaned),
+)
+
+
+@asynccontextmanager
+async def serve_metrics(collector: Collector, host: str, port: int) -> AsyncIterator[int]:
+    """Serve ``/metrics`` until the context ends; yield the port, which the system chooses where 0 is given."""
+    registry = CollectorRegistry()
+    registry.register(collector)
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    app = web.Application()
+    app.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,62 @@
+"""Keeps the worker's tasks running: one that crashes is logged and started again, the others do not notice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+STABLE_S = 60.0
+"""Who ran this long before it crashed is started again at once."""
+
+
+class Backoff:
+    """Pauses that double up to a ceiling, until ``reset``."""
+
+    def __init__(self, first_s: float, max_s: float) -> None:
+        """Begin with the first pause."""
+        self._first_s = first_s
+        self._max_s = max_s
+        self._next_s = first_s
+
+    def next_s(self) -> float:
+        """Return the next pause in seconds."""
+        pause_s, self._next_s = self._next_s, min(self._max_s, self._next_s * 2)
+        return pause_s
+
+    def reset(self) -> None:
+        """Begin anew: all is well."""
+        self._next_s = self._first_s
+
+
+async def keep_running(name: str, work: Callable[[], Awaitable[None]]) -> None:
+    """Run ``work`` for ever; it should not end, so its end is a crash too."""
+    loop = asyncio.get_running_loop()
+    pauses = Backoff(0.5, 30.0)
+    while True:
+        started = loop.time()
+        try:
+            await work()
+            log.error("task_ended", task=name)
+        except Exception:
+            log.exception("task_crashed", task=name)
+        if loop.time() - started >= STABLE_S:
+            pauses.reset()
+        await asyncio.sleep(pauses.next_s())
+
+
+async def run_all(works: Mapping[str, Callable[[], Awaitable[None]]], stop: asyncio.Event, *, grace_s: float) -> None:
+    """Keep all of them running until ``stop`` is set, then cancel them and wait for their ends, but not for ever."""
+    tasks = {asyncio.create_task(keep_running(name, work), name=name) for name, work in works.items()}
+    try:
+        await stop.wait()
+    finally:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            _, stuck = await asyncio.wait(tasks, timeout=grace_s)
+            for task in stuck:
+                log.error("task_does_not_stop", task=task.get_name(), grace_s=grace_s)
