@@ -1,0 +1,69 @@
+"""A real browser: Debian's chromium, driven by Playwright. Without it the tests skip, but never in CI."""
+
+import os
+import shutil
+
+import pytest
+from playwright.async_api import async_playwright
+
+from tests.support.checkout import Till, checkout_app, serving
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+# What a page's own scripts cannot hide: a breach of its policy is noted before any of them runs.
+WATCH = """
+window.breaches = [];
+document.addEventListener("securitypolicyviolation", (event) => {
+  window.breaches.push(`${event.violatedDirective} ${event.blockedURI}`);
+});
+"""
+
+
+@pytest.fixture(scope="session")
+async def chromium():
+    if CHROMIUM is None:
+        reason = "no chromium: apt-get install chromium"
+        if os.environ.get("CAMBIST_CI") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    async with async_playwright() as playwright:
+        # A sandbox of its own needs user namespaces, which containers running as root do not have.
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture
+async def open_page(chromium):
+    """Give a function that opens a page, which at the end must have kept its policy and raised no error."""
+    contexts, pages, errors = [], [], []
+
+    async def open_page(**options):
+        context = await chromium.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
+        contexts.append(context)
+        await context.add_init_script(WATCH)
+        page = await context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("dialog", lambda dialog: errors.append(f"dialog: {dialog.message}"))
+        pages.append((page, options.get("java_script_enabled", True)))
+        return page
+
+    yield open_page
+    for page, scripted in pages:
+        if scripted:
+            errors.extend(await page.evaluate("window.breaches"))
+    for context in contexts:
+        await context.close()
+    assert errors == []
+
+
+@pytest.fixture
+async def till(db, clock, ids):
+    return await Till(db, clock, ids).open()
+
+
+@pytest.fixture
+async def url(till):
+    async with serving(checkout_app(till.checkout())) as url:
+        yield url

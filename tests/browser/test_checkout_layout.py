@@ -1,0 +1,75 @@
+"""The checkout fits every screen, in every state."""
+
+import pytest
+from playwright.async_api import expect
+
+from cambist_web.checkout.pages import Pages
+from tests.support.checkout_samples import SAMPLES, view
+
+PAGES = Pages()
+
+
+async def show(page, html):
+    """Show a page as if it had been served, with its files and nothing else."""
+
+    async def answer(route):
+        name = route.request.url.rpartition("/")[2]
+        asset = PAGES.assets.served(name)
+        if asset is not None:
+            await route.fulfill(body=asset.content, content_type=asset.media_type)
+        elif name == "page":
+            await route.fulfill(body=html, content_type="text/html")
+        else:
+            await route.abort()
+
+    await page.route("**/*", answer)
+    await page.goto("http://gateway.example/page")
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+async def test_no_state_is_wider_than_the_screen(open_page, width):
+    page = await open_page(viewport={"width": width, "height": 800})
+    for name, payment in SAMPLES.items():
+        await page.unroute_all()
+        await show(page, PAGES.checkout(view(payment)))
+        wide = await page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, f"{name} is {wide} wide"
+
+
+async def test_what_is_needed_to_pay_is_on_a_desktops_first_screen(open_page):
+    page = await open_page(viewport={"width": 1280, "height": 800})
+    await show(page, PAGES.checkout(view(SAMPLES["pending"])))
+    for selector in ("#amount", "#copy-amount", "#address", "#copy-address", ".qr svg", ".warning", "#clock"):
+        await expect(page.locator(selector)).to_be_in_viewport(ratio=1)
+
+
+async def test_a_phone_shows_amount_and_address_before_any_scrolling(open_page):
+    page = await open_page(viewport={"width": 390, "height": 664})
+    await show(page, PAGES.checkout(view(SAMPLES["pending"])))
+    for selector in ("#amount", "#copy-amount", "#address", "#copy-address"):
+        await expect(page.locator(selector)).to_be_in_viewport(ratio=1)
+
+
+async def test_touch_targets_are_large_enough(open_page):
+    page = await open_page(viewport={"width": 390, "height": 664})
+    await show(page, PAGES.checkout(view(SAMPLES["pending"])))
+    for target in await page.locator("button:visible, a.button:visible").all():
+        box = await target.bounding_box()
+        assert box is not None
+        assert box["height"] >= 44
+
+
+async def test_the_keyboard_reaches_what_can_be_done_in_the_order_of_reading(open_page):
+    page = await open_page()
+    await show(page, PAGES.checkout(view(SAMPLES["pending"])))
+    reached = []
+    for _ in range(5):
+        await page.keyboard.press("Tab")
+        reached.append(await page.evaluate("document.activeElement.textContent.trim()"))
+    assert reached == ["Copy the amount", "Copy the address", "Open in wallet", "Cancel and return", "Payment details"]
+
+
+async def test_who_wants_less_motion_gets_none(open_page):
+    page = await open_page(reduced_motion="reduce")
+    await show(page, PAGES.checkout(view(SAMPLES["confirming"])))
+    assert await page.evaluate("document.getAnimations().length") == 0

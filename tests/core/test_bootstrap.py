@@ -1,0 +1,57 @@
+"""The composition root: what each role gets, and what it refuses to do without."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from sqlalchemy import text
+
+from cambist.bootstrap import Parts, open_gateway
+from cambist.settings import DatabaseSettings, KeySettings, SettingsError
+
+
+async def test_the_gateway_reaches_its_servers(gateway):
+    async with gateway.db.transaction() as conn:
+        assert await conn.scalar(text("SELECT current_setting('timezone')")) == "UTC"
+    assert await gateway.redis.ping()
+    sealed = gateway.secrets.encrypt(b"x", field="t.c", row="1")
+    assert gateway.secrets.decrypt(sealed, field="t.c", row="1") == b"x"
+
+
+async def test_only_the_worker_has_the_keystore(gateway, worker_gateway):
+    assert gateway.keystore is None
+    assert gateway.chains == {}
+    assert worker_gateway.keystore is not None
+
+
+async def test_a_transaction_commits_at_its_end_and_never_when_it_raises(db):
+    async with db.transaction() as conn:
+        await conn.execute(text("CREATE TABLE kept (number int)"))
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012  the point is where it is raised
+        async with db.transaction() as conn:
+            await conn.execute(text("INSERT INTO kept VALUES (1)"))
+            _ = 1 / 0
+    async with db.autocommit() as conn:
+        await conn.execute(text("INSERT INTO kept VALUES (2)"))
+    async with db.autocommit() as conn:
+        assert (await conn.execute(text("SELECT number FROM kept"))).scalars().all() == [2]
+
+
+@pytest.mark.parametrize(
+    "change, role, sentence",
+    [
+        ({"database": DatabaseSettings()}, "web", "database.url and redis.url must be set"),
+        ({"keys": KeySettings()}, "web", "application_key must be set"),
+        ({"keys": KeySettings(application_key="00" * 32)}, "worker", "keys.keystore must be set"),
+    ],
+)
+async def test_what_is_missing_is_told_before_anything_is_opened(gateway_settings, clock, ids, change, role, sentence):
+    settings = msgspec.structs.replace(gateway_settings, **change)
+    with pytest.raises(SettingsError, match=sentence):
+        async with open_gateway(settings, role=role, parts=Parts(clock=clock, ids=ids)):
+            pass
+
+
+async def test_nothing_secret_shows(gateway, gateway_settings):
+    assert gateway_settings.auth.jwt_secret not in repr(gateway)
+    assert "00" * 32 not in repr(gateway_settings)

@@ -1,0 +1,287 @@
+"""The command, as an operator types it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cambist.db.migrations import is_current
+from cambist.embedded.processes import free_port
+from cambist.services.keystore import Keystore, open_keystore
+
+CAMBIST = str(Path(sys.executable).with_name("cambist"))
+PASSPHRASE = "correct horse battery"
+
+
+@pytest.fixture
+def cambist(tmp_path):
+    def run(*arguments: str, settings: str = "", stdin: str = "") -> subprocess.CompletedProcess[str]:
+        (tmp_path / "cambist.toml").write_text(settings)
+        return subprocess.run(
+            [CAMBIST, *arguments],
+            cwd=tmp_path,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+
+    return run
+
+
+def test_help_lists_the_commands(cambist):
+    answer = cambist("--help")
+    assert answer.returncode == 0
+    for command in ("up", "web", "worker", "migrate", "keys", "plugins", "doctor"):
+        assert re.search(rf"^  {command} ", answer.stdout, re.MULTILINE), command
+
+
+def test_an_unknown_command_is_refused(cambist):
+    answer = cambist("upp")
+    assert answer.returncode == 2
+    assert "No such command 'upp'" in answer.stderr
+
+
+@pytest.mark.parametrize("command", ["web", "worker", "migrate", "up", "plugins"])
+def test_a_mistake_in_the_settings_is_told_in_a_sentence(cambist, command):
+    answer = cambist(command, settings="[databse]")
+    assert answer.returncode == 78
+    assert answer.stderr.strip().endswith("cambist.toml: there is no table 'databse'.")
+    assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize("command", ["web", "worker"])
+def test_a_process_alone_needs_addresses(cambist, command):
+    answer = cambist(command)
+    assert answer.returncode == 78
+    assert f"'cambist {command}' needs database.url and redis.url" in answer.stderr
+
+
+def test_keys_init_makes_a_keystore_and_shows_its_words_once(cambist, tmp_path):
+    answer = cambist("keys", "init", "keystore.json", stdin=f"{PASSPHRASE}\n{PASSPHRASE}\n")
+    assert answer.returncode == 0, answer.stderr
+    words = re.findall(r"\d+ ([a-z]+)", answer.stdout.partition("not shown again")[2])
+    assert open_keystore(tmp_path / "keystore.json", PASSPHRASE).mnemonic == " ".join(words)
+    again = cambist("keys", "init", "keystore.json", stdin=f"{PASSPHRASE}\n{PASSPHRASE}\n")
+    assert again.returncode == 1
+    assert "not replaced" in again.stderr
+
+
+def test_keys_init_takes_the_words_of_an_existing_mnemonic(cambist, tmp_path):
+    mnemonic = " ".join(["abandon"] * 11 + ["about"])
+    (tmp_path / "passphrase").write_text(PASSPHRASE + "\n")
+    arguments = ("keys", "init", "keystore.json", "--import", "--passphrase-file", "passphrase")
+    answer = cambist(*arguments, stdin=mnemonic + "\n")
+    assert answer.returncode == 0, answer.stderr
+    assert "abandon" not in answer.stdout
+    opened = open_keystore(tmp_path / "keystore.json", PASSPHRASE)
+    assert opened.account_xpub("live", 60, 1) == Keystore(mnemonic).account_xpub("live", 60, 1)
+
+
+def test_keys_init_refuses_words_with_a_mistake_and_writes_nothing(cambist, tmp_path):
+    (tmp_path / "passphrase").write_text(PASSPHRASE)
+    answer = cambist("keys", "init", "k.json", "--import", "--passphrase-file", "passphrase", stdin="a b c\n")
+    assert answer.returncode == 1
+    assert "mnemonic is not valid" in answer.stderr
+    assert not (tmp_path / "k.json").exists()
+
+
+def test_migrate_brings_an_empty_database_up_to_date(cambist, empty_database_url):
+    settings = f'[database]\nurl = "{empty_database_url}"'
+    assert cambist("migrate", settings=settings).returncode == 0
+    assert is_current(empty_database_url)
+    assert "is at revision" in cambist("migrate", settings=settings).stdout
+
+
+def test_migrate_tells_when_the_database_is_out_of_reach(cambist):
+    answer = cambist("migrate", settings='[database]\nurl = "postgresql://cambist:hunter2@127.0.0.1:1/x"')
+    assert answer.returncode == 1
+    assert "cannot be reached" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert "hunter2" not in answer.stderr
+
+
+def test_plugins_are_listed_with_what_is_wrong_with_them(cambist):
+    answer = cambist("plugins", settings="[plugins.prices]")
+    assert answer.returncode == 0, answer.stdout
+    assert re.search(r"^evm +no +cambist-evm +\S+ +0$", answer.stdout, re.MULTILINE)
+    assert re.search(r"^prices +yes +cambist-prices +\S+ +0$", answer.stdout, re.MULTILINE)
+    missing = cambist("plugins", settings="[plugins.evn]")
+    assert missing.returncode == 1
+    assert "evn: it is not installed" in missing.stdout
+
+
+def test_the_doctor_finds_a_healthy_gateway_healthy(cambist, database_url, redis_url):
+    settings = f'[database]\nurl = "{database_url}"\n[redis]\nurl = "{redis_url}"'
+    answer = cambist("doctor", settings=settings)
+    assert answer.returncode == 0, answer.stdout
+    assert "✓ database: PostgreSQL 18, at revision" in answer.stdout
+    assert "✓ redis: Valkey 9" in answer.stdout
+    assert "✗" not in answer.stdout
+
+
+def test_the_doctor_names_everything_that_is_wrong(cambist, empty_database_url, tmp_path):
+    (tmp_path / "keystore.json").write_text("{}")
+    settings = f"""
+        [database]
+        url = "{empty_database_url}"
+        [redis]
+        url = "redis://:hunter2@127.0.0.1:1/0"
+        [keys]
+        keystore = "keystore.json"
+        passphrase = "{PASSPHRASE}"
+        [plugins.evn]
+    """
+    answer = cambist("doctor", settings=settings)
+    assert answer.returncode == 1
+    assert "✗ database: it is at revision none" in answer.stdout
+    assert "run 'cambist migrate'" in answer.stdout
+    assert "✗ redis: it cannot be reached" in answer.stdout
+    assert "✗ keystore:" in answer.stdout
+    assert "✗ plugins: plugin 'evn'" in answer.stdout
+    assert "hunter2" not in answer.stdout
+
+
+def test_the_doctor_reads_settings_that_cannot_be_used(cambist):
+    answer = cambist("doctor", settings="[web]\nport = 0")
+    assert answer.returncode == 1
+    assert "✗ settings:" in answer.stdout
+
+
+GATEWAY = """
+[plugins.evm.chains.ethereum]
+simulated = true
+"""
+
+
+class _Up:
+    """``cambist up`` in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "cambist.toml").write_text(GATEWAY)
+        self.data_dir = folder / "data"
+        self.port = free_port()
+        self.log = folder / "log"
+        arguments = ["up", "--config", "cambist.toml", "--data-dir", "data", "--port", str(self.port)]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [CAMBIST, *arguments],
+                cwd=folder,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+
+    def wait_until_ready(self) -> None:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line == f"ready http://127.0.0.1:{self.port}\n", self.log.read_text()[-3000:]
+
+    def child(self, name: str) -> psutil.Process | None:
+        for child in psutil.Process(self.process.pid).children():
+            with contextlib.suppress(psutil.NoSuchProcess):  # a zombie has no command line
+                if child.cmdline()[-1:] == [name]:
+                    return child
+        return None
+
+    def is_healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health/ready", timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+@pytest.fixture
+def start_up(tmp_path):
+    started = []
+
+    def start() -> _Up:
+        started.append(_Up(tmp_path))
+        return started[-1]
+
+    yield start
+    for gateway in started:
+        if gateway.process.poll() is None:
+            gateway.stop()
+
+
+def _everything_below(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+def _still_there(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_up_serves_restarts_a_killed_worker_and_stops_cleanly(start_up):
+    up = start_up()
+    up.wait_until_ready()
+    assert up.is_healthy()
+    worker = up.child("worker")
+    passphrase = "CAMBIST_KEYS__PASSPHRASE"
+    assert passphrase in worker.environ()
+    assert passphrase not in up.child("web").environ()
+
+    worker.kill()
+    deadline = time.monotonic() + 20
+    while (again := up.child("worker")) is None or again.pid == worker.pid:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert up.is_healthy()
+
+    below = _everything_below(up.process.pid)
+    assert up.stop() == 0
+    assert not _still_there(below)
+    assert not (up.data_dir / "postgres" / "postmaster.pid").exists()
+    for name in ("keystore.json", "keystore.passphrase", "application.key", "jwt.secret"):
+        assert (up.data_dir / name).stat().st_mode & 0o077 == 0
+    assert "KEYSTORE MADE" in up.log.read_text()
+
+
+def test_up_again_after_it_was_killed_leaves_no_process_behind(start_up, tmp_path):
+    up = start_up()
+    up.wait_until_ready()
+    below = _everything_below(up.process.pid)
+    second = subprocess.run(
+        [CAMBIST, "up", "--config", "cambist.toml", "--data-dir", "data"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert second.returncode == 1
+    assert f"in use by another cambist process (pid {up.process.pid})" in second.stderr
+
+    assert up.stop(signal.SIGKILL) == -signal.SIGKILL
+    again = start_up()
+    again.wait_until_ready()
+    assert not _still_there(below)
+    assert again.stop(signal.SIGINT) == 0
+
+
+def test_up_with_a_plugin_that_cannot_be_used_says_so_and_ends(cambist):
+    answer = cambist("up", settings="[plugins.evn]")
+    assert answer.returncode == 1
+    assert "plugin 'evn'" in answer.stderr
+    assert "Traceback" not in answer.stderr

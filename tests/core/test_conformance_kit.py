@@ -1,0 +1,176 @@
+"""The kit catches what it is for: each of its tests fails on a chain that is broken in that way, and none is lost."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from typing import ClassVar
+
+import pytest
+
+from cambist.plugin import ChainError
+from cambist.testing import conformance
+from cambist.testing.conformance import AddressFamilyConformance, ChainConformance, PriceSourceConformance
+from cambist.testing.harness import Abilities
+from cambist.testing.memory import MemoryHarness
+from tests.core import broken_sources
+from tests.core.broken_chains import BROKEN
+
+pytest_plugins = ["pytester"]
+
+GUARD = "test_no_test_of_the_kit_is_overridden_quietly"
+PRICE_KIT = sorted(name for name in dir(PriceSourceConformance) if name.startswith("test_") and name != GUARD)
+KIT = sorted(name for name in dir(ChainConformance) if name.startswith("test_") and name != GUARD)
+
+
+async def run_test(name: str, harness: MemoryHarness) -> None:
+    """Run one test of the kit as pytest would, with what it asks for."""
+    test = getattr(ChainConformance(), name)
+    offered = {"harness": harness, "family": harness.family, "samples": harness.samples}
+    result = test(**{argument: offered[argument] for argument in inspect.signature(test).parameters})
+    if inspect.isawaitable(result):
+        await result
+
+
+def test_for_each_test_of_the_kit_there_is_a_broken_chain():
+    assert sorted(BROKEN) == KIT
+
+
+@pytest.mark.parametrize("name", KIT)
+async def test_a_broken_chain_is_caught(name):
+    await run_test(name, MemoryHarness())
+    with pytest.raises((AssertionError, pytest.fail.Exception, ChainError)):
+        await run_test(name, BROKEN[name]())
+
+
+def test_for_each_test_of_the_price_kit_there_is_a_broken_source():
+    assert sorted(broken_sources.BROKEN) == PRICE_KIT
+
+
+@pytest.mark.parametrize("name", PRICE_KIT)
+async def test_a_broken_price_source_is_caught(name):
+    test = getattr(PriceSourceConformance(), name)
+    await test(broken_sources.ShelfHarness())
+    with pytest.raises((AssertionError, pytest.fail.Exception, KeyError)):
+        await test(broken_sources.BROKEN[name]())
+
+
+async def test_what_the_harness_cannot_do_is_skipped_by_name_and_nothing_else_is():
+    harness = MemoryHarness()
+    harness.abilities = Abilities()
+    skipped = {}
+    for name in KIT:
+        try:
+            await run_test(name, harness)
+        except pytest.skip.Exception as skip:
+            skipped[name] = str(skip)
+    assert 10 <= len(skipped) <= 20
+    assert all("the harness has no ability" in reason for reason in skipped.values())
+
+
+def test_an_override_without_a_reason_is_refused():
+    with pytest.raises(TypeError, match=r"Sloppy: test_the_head_is_the_newest_block overrides a test of the kit"):
+
+        class Sloppy(ChainConformance):
+            async def test_the_head_is_the_newest_block(self, harness):
+                pass
+
+
+def test_an_override_through_a_mixin_or_by_none_is_refused():
+    class Mixin:
+        test_the_head_is_the_newest_block = None
+
+    with pytest.raises(TypeError, match="overrides a test of the kit"):
+
+        class Sloppy(Mixin, ChainConformance):
+            pass
+
+
+def test_a_deviation_needs_a_reason_and_a_test():
+    with pytest.raises(TypeError, match="deviates without a reason"):
+
+        class Wordless(PriceSourceConformance):
+            deviations: ClassVar = {"test_a_source_has_a_name": " "}
+
+    with pytest.raises(TypeError, match="test_that_never_was is no test of the kit"):
+
+        class Mistaken(PriceSourceConformance):
+            deviations: ClassVar = {"test_that_never_was": "a reason"}
+
+
+def test_the_kit_cannot_be_switched_off():
+    with pytest.raises(TypeError, match="_declared_deviation belongs to the kit"):
+
+        class Cunning(AddressFamilyConformance):
+            @pytest.fixture(autouse=True)
+            def _declared_deviation(self):
+                """Let every deviation pass."""
+
+
+def test_an_override_after_the_class_was_made_is_caught_when_the_kit_runs(monkeypatch):
+    class Later(ChainConformance):
+        pass
+
+    Later().test_no_test_of_the_kit_is_overridden_quietly()
+    monkeypatch.setattr(Later, "test_the_head_is_the_newest_block", lambda _: None)
+    with pytest.raises(AssertionError):
+        Later().test_no_test_of_the_kit_is_overridden_quietly()
+
+
+MODULE = """
+import pytest
+from cambist.plugin import PriceUnavailableError
+from cambist.plugin import ChainError
+from cambist.testing import conformance
+from cambist.testing.conformance import ChainConformance
+from cambist.testing.memory import MemoryChain, MemoryHarness, MemoryView, memory_chain_info
+
+
+class TestChain(ChainConformance):
+    {body}
+
+    @pytest.fixture
+    async def harness(self):
+        yield MemoryHarness()
+"""
+
+
+@pytest.mark.parametrize(
+    "body, outcomes",
+    [
+        ("", {"passed": len(KIT) + 1}),
+        (
+            'deviations = {"test_the_head_is_the_newest_block": "it is not"}',
+            {"passed": len(KIT), "failed": 1},
+        ),
+        (
+            """deviations = {"test_the_head_is_the_newest_block": "its own way"}
+    def test_the_head_is_the_newest_block(self): assert True""",
+            {"passed": len(KIT) + 1},
+        ),
+        ("def test_the_head_is_the_newest_block(self): pass", {"errors": 1}),
+    ],
+    ids=["conforming", "a deviation that is none any more", "declared override", "quiet override"],
+)
+def test_authors_run_the_kit_with_pytest(pytester, body, outcomes):
+    pytester.makeini("[pytest]\nasyncio_mode = auto\n")
+    pytester.makepyfile(MODULE.format(body=body))
+    result = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
+    result.assert_outcomes(**outcomes)
+
+
+def test_a_declared_deviation_that_holds_is_an_expected_failure(pytester):
+    pytester.makeini("[pytest]\nasyncio_mode = auto\n")
+    pytester.makepyfile(
+        MODULE.format(body='deviations = {"test_the_chain_has_an_id_and_a_name": "an old name"}').replace(
+            "MemoryHarness()", 'MemoryHarness(MemoryChain(memory_chain_info("Old Name"), finality_lag_blocks=5))'
+        )
+    )
+    pytester.runpytest_subprocess("-q").assert_outcomes(passed=len(KIT), xfailed=1)
+
+
+def test_the_example_in_the_docstring_runs(pytester):
+    example = textwrap.dedent(conformance.__doc__.split("::\n")[1].split("\n``")[0])
+    pytester.makeini("[pytest]\nasyncio_mode = auto\n")
+    pytester.makepyfile(example)
+    pytester.runpytest_subprocess("-q").assert_outcomes(passed=len(KIT) + 1)

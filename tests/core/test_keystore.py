@@ -1,0 +1,146 @@
+"""The keystore: known answers, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+import pytest
+from bip_utils import Bip32Slip10Secp256k1, Bip39SeedGenerator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cambist.services.bip32 import master_node
+from cambist.services.keystore import Kdf, Keystore, KeystoreError, new_keystore, open_keystore, save_keystore
+
+MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
+PASSPHRASE = "correct horse battery"
+QUICK = Kdf(time_cost=1, memory_kib=64, parallelism=1)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "keystore.json"
+    save_keystore(path, Keystore(MNEMONIC), PASSPHRASE, os.urandom, QUICK)
+    return path
+
+
+def test_the_first_vector_of_bip_32_is_met():
+    node = master_node(bytes.fromhex("000102030405060708090a0b0c0d0e0f"))
+    assert node.xpub() == (
+        "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8"
+    )
+    assert node.hardened(0).xpub() == (
+        "xpub68Gmy5EdvgibQVfPdqkBBCHxA5htiqg55crXYuXoQRKfDBFA1WEjWgP6LHhwBZeNK1VTsfTFUHCdrfp1bgwQ9xv5ski8PX9rL2dZXvgGDnw"
+    )
+
+
+def test_the_vector_of_bip_32_with_leading_zeros_is_met():
+    node = master_node(bytes.fromhex("3ddd5602285899a946114506157c7997e5444528f3003f6134712147db19b678"))
+    assert node.hardened(0).xpub() == (
+        "xpub69AUMk3qDBi3uW1sXgjCmVjJ2G6WQoYSnNHyzkmdCHEhSZ4tBok37xfFEqHd2AddP56Tqp4o56AePAgCjYdvpW2PU2jbUPFKsav5ut6Ch1m"
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.binary(min_size=64, max_size=64),
+    coin_type=st.sampled_from([0, 60, 195, 2**31 - 1]),
+    account=st.integers(0, 2**31 - 1),
+)
+def test_account_keys_are_those_of_another_wallet(seed, coin_type, account):
+    theirs = Bip32Slip10Secp256k1.FromSeed(seed).DerivePath(f"m/44'/{coin_type}'/{account}'")
+    ours = master_node(seed).hardened(44).hardened(coin_type).hardened(account)
+    assert ours.xpub() == theirs.PublicKey().ToExtended()
+
+
+@pytest.mark.parametrize("mode, passphrase", [("live", ""), ("sandbox", "cambist sandbox")])
+def test_a_mnemonic_leads_to_the_accounts_that_another_wallet_shows(mode, passphrase):
+    seed = Bip39SeedGenerator(MNEMONIC).Generate(passphrase)
+    theirs = Bip32Slip10Secp256k1.FromSeed(seed).DerivePath("m/44'/60'/7'").PublicKey().ToExtended()
+    assert Keystore(MNEMONIC).account_xpub(mode, 60, 7) == theirs
+
+
+def test_live_and_sandbox_have_different_keys():
+    keystore = Keystore(MNEMONIC)
+    assert keystore.account_xpub("live", 60, 1) != keystore.account_xpub("sandbox", 60, 1)
+
+
+def test_a_new_keystore_has_twenty_four_words_and_no_two_are_alike():
+    first, second = new_keystore(os.urandom), new_keystore(os.urandom)
+    assert len(first.mnemonic.split()) == 24
+    assert first.mnemonic != second.mnemonic
+
+
+def test_what_was_saved_is_opened_with_the_passphrase(saved):
+    assert open_keystore(saved, PASSPHRASE).mnemonic == MNEMONIC
+    assert saved.stat().st_mode & 0o777 == 0o600
+    assert "abandon" not in saved.read_text()
+    assert [path.name for path in saved.parent.iterdir()] == ["keystore.json"]
+
+
+def test_another_passphrase_does_not_open_it(saved):
+    with pytest.raises(KeystoreError, match="passphrase does not open"):
+        open_keystore(saved, PASSPHRASE + "!")
+
+
+@pytest.mark.parametrize(
+    "change", [{"salt": os.urandom(16)}, {"nonce": os.urandom(12)}, {"ciphertext": os.urandom(90)}]
+)
+def test_a_changed_file_is_not_opened(saved, change):
+    content = msgspec.json.decode(saved.read_bytes())
+    saved.write_bytes(msgspec.json.encode(content | change))
+    with pytest.raises(KeystoreError, match="does not open"):
+        open_keystore(saved, PASSPHRASE)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[]", b"\xff", b'{"version": 2}'], ids=["empty", "object", "list", "binary", "future"]
+)
+def test_a_file_that_is_no_keystore_is_refused_with_a_sentence(saved, content):
+    saved.write_bytes(content)
+    with pytest.raises(KeystoreError, match="is not a keystore of this version"):
+        open_keystore(saved, PASSPHRASE)
+
+
+def test_a_file_that_asks_for_absurd_amounts_of_memory_is_refused(saved):
+    content = msgspec.json.decode(saved.read_bytes())
+    content["kdf"]["memory_kib"] = 2**40
+    saved.write_bytes(msgspec.json.encode(content))
+    with pytest.raises(KeystoreError, match="memory_kib"):
+        open_keystore(saved, PASSPHRASE)
+
+
+def test_a_file_that_others_can_read_is_refused(saved):
+    saved.chmod(0o640)
+    with pytest.raises(KeystoreError, match="chmod 600"):
+        open_keystore(saved, PASSPHRASE)
+
+
+def test_a_file_is_never_replaced(saved):
+    before = saved.read_bytes()
+    with pytest.raises(KeystoreError, match="not replaced"):
+        save_keystore(saved, new_keystore(os.urandom), PASSPHRASE, os.urandom, QUICK)
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == ["keystore.json"]
+
+
+def test_a_short_passphrase_is_refused(tmp_path):
+    with pytest.raises(KeystoreError, match="at least 12"):
+        save_keystore(tmp_path / "k.json", Keystore(MNEMONIC), "short", os.urandom, QUICK)
+
+
+@pytest.mark.parametrize("words", ["", "abandon", MNEMONIC.replace("about", "abandon"), MNEMONIC + " zzz"])
+def test_a_mnemonic_with_a_mistake_is_refused(words):
+    with pytest.raises(KeystoreError, match="mnemonic is not valid"):
+        Keystore(words)
+
+
+def test_a_mnemonic_may_be_typed_with_capitals_and_line_breaks():
+    assert Keystore("  " + MNEMONIC.upper().replace(" ", "\n ")).mnemonic == MNEMONIC
+
+
+def test_nothing_secret_shows_in_representations():
+    keystore = Keystore(MNEMONIC)
+    assert "abandon" not in repr(keystore)
+    assert master_node(b"\x01" * 32).key.hex() not in repr(master_node(b"\x01" * 32))

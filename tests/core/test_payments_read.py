@@ -1,0 +1,153 @@
+"""Reading payments: pages and filters for merchants, and exactly what a customer may see."""
+
+import asyncio
+from contextlib import suppress
+
+import asyncpg
+import msgspec
+import pytest
+
+from cambist.domain.payments import Status
+from cambist.services.errors import NotFoundError
+from cambist.services.payments import read
+from cambist.services.payments.read import get_links, get_public, list_payments
+from tests.support.till import Till
+
+
+@pytest.fixture
+async def till(db, clock, ids):
+    return await Till(db, clock, ids).open()
+
+
+async def listed(till, actor=None, *, status=None, chain=None, page=1, limit=25):
+    async with till.db.transaction() as conn:
+        found = await list_payments(
+            conn, (actor or till.live).project_row, status=status, chain=chain, page=page, limit=limit
+        )
+    return [payment.payment_id for payment in found.payments], found.total
+
+
+async def public(till, public_id):
+    return await get_public(till.db, till.registry.chains, public_id)
+
+
+async def test_payments_are_listed_newest_first_in_pages(till):
+    made = [(await till.create()).payment.payment_id for _ in range(5)]
+    await till.create(till.test)
+    assert await listed(till) == (made[::-1], 5)
+    assert await listed(till, limit=2) == ([made[4], made[3]], 5)
+    assert await listed(till, page=3, limit=2) == ([made[0]], 5)
+    assert await listed(till, page=4, limit=2) == ([], 5)
+    assert await listed(till, page=read.PAGE_MAX, limit=read.LIMIT_MAX) == ([], 5)
+
+
+async def test_payments_are_filtered_by_status_and_chain(till):
+    here = (await till.create(till.test)).payment.payment_id
+    there = (await till.create(till.test, chain="other")).payment.payment_id
+    await till.deposit(here)
+    assert await listed(till, till.test, status=Status.DETECTED) == ([here], 1)
+    assert await listed(till, till.test, status=Status.PENDING) == ([there], 1)
+    assert await listed(till, till.test, chain="other") == ([there], 1)
+    assert await listed(till, till.test, status=Status.PAID, chain="other") == ([], 0)
+    assert await listed(till, till.test, chain="nowhere") == ([], 0)
+
+
+async def test_the_public_view_has_exactly_these_fields(till):
+    payment = (
+        await till.create(
+            till.test,
+            pricingMode="fiat",
+            fiatCurrency="usd",
+            customerName="Ada Lovelace",
+            customerEmail="ada@example.com",
+            metadata={"note": "secret"},
+            webhookUrl="https://shop.example/secret-hook",
+        )
+    ).payment
+    await till.deposit(payment.payment_id)
+    answer = msgspec.json.encode(await public(till, payment.public_id))
+    shown = msgspec.json.decode(answer)
+    assert set(shown) == {
+        "paymentId", "publicId", "shopName", "mode", "status", "chain", "chainName", "token", "tokenLabel",
+        "contractAddress", "decimals", "depositAddress", "pricingMode", "amount", "expectedAmount", "receivedAmount",
+        "remainingAmount", "requiredConfirmations", "txHash", "orderId", "successUrl", "cancelUrl", "expiresAt",
+        "createdAt", "deposits", "depositsLeftOut", "fiatCurrency", "exchangeRate",
+    }  # fmt: skip
+    assert set(shown["deposits"][0]) == {
+        "txHash", "chain", "token", "amount", "counted", "status", "confirmations", "requiredConfirmations", "seenAt",
+        "minedAt", "confirmedAt",
+    }  # fmt: skip
+    for secret in (b"Ada", b"ada@", b"secret"):
+        assert secret not in answer
+
+
+async def test_the_public_view_follows_deposits_and_what_remains(till):
+    payment = (await till.create(till.test)).payment
+    made = await till.deposit(payment.payment_id, amount="4")
+    seen = await public(till, payment.public_id)
+    assert (seen.status, seen.received_amount, seen.remaining_amount) == ("pending", "4", "6")
+    assert [(item.tx_hash, item.amount, item.status, item.confirmations) for item in seen.deposits] == [
+        (made.tx_id, "4", "detected", 0)
+    ]
+    await till.deposit(payment.payment_id, amount="6", confirmations=2)
+    seen = await public(till, payment.public_id)
+    assert [(item.amount, item.status, item.confirmations) for item in seen.deposits] == [
+        ("4", "confirmed", 3),
+        ("6", "detected", 2),
+    ]
+    assert (seen.status, seen.remaining_amount) == ("confirming", "0")
+    await till.reorg(3)
+    seen = await public(till, payment.public_id)
+    assert ([item.amount for item in seen.deposits], seen.remaining_amount) == (["4"], "6")
+
+
+async def test_an_ended_payment_asks_for_nothing_more(till):
+    payment = (await till.create(till.test)).payment
+    await till.deposit(payment.payment_id, amount="4", confirmations=3)
+    await till.advance(3600)
+    seen = await public(till, payment.public_id)
+    assert (seen.status, seen.remaining_amount) == ("underpaid", "0")
+
+
+async def test_many_small_deposits_do_not_make_the_answer_large(till):
+    payment = (await till.create(till.test)).payment
+    await till.deposit(payment.payment_id, amount="0.000001")
+    async with till.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_id, address_id,"
+            " payment_id, matches, token, decimals, units, height, block_hash, ordinal, mined_at,"
+            " required_confirmations)"
+            " SELECT deposit_id || n, chain, scope, tx_id || n, position, mode, merchant_id, address_id, payment_id,"
+            " matches, token, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations"
+            " FROM deposits, generate_series(1, 60) n"
+        )
+    seen = await public(till, payment.public_id)
+    assert (len(seen.deposits), seen.deposits_left_out) == (50, 11)
+
+
+async def test_what_is_not_there_is_not_found(till):
+    for public_id in ("pub_none", "", (await till.create()).payment.payment_id):
+        with pytest.raises(NotFoundError):
+            await public(till, public_id)
+
+
+async def test_links_are_made_of_the_payments_ids(till):
+    payment = (await till.create()).payment
+    async with till.db.autocommit() as conn:
+        links = await get_links(conn, till.live.project_row, payment.payment_id)
+        assert (links.public_id, links.status) == (payment.public_id, "pending")
+        with pytest.raises(NotFoundError):
+            await get_links(conn, till.test.project_row, payment.payment_id)
+
+
+async def test_a_connection_that_broke_is_not_used_again(till):
+    payment = (await till.create()).payment
+    async with till.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
+        await public(till, payment.public_id)
+    await asyncio.sleep(0.1)
+    assert (await public(till, payment.public_id)).payment_id == payment.payment_id

@@ -1,0 +1,67 @@
+"""Quotes: what an order costs in tokens, without making it."""
+
+from decimal import Context, Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import convert
+
+from cambist.plugin import Token
+from cambist.services.errors import InvalidError, UnavailableError
+from cambist.services.prices import RateBook
+from cambist.services.quotes import Ask, find_asset, quote, read_units
+from tests.support.till import Prices, registry
+
+CHAINS = registry().chains
+DIRECT = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10.50"}
+
+
+async def asked(clock, mode="live", **fields):
+    rates = RateBook([Prices(clock)], clock)
+    return await quote(convert({**DIRECT, **fields}, Ask), mode=mode, chains=CHAINS, rates=rates, now=clock.now())
+
+
+async def test_a_price_in_tokens_needs_no_rate(clock):
+    found = await asked(clock)
+    assert (found.rate, found.expected_amount, found.expected_amount_raw, found.decimals, found.source) == (
+        None, "10.5", "10500000", 6, "direct_crypto",
+    )  # fmt: skip
+    assert (found.valid_until - clock.now()).total_seconds() == 60
+
+
+async def test_a_currency_beside_a_price_in_tokens_is_not_looked_at(clock):
+    assert (await asked(clock, fiatCurrency="usd")).rate is None
+
+
+async def test_a_fiat_price_is_rounded_up_to_what_wallets_can_enter(clock):
+    found = await asked(clock, token="MEM", pricingMode="fiat", amount="10", fiatCurrency="usd")
+    assert (found.rate, found.expected_amount, found.source) == ("3", "3.33333334", "board")
+    assert found.expected_amount_raw == "3333333340000000000"
+
+
+async def test_without_a_price_there_is_no_quote(clock):
+    with pytest.raises(UnavailableError) as error:
+        await asked(clock, pricingMode="fiat", fiatCurrency="jpy", amount="10")
+    assert error.value.code == "RATE_UNAVAILABLE"
+
+
+async def test_the_currencys_own_minor_units_count(clock):
+    with pytest.raises(InvalidError, match="JPY"):
+        await asked(clock, pricingMode="fiat", fiatCurrency="jpy", amount="10.5")
+
+
+def test_a_sandbox_project_has_every_chain_and_a_live_one_those_with_endpoints():
+    assert {chain for chain in CHAINS if find_asset(CHAINS, chain, CHAINS[chain].native.symbol, "sandbox")} == set(
+        CHAINS
+    )
+    for chain in ("simulated", "unconfigured", "bsc"):
+        with pytest.raises(UnavailableError):
+            find_asset(CHAINS, chain, CHAINS[chain].native.symbol, "live")
+
+
+@given(st.integers(1, 10**60), st.sampled_from([0, 2, 6, 8, 18]))
+def test_every_amount_is_read_exactly(units, decimals):
+    token = Token(symbol="T", contract="c", decimals=decimals, label="T")
+    text = format(Context(prec=100).scaleb(Decimal(units), -decimals), "f")
+    assert read_units(text, token) == units

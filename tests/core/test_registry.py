@@ -1,0 +1,482 @@
+"""The registry: what it loads, and the one sentence it says of whatever cannot be loaded. On real distributions."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+import textwrap
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+
+from cambist.plugin import PluginContext, Price, Span
+from cambist.registry import Registry, RegistryError, installed_plugins
+from cambist.registry import connect as connect_module
+from cambist.testing import watching
+
+CONTEXT = PluginContext(
+    now=lambda: datetime(2026, 1, 1, tzinfo=UTC), monotonic=lambda: 0.0, random=Random(1), user_agent="tests"
+)
+MEMORY = "from cambist.testing.memory.plugin import *\nfrom cambist.testing.memory.plugin import register_chains"
+TWIN = """
+    from cambist.plugin import hookimpl
+    from cambist.testing.memory import MemoryPlugin
+
+    class Twin(MemoryPlugin):
+        name = "{name}"
+
+    @hookimpl
+    def register_chains():
+        return [Twin()]
+"""
+CHAIN_PLUGIN = """
+    from contextlib import asynccontextmanager
+    from msgspec import Struct
+    from cambist.plugin import ChainPlugin, ConfigError, hookimpl
+
+    class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+        calls_max: int = 1
+
+    class Config(Struct, frozen=True, forbid_unknown_fields=True):
+        rpc_urls: list[str] = []
+        limits: Limits = Limits()
+        broken: str = ""
+
+    class Plugin(ChainPlugin[Config]):
+        name = "example"
+        api_version = 0
+        config_type = Config
+
+        def families(self):
+            return []
+
+        def chains(self, config):
+            if config.broken == "config":
+                raise ConfigError("rpc_urls is empty")
+            if config.broken == "bug":
+                raise ZeroDivisionError("one by nought")
+            return []
+
+        @asynccontextmanager
+        async def connect(self, config, context):
+            yield []
+"""
+REGISTER = """
+    @hookimpl
+    def register_chains():
+        return [Plugin()]
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install a distribution with one plugin, for this test: the real thing, found by importlib.metadata."""
+    numbers = itertools.count()
+
+    def install(name, *sources, distribution=None, version="1.2.3"):
+        number = next(numbers)
+        site = tmp_path / f"site{number}"
+        distribution = distribution or f"cambist-{name}"
+        module = f"plugin_{name}_{tmp_path.name}_{number}".replace("-", "_")
+        info = site / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+        (info / "entry_points.txt").write_text(f"[cambist.plugins]\n{name} = {module}\n")
+        (site / f"{module}.py").write_text("\n".join(textwrap.dedent(source) for source in sources))
+        monkeypatch.syspath_prepend(str(site))
+        return module
+
+    before = set(sys.modules)
+    yield install
+    for module in set(sys.modules) - before:
+        if module.startswith("plugin_"):
+            del sys.modules[module]
+
+
+def refusal(tables) -> str:
+    """Return the sentence with which the start stops."""
+    with pytest.raises(RegistryError) as refused:
+        Registry(tables)
+    text = str(refused.value)
+    assert "\n" not in text
+    return text
+
+
+def test_only_what_the_file_names_is_imported(install):
+    memory = install("memory", MEMORY)
+    other = install("other", "raise RuntimeError('imported')")
+    registry = Registry({"memory": {}})
+    assert memory in sys.modules
+    assert other not in sys.modules
+    assert list(registry.chains) == ["memory"]
+    assert registry.families["memory"].coin_type == 1
+
+
+def test_no_tables_mean_no_plugins():
+    registry = Registry({})
+    assert (registry.chains, registry.families) == ({}, {})
+
+
+def test_chains_keep_the_order_of_the_file(install):
+    install("memory", MEMORY)
+    registry = Registry({"memory": {"chains": {"zeta": {}, "alpha": {"mode": "simulated", "confirmations": 7}}}})
+    assert list(registry.chains) == ["zeta", "alpha"]
+    assert registry.chains["alpha"].confirmations == 7
+
+
+def test_an_unknown_plugin_is_named_with_what_is_installed(install):
+    install("memory", MEMORY)
+    text = refusal({"memry": {}})
+    assert "[plugins.memry] names a plugin that is not installed, did you mean 'memory'?" in text
+    assert "installed: " in text
+    assert "memory" in text.split("installed: ")[1]
+
+
+@pytest.mark.parametrize("version", ["1", "-1", "99"])
+def test_another_api_version_is_refused(install, version):
+    install("example", CHAIN_PLUGIN.replace("api_version = 0", f"api_version = {version}"), REGISTER)
+    text = refusal({"example": {}})
+    assert f"'example': Plugin was written for plugin API version {version}, and this gateway has version 0" in text
+
+
+@pytest.mark.parametrize("line", ["", "api_version = '0'", "api_version = False"])
+def test_no_api_version_is_refused(install, line):
+    install("example", CHAIN_PLUGIN.replace("api_version = 0", line), REGISTER)
+    assert "Plugin states no api_version" in refusal({"example": {}})
+
+
+def test_a_misspelt_hook_is_named_with_the_nearest(install):
+    install("example", CHAIN_PLUGIN, REGISTER.replace("register_chains", "register_chain"))
+    text = refusal({"example": {}})
+    assert "it implements 'register_chain', which is no hook, did you mean 'register_chains'?" in text
+
+
+def test_a_hook_with_an_argument_too_many_is_refused(install):
+    install("example", CHAIN_PLUGIN, REGISTER.replace("chains()", "chains(settings)"))
+    assert "its register_chains() takes the argument 'settings', which the hook does not have" in refusal(
+        {"example": {}}
+    )
+
+
+def test_a_module_without_hooks_is_refused(install):
+    install("example", "def register_chains(): return []")
+    assert "it implements no hook (hooks: register_chains, register_price_sources)" in refusal({"example": {}})
+
+
+def test_two_plugins_of_one_name_are_refused_where_it_is_enabled(install):
+    install("memory", MEMORY, distribution="cambist-memory")
+    install("memory", MEMORY, distribution="stranger")
+    Registry({})
+    text = refusal({"memory": {}})
+    assert "several distributions bring a plugin of this name: cambist-memory, stranger" in text
+
+
+def test_two_plugins_with_one_family_are_refused(install):
+    install("memory", MEMORY)
+    install("twin", TWIN.format(name="twin"))
+    text = refusal({"memory": {}, "twin": {"chains": {"other": {}}}})
+    assert text == "plugin 'twin': it brings the address family 'memory', which 'memory' brings too"
+
+
+def test_two_plugins_with_one_chain_are_refused(install):
+    install("memory", MEMORY)
+    install("twin", TWIN.format(name="twin"), "    \nTwin.families = lambda self: []")
+    text = refusal({"memory": {}, "twin": {}})
+    assert text == "plugin 'twin': it brings the chain 'memory', which 'memory' brings too"
+
+
+@pytest.mark.parametrize(
+    "table, sentence",
+    [
+        ({"rpc_url": []}, "[plugins.example] has an unknown field 'rpc_url', did you mean 'rpc_urls'?"),
+        ({"limits": {"calls": 1}}, "[plugins.example.limits] has an unknown field 'calls'"),
+        ({"limits": {"calls_max": "1"}}, "[plugins.example] limits.calls_max: Expected `int`, got `str`"),
+        ({"rpc_urls": [3]}, "[plugins.example] rpc_urls[0]: Expected `str`, got `int`"),
+        ({"broken": "config"}, "[plugins.example] rpc_urls is empty"),
+        ({"broken": "bug"}, "chains() failed with ZeroDivisionError: one by nought"),
+        (3, "[plugins.example] is a table, not 3"),
+    ],
+)
+def test_a_wrong_table_is_named_with_the_place(install, table, sentence):
+    install("example", CHAIN_PLUGIN, REGISTER)
+    assert refusal({"example": table}) == f"plugin 'example': {sentence}"
+
+
+@pytest.mark.parametrize(
+    "source, sentence",
+    [
+        ("import no_such_library", "failed with ModuleNotFoundError: No module named 'no_such_library'"),
+        ("def broken(:", "failed with SyntaxError"),
+        ("raise SystemExit(3)", "failed with SystemExit: 3"),
+    ],
+)
+def test_a_plugin_that_cannot_be_imported_is_refused(install, source, sentence):
+    module = install("example", source)
+    text = refusal({"example": {}})
+    assert text.startswith(f"plugin 'example': the import of {module} ")
+    assert sentence in text
+
+
+@pytest.mark.parametrize(
+    "result, sentence",
+    [
+        ("None", "register_chains() returned None, not a sequence of ChainPlugin objects"),
+        ("Plugin()", "not a sequence of ChainPlugin objects"),
+        ("[Plugin]", "register_chains() returned the class Plugin, not an object of it"),
+        ("['example']", "register_chains() returned 'example', which is no ChainPlugin"),
+        ("1 // 0", "register_chains() failed with ZeroDivisionError"),
+    ],
+)
+def test_a_hook_that_returns_something_else_is_refused(install, result, sentence):
+    install("example", CHAIN_PLUGIN, REGISTER.replace("[Plugin()]", result))
+    assert sentence in refusal({"example": {}})
+
+
+@pytest.mark.parametrize(
+    "old, new, sentence",
+    [
+        ('name = "example"', 'name = "sample"', "Plugin calls itself 'sample'; a plugin is named like its entry point"),
+        ("config_type = Config", "config_type = dict", "Plugin has no config_type, a msgspec Struct"),
+        (
+            "class Config(Struct, frozen=True, ",
+            "class Config(Struct, ",
+            "Config must be frozen and forbid unknown fields",
+        ),
+        ("return []\n\n        def chains", "return ['evm']\n\n        def chains", "families() returned 'evm'"),
+        (
+            "            return []\n\n        @async",
+            "            pass\n\n        @async",
+            "chains() failed with TypeError",
+        ),
+        ("            return []\n\n        @async", "            return [1]\n\n        @async", "chains() returned 1"),
+    ],
+)
+def test_a_plugin_that_breaks_the_contract_is_refused(install, old, new, sentence):
+    assert old in CHAIN_PLUGIN
+    install("example", CHAIN_PLUGIN.replace(old, new), REGISTER)
+    assert sentence in refusal({"example": {}})
+
+
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        ("family='moon'", "is of the address family 'moon', which no enabled plugin brings"),
+        ("tokens=()", "do not start with its one native coin"),
+        ("tokens=info.tokens[1:]", "do not start with its one native coin"),
+        ("tokens=(*info.tokens, info.tokens[1])", "has two tokens of the symbol 'USDX'"),
+    ],
+)
+def test_a_chain_that_makes_no_sense_is_refused(install, change, sentence):
+    install(
+        "twin",
+        TWIN.format(name="twin"),
+        f"""
+        from msgspec.structs import replace
+        Twin.chains = lambda self, config: [
+            replace(info, {change}) for info in MemoryPlugin.chains(self, config)
+        ]
+        """,
+    )
+    assert f"the chain 'memory' {sentence}" in refusal({"twin": {}}).replace("the tokens of ", "")
+
+
+async def test_live_chains_are_connected_and_read(install):
+    install("memory", MEMORY)
+    registry = Registry({"memory": {"chains": {"one": {}, "two": {"mode": "simulated"}, "three": {}}}})
+    problems = []
+    async with registry.connect_chains(CONTEXT, report=problems.append) as chains:
+        assert list(chains) == ["one", "three"]
+        recipient = registry.families["memory"].derive_address("x" * 40, 0, 0)
+        chains["one"].transfer(chains["one"].info.native, recipient, 5)
+        chains["one"].mine()
+        async with chains["one"].view() as view:
+            result = await view.scan(Span(first=1, last=1), watching(registry.families["memory"], recipient))
+    assert [transfer.amount for transfer in result.transfers] == [5]
+    assert problems == []
+
+
+TROUBLE = """
+    import asyncio
+    from contextlib import asynccontextmanager
+    from cambist.testing.memory import MemoryFamily
+
+    class Family(MemoryFamily):
+        name = "trouble"
+
+    Twin.families = lambda self: [Family()]
+    Twin.chains = lambda self, config: [
+        replace(info, id="trouble", family="trouble") for info in MemoryPlugin.chains(self, config)
+    ]
+
+    @asynccontextmanager
+    async def connect(self, config, context):
+        {opening}
+        yield {things}
+        {closing}
+
+    Twin.connect = connect
+"""
+
+
+@pytest.mark.parametrize(
+    "opening, things, closing, sentences",
+    [
+        ("1 // 0", "[]", "", ["it cannot connect: ZeroDivisionError", "'trouble' is not connected"]),
+        ("await asyncio.sleep(99)", "[]", "", ["it cannot connect: TimeoutError", "'trouble' is not connected"]),
+        ("", "[]", "", ["the chain 'trouble' is not connected"]),
+        ("", "None", "", ["something unusable: TypeError", "'trouble' is not connected"]),
+        ("", "['x']", "", ["connect() brought 'x', which is no Chain", "'trouble' is not connected"]),
+        (
+            "",
+            "[MemoryChain(memory_chain_info('stray'))]",
+            "",
+            ["it connected the chain 'stray', which it had not announced", "'trouble' is not connected"],
+        ),
+        ("", "[MemoryChain(self.chains(config)[0])]", "1 // 0", ["it cannot disconnect: ZeroDivisionError"]),
+        (
+            "",
+            "[MemoryChain(self.chains(config)[0])]",
+            "await asyncio.sleep(99)",
+            ["it cannot disconnect: TimeoutError"],
+        ),
+    ],
+)
+async def test_one_plugins_trouble_is_reported_and_touches_no_other(
+    install, monkeypatch, opening, things, closing, sentences
+):
+    monkeypatch.setattr(connect_module, "OPEN_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(connect_module, "CLOSE_TIMEOUT_S", 0.05)
+    install("memory", MEMORY)
+    imports = "from msgspec.structs import replace\nfrom cambist.testing.memory import MemoryChain, memory_chain_info"
+    source = TROUBLE.format(opening=opening or "pass", things=things, closing=closing or "pass")
+    install("twin", TWIN.format(name="twin"), imports, source)
+    registry = Registry({"twin": {}, "memory": {}})
+    problems = []
+    async with registry.connect_chains(CONTEXT, report=problems.append) as chains:
+        assert "memory" in chains
+        assert "stray" not in chains
+    assert [problem.plugin for problem in problems] == ["twin"] * len(sentences)
+    for problem, sentence in zip(problems, sentences, strict=True):
+        assert sentence in problem.sentence
+
+
+async def test_an_error_of_the_gateways_own_is_not_swallowed_by_a_plugin(install):
+    install("memory", MEMORY)
+    swallowing = """
+    from contextlib import asynccontextmanager
+    @asynccontextmanager
+    async def connect(self, config, context):
+        try:
+            yield []
+        except BaseException:
+            pass
+    Twin.families = Twin.chains = lambda self, *config: []
+    Twin.connect = connect
+    """
+    install("twin", TWIN.format(name="twin"), swallowing)
+    problems = []
+    with pytest.raises(LookupError):
+        async with Registry({"twin": {}}).connect_chains(CONTEXT, report=problems.append):
+            raise LookupError
+    assert problems == []
+
+
+async def test_being_cancelled_while_a_plugin_connects_is_no_problem_of_the_plugin(install):
+    install("memory", MEMORY)
+    slow = """
+    import asyncio
+    from contextlib import asynccontextmanager
+    @asynccontextmanager
+    async def connect(self, config, context):
+        await asyncio.sleep(99)
+        yield []
+    Twin.connect = connect
+    """
+    install("twin", TWIN.format(name="twin"), slow)
+    problems = []
+
+    async def run():
+        async with Registry({"twin": {}}).connect_chains(CONTEXT, report=problems.append):
+            pass
+
+    task = asyncio.create_task(run())
+    await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert problems == []
+
+
+PRICES = """
+    from contextlib import asynccontextmanager
+    from decimal import Decimal
+    from msgspec import Struct
+    from cambist.plugin import Price, PricePlugin, PriceSource, hookimpl
+
+    class Config(Struct, frozen=True, forbid_unknown_fields=True):
+        usd: str = "1"
+
+    class Source(PriceSource):
+        name = "shelf"
+
+        def __init__(self, usd, now):
+            self.usd, self.now = usd, now
+
+        async def prices(self, pairs):
+            return {pair: Price(value=Decimal(self.usd), observed_at=self.now()) for pair in pairs}
+
+    class Plugin(PricePlugin[Config]):
+        name = "NAME"
+        api_version = 0
+        config_type = Config
+
+        @asynccontextmanager
+        async def connect(self, config, context):
+            yield [Source(config.usd, context.now)]
+
+    @hookimpl
+    def register_price_sources():
+        return [Plugin()]
+"""
+
+
+async def test_price_sources_are_connected_and_a_second_of_one_name_is_left_out(install):
+    install("shelf", PRICES.replace("NAME", "shelf"))
+    install("again", PRICES.replace("NAME", "again"))
+    registry = Registry({"shelf": {"usd": "2"}, "again": {}})
+    problems = []
+    async with registry.connect_prices(CONTEXT, report=problems.append) as sources:
+        (source,) = sources
+        price = (await source.prices([("ETH", "usd")]))["ETH", "usd"]
+    assert price == Price(value=2, observed_at=CONTEXT.now())
+    assert [(problem.plugin, problem.sentence) for problem in problems] == [
+        ("again", "there is a price source 'shelf' already")
+    ]
+
+
+def test_what_is_installed_is_listed_with_what_is_wrong_with_it(install):
+    install("memory", MEMORY, version="4.5")
+    install("example", CHAIN_PLUGIN.replace("api_version = 0", "api_version = 9"), REGISTER)
+    install("broken", "import no_such_library")
+    install("double", MEMORY, distribution="one")
+    install("double", MEMORY, distribution="other")
+    rows = {(row.name, row.distribution): row for row in installed_plugins({"memory": {}, "absent": {}})}
+    memory = rows["memory", "cambist-memory"]
+    assert (memory.version, memory.api_version, memory.enabled, memory.problem) == ("4.5", 0, True, None)
+    example = rows["example", "cambist-example"]
+    assert (example.api_version, example.enabled) == (9, False)
+    assert "plugin API version 9" in example.problem
+    assert "no_such_library" in rows["broken", "cambist-broken"].problem
+    assert "several distributions" in rows["double", "one"].problem
+    assert "several distributions" in rows["double", "other"].problem
+    absent = rows["absent", "?"]
+    assert (absent.enabled, absent.problem) == (True, "it is not installed")
+
+
+def test_our_own_plugins_come_in_by_the_same_door():
+    rows = {row.name: row for row in installed_plugins({})}
+    assert rows["prices"].distribution == "cambist-prices"
+    assert rows["prices"].api_version == 0
+    assert rows["prices"].problem is None

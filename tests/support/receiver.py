@@ -1,0 +1,74 @@
+"""A merchant's server: takes webhooks and verifies them with somebody else's code."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any, Self
+
+import stripe
+from aiohttp import web
+
+
+class Receiver:
+    """Listens on loopback; every webhook must verify, and is kept. ``answer`` is the status it answers."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.secret: str | None = None
+        self.answer = 200
+        self.received: list[dict[str, Any]] = []
+        self.rejected: list[str] = []
+        self._news = asyncio.Condition()
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.router.add_post("/hook", self._take)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/hook"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._runner.cleanup()
+
+    async def _take(self, request: web.Request) -> web.Response:
+        body = await request.read()
+        stamp, signature = request.headers["X-Webhook-Timestamp"], request.headers["X-Webhook-Signature"]
+        try:
+            stripe.WebhookSignature.verify_header(
+                body.decode(), f"t={stamp},v1={signature}", self.secret, tolerance=None
+            )
+        except stripe.SignatureVerificationError as error:
+            self.rejected.append(str(error))
+        event = json.loads(body)
+        assert request.headers["X-Webhook-Event"] == event["event"]
+        async with self._news:
+            self.received.append(event)
+            self._news.notify_all()
+        return web.Response(status=self.answer)
+
+    def events(self, payment_id: str) -> Sequence[str]:
+        """Return the events of a payment, each once, in the order in which they first came."""
+        found = [event["event"] for event in self.received if event["data"].get("paymentId") == payment_id]
+        return list(dict.fromkeys(found))
+
+    async def wait(self, payment_id: str, event: str, *, seconds: float = 20) -> dict[str, Any]:
+        """Return the data of an event of a payment, as soon as it was received."""
+
+        def found() -> dict[str, Any] | None:
+            for item in self.received:
+                if item["event"] == event and item["data"].get("paymentId") == payment_id:
+                    return item["data"]
+            return None
+
+        async with self._news:
+            try:
+                await asyncio.wait_for(self._news.wait_for(lambda: found() is not None), seconds)
+            except TimeoutError:
+                raise AssertionError(f"no {event} for {payment_id} in {seconds} s: {self.events(payment_id)}") from None
+        data = found()
+        assert data is not None
+        return data

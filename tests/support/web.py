@@ -1,0 +1,163 @@
+"""The web side in this process, on a gateway whose chains are in memory, and merchants who use it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import httpx
+from argon2 import PasswordHasher
+
+from cambist.bootstrap import Gateway, Parts, open_gateway
+from cambist.ports import Clock, Ids
+from cambist.registry import GROUP, Registry
+from cambist.services.keys import top_up_stock
+from cambist.services.keystore import new_keystore
+from cambist.services.passwords import Passwords
+from cambist.settings import (
+    AuthSettings,
+    DatabaseSettings,
+    KeySettings,
+    RateLimitSettings,
+    RedisSettings,
+    Settings,
+    WebhookSettings,
+    WebSettings,
+)
+from cambist_web.app import create_app
+
+MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", GROUP)
+JWT_SECRET = "a secret of tests, and long enough"
+ADMIN_KEY = "an admin key of tests, and long enough"
+PASSWORD = "correct horse battery staple"
+UNLIMITED = RateLimitSettings(per_key=0, per_address=0, login_per_address=0)
+CHAINS: Mapping[str, Mapping[str, Any]] = {
+    "memory": {},
+    "pretend": {"mode": "simulated"},
+    "idle": {"mode": "unconfigured"},
+}
+
+
+def web_settings(
+    database_url: str, redis_url: str, *, rate_limits: RateLimitSettings = UNLIMITED, **web: Any
+) -> Settings:
+    """Return settings for tests: no limits unless asked for, private webhook targets allowed."""
+    return Settings(
+        database=DatabaseSettings(url=database_url),
+        redis=RedisSettings(url=redis_url),
+        webhooks=WebhookSettings(allow_private_targets=True, timeout_ms=1000),
+        web=WebSettings(rate_limits=rate_limits, public_url="http://gateway.example", **web),
+        keys=KeySettings(application_key="5c" * 32),
+        auth=AuthSettings(jwt_secret=JWT_SECRET, admin_key=ADMIN_KEY),
+        plugins={"memory": {"chains": CHAINS}},
+    )
+
+
+@asynccontextmanager
+async def memory_gateway(settings: Settings, clock: Clock, ids: Ids, *, stock: int = 5) -> AsyncIterator[Gateway]:
+    """Open a web gateway with keys in stock for so many merchants."""
+    registry = Registry(settings.plugins, found=[MEMORY])
+    async with open_gateway(settings, role="web", parts=Parts(clock=clock, ids=ids, registry=registry)) as gateway:
+        if stock:
+            coin_types = {family.coin_type for family in registry.families.values()}
+            async with gateway.db.transaction() as conn:
+                await top_up_stock(
+                    conn, new_keystore(ids.random_bytes), gateway.secrets, coin_types=coin_types, target=stock
+                )
+        yield gateway
+
+
+@asynccontextmanager
+async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncIterator[httpx.AsyncClient]:
+    """Serve the gateway to a client at this address, in the test's own loop. Errors of ours are answers too."""
+    app = create_app(gateway)
+    # The real thing takes a tenth of a second for each password, by design.
+    app.state.web.passwords = Passwords(
+        gateway.ids.random_bytes, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    )
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=(address, 1234))
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def live() -> None:
+        # A task of its own: a fixture may begin and end in different ones, which the app's task group refuses.
+        async with app.lifespan():
+            started.set()
+            await ended.wait()
+
+    life = asyncio.create_task(live())
+    await started.wait()
+    async with httpx.AsyncClient(transport=transport, base_url="http://gateway.example") as client:
+        yield client
+    ended.set()
+    await life
+
+
+class Merchant:
+    """Somebody with an account, a project and a key, at a client's other end."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+        self.email = ""
+        self.merchant_id = ""
+        self.bearer: dict[str, str] = {}
+        self.refresh_token = ""
+        self.project: dict[str, Any] = {}
+        self.webhook_secret = ""
+        self.key_id = ""
+        self.key: dict[str, str] = {}
+
+    async def open(self, email: str = "ada@shop.example", *, mode: str = "live", webhook_url: str | None = None):
+        """Register, make a project and issue a key."""
+        await self.register(email)
+        await self.add_project(mode=mode, webhook_url=webhook_url)
+        return self
+
+    async def register(self, email: str) -> None:
+        self.email = email
+        body = {"email": email, "password": PASSWORD, "name": "Ada's Shop"}
+        response = await self.client.post("/api/auth/register", json=body)
+        assert response.status_code == 201, response.text
+        self.take(response)
+        self.merchant_id = response.json()["merchant"]["merchantId"]
+
+    def take(self, response: Any) -> None:
+        """Keep the tokens of an answer, and nothing in the client's own jar."""
+        self.bearer = {"Authorization": f"Bearer {response.json()['accessToken']}"}
+        self.refresh_token = response.cookies["cambist_refresh"]
+        self.client.cookies.clear()
+
+    async def add_project(self, *, mode: str = "live", webhook_url: str | None = None) -> None:
+        body = {"name": "Shop", "mode": mode, "paymentWebhookUrl": webhook_url}
+        response = await self.client.post("/api/merchant/projects", json=body, headers=self.bearer)
+        assert response.status_code == 201, response.text
+        self.project, self.webhook_secret = response.json()["project"], response.json()["webhookSecret"]
+        await self.add_key()
+
+    async def add_key(self) -> None:
+        path = f"/api/merchant/projects/{self.project_id}/api-keys"
+        response = await self.client.post(path, json={"name": "Till"}, headers=self.bearer)
+        assert response.status_code == 201, response.text
+        self.key_id, self.key = response.json()["key"]["keyId"], {"X-Api-Key": response.json()["apiKey"]}
+
+    @property
+    def project_id(self) -> str:
+        found: str = self.project["projectId"]
+        return found
+
+
+def refused(response: Any, status: int, code: str, *fields: str) -> dict[str, Any]:
+    """Check that an answer is an error of this status and code, about these fields, in the one shape of errors."""
+    body: dict[str, Any] = response.json()
+    assert (response.status_code, body.get("code")) == (status, code), response.text
+    assert body["success"] is False
+    assert isinstance(body["error"], str)
+    assert body["error"]
+    assert set(body) <= {"success", "error", "code", "details"}
+    for field in fields:
+        assert field in [problem["field"] for problem in body["details"]], body
+    for problem in body.get("details", ()):
+        assert set(problem) == {"field", "message"}
+    return body

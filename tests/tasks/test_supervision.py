@@ -1,0 +1,111 @@
+"""Tasks that crash come back, alone; a stop waits for what is running, but not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+
+from structlog.testing import capture_logs
+
+from cambist_tasks.supervision import Backoff, keep_running, run_all
+from cambist_tasks.sweeper import Chore, sweep
+
+
+def test_pauses_double_up_to_their_ceiling_and_begin_anew_after_a_success() -> None:
+    pauses = Backoff(0.5, 3.0)
+    assert [pauses.next_s() for _ in range(5)] == [0.5, 1.0, 2.0, 3.0, 3.0]
+    pauses.reset()
+    assert pauses.next_s() == 0.5
+
+
+async def test_a_task_that_crashes_or_ends_is_started_again_and_the_crash_is_logged() -> None:
+    starts: list[int] = []
+    third = asyncio.Event()
+
+    async def work() -> None:
+        starts.append(len(starts))
+        if len(starts) == 1:
+            raise ValueError("once")
+        if len(starts) == 3:
+            third.set()
+            await asyncio.Event().wait()
+
+    with capture_logs() as logs:
+        task = asyncio.create_task(keep_running("it", work))
+        async with asyncio.timeout(5):
+            await third.wait()
+        task.cancel()
+        await asyncio.wait([task])
+    assert [entry["event"] for entry in logs] == ["task_crashed", "task_ended"]
+
+
+async def test_one_crashing_task_leaves_the_others_running_and_stop_ends_all() -> None:
+    ticks, cleaned = [], []
+    stop = asyncio.Event()
+
+    async def crash() -> None:
+        raise RuntimeError("again and again")
+
+    async def tick() -> None:
+        try:
+            while True:
+                ticks.append(1)
+                await asyncio.sleep(0.01)
+        finally:
+            await asyncio.sleep(0.05)
+            cleaned.append(1)
+
+    running = asyncio.create_task(run_all({"crash": crash, "tick": tick}, stop, grace_s=2))
+    await asyncio.sleep(0.3)
+    assert len(ticks) > 5
+    stop.set()
+    async with asyncio.timeout(2):
+        await running
+    assert cleaned == [1]
+
+
+async def test_a_task_that_will_not_stop_is_left_behind_after_the_grace() -> None:
+    stop, freed = asyncio.Event(), asyncio.Event()
+
+    async def stubborn() -> None:
+        while not freed.is_set():
+            try:
+                await freed.wait()
+            except asyncio.CancelledError:
+                continue
+
+    with capture_logs() as logs:
+        running = asyncio.create_task(run_all({"stubborn": stubborn}, stop, grace_s=0.1))
+        await asyncio.sleep(0.05)
+        stop.set()
+        async with asyncio.timeout(2):
+            await running
+    freed.set()
+    assert [(entry["event"], entry["task"]) for entry in logs] == [("task_does_not_stop", "stubborn")]
+    # Freed, it ends like any task that ends; it is cancelled for good here.
+    for task in asyncio.all_tasks():
+        if task.get_name() == "stubborn":
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+
+
+async def test_a_failing_chore_is_logged_and_repeated_and_the_others_are_done() -> None:
+    done: dict[str, int] = {"fails": 0, "works": 0}
+
+    async def fails() -> bool:
+        done["fails"] += 1
+        raise LookupError("no such thing")
+
+    async def works() -> bool:
+        done["works"] += 1
+        return done["works"] < 3
+
+    chores = [Chore(name="fails", work=fails, interval_s=0.05), Chore(name="works", work=works, interval_s=60)]
+    with capture_logs() as logs:
+        task = asyncio.create_task(sweep(chores))
+        await asyncio.sleep(0.4)
+        task.cancel()
+        await asyncio.wait([task])
+    assert done["works"] == 3
+    assert done["fails"] >= 3
+    assert {entry["chore"] for entry in logs} == {"fails"}

@@ -1,0 +1,185 @@
+"""The worker as a whole: from a transfer on a chain to a signed webhook, with metrics on the way, and a clean stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import aiohttp
+import pytest
+from sqlalchemy import update
+
+from cambist.bootstrap import Gateway, Parts, open_gateway
+from cambist.db.engine import Database
+from cambist.db.models import Project
+from cambist.ports import Ids, SystemClock
+from cambist.registry import Registry
+from cambist.secrets import SecretsBox
+from cambist.services.keystore import new_keystore
+from cambist.services.webhooks.secrets import SigningSecrets
+from cambist.settings import (
+    AuthSettings,
+    DatabaseSettings,
+    KeySettings,
+    RedisSettings,
+    Settings,
+    WebhookSettings,
+    WorkerSettings,
+)
+from cambist.testing.memory import MemoryChain, MemoryFamily
+from cambist_tasks.worker import run_worker
+from tests.support.shop import Shop
+from tests.support.webhooks import SECRET, receiver
+
+MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", "cambist.plugins")
+
+
+def settings(database_url: str, redis_url: str, data_dir: Path, port: int | None = None) -> Settings:
+    return Settings(
+        data_dir=data_dir,
+        database=DatabaseSettings(url=database_url),
+        redis=RedisSettings(url=redis_url),
+        webhooks=WebhookSettings(allow_private_targets=True, timeout_ms=1_000, base_delay_ms=100),
+        worker=WorkerSettings(metrics_port=port),
+        keys=KeySettings(application_key="ab" * 32, stock=3),
+        auth=AuthSettings(jwt_secret="s" * 32),
+        plugins={"memory": {}},
+    )
+
+
+@asynccontextmanager
+async def gateway_of(configured: Settings, ids: Ids) -> AsyncIterator[Gateway]:
+    parts = Parts(
+        registry=Registry(configured.plugins, found=[MEMORY]), keystore=new_keystore(lambda size: b"\x07" * size)
+    )
+    async with open_gateway(configured, role="worker", parts=parts) as gateway:
+        yield gateway
+
+
+@asynccontextmanager
+async def working(gateway: Gateway) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    task = asyncio.create_task(run_worker(gateway, stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        async with asyncio.timeout(12):
+            await task
+
+
+@pytest.fixture
+async def shop(db: Database, ids: Ids) -> Shop:
+    return await Shop(db, MemoryFamily(), SystemClock(), ids).open()
+
+
+async def test_a_transfer_becomes_signed_webhooks(
+    db: Database, database_url: str, redis_url: str, ids: Ids, shop: Shop, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    configured = settings(database_url, redis_url, tmp_path, unused_tcp_port)
+    sealed = SigningSecrets(SecretsBox([bytes.fromhex("ab" * 32)], bytes)).seal("prj_1", SECRET)
+    async with receiver() as merchant, gateway_of(configured, ids) as gateway:
+        async with db.transaction() as conn:
+            await conn.execute(
+                update(Project).values(payment_webhook_url=merchant.url, webhook_secret_encrypted=sealed)
+            )
+        chain = gateway.chains["memory"]
+        assert isinstance(chain, MemoryChain)
+        address = await shop.payment(chain, "USDX", 100)
+        async with working(gateway):
+            await asyncio.sleep(0.3)
+            token = chain.info.token("USDX")
+            assert token is not None
+            chain.transfer(token, address, 100)
+            chain.mine(1)
+            await asyncio.sleep(0.2)
+            chain.mine(4)
+            async with asyncio.timeout(10):
+                while len(merchant.received) < 3:  # noqa: ASYNC110  a server receives
+                    await asyncio.sleep(0.02)
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(f"http://127.0.0.1:{unused_tcp_port}/metrics") as answer,
+            ):
+                page = await answer.text()
+    for request in merchant.received:
+        request.verify(SECRET)
+    names = [request.headers["X-Webhook-Event"] for request in merchant.received]
+    assert names == ["payment.detected", "payment.confirming", "payment.paid"]
+    assert 'cambist_chain_watching{chain="memory"} 1.0' in page
+    assert 'cambist_chain_height{chain="memory"} 5.0' in page
+    assert 'cambist_chain_deposits_total{chain="memory"} 1.0' in page
+    assert 'cambist_endpoint_healthy{chain="memory",endpoint="memory"} 1.0' in page
+    assert 'cambist_webhook_attempts_total{outcome="delivered"}' in page
+
+
+async def test_the_worker_keeps_account_keys_in_stock(
+    db: Database, database_url: str, redis_url: str, ids: Ids, tmp_path: Path
+) -> None:
+    async with gateway_of(settings(database_url, redis_url, tmp_path), ids) as gateway, working(gateway):
+        async with asyncio.timeout(10):
+            while True:
+                async with db.autocommit() as conn:
+                    found = await conn.exec_driver_sql(
+                        "SELECT count(DISTINCT account_index) FROM account_keys WHERE account_index > 0"
+                    )
+                    if found.scalar_one() == 3:
+                        break
+                await asyncio.sleep(0.05)
+
+
+async def test_two_workers_share_the_work_and_tell_the_merchant_once(
+    db: Database, database_url: str, redis_url: str, ids: Ids, shop: Shop, tmp_path: Path
+) -> None:
+    configured = settings(database_url, redis_url, tmp_path)
+    async with receiver() as merchant, gateway_of(configured, ids) as one, gateway_of(configured, ids) as two:
+        async with db.transaction() as conn:
+            await conn.execute(update(Project).values(payment_webhook_url=merchant.url))
+        chain = one.chains["memory"]
+        assert isinstance(chain, MemoryChain)
+        # Both workers look at the same chain in memory.
+        two.chains["memory"]._blocks = chain._blocks  # type: ignore[attr-defined]
+        addresses = [await shop.payment(chain, "USDX", 100) for _ in range(20)]
+        async with working(one), working(two):
+            await asyncio.sleep(0.3)
+            token = chain.info.token("USDX")
+            assert token is not None
+            for address in addresses:
+                chain.transfer(token, address, 100)
+            chain.mine(5)
+            async with asyncio.timeout(15):
+                while len(merchant.received) < 60:  # noqa: ASYNC110  a server receives
+                    await asyncio.sleep(0.02)
+            await asyncio.sleep(0.3)
+    assert len(merchant.received) == 60
+
+
+async def test_a_worker_process_stops_cleanly_on_sigterm(database_url: str, redis_url: str, tmp_path: Path) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "CAMBIST_DATABASE__URL": database_url,
+        "CAMBIST_REDIS__URL": redis_url,
+        "CAMBIST_DATA_DIR": str(tmp_path / "data"),
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "cambist.cli", "worker",
+        env=environment, cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    said = b""
+    async with asyncio.timeout(60):
+        while b"worker_ready" not in said:
+            line = await process.stdout.readline()
+            assert line, said.decode()
+            said += line
+        process.send_signal(signal.SIGTERM)
+        said += await process.stdout.read()
+        assert await process.wait() == 0, said.decode()
+    assert b"worker_stopped" in said
+    assert b"Traceback" not in said

@@ -1,0 +1,230 @@
+"""Errors: one shape with a code for everything that can go wrong, at every endpoint, for every credential."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+from litestar import get
+from structlog.testing import capture_logs
+
+from cambist_web.errors import HTTP_ERRORS
+from tests.support.web import ADMIN_KEY, refused
+
+ROOT = Path(__file__).parents[2]
+RAISING = re.compile(r"Error|error_response|\bfield|__init__")
+
+OPEN = {
+    ("GET", "/api/public/chains"),
+    ("GET", "/api/public/tokens"),
+    ("GET", "/api/payment/public/{public_id}"),
+    ("POST", "/api/auth/register"),
+    ("POST", "/api/auth/login"),
+    ("POST", "/api/auth/refresh"),
+    ("POST", "/api/auth/logout"),
+    ("POST", "/api/auth/password-reset/request"),
+    ("POST", "/api/auth/password-reset/confirm"),
+}
+KEY_PREFIXES = ("/api/payment", "/api/merchant/wallet", "/api/sandbox")
+PROJECT = {"project_id", "projectId"}
+SESSION_PREFIXES = ("/api/merchant/projects", "/api/dashboard")
+
+
+def api_routes(client):
+    app = client._transport.app
+    found = set()
+    for route in app.routes:
+        if not route.path.startswith("/api/") or route.path.startswith(
+            ("/api/swagger", "/api/openapi")
+        ):  # no credential
+            continue
+        path = re.sub(r"\{(\w+):\w+\}", r"{\1}", route.path)
+        found |= {(method, path) for method in route.methods if method != "OPTIONS"}
+    return sorted(found)
+
+
+def filled(path, merchant):
+    return re.sub(r"\{(\w+)\}", lambda found: merchant.project_id if found[1] in PROJECT else "unknown", path)
+
+
+def accepts(path, method):
+    if (method, path) in OPEN:
+        return "nothing"
+    if path.startswith("/api/admin"):
+        return "admin"
+    if path.startswith(KEY_PREFIXES):
+        return "key"
+    assert path.startswith(SESSION_PREFIXES), f"{path} has no rule in this test"
+    return "session"
+
+
+async def test_each_endpoint_takes_its_own_credential_and_no_other(merchant, client):
+    await merchant.add_project(mode="sandbox")
+    credentials = {
+        "none": {},
+        "key": merchant.key,
+        "session": merchant.bearer,
+        "admin": {"X-Admin-Key": ADMIN_KEY},
+        "key as bearer": {"Authorization": f"Bearer {merchant.key['X-Api-Key']}"},
+        "token as key": {"X-Api-Key": merchant.bearer["Authorization"].removeprefix("Bearer ")},
+        "odd key": {"X-Api-Key": "ck_live_" + "0" * 500},
+        "odd header": {"Authorization": "Basic eDp5"},
+    }
+    routes = api_routes(client)
+    assert len(routes) > 25
+    for method, path in routes:
+        taken = accepts(path, method)
+        for name, headers in credentials.items():
+            response = await client.request(method, filled(path, merchant), headers=headers)
+            refusals = {"API_KEY_MISSING", "API_KEY_INVALID", "SESSION_REQUIRED", "INVALID_TOKEN", "ADMIN_KEY_INVALID"}
+            let_in = response.status_code != 401 or response.json()["code"] not in refusals
+            if method == "POST" and path == "/api/auth/refresh":
+                continue
+            assert let_in == (taken in (name, "nothing")), (method, path, name, response.status_code)
+            if not let_in:
+                refused(response, 401, response.json()["code"])
+
+
+BAD_BODIES = [
+    (b"{", "INVALID_JSON"),
+    (b"", "INVALID_JSON"),
+    (b"\xff\xfe", "INVALID_JSON"),
+    (b'{"a":"\x00"}', None),
+    (b'{"a":' + b"[" * 5000, None),
+    (b"[]", "VALIDATION_ERROR"),
+    (b'"text"', "VALIDATION_ERROR"),
+    (b"null", "VALIDATION_ERROR"),
+    (b"5", "VALIDATION_ERROR"),
+    (b'{"noSuchField": 1}', None),
+]
+
+
+async def test_each_endpoint_with_a_body_refuses_what_is_none(merchant, client):
+    await merchant.add_project(mode="sandbox")
+    credentials = {"key": merchant.key, "session": merchant.bearer, "admin": {"X-Admin-Key": ADMIN_KEY}, "nothing": {}}
+    schema = (await client.get("/api/openapi.json")).json()
+    bodies = 0
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            if "requestBody" not in operation:
+                continue
+            bodies += 1
+            url = filled(path, merchant)
+            headers = credentials[accepts(path, method.upper())]
+            for body, code in BAD_BODIES:
+                if body in (b"", b"null") and not operation["requestBody"]["required"]:
+                    continue
+                response = await client.request(
+                    method, url, content=body, headers={**headers, "Content-Type": "application/json"}
+                )
+                assert 400 <= response.status_code < 500, (method, path, body[:20], response.text)
+                refused(response, response.status_code, code or response.json()["code"])
+            response = await client.request(
+                method, url, content=b"a=b", headers={**headers, "Content-Type": "application/x-www-form-urlencoded"}
+            )
+            refused(response, 415, "UNSUPPORTED_MEDIA_TYPE")
+            large = json.dumps({"name": "x" * 300_000}).encode()
+            response = await client.request(
+                method, url, content=large, headers={**headers, "Content-Type": "application/json"}
+            )
+            refused(response, 413, "BODY_TOO_LARGE")
+    assert bodies >= 12
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/nothing", "/nothing", "/api", "/", "/api/openapi/x", "/api/payment/a/b/c", "/api/public/chains/x"]
+)
+async def test_a_path_that_leads_nowhere_has_the_shape_of_errors(client, path):
+    refused(await client.get(path), 404, "ROUTE_NOT_FOUND")
+
+
+async def test_a_method_that_is_not_taken_names_those_that_are(client):
+    response = await client.put("/api/public/chains")
+    refused(response, 405, "METHOD_NOT_ALLOWED")
+    assert "GET" in response.headers["allow"]
+
+
+async def test_credentials_are_asked_for_before_the_body_is_read(client):
+    response = await client.post("/api/merchant/projects", content=b"{", headers={"Content-Type": "text/plain"})
+    refused(response, 401, "SESSION_REQUIRED")
+
+
+async def test_nul_is_refused_wherever_it_hides(merchant, client):
+    hidden = [
+        (b'{"name":"a\\u0000b","mode":"live"}', "name"),
+        (b'{"name":"\\\\u0000\\u0000","mode":"live"}', "name"),
+    ]
+    for body, field in hidden:
+        response = await client.post(
+            "/api/merchant/projects", content=body, headers={**merchant.bearer, "Content-Type": "application/json"}
+        )
+        refused(response, 400, "VALIDATION_ERROR", field)
+    refused(await client.get("/api/payment/pay%00x", headers=merchant.key), 400, "VALIDATION_ERROR", "path")
+    refused(await client.get("/api/payment?chain=%00", headers=merchant.key), 400, "VALIDATION_ERROR", "query")
+    escaped = b'{"name":"\\\\u0000","mode":"live"}'  # a backslash and five characters, not NUL
+    response = await client.post(
+        "/api/merchant/projects", content=escaped, headers={**merchant.bearer, "Content-Type": "application/json"}
+    )
+    assert response.status_code == 201, response.text
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["page=0", "page=x", "page=1.5", "page=-1", "limit=0", "limit=101", "page=99999999999999999999999", "page=true"],
+)
+async def test_a_page_that_does_not_exist_is_refused_by_field(merchant, client, query):
+    path = f"/api/dashboard/projects/{merchant.project_id}/deliveries"
+    field = query.partition("=")[0]
+    refused(await client.get(f"{path}?{query}", headers=merchant.bearer), 400, "VALIDATION_ERROR", field)
+
+
+async def test_a_bug_of_ours_tells_the_caller_nothing_but_an_id_that_is_in_the_log(gateway, client):
+    @get("/api/bug", sync_to_thread=False)
+    def bug() -> None:
+        raise RuntimeError("secret of the house")
+
+    client._transport.app.register(bug)
+    with capture_logs() as logs:
+        response = await client.get("/api/bug")
+    body = refused(response, 500, "INTERNAL_ERROR")
+    assert "secret" not in response.text
+    assert response.headers["x-request-id"] in body["error"]
+    assert logs[0]["request_id"] == response.headers["x-request-id"]
+    assert isinstance(logs[0]["exc_info"], RuntimeError)
+
+
+async def test_every_answer_carries_the_headers_of_safety(merchant, client):
+    for path in ("/api/public/chains", "/api/nothing", "/health/live", "/api/merchant/wallet"):
+        headers = (await client.get(path, headers=merchant.key)).headers
+        assert headers["x-content-type-options"] == "nosniff", path
+        assert headers["content-security-policy"].startswith("default-src 'none'"), path
+        assert headers["cache-control"] == "no-store", path
+        assert "server" not in headers
+
+
+async def test_the_database_being_away_is_an_error_in_the_same_shape(merchant, client, gateway):
+    await gateway.db.engine.dispose()
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("ALTER TABLE api_keys RENAME TO api_keys_away")
+    with capture_logs():
+        body = refused(await client.get("/api/merchant/wallet", headers=merchant.key), 500, "INTERNAL_ERROR")
+    assert "api_keys" not in body["error"]
+
+
+def test_every_code_is_in_the_documentation():
+    documented = (ROOT / "docs/merchants/errors.md").read_text()
+    codes = set()
+    for package in ("core/src/cambist/services", "web/src/cambist_web"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and re.search(
+                    r"Error|error_response|\bfield|__init__", ast.unparse(node.func)
+                ):
+                    strings = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+                    codes |= {text for text in strings if re.fullmatch(r"[A-Z][A-Z_]+", str(text))}
+    codes |= {code for code, _ in HTTP_ERRORS.values()}
+    assert len(codes) > 30
+    assert {code for code in codes if f"`{code}`" not in documented} == set()

@@ -1,0 +1,86 @@
+"""What load balancers, monitoring and curious people are told."""
+
+from __future__ import annotations
+
+import re
+
+from cambist.settings import RateLimitSettings
+from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
+
+
+async def test_a_process_that_answers_is_alive(client):
+    assert (await client.get("/health/live")).json() == {"success": True, "status": "live"}
+
+
+async def test_ready_means_that_the_database_is_there_and_migrated(client, gateway):
+    answer = await client.get("/health/ready")
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"success": True, "status": "ready", "checks": {"database": "ok", "redis": "ok"}},
+    )
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE schema_version SET version_num = 'older'")
+    answer = await client.get("/health/ready")
+    assert answer.status_code == 503
+    assert answer.json()["code"] == "NOT_READY"
+    assert answer.json()["checks"]["database"] == "not migrated"
+
+
+async def test_losing_redis_costs_nothing_but_the_word_ready(database_url, clock, ids):
+    settings = web_settings(database_url, "redis://127.0.0.1:1", rate_limits=RateLimitSettings())
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        answer = await client.get("/health/ready")
+        assert answer.status_code == 200
+        assert answer.json()["status"] == "degraded"
+        assert answer.json()["checks"] == {"database": "ok", "redis": "degraded"}
+        merchant = await Merchant(client).open()
+        assert (await client.get("/api/merchant/wallet", headers=merchant.key)).status_code == 200
+
+
+async def test_metrics_name_routes_by_template(client, merchant):
+    await client.get(f"/api/merchant/projects/{merchant.project_id}", headers=merchant.bearer)
+    text = (await client.get("/metrics")).text
+    assert 'cambist_http_requests_total{method="GET",route="/api/merchant/projects/{project_id}",status="200"}' in text
+    assert "cambist_http_request_seconds_bucket" in text
+    assert merchant.project_id not in text
+
+
+async def test_swagger_needs_nothing_from_elsewhere(client):
+    page = await client.get("/api/swagger")
+    assert page.status_code == 200
+    assert "unsafe-eval" not in page.headers["content-security-policy"]
+    assert "script-src 'self';" in page.headers["content-security-policy"]
+    links = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(links) >= 4
+    for link in links:
+        assert link.startswith("/api/swagger/"), link
+        answer = await client.get(link)
+        assert answer.status_code == 200, link
+        assert len(answer.content) > 100
+    assert not re.search(r"<script>|<style|style=", page.text)
+    refused(await client.get("/api/swagger/files/..%2f..%2fcore.py"), 404, "ROUTE_NOT_FOUND")
+    refused(await client.get("/api/swagger/files/core.py"), 404, "ROUTE_NOT_FOUND")
+
+
+async def test_the_description_names_every_operation_its_credential_and_its_errors(client):
+    answer = await client.get("/api/openapi.json")
+    assert answer.headers["content-type"].startswith("application/json")
+    schema = answer.json()
+    assert schema["info"]["version"] == "1.0.0"
+    assert {"/api/payment", "/api/payment/quote", "/api/merchant/projects/{projectId}/test-webhook"} <= set(
+        schema["paths"]
+    )
+    operations = [operation for item in schema["paths"].values() for operation in item.values()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(names) == len(set(names))
+    tags = {tag["name"] for tag in schema["tags"]}
+    for operation in operations:
+        assert operation["summary"], operation
+        assert operation["description"], operation
+        assert operation["security"], operation["operationId"]
+        assert set(operation["tags"]) <= tags, operation["operationId"]
+        assert operation["responses"]["default"]["content"]["application/json"]["schema"]["$ref"].endswith("/Error")
+        for parameter in operation.get("parameters", ()):
+            assert "_" not in parameter["name"] or parameter["in"] == "cookie", parameter
+    for scheme in ("apiKey", "session", "adminKey"):
+        assert scheme in schema["components"]["securitySchemes"]

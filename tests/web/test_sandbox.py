@@ -1,0 +1,110 @@
+"""The sandbox over HTTP: the story of a payment, told by its merchant."""
+
+import pytest
+
+from tests.support.web import refused
+
+BODY = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
+
+
+@pytest.fixture
+async def shop(client, merchant):
+    await merchant.add_project(mode="sandbox")
+    assert merchant.key["X-Api-Key"].startswith("ck_test_")
+    return merchant
+
+
+@pytest.fixture
+async def call(client, shop):
+    async def call(path, **body):
+        response = await client.post(f"/api/sandbox/{path}", json=body, headers=shop.key)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    return call
+
+
+async def made(client, shop, **fields):
+    response = await client.post("/api/payment", json={**BODY, **fields}, headers=shop.key)
+    assert response.status_code == 201, response.text
+    return response.json()["payment"]
+
+
+async def test_the_story_of_a_payment(client, shop, call):
+    payment = await made(client, shop)
+    paid = await call("deposit", paymentId=payment["paymentId"])
+    assert (paid["payment"]["status"], paid["payment"]["txHash"], paid["height"]) == ("detected", paid["txHash"], 1)
+    mined = await call("mine", chain="memory", blocks=1)
+    assert (mined["success"], mined["chain"], mined["height"]) == (True, "memory", 2)
+    shown = (await client.get(f"/api/payment/public/{payment['publicId']}")).json()["payment"]
+    assert (shown["status"], shown["deposits"][0]["confirmations"]) == ("confirming", 1)
+    gone = await call("reorg", chain="memory", depth=2, transactions="return")
+    assert gone["height"] == 2
+    shown = (await client.get(f"/api/payment/public/{payment['publicId']}")).json()["payment"]
+    assert (shown["status"], shown["deposits"]) == ("pending", [])
+    await call("mine", chain="memory", blocks=4)
+    wallet = await client.get("/api/merchant/wallet/balance?chain=memory&token=USDX", headers=shop.key)
+    assert '"available":"10"' in wallet.text
+
+
+async def test_time_passes(client, shop, call):
+    payment = await made(client, shop, expiresInMinutes=5)
+    answer = await call("advance-time", seconds=300)
+    assert [chain["chain"] for chain in answer["chains"]] == ["memory"]
+    shown = (await client.get(f"/api/payment/{payment['paymentId']}", headers=shop.key)).json()["payment"]
+    assert shown["status"] == "expired"
+
+
+async def test_a_simulated_or_unconfigured_chain_serves_the_sandbox(client, shop, call):
+    for chain in ("pretend", "idle"):
+        payment = await made(client, shop, chain=chain)
+        paid = await call("deposit", paymentId=payment["paymentId"], confirmations=3)
+        assert paid["payment"]["status"] == "paid"
+
+
+@pytest.mark.parametrize(
+    "path, body, code, field",
+    [
+        ("deposit", {}, "VALIDATION_ERROR", "paymentId"),
+        ("deposit", {"address": "x" * 200}, "VALIDATION_ERROR", "address"),
+        ("deposit", {"address": "x"}, "INVALID_ADDRESS", "address"),
+        ("deposit", {"paymentId": "pay_1", "amount": 1}, "VALIDATION_ERROR", "amount"),
+        ("deposit", {"paymentId": "pay_1", "confirmations": 1001}, "VALIDATION_ERROR", "confirmations"),
+        ("mine", {}, "VALIDATION_ERROR", "chain"),
+        ("mine", {"chain": "nowhere"}, "UNSUPPORTED_CHAIN", "chain"),
+        ("mine", {"chain": "memory", "blocks": 0}, "VALIDATION_ERROR", "blocks"),
+        ("mine", {"chain": "memory", "blocks": 1001}, "VALIDATION_ERROR", "blocks"),
+        ("reorg", {"chain": "memory", "depth": 0}, "VALIDATION_ERROR", "depth"),
+        ("reorg", {"chain": "memory", "depth": 10**30}, "REORG_TOO_DEEP", "depth"),
+        ("reorg", {"chain": "memory", "depth": 1}, "REORG_TOO_DEEP", "depth"),
+        ("reorg", {"chain": "memory", "depth": 1, "transactions": "keep"}, "VALIDATION_ERROR", "transactions"),
+        ("advance-time", {"seconds": 0}, "VALIDATION_ERROR", "seconds"),
+        ("advance-time", {"seconds": 10**9}, "VALIDATION_ERROR", "seconds"),
+        ("advance-time", {"seconds": 1, "chain": "nowhere"}, "UNSUPPORTED_CHAIN", "chain"),
+    ],
+)
+async def test_bad_input_is_refused_with_a_code_and_its_field(client, shop, path, body, code, field):
+    refused(await client.post(f"/api/sandbox/{path}", json=body, headers=shop.key), 400, code, field)
+
+
+async def test_a_payment_that_is_not_there_gets_no_deposit(client, shop):
+    response = await client.post("/api/sandbox/deposit", json={"paymentId": "pay_1"}, headers=shop.key)
+    refused(response, 404, "PAYMENT_NOT_FOUND")
+
+
+async def test_live_keys_have_no_sandbox(client, merchant):
+    for path, body in (
+        ("deposit", {"paymentId": "pay_1"}),
+        ("mine", {"chain": "memory"}),
+        ("reorg", {"chain": "memory", "depth": 1}),
+        ("advance-time", {"seconds": 1}),
+    ):
+        response = await client.post(f"/api/sandbox/{path}", json=body, headers=merchant.key)
+        refused(response, 403, "SANDBOX_ONLY")
+        refused(await client.post(f"/api/sandbox/{path}", json=body), 401, "API_KEY_MISSING")
+
+
+async def test_the_dashboard_has_the_sandbox_too(client, shop):
+    path = f"/api/dashboard/projects/{shop.project_id}/sandbox/mine"
+    response = await client.post(path, json={"chain": "memory", "blocks": 2}, headers=shop.bearer)
+    assert (response.status_code, response.json()["height"]) == (200, 2)
