@@ -39,7 +39,7 @@ bench: .venv/installed tests/node_modules/installed  ## Run every benchmark, one
 	@set -e; for file in bench/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
 soak: .venv/installed tests/node_modules/installed  ## Run the campaigns at full size, for hours
-	CAMBIST_CAMPAIGNS=full $(PYTEST) -m campaign -n $(WORKERS) --timeout 0
+	CAMBIST_TEST_CAMPAIGNS=full $(PYTEST) -m campaign -n $(WORKERS) --timeout 0
 
 # Pins stay as they are where they can; UPGRADE=--upgrade asks for the newest of everything.
 lock: .venv/locked  ## Write requirements.lock anew from the manifests

@@ -23,7 +23,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
 async def chromium():
     if CHROMIUM is None:
         reason = "no chromium: apt-get install chromium"
-        if os.environ.get("CAMBIST_CI") == "1":
+        if os.environ.get("CAMBIST_TEST_CI") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
     async with async_playwright() as playwright:

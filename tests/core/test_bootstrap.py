@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from cambist.bootstrap import Parts, open_gateway
 from cambist.settings import DatabaseSettings, KeySettings, SettingsError
@@ -55,3 +56,13 @@ async def test_what_is_missing_is_told_before_anything_is_opened(gateway_setting
 async def test_nothing_secret_shows(gateway, gateway_settings):
     assert gateway_settings.auth.jwt_secret not in repr(gateway)
     assert "00" * 32 not in repr(gateway_settings)
+
+
+async def test_an_error_of_the_database_shows_nothing_that_was_to_be_stored(db):
+    with pytest.raises(DBAPIError) as raised:
+        async with db.autocommit() as conn:
+            await conn.exec_driver_sql(
+                "INSERT INTO merchants (email, no_such_column) VALUES ($1, $2)", ("ada@x", "hash")
+            )
+    assert "no_such_column" in str(raised.value)
+    assert "ada@x" not in str(raised.value)

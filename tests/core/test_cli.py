@@ -97,6 +97,13 @@ def test_keys_init_refuses_words_with_a_mistake_and_writes_nothing(cambist, tmp_
     assert not (tmp_path / "k.json").exists()
 
 
+def test_keys_init_tells_when_the_passphrase_file_is_no_text(cambist, tmp_path):
+    (tmp_path / "passphrase").write_bytes(b"\xff\xfe a long enough passphrase")
+    answer = cambist("keys", "init", "k.json", "--passphrase-file", "passphrase")
+    assert (answer.returncode, answer.stderr) == (1, "Error: passphrase cannot be read: it is not UTF-8 text.\n")
+    assert not (tmp_path / "k.json").exists()
+
+
 def test_migrate_brings_an_empty_database_up_to_date(cambist, empty_database_url):
     settings = f'[database]\nurl = "{empty_database_url}"'
     assert cambist("migrate", settings=settings).returncode == 0

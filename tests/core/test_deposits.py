@@ -6,7 +6,6 @@ import pytest
 
 from cambist.plugin import InconsistentChainError
 from cambist.services.deposits import AddressWatch
-from cambist.services.deposits.store import CursorMovedError
 from cambist.services.ledger import Account, Movement, Posting, Purpose, asset_key, post
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from cambist.testing.memory.blocks import Output
@@ -283,10 +282,7 @@ async def test_watchers_side_by_side_credit_once(shop, chain, watcher, usdx, ass
 
     async def follow(one):
         for _ in range(15):
-            try:
-                await one.look()
-            except CursorMovedError:
-                continue
+            await one.look()
 
     followers = [asyncio.create_task(follow(one)) for one in watchers]
     for address in addresses:

@@ -1,7 +1,6 @@
 """What happens between two steps of a look: reorgs, new addresses, other watchers, and looks that are given up."""
 
 import asyncio
-from datetime import timedelta
 
 import pytest
 from sqlalchemy.exc import DBAPIError

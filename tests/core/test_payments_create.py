@@ -7,7 +7,7 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from cambist.domain.money import format_units
+from cambist.domain.money import UNITS_MAX, format_units
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
 from cambist.services.payments.requests import CreatePayment
 from cambist.services.payments.views import PaymentDetail, PaymentView
@@ -41,6 +41,15 @@ async def test_a_payment_is_stored_with_an_address_of_its_own(till, clock):
             )
         ).one()
     assert tuple(row) == (payment.deposit_address, 0, "live", 0, 86_400, 3)
+
+
+async def test_metadata_comes_back_as_it_is_and_no_larger_than_it_came(till):
+    metadata = {"z": [1e308] * 2300, "a": 12345678901234567890}
+    made = await till.create(metadata=metadata)
+    answered = msgspec.json.encode(await till.read(made.payment.payment_id))
+    assert msgspec.json.decode(answered)["metadata"] == metadata
+    assert list(msgspec.json.decode(answered)["metadata"]) == ["z", "a"]
+    assert len(answered) < 20_000
 
 
 async def test_lists_and_answers_have_no_place_for_the_customers_data():
@@ -240,7 +249,7 @@ async def test_a_payment_of_another_project_is_not_found(till):
 
 
 async def test_large_amounts_survive_exactly(till):
-    amount = format_units(10**70 + 1, 18)
+    amount = format_units(UNITS_MAX - 1, 18)
     made = await till.create(token="MEM", amount=amount)
     assert made.payment.expected_amount == amount
     assert (await till.read(made.payment.payment_id)).expected_amount == amount

@@ -1,6 +1,7 @@
 """Simulated chains: every state a payment can come to, made to happen in the sandbox and followed at once."""
 
 import asyncio
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from cambist.plugin import Span
 from cambist.services.errors import ForbiddenError, InvalidError, NotFoundError
 from cambist.services.sandbox.chain import SandboxChain
-from cambist.services.sandbox.requests import AdvanceTime, Deposit, Mine, Reorg
+from cambist.services.sandbox.requests import SECONDS_MAX, AdvanceTime, Deposit, Mine, Reorg
 from cambist.services.sandbox.service import _EveryAddress
 from tests.support.till import CHAINS, Till, registry
 
@@ -96,6 +97,18 @@ async def test_advancing_time_moves_no_clock_so_new_payments_have_all_their_time
     await till.advance(10_000)
     new = await till.read(await pay(), till.test)
     assert (new.expires_at - clock.now()).total_seconds() == 3600
+
+
+async def test_time_that_is_let_pass_for_ever_does_not_lead_out_of_the_calendar(till, pay, clock):
+    payment = await pay()
+    await till.deposit(payment, amount="4", confirmations=3)
+    for _ in range(110):
+        await till.advance(SECONDS_MAX)
+    old = await till.read(payment, till.test)
+    assert timedelta(days=100 * 365) <= clock.now() - old.created_at <= timedelta(days=101 * 365)
+    new = await pay()
+    await till.deposit(new, confirmations=3)
+    assert await state(till, new) == ("paid", "10")
 
 
 async def test_a_part_that_stays_a_part_ends_underpaid_and_the_rest_within_the_grace_completes_it(till, pay):

@@ -125,7 +125,11 @@ def test_variables_win_over_the_file_and_may_hold_lists_and_references(load):
         ("[web.rate_limits]\nper_kay = 1", "there is no setting 'per_kay' in [web.rate_limits]"),
         ("[web]\nport = 0", "web.port: expected `int` >= 1"),
         ("[web]\nport = 'x'", "web.port: expected `int`"),
-        ("[web]\npublic_url = 'pay.example'", "web.public_url"),
+        ("[web]\npublic_url = 'pay.example'", "web.public_url must be"),
+        ("[web]\npublic_url = 'https://pay.example/shop'", "web.public_url must be"),
+        ("[web]\npublic_url = 'https://pay.example?x#y'", "web.public_url must be"),
+        ("[web]\npublic_url = 'https://me:secret@pay.example'", "web.public_url must be"),
+        ("[web]\npublic_url = 'ftp://pay.example'", "web.public_url must be"),
         ("[webhooks]\nretries = 21", "webhooks.retries: expected `int` <= 20"),
         ("[keys]\napplication_key = 'short'", "keys.application_key"),
         ("[keys]\nkeystore = 1", "keys.keystore: expected a path"),
@@ -286,6 +290,15 @@ def test_logs_carry_no_secrets_at_any_depth_and_not_in_tracebacks(logged):
     assert "ValueError" in line["exception"]
 
 
+def test_the_log_says_where_the_files_are_that_were_made(load, ids, tmp_path, logged):
+    provision(load(), ids, kdf=QUICK)
+    made = [json.loads(line) for line in logged.getvalue().splitlines() if "KEYSTORE MADE" in line]
+    folder = tmp_path / ".cambist"
+    assert [(line["keystore"], line["opened_by"]) for line in made] == [
+        (str(folder / "keystore.json"), str(folder / "keystore.passphrase"))
+    ]
+
+
 def test_relative_paths_are_relative_to_the_file(load, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     assert load('data_dir = "state"').data_dir == tmp_path / "state"
@@ -304,3 +317,8 @@ def test_every_setting_is_documented_and_nothing_else_is():
     page = Path(__file__).parents[2].joinpath("docs/operators/settings.md").read_text()
     documented = set(re.findall(r"^\| `([a-z_.]+)` \|", page, re.MULTILINE))
     assert documented == set(_paths(Settings)) - {"environment", "data_dir", "plugins"}
+
+
+@pytest.mark.parametrize("url", ["https://pay.example/", "http://127.0.0.1:8080", "https://[2001:db8::1]:8443"])
+def test_links_start_with_the_public_url(load, url):
+    assert load(f"[web]\npublic_url = {url!r}").web.base_url == url.rstrip("/")

@@ -128,6 +128,12 @@ def test_what_merchants_really_use_is_accepted(url: str) -> None:
     check_target_url(url, allow_private=False)
 
 
+@pytest.mark.parametrize("name", ["a..b", ".shop.example", f"{'a' * 64}.example", ".".join(["a" * 60] * 5)])
+def test_a_name_that_no_name_server_could_know_is_refused(name: str) -> None:
+    with pytest.raises(InvalidError, match="names a host that is none"):
+        check_target_url(f"https://{name}/hook", allow_private=False)
+
+
 @pytest.mark.parametrize(
     "answer", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "169.254.169.254", "fe80::1%1", "x"]
 )

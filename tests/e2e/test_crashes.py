@@ -10,9 +10,9 @@ import pytest
 from web3 import Web3
 
 ONE = 10**6
-FULL = os.environ.get("CAMBIST_CAMPAIGNS") == "full"
+FULL = os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full"
 PAYMENTS, KILLS = (200, 50) if FULL else (24, 4)
-SEED = int(os.environ.get("CAMBIST_SEED", "20261121"))
+SEED = int(os.environ.get("CAMBIST_TEST_SEED", "20261121"))
 BALANCE_OF = [
     {
         "type": "function",

@@ -71,3 +71,21 @@ async def test_a_second_endpoint_takes_over_from_one_that_hangs(tmp_path, databa
             await usdx.send("transfer", payment["depositAddress"], 5 * ONE)
             await node.mine(4)
             await merchant.until(payment, "paid", seconds=20)
+
+
+async def test_payments_handed_out_while_slow_scans_run_are_not_missed(merchant, node, usdx, proxy, books):
+    """Every answer takes its time, blocks come meanwhile, and each payment is paid as soon as it is made."""
+    proxy.latency_s = 0.3
+    payments = []
+    try:
+        for _ in range(10):
+            payment = await merchant.pay("ethereum", "USDX", "1")
+            await usdx.send("transfer", payment["depositAddress"], ONE)
+            await node.mine()
+            payments.append(payment)
+            await asyncio.sleep(0.07)
+    finally:
+        proxy.latency_s = 0.0
+    await node.mine(4)
+    for payment in payments:
+        assert (await merchant.until(payment, "paid"))["receivedAmount"] == "1"

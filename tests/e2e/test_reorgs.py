@@ -82,3 +82,21 @@ async def rich(node, usdx):
     await usdx.send("transfer", node.accounts[1], 100 * ONE)
     await node.mine(8)
     return node.accounts[1]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+async def test_a_reorg_above_a_paid_payment_changes_nothing(merchant, receiver, node, usdx, books, depth):
+    before = await wallet(merchant)
+    payment = await merchant.pay("ethereum", "USDX", "10")
+    await usdx.send("transfer", payment["depositAddress"], 10 * ONE)
+    await node.mine(5)
+    await merchant.until(payment, "paid")
+    await node.reorg(depth)
+    await node.mine(2)
+    witness = await merchant.pay("ethereum", "USDX", "1")
+    await usdx.send("transfer", witness["depositAddress"], ONE)
+    await node.mine(4)
+    await merchant.until(witness, "paid")
+    assert (await merchant.payment(payment))["status"] == "paid"
+    assert receiver.events(payment["paymentId"]) == ["payment.detected", "payment.confirming", "payment.paid"]
+    await settle_at(merchant, before + 11)

@@ -153,7 +153,7 @@ async def test_a_bug_in_a_plugin_is_logged_with_its_traceback_and_costs_nobody_e
                 await until(lambda: bad.state.failures > 0 and good.state.looks > 5)
                 buggy.faults.crash = None
                 await until(lambda: bad.state.looks > 0)
-    [entry] = [entry for entry in logs if entry["event"] == "look_failed"]
+    entry = next(entry for entry in logs if entry["event"] == "look_failed")
     assert entry["chain"] == "buggy"
     assert isinstance(entry["exc_info"], ZeroDivisionError)
 

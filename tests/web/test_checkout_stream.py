@@ -103,6 +103,20 @@ async def test_streams_are_bounded_for_a_payment_and_in_all(till):
     assert checkout.has_room(one)
 
 
+async def test_streams_that_are_asked_for_at_the_same_moment_are_bounded_too(till):
+    public_id, _ = await till.payment(10 * ONE)
+    checkout = till.checkout(CheckoutOptions(streams_per_payment_max=2))
+    assert checkout.has_room(public_id)  # which every one of them was told
+    open_streams = [checkout.events(public_id) for _ in range(5)]
+    first = [await anext(events) for events in open_streams]
+    assert checkout.streams == 2
+    assert [event.startswith(b"event: card") for event in first] == [True, True, False, False, False]
+    assert first[-1] == b"retry: 10000\n\n"
+    for events in open_streams:
+        await events.aclose()
+    assert checkout.streams == 0
+
+
 async def test_a_browser_that_goes_away_gives_its_place_back(till):
     public_id, _ = await till.payment(10 * ONE)
     checkout = till.checkout()

@@ -45,6 +45,15 @@ async def test_metrics_name_routes_by_template(client, merchant):
     assert merchant.project_id not in text
 
 
+async def test_metrics_are_for_the_inside(client, gateway):
+    assert (await client.get("/metrics")).status_code == 200
+    for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
+        refused(await client.get("/metrics", headers={header: "10.0.0.1"}), 404, "ROUTE_NOT_FOUND")
+    async with web_client(gateway, "93.184.215.14") as stranger:
+        refused(await stranger.get("/metrics"), 404, "ROUTE_NOT_FOUND")
+        assert (await stranger.get("/health/ready")).status_code == 200
+
+
 async def test_swagger_needs_nothing_from_elsewhere(client):
     page = await client.get("/api/swagger")
     assert page.status_code == 200

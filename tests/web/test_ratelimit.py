@@ -69,6 +69,20 @@ async def test_without_redis_each_worker_counts_for_itself_and_time_refills(cloc
     await gone.aclose()
 
 
+async def test_every_refusal_says_when_there_is_room_again_and_then_there_is(redis, clock):
+    limit = Limit("slow", 6)
+    for limiter in (RateLimiter(None, clock), RateLimiter(redis, clock)):
+        assert await taken(limiter, 6, limit) == 6
+        for _ in range(3):
+            with pytest.raises(TooManyError) as refused_again:
+                await limiter.take(limit, "ada")
+            assert 9 <= refused_again.value.retry_after_s <= 10
+    local = RateLimiter(None, clock)
+    assert await taken(local, 7, limit) == 6
+    clock.advance(10)
+    assert await taken(local, 2, limit) == 1
+
+
 async def test_zero_means_no_limit(clock):
     assert await taken(RateLimiter(None, clock), 1000, Limit("test", 0)) == 1000
 

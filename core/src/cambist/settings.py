@@ -76,7 +76,7 @@ class WebSettings(Group, frozen=True, kw_only=True):
 
     host: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
     port: Port = 8080
-    public_url: Annotated[str, Meta(max_length=2048, pattern=r"^https?://[^\s/]+[^\s]*$")] | None = None
+    public_url: Annotated[str, Meta(max_length=2048)] | None = None
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
     trusted_proxies: tuple[str, ...] = ()
     body_bytes_max: Annotated[int, Meta(ge=1_024, le=16_777_216)] = 262_144

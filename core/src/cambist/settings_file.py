@@ -26,9 +26,14 @@ SECRET_BYTES_MAX = 2**16
 PASSPHRASE = ("keys", "passphrase")
 
 # Other uses of the prefix: how processes of ours find each other, and how tests are sized.
-_NOT_SETTINGS = (CONFIG_VARIABLE, DATA_DIR_VARIABLE, "CAMBIST_SUPERVISOR_FD", "CAMBIST_CAMPAIGNS", "CAMBIST_TEST_")
+_NOT_SETTINGS = (CONFIG_VARIABLE, DATA_DIR_VARIABLE, "CAMBIST_SUPERVISOR_FD", "CAMBIST_TEST_")
 
 Path_: TypeAlias = tuple[str, ...]
+
+# Paths are ours to choose: cookies and the files of pages are at the top of the host.
+_PUBLIC_URL = re.compile(
+    r"https?://[a-z0-9._-]+(:[0-9]{1,5})?/?|https?://\[[0-9a-f:.]+\](:[0-9]{1,5})?/?", re.IGNORECASE
+)
 
 
 def load_settings(
@@ -199,6 +204,8 @@ def problems(settings: Settings) -> list[str]:
         found.append("database.url must start with postgresql://; PostgreSQL is the only database.")
     if settings.redis.url and not settings.redis.url.startswith(("redis://", "rediss://", "unix://")):
         found.append("redis.url must start with redis://, rediss:// or unix://.")
+    if settings.web.public_url is not None and not _PUBLIC_URL.fullmatch(settings.web.public_url):
+        found.append("web.public_url must be an http or https address of a host alone, such as https://pay.example.")
     if settings.prices.ttl_s > settings.prices.max_age_s:
         found.append("prices.ttl_s must not be larger than prices.max_age_s: prices would be used when too old.")
     if settings.auth.access_token_s > settings.auth.refresh_token_s:

@@ -17,7 +17,7 @@ from cambist_evm.bip32 import INDEX_MAX, ExtendedKeyError, parse_xpub
 from cambist_evm.curve import ORDER, add_multiple
 from cambist_evm.family import EvmFamily
 
-CASES = 10_000 if os.environ.get("CAMBIST_CAMPAIGNS") == "full" else 300
+CASES = 10_000 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 300
 
 # Test vector 1 of BIP-32: chain m/0' and its public child 1, and vector 2: m and its public child 0.
 BIP32 = [

@@ -18,7 +18,7 @@ from cambist.services.webhooks.sender import Sender, open_sender
 from . import checkout, discovery, health, keys, merchants, payments, projects, quotes, sandbox, wallets
 from .context import Web
 from .errors import on_http_error, on_service_error, on_unexpected
-from .guards import refuse_unstorable
+from .guards import RefuseUnstorable
 from .health.metrics import RequestMetrics
 from .openapi import Swagger, openapi_config
 from .requests import JsonRequest
@@ -45,8 +45,7 @@ def create_app(gateway: Gateway) -> Litestar:
             "web": Provide(_web, sync_to_thread=False),
             "sender": Provide(_sender, sync_to_thread=False),
         },
-        guards=[refuse_unstorable],
-        middleware=[RequestMetrics()],
+        middleware=[RequestMetrics(), RefuseUnstorable()],
         exception_handlers={
             ServiceError: on_service_error,
             HTTPException: on_http_error,

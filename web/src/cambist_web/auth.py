@@ -48,7 +48,8 @@ def address_of(connection: Connection) -> str:
     """Return the address that a request is counted for."""
     client = connection.scope["client"]
     peer = client[0] if client is not None else ""
-    return client_address(peer, connection.headers.get("x-forwarded-for"), web_of(connection.app).trusted_proxies)
+    trusted = web_of(connection.app).trusted_proxies
+    return client_address(peer, connection.headers.get("x-forwarded-for") if trusted else None, trusted)
 
 
 async def limit_address(connection: Connection, _: BaseRouteHandler) -> None:

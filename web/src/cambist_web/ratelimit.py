@@ -11,6 +11,7 @@ import ipaddress
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 import structlog
@@ -25,6 +26,7 @@ PREFIX = "cambist:rate:"
 REDIS_TIMEOUT_S = 0.2
 PAUSE_S = 1.0
 BUCKETS_MAX = 50_000
+ADDRESSES_CACHED_MAX = 2_000
 BATCH_SHARE = 50
 """A batch is one part in so many of the bucket: what a worker that restarts or idles can waste."""
 BATCH_LIFETIME_S = 2.0
@@ -65,6 +67,7 @@ class _Bucket(Struct):
     tokens: float
     at: float
     refused_until: float = -math.inf
+    refilled_at: float = -math.inf
     fetching: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -93,14 +96,14 @@ class RateLimiter:
             now = self._clock.monotonic()
             granted, wait_s = await self._fetch(limit, who, now)
             if granted == 0:
-                batch.refused_until = now + min(wait_s, 1.0)
+                batch.refused_until, batch.refilled_at = now + min(wait_s, 1.0), now + wait_s
                 raise _too_many(wait_s)
             batch.tokens, batch.at = granted - 1, now
 
     def _spend(self, batch: _Bucket) -> bool:
         now = self._clock.monotonic()
         if now < batch.refused_until:
-            raise _too_many(batch.refused_until - now)
+            raise _too_many(batch.refilled_at - now)
         if batch.tokens < 1 or now - batch.at >= BATCH_LIFETIME_S:
             return False
         batch.tokens -= 1
@@ -154,7 +157,8 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(text, strict=False) for text in texts)
 
 
-def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[Network]) -> str:
+@lru_cache(maxsize=ADDRESSES_CACHED_MAX)
+def client_address(peer: str, forwarded_for: str | None, trusted: tuple[Network, ...]) -> str:
     """Return whom to count a request for: the last address that no trusted proxy vouches for.
 
     ``X-Forwarded-For`` is believed from the right, and only as far as it was written by trusted proxies. An

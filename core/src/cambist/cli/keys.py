@@ -53,7 +53,11 @@ def init(path: Path, passphrase_file: Path | None, *, imports: bool) -> None:
 
 def _passphrase(file: Path | None) -> str:
     if file is not None:
-        return file.read_text("utf-8").rstrip("\r\n")
+        try:
+            return file.read_text("utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+            raise click.ClickException(f"{file} cannot be read: {reason}.") from error
     prompt = f"Passphrase (at least {PASSPHRASE_CHARS_MIN} characters)"
     answer: str = click.prompt(prompt, hide_input=True, confirmation_prompt=True)
     return answer

@@ -67,6 +67,8 @@ def connect(
         max_overflow=pool_overflow,
         pool_timeout=pool_timeout_s,
         pool_recycle=3600,
+        # They would be in the text of every error, and so in logs: names, addresses, hashes of passwords.
+        hide_parameters=True,
         json_serializer=_to_json,
         json_deserializer=msgspec.json.decode,
         connect_args={**options, "prepared_statement_cache_size": PREPARED_STATEMENTS_MAX},

@@ -7,8 +7,8 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 from cambist.plugin import Units
 
-UNITS_MAX = 10**77
-"""Bound of every amount in smallest units; the database column holds 78 digits, and sums must fit too."""
+UNITS_MAX = 10**60
+"""Bound of every amount in smallest units; the database's columns hold 78 digits, and every sum must fit, too."""
 
 ENTERABLE_DECIMALS = 8
 """How many decimals customers' wallets let one type. A finer amount could not be paid exactly."""

@@ -32,9 +32,14 @@ class Merchant(Struct, frozen=True, kw_only=True):
     name: str
 
 
+def spelling_of(text: str) -> str:
+    """Return the spelling under which the text would be stored, if it is an address: it is typed in several."""
+    return unicodedata.normalize("NFC", text.strip()).lower()
+
+
 def normalize_email(text: str) -> str:
     """Return the one spelling under which an address is stored. Raises InvalidError for what is none."""
-    email = unicodedata.normalize("NFC", text.strip()).lower()
+    email = spelling_of(text)
     if len(email) > EMAIL_CHARS_MAX or _EMAIL.fullmatch(email) is None:
         raise InvalidError.field("email", "must be an e-mail address")
     return email

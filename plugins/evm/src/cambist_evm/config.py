@@ -46,7 +46,7 @@ class ChainConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     poll_interval_ms: Annotated[int, Meta(ge=50, le=600_000)] | None = None
     span_max: Annotated[int, Meta(ge=1, le=1000)] | None = None
     request_timeout_ms: Annotated[int, Meta(ge=100, le=120_000)] = 10_000
-    batch_calls_max: Annotated[int, Meta(ge=1, le=1000)] = 10
+    batch_calls_max: Annotated[int, Meta(ge=1, le=1000)] = 5
     requests_at_once_max: Annotated[int, Meta(ge=1, le=64)] = 4
     response_bytes_max: Annotated[int, Meta(ge=1_000_000, le=2_000_000_000)] = 256_000_000
     trace: TraceMode = "auto"

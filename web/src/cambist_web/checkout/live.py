@@ -21,6 +21,8 @@ from .pages import Pages
 from .view import CheckoutView
 
 PUBLIC_ID_CHARS_MAX = 64
+RETRY_S = 10
+"""When to come again where there was no room."""
 
 
 class CheckoutOptions(Struct, frozen=True, kw_only=True):
@@ -87,8 +89,12 @@ class Checkout:
     async def events(self, public_id: str) -> AsyncGenerator[bytes, None]:
         """Yield the card now and whenever it changes, heartbeats in between, and ``end`` when nothing can change.
 
-        Ends by itself after ``lifetime_s``, as it does on ``close``; browsers then connect again.
+        Ends by itself after ``lifetime_s``, as it does on ``close``; browsers then connect again. Ends at once
+        where others took the room that there was when it was asked for: many may ask at the same moment.
         """
+        if not self.has_room(public_id):
+            yield f"retry: {RETRY_S * 1000}\n\n".encode()
+            return
         with self._counted(public_id):
             async with self._hints.subscribe([f"payment:{public_id}"]) as hints:
                 async for event in self._follow(public_id, hints):

@@ -9,10 +9,9 @@ from litestar.params import FromPath
 from litestar.response import Stream
 
 from .assets import ASSETS_PATH
-from .live import Checkout
+from .live import RETRY_S, Checkout
 
 YEAR_S = 31_536_000
-RETRY_S = 10
 
 NO_SUCH_PAYMENT = "This link does not lead to a payment. Please check it, or go back to the shop and start again."
 

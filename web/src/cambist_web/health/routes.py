@@ -8,18 +8,23 @@ from functools import cache
 from typing import Any
 
 from litestar import Controller, Response, get
+from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency
+from litestar.handlers import BaseRouteHandler
 from msgspec import UNSET, Struct, UnsetType
 from prometheus_client import CONTENT_TYPE_LATEST
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.db.migrations import current_revision, newest_revision
+from cambist.services.errors import NotFoundError
+from cambist.services.webhooks.targets import is_public_address
 from cambist_web.context import Web
 
 from .metrics import exposition
 
 CHECK_TIMEOUT_S = 2.0
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 _FAILURES = (SQLAlchemyError, RedisError, OSError, TimeoutError)
 
 
@@ -31,6 +36,13 @@ class Ready(Struct, frozen=True, kw_only=True):
     checks: dict[str, str]
     error: str | UnsetType = UNSET
     code: str | UnsetType = UNSET
+
+
+async def only_from_inside(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """Hide what tells how business goes: from public addresses, and from whom a proxy asks for. A guard."""
+    forwarded = any(name in connection.headers for name in FORWARDED)
+    if forwarded or (connection.client is not None and is_public_address(connection.client.host)):
+        raise NotFoundError("ROUTE_NOT_FOUND", "There is nothing at this path.")
 
 
 class Health(Controller):
@@ -59,9 +71,15 @@ class Health(Controller):
             return Response(body, status_code=503)
         return Response(Ready(success=True, status="ready" if redis == "ok" else "degraded", checks=checks))
 
-    @get("/metrics", media_type=CONTENT_TYPE_LATEST, include_in_schema=False, sync_to_thread=True)
+    @get(
+        "/metrics",
+        media_type=CONTENT_TYPE_LATEST,
+        include_in_schema=False,
+        guards=[only_from_inside],
+        sync_to_thread=True,
+    )
     def metrics(self) -> bytes:
-        """Return metrics in Prometheus' text format."""
+        """Return metrics in Prometheus' text format, to who asks from inside and through no proxy."""
         return exposition()
 
 

@@ -56,7 +56,7 @@ class Auth(Controller):
         self, request: Request[Any, Any, Any], data: JSONBody[Login], web: NamedDependency[Web]
     ) -> Response[SignedIn]:
         """Return an access token, and set the cookie with the refresh token."""
-        email = data.email.strip().lower()
+        email = merchants.spelling_of(data.email)
         await web.limiter.take(web.limits.login_per_address, address_of(request))
         await web.limiter.take(web.limits.login_per_email, email)
         sign_in = await merchants.check_password(web.db, email=email, password=data.password, passwords=web.passwords)

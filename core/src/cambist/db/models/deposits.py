@@ -38,7 +38,11 @@ class ChainBlock(Base):
     """A recent block on the best chain as it was last seen; one that holds deposits is kept for ever."""
 
     __tablename__ = "chain_blocks"
-    __table_args__ = (PrimaryKeyConstraint("chain", "scope", "height"),)
+    __table_args__ = (
+        PrimaryKeyConstraint("chain", "scope", "height"),
+        # Forgetting old blocks happens at every look, and must not pass over all that are kept.
+        Index("ix_chain_blocks_recent", "chain", "scope", "height", postgresql_where=text("NOT kept")),
+    )
 
     chain: Mapped[str]
     scope: Mapped[int]

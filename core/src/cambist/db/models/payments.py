@@ -17,7 +17,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSON
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import Base, UnitsType, Xid8
@@ -85,7 +85,8 @@ class Payment(Base):
     cancel_url: Mapped[str | None]
     customer_name: Mapped[str | None]
     customer_email: Mapped[str | None]
-    metadata_: Mapped[dict | None] = mapped_column("metadata", JSONB)  # type: ignore[type-arg]  # free-form JSON object
+    # JSON as it was written: JSONB writes out every exponent, and 1e308 comes back as 309 digits.
+    metadata_: Mapped[dict | None] = mapped_column("metadata", JSON)  # type: ignore[type-arg]  # free-form JSON object
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -42,63 +42,65 @@ def _move(debit: Account, credit: Account, units: int) -> list[Movement]:
     return [Movement(debit, credit, Units(units))] if units else []
 
 
-async def credit(conn: AsyncConnection, mode: str, settled: Sequence[DepositRow]) -> None:
-    """Credit settled deposits to their merchants, held until an order ends with them."""
-    await post(
-        conn,
-        mode,
-        [
-            Posting(
-                mode=mode,
-                kind="deposit",
-                reference=row.reference,
-                movements=_move(row.account(Purpose.CUSTODY_DEPOSITS), row.account(Purpose.HELD), row.units),
-            )
-            for row in settled
-        ],
-    )
+async def book(
+    conn: AsyncConnection, mode: str, settled: Sequence[DepositRow], ended: Sequence[tuple[Units, Sequence[DepositRow]]]
+) -> None:
+    """Credit settled deposits, held at first, and move what belongs to ended orders from held to available.
 
+    ``ended`` holds an order's units, and the deposits that count for it in chain order. What the merchant owes is
+    repaid first. Asking twice moves nothing twice: what a deposit already gave is on its row.
 
-async def allocate(conn: AsyncConnection, mode: str, ended: Sequence[tuple[Units, Sequence[DepositRow]]]) -> None:
-    """Move what belongs to ended orders from held to available; what the merchant owes is repaid first.
-
-    ``ended`` holds an order's units, and the deposits that count for it in chain order. Asking twice moves
-    nothing twice: what a deposit already gave is on its row.
+    Everything is one posting, whose accounts are locked in one go: two looks that book the same merchant's
+    tokens would else wait for each other.
     """
-    shares: list[tuple[DepositRow, int]] = []
-    for order_units, deposits in ended:
-        settled = [row for row in deposits if row.status == "settled"]
-        need = order_units - sum(row.available_units for row in settled)
-        for row in settled:
-            share = min(row.units - row.available_units, max(0, need))
-            need -= share
-            if share:
-                shares.append((row, share))
+    postings = [_credit(mode, row) for row in settled]
+    shares = [share for order_units, deposits in ended for share in _shares(order_units, deposits)]
     if not shares:
+        await post(conn, mode, postings)
         return
-    owed = dict(await lock_balances(conn, mode, {row.account(Purpose.RECEIVABLE) for row, _ in shares}))
-    postings = []
-    for row, share in shares:
-        debt = row.account(Purpose.RECEIVABLE)
-        repaid = min(share, max(0, -owed[debt]))
-        owed[debt] += repaid
-        held = row.account(Purpose.HELD)
-        postings.append(
-            Posting(
-                mode=mode,
-                kind="allocation",
-                reference=f"{row.reference}:{row.available_units + share}",
-                movements=[
-                    *_move(held, debt, repaid),
-                    *_move(held, row.account(Purpose.AVAILABLE), share - repaid),
-                ],
-            )
-        )
+    touched = {row.account(purpose) for row in settled for purpose in (Purpose.CUSTODY_DEPOSITS, Purpose.HELD)}
+    touched |= {
+        row.account(purpose) for row, _ in shares for purpose in (Purpose.HELD, Purpose.AVAILABLE, Purpose.RECEIVABLE)
+    }
+    balances = dict(await lock_balances(conn, mode, touched))
+    postings += [_allocation(mode, row, share, balances) for row, share in shares]
     await post(conn, mode, postings)
     await conn.exec_driver_sql(
         "UPDATE deposits d SET available_units = d.available_units + s.share"
         " FROM unnest($1::bigint[], $2::numeric[]) AS s (id, share) WHERE d.id = s.id",
         ([row.id for row, _ in shares], [share for _, share in shares]),
+    )
+
+
+def _credit(mode: str, row: DepositRow) -> Posting:
+    return Posting(
+        mode=mode,
+        kind="deposit",
+        reference=row.reference,
+        movements=_move(row.account(Purpose.CUSTODY_DEPOSITS), row.account(Purpose.HELD), row.units),
+    )
+
+
+def _shares(order_units: Units, deposits: Sequence[DepositRow]) -> Iterator[tuple[DepositRow, int]]:
+    """Yield what each deposit still has to give to its order."""
+    settled = [row for row in deposits if row.status == "settled"]
+    need = order_units - sum(row.available_units for row in settled)
+    for row in settled:
+        share = min(row.units - row.available_units, max(0, need))
+        need -= share
+        if share:
+            yield row, share
+
+
+def _allocation(mode: str, row: DepositRow, share: int, balances: dict[Account, int]) -> Posting:
+    held, debt = row.account(Purpose.HELD), row.account(Purpose.RECEIVABLE)
+    repaid = min(share, max(0, -balances[debt]))
+    balances[debt] += repaid
+    return Posting(
+        mode=mode,
+        kind="allocation",
+        reference=f"{row.reference}:{row.available_units + share}",
+        movements=[*_move(held, debt, repaid), *_move(held, row.account(Purpose.AVAILABLE), share - repaid)],
     )
 
 
@@ -108,15 +110,13 @@ async def reverse(conn: AsyncConnection, mode: str, gone: Sequence[DepositRow]) 
     What is still held leaves held; what became available leaves available down to zero, and the rest, which
     the merchant has spent, becomes his receivable. This never fails for lack of money.
     """
-    balances = dict(
-        await lock_balances(conn, mode, {row.account(Purpose.AVAILABLE) for row in gone if row.available_units})
-    )
+    purposes = (Purpose.CUSTODY_DEPOSITS, Purpose.HELD, Purpose.AVAILABLE, Purpose.RECEIVABLE)
+    balances = dict(await lock_balances(conn, mode, {row.account(purpose) for row in gone for purpose in purposes}))
     postings = []
     for row in gone:
         custody, available = row.account(Purpose.CUSTODY_DEPOSITS), row.account(Purpose.AVAILABLE)
-        taken = min(row.available_units, balances.get(available, 0))
-        if taken:
-            balances[available] -= taken
+        taken = min(row.available_units, balances[available])
+        balances[available] -= taken
         postings.append(
             Posting(
                 mode=mode,

@@ -22,7 +22,7 @@ from .crediting import DepositRow
 from .store import Site, mark_dirty
 
 JUDGED_MAX = 2_000
-"""Payments judged in one transaction; the rest stay due, and the next look takes them."""
+"""Payments of one kind judged in one transaction; the rest stay due, and the next look takes them."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -37,14 +37,13 @@ async def judge(conn: AsyncConnection, site: Site, head: Head, now: datetime, *,
     """Settle what has its confirmations, then let every payment that is due take its steps.
 
     The chain has been scanned to ``head``; ``progressed`` says that it grew, so that confirmations did too. Rows
-    are locked in id order, the ledger's after the payments'.
+    are locked in id order: deposits, then payments, then the ledger's accounts.
     """
-    await _settle(conn, site, head, now)
+    settled = await _settle(conn, site, head, now)
     due = await _due(conn, site, now)
-    if not due:
-        return Outcome()
     deposits = await _deposits(conn, list(due))
-    changed: list[str] = []
+    # Their pages count confirmations, though nothing about them is decided before a deposit settles or vanishes.
+    changed = await _confirming(conn, site) if progressed else set()
     events: list[NewEvent] = []
     updates: list[_Update] = []
     ended: list[tuple[Units, Sequence[DepositRow]]] = []
@@ -57,14 +56,14 @@ async def judge(conn: AsyncConnection, site: Site, head: Head, now: datetime, *,
         transitions += len(steps)
         update = _Update.after(row, steps, seen)
         updates.append(update)
-        if steps or row.dirty or progressed:
-            changed.append(row.public_id)
+        if steps or row.dirty:
+            changed.add(row.public_id)
         if update.status in machine.ENDED:
             ended.append((update.order_units, own))
     await _update(conn, updates, now)
-    await crediting.allocate(conn, site.mode, ended)
+    await crediting.book(conn, site.mode, settled, ended)
     await enqueue(conn, events, ids=site.ids, now=now)
-    return Outcome(changed=changed, events=len(events), transitions=transitions)
+    return Outcome(changed=sorted(changed), events=len(events), transitions=transitions)
 
 
 async def orphan_above(conn: AsyncConnection, site: Site, height: int, now: datetime) -> int:
@@ -82,7 +81,7 @@ async def orphan_above(conn: AsyncConnection, site: Site, height: int, now: date
     ]
     if not rows:
         return 0
-    await mark_dirty(conn, {row.payment_row for row in rows if row.payment_row is not None})
+    await mark_dirty(conn, site, {row.payment_row for row in rows if row.payment_row is not None})
     await conn.exec_driver_sql(
         "UPDATE deposits SET status = 'orphaned', available_units = 0, settled_at = NULL, orphaned_at = $2"
         " WHERE id = ANY($1::bigint[])",
@@ -115,7 +114,7 @@ def _deposit_row(row: Row[Any]) -> DepositRow:
     )
 
 
-async def _settle(conn: AsyncConnection, site: Site, head: Head, now: datetime) -> None:
+async def _settle(conn: AsyncConnection, site: Site, head: Head, now: datetime) -> Sequence[DepositRow]:
     # Where the operator asks for finality, a block counts as deep only up to the finalized height.
     ceiling = head.height
     if site.info.finality_required:
@@ -128,16 +127,19 @@ async def _settle(conn: AsyncConnection, site: Site, head: Head, now: datetime) 
         (*site.key, head.height, ceiling, now),
     )
     settled = [_deposit_row(row) for row in rows]
-    await mark_dirty(conn, {row.payment_row for row in settled if row.payment_row is not None})
-    await crediting.credit(conn, site.mode, settled)
+    await mark_dirty(conn, site, {row.payment_row for row in settled if row.payment_row is not None})
+    return settled
 
 
+# Each kind has a share of its own: whatever one judgement does not settle, such as a payment that waits for a
+# block, must not keep the others from being judged. Confirming ones wait for a deposit, which makes them dirty.
 _DUE = """
 WITH due AS (
-    SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND (dirty OR status IN ('detected', 'confirming'))
+    (SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND dirty LIMIT $4)
     UNION
-    SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND status = 'pending' AND expires_at <= $3
-    LIMIT $4
+    (SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND status = 'pending' AND expires_at <= $3 LIMIT $4)
+    UNION
+    (SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND status = 'detected' ORDER BY id LIMIT $4)
 )
 SELECT p.id, p.payment_id, p.public_id, p.merchant_id, p.chain, p.token, p.decimals, p.expected_units, p.received_units,
        p.order_units, p.tolerance_bps, p.grace_s, p.status, p.dirty, p.expires_at, p.order_id, p.tx_id,
@@ -153,8 +155,19 @@ async def _due(conn: AsyncConnection, site: Site, now: datetime) -> Mapping[int,
     return {row.id: row for row in rows}
 
 
+async def _confirming(conn: AsyncConnection, site: Site) -> set[str]:
+    rows = await conn.exec_driver_sql(
+        "SELECT public_id FROM payments WHERE chain = $1 AND scope = $2 AND status IN ('detected', 'confirming')"
+        " LIMIT $3",
+        (*site.key, JUDGED_MAX),
+    )
+    return set(rows.scalars())
+
+
 async def _deposits(conn: AsyncConnection, payment_rows: Sequence[int]) -> Mapping[int, Sequence[DepositRow]]:
     """Return the deposits that count for each payment, in chain order."""
+    if not payment_rows:
+        return {}
     rows = await conn.exec_driver_sql(
         f"SELECT {_DEPOSIT} FROM deposits d WHERE payment_id = ANY($1::bigint[]) AND matches"  # noqa: S608  a constant
         " AND status <> 'orphaned' ORDER BY height, ordinal, id",
@@ -230,6 +243,8 @@ class _Update(Struct, frozen=True, kw_only=True):
 
 async def _update(conn: AsyncConnection, updates: Sequence[_Update], now: datetime) -> None:
     """Write every judged payment back; ``updated_at`` only where something changed."""
+    if not updates:
+        return
     await conn.exec_driver_sql(
         "UPDATE payments p SET status = u.status, received_units = u.received, order_units = u.order_units,"
         " tx_id = u.tx_id, dirty = false, updated_at = $6"

@@ -6,12 +6,19 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import structlog
 from msgspec import Struct
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.money import UNITS_MAX
 from cambist.plugin import AddressFamily, Block, ChainInfo, Head, InconsistentChainError, ScanResult, Token, Transfer
 from cambist.ports import Ids
+
+log = structlog.get_logger(__name__)
+
+KEPT_HEIGHTS_MAX = 1_000
+"""How many blocks beyond the recent ones are looked at for a fork: years of deposits keep as many in a table."""
 
 
 class Site(Struct, frozen=True, kw_only=True):
@@ -43,7 +50,7 @@ class Cursor(Struct, frozen=True):
     hash: str
 
 
-class CursorMovedError(InconsistentChainError):
+class CursorMovedError(Exception):
     """Another watcher was faster: what this one read is already stored, or will be read again."""
 
 
@@ -61,11 +68,11 @@ async def load_cursor(conn: AsyncConnection, site: Site) -> Cursor | None:
 
 
 async def oldest_payment(conn: AsyncConnection, site: Site) -> datetime | None:
-    """Return when the first address was handed out whose money could be on this chain."""
+    """Return when the first payment was made that asks for money on this chain."""
+    # A simulated chain's scope is its project, which says the same again for the sake of the index.
     created = await conn.exec_driver_sql(
-        "SELECT min(p.created_at) FROM addresses a JOIN payments p ON p.id = a.payment_id"
-        " WHERE a.mode = $1 AND a.family = $2 AND p.scope = $3 AND p.chain = $4",
-        (site.mode, site.family.name, site.scope, site.info.id),
+        "SELECT min(created_at) FROM payments WHERE chain = $1 AND scope = $2 AND ($2 = 0 OR project_id = $2)",
+        site.key,
     )
     found: datetime | None = created.scalar_one()
     return found
@@ -115,11 +122,12 @@ async def stored_hash(conn: AsyncConnection, site: Site, height: int) -> str | N
 
 
 async def stored_heights(conn: AsyncConnection, site: Site) -> Sequence[int]:
-    """Return the heights of all remembered blocks, ascending."""
+    """Return the heights of the remembered blocks, ascending: all recent ones, and the newest of those kept."""
     rows = await conn.exec_driver_sql(
-        "SELECT height FROM chain_blocks WHERE chain = $1 AND scope = $2 ORDER BY height", site.key
+        "SELECT height FROM chain_blocks WHERE chain = $1 AND scope = $2 ORDER BY height DESC LIMIT $3",
+        (*site.key, site.info.hashes_kept + 1 + KEPT_HEIGHTS_MAX),
     )
-    return [row.height for row in rows]
+    return sorted(row.height for row in rows)
 
 
 async def forget_above(conn: AsyncConnection, site: Site, height: int) -> None:
@@ -145,11 +153,11 @@ async def _insert_blocks(conn: AsyncConnection, site: Site, blocks: Sequence[Blo
     )
 
 
+PRUNE = "DELETE FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height < $3 AND NOT kept"
+
+
 async def _prune(conn: AsyncConnection, site: Site, height: int) -> None:
-    await conn.exec_driver_sql(
-        "DELETE FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height < $3 AND NOT kept",
-        (*site.key, height - site.info.hashes_kept),
-    )
+    await conn.exec_driver_sql(PRUNE, (*site.key, height - site.info.hashes_kept))
 
 
 _OWNERS = """
@@ -169,7 +177,7 @@ async def save(conn: AsyncConnection, site: Site, result: ScanResult, now: datet
     incarnation. What we sent ourselves is no deposit.
     """
     owners, ours = await _who(conn, site, result.transfers)
-    wanted = [t for t in result.transfers if t.recipient in owners and t.sender not in ours]
+    wanted = [t for t in result.transfers if t.recipient in owners and t.sender not in ours and _countable(site, t)]
     await _insert_blocks(conn, site, result.blocks, kept={transfer.height for transfer in wanted})
     await _prune(conn, site, result.blocks[-1].height)
     if not wanted:
@@ -177,6 +185,14 @@ async def save(conn: AsyncConnection, site: Site, result: ScanResult, now: datet
     times = {block.height: moment(block.time) for block in result.blocks}
     rows = [_row(site, transfer, owners[transfer.recipient], ordinal, times) for ordinal, transfer in enumerate(wanted)]
     return await _upsert(conn, site, rows, now)
+
+
+def _countable(site: Site, transfer: Transfer) -> bool:
+    """Refuse an amount that no token has: only a contract that turned hostile says so, and sums must stay sums."""
+    if transfer.amount <= UNITS_MAX:
+        return True
+    log.error("transfer_beyond_belief", chain=site.info.id, tx_id=transfer.tx_id, contract=transfer.contract)
+    return False
 
 
 async def _who(

@@ -26,7 +26,7 @@ from cambist.ports import Clock, Ids
 
 from . import judging, store
 from .addresses import AddressWatch
-from .store import Cursor, Site
+from .store import Cursor, CursorMovedError, Site
 
 log = structlog.get_logger(__name__)
 
@@ -96,13 +96,20 @@ class Watcher:
                 cursor = await store.load_cursor(conn, self._site)
             if cursor is None:
                 cursor = await self._begin(view, head, now)
-            if head.height < cursor.height:
-                return self._wait(head, cursor)
-            if (await view.block(cursor.height)).hash != cursor.hash:
-                return await self._walk_back(view, head, cursor, now)
-            if cursor.height == head.height:
-                return await self._judge(head, cursor, now)
-            return await self._advance(view, head, cursor, now)
+            try:
+                return await self._look(view, head, cursor, now)
+            except CursorMovedError:
+                # Looked in vain, through no fault of the endpoint: what is left to do is for the next look to see.
+                return Look(head=head.height, height=cursor.height, behind=1)
+
+    async def _look(self, view: ChainView, head: Head, cursor: Cursor, now: datetime) -> Look:
+        if head.height < cursor.height:
+            return self._wait(head, cursor)
+        if (await view.block(cursor.height)).hash != cursor.hash:
+            return await self._walk_back(view, head, cursor, now)
+        if cursor.height == head.height:
+            return await self._judge(head, cursor, now)
+        return await self._advance(view, head, cursor, now)
 
     async def _begin(self, view: ChainView, head: Head, now: datetime) -> Cursor:
         """Start where the oldest payment on this chain could first have been paid; at the head where none waits."""
@@ -243,6 +250,10 @@ def _check(result: ScanResult, span: Span, cursor: Cursor, last_hash: str) -> No
         hashes[block.height] = parent = block.hash
     if parent != last_hash:
         raise InconsistentChainError(f"block {span.last} was replaced while it was read")
+    seen = set()
     for transfer in result.transfers:
         if hashes.get(transfer.height) != transfer.block_hash:
             raise InconsistentChainError(f"transaction {transfer.tx_id} is from a block outside the scan")
+        if transfer.amount <= 0 or (transfer.tx_id, transfer.position) in seen:
+            raise InconsistentChainError(f"transaction {transfer.tx_id} moves nothing, or the same twice")
+        seen.add((transfer.tx_id, transfer.position))

@@ -170,7 +170,7 @@ _STORED = """, payment AS (
         CASE WHEN :mode = 'sandbox' THEN id ELSE 0 END, :payment_id, :public_id, :chain, :token, :contract,
         :decimals, :address, :pricing_mode, :amount, :fiat_currency, :exchange_rate, :rate_source, :expected_units,
         :required_confirmations, :order_id, :webhook_url, :success_url, :cancel_url, :customer_name, :customer_email,
-        :metadata::jsonb, :expires_at, :now, :now
+        :metadata::json, :expires_at, :now, :now
     FROM {source}
     RETURNING *
 ), address AS (

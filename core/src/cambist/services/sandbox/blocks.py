@@ -17,6 +17,10 @@ FAUCET = "sandbox"
 """Who sends in a sandbox: nobody with an address."""
 
 
+AGE_MAX = timedelta(days=100 * 365)
+"""How old anything can become by letting time pass."""
+
+
 class Tip(Struct, frozen=True, kw_only=True):
     """The newest block of a simulated chain, locked until the transaction ends."""
 
@@ -159,25 +163,36 @@ async def used_chains(conn: AsyncConnection, project_row: int) -> Sequence[str]:
     return [row.chain for row in rows]
 
 
-async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int) -> None:
+async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime) -> None:
     """Let time pass on a simulated chain: whatever happened on it happened that much longer ago.
 
     So nobody needs a second clock: expiry, grace, the checkout's countdown and the webhooks' retries all keep
-    to the one that everything else keeps to.
+    to the one that everything else keeps to. What is older than anybody's patience stays where it is: time that is
+    let pass for ever must not lead out of the calendar.
     """
-    since = (tip.info.id, tip.project_row, timedelta(seconds=seconds))
+    # A look that is being stored holds the cursor, then deposits, then payments; whoever waits here holds none.
+    await conn.exec_driver_sql(
+        "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE", (tip.info.id, tip.project_row)
+    )
+    since = (tip.info.id, tip.project_row, timedelta(seconds=seconds), now - AGE_MAX)
     for statement in (
         """
         UPDATE payments SET created_at = created_at - $3::interval, expires_at = expires_at - $3::interval
-        WHERE chain = $1 AND scope = $2
+        WHERE chain = $1 AND scope = $2 AND created_at > $4
         """,
         """
         UPDATE deposits SET mined_at = mined_at - $3::interval, detected_at = detected_at - $3::interval,
             settled_at = settled_at - $3::interval, orphaned_at = orphaned_at - $3::interval
-        WHERE chain = $1 AND scope = $2
+        WHERE chain = $1 AND scope = $2 AND mined_at > $4
         """,
-        "UPDATE chain_blocks SET mined_at = mined_at - $3::interval WHERE chain = $1 AND scope = $2",
-        "UPDATE sandbox_blocks SET mined_at = mined_at - $3::interval WHERE chain = $1 AND project_id = $2",
+        """
+        UPDATE chain_blocks SET mined_at = mined_at - $3::interval
+        WHERE chain = $1 AND scope = $2 AND mined_at > $4
+        """,
+        """
+        UPDATE sandbox_blocks SET mined_at = mined_at - $3::interval
+        WHERE chain = $1 AND project_id = $2 AND mined_at > $4
+        """,
     ):
         await conn.exec_driver_sql(statement, since)
 

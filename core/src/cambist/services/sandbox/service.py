@@ -89,8 +89,6 @@ class Sandbox:
             tx_id = await blocks.transfer(conn, tip, token, target.address, units, ids=self._ids)
             tip = await blocks.mine(conn, tip, 1 + target.confirmations(request), now)
         await self.follow(actor.project_row, info)
-        if info.id != target.chain:
-            await self._follow_all(actor.project_row, [target.chain])
         return Deposited(state=_state(tip), tx_id=tx_id, payment=await self._payment(target.row))
 
     async def mine(self, actor: Actor, request: Mine) -> ChainState:
@@ -133,7 +131,7 @@ class Sandbox:
             infos = [self._registry.chains[chain] for chain in wanted if chain in self._registry.chains]
             tips = [await blocks.lock_tip(conn, actor.project_row, info, now) for info in infos]
             for tip in tips:
-                await blocks.pass_time(conn, tip, request.seconds)
+                await blocks.pass_time(conn, tip, request.seconds, now)
         await self._follow_all(actor.project_row, [info.id for info in infos])
         return [_state(tip) for tip in tips]
 

@@ -24,7 +24,7 @@ PORT_HIGH_MIN = 1024
 """Below lie other services, such as mail, that an HTTP request must not be aimed at."""
 
 _PLAIN = re.compile(r"https?://[!-~]+", re.IGNORECASE)
-_NAME = re.compile(r"[a-z0-9_.-]{1,253}")
+_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NUMERIC_LABEL = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)", re.IGNORECASE)
 _LOCAL_NAMES = ("localhost", "local", "internal", "localdomain", "home.arpa")
 

@@ -42,8 +42,8 @@ class RpcRefusedError(RuntimeError):
 
 
 def find_anvil() -> Path:
-    """Return anvil's path: ``CAMBIST_ANVIL``, else what npm installed under ``tests``, else what PATH has."""
-    named = os.environ.get("CAMBIST_ANVIL")
+    """Return anvil's path: ``CAMBIST_TEST_ANVIL``, else what npm installed under ``tests``, else what PATH has."""
+    named = os.environ.get("CAMBIST_TEST_ANVIL")
     if named:
         return Path(named)
     for start in (Path.cwd(), Path(__file__).resolve().parent):
@@ -53,7 +53,7 @@ def find_anvil() -> Path:
                     return binary
     found = shutil.which("anvil")
     if found is None:
-        message = "anvil is missing: run npm install in tests/, or name it in CAMBIST_ANVIL"
+        message = "anvil is missing: run npm install in tests/, or name it in CAMBIST_TEST_ANVIL"
         raise AnvilMissingError(message)
     return Path(found)
 

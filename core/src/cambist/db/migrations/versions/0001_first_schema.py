@@ -27,6 +27,13 @@ def upgrade() -> None:
         sa.Column("kept", sa.Boolean(), server_default="false", nullable=False),
         sa.PrimaryKeyConstraint("chain", "scope", "height", name=op.f("pk_chain_blocks")),
     )
+    op.create_index(
+        "ix_chain_blocks_recent",
+        "chain_blocks",
+        ["chain", "scope", "height"],
+        unique=False,
+        postgresql_where=sa.text("NOT kept"),
+    )
     op.create_table(
         "chain_cursors",
         sa.Column("chain", sa.Text(), nullable=False),
@@ -270,7 +277,7 @@ def upgrade() -> None:
         sa.Column("cancel_url", sa.Text(), nullable=True),
         sa.Column("customer_name", sa.Text(), nullable=True),
         sa.Column("customer_email", sa.Text(), nullable=True),
-        sa.Column("metadata", postgresql.JSONB(astext_type=sa.Text()), nullable=True),
+        sa.Column("metadata", postgresql.JSON(astext_type=sa.Text()), nullable=True),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),

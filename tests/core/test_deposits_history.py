@@ -1,0 +1,72 @@
+"""Blocks with deposits are remembered for ever: neither a look nor a reorg may get slower with them."""
+
+import msgspec
+import pytest
+
+from cambist.services.deposits import store
+from cambist.services.deposits.store import Site
+from cambist.services.ledger import asset_key
+from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
+from tests.support.shop import Shop
+
+ONE = 1_000_000
+HASHES_KEPT = 10
+
+
+@pytest.fixture
+async def shop(db, clock, ids):
+    return await Shop(db, MemoryFamily(), clock, ids).open()
+
+
+@pytest.fixture
+async def chain(clock):
+    info = msgspec.structs.replace(memory_chain_info(), hashes_kept=HASHES_KEPT)
+    return MemoryChain(info, genesis_time=int(clock.now().timestamp()) - 600)
+
+
+async def remember(db, heights):
+    """Fill in the kept blocks of years."""
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO chain_blocks (chain, scope, height, hash, parent_hash, mined_at, kept)"
+            " SELECT 'memory', 0, g, 'h' || g, 'h' || g - 1, now(), true FROM generate_series(1, $1::bigint) g",
+            (heights,),
+        )
+    async with db.autocommit() as conn:
+        await conn.exec_driver_sql("ANALYZE chain_blocks")
+
+
+async def test_a_reorg_that_passes_the_recent_blocks_ends_at_a_kept_one(shop, chain):
+    """Between kept blocks lie gaps; what came after the fork is read again, and nothing counts twice."""
+    watcher = shop.watcher(chain)
+    await shop.look(watcher)
+    early, late = await shop.payment(chain, "USDX", ONE), await shop.payment(chain, "USDX", ONE)
+    chain.transfer(chain.info.token("USDX"), early, ONE)
+    chain.mine(30)
+    tx_id = chain.transfer(chain.info.token("USDX"), late, ONE)
+    chain.mine(10)
+    await shop.look(watcher)
+    chain.reorg(25, mine_again=[tx_id])
+    chain.mine(5)
+    look = await watcher.look()
+    assert (look.height, look.orphaned) == (1, 1)
+    await shop.look(watcher)
+    assert await shop.status(early) == await shop.status(late) == ("paid", ONE)
+    assert await shop.balance(asset_key("memory", chain.info.token("USDX").contract)) == {"available": 2 * ONE}
+    await shop.check_books()
+
+
+async def test_a_reorg_reads_a_bounded_number_of_heights(shop, chain, db, ids):
+    await remember(db, 20_000)
+    site = Site(info=chain.info, family=shop.family, scope=0, mode="live", ids=ids)
+    async with db.transaction() as conn:
+        heights = await store.stored_heights(conn, site)
+    assert list(heights) == list(range(20_001 - len(heights), 20_001))
+    assert HASHES_KEPT < len(heights) <= HASHES_KEPT + 1 + store.KEPT_HEIGHTS_MAX
+
+
+async def test_forgetting_old_blocks_passes_over_the_kept_ones(db):
+    await remember(db, 20_000)
+    async with db.transaction() as conn:
+        plan = (await conn.exec_driver_sql(f"EXPLAIN {store.PRUNE}", ("memory", 0, 19_990))).scalars().all()
+    assert "ix_chain_blocks_recent" in "\n".join(plan)
