@@ -51,3 +51,14 @@ def test_files_stay_small_enough_to_be_read():
         and (lines := len(path.read_text().splitlines())) > lines_max["tests" in path.parts]
     }
     assert long == {}
+
+
+def test_links_between_documents_lead_somewhere():
+    broken = [
+        f"{path.relative_to(ROOT)}: {link}"
+        for path in tracked()
+        if path.suffix == ".md"
+        for link in re.findall(r"\]\(([^)#\s]+)", path.read_text())
+        if "://" not in link and not (path.parent / link).exists()
+    ]
+    assert broken == []

@@ -55,6 +55,7 @@ def test_public_children_are_those_of_the_standards_vectors(parent: str, index: 
     assert [derived.child_point(n) for n in range(5)] == [expected.child_point(n) for n in range(5)]
 
 
+@pytest.mark.campaign
 def test_addresses_are_those_of_another_wallet(family: EvmFamily) -> None:
     """Random accounts, branches and indexes, compared with bip-utils."""
     random = Random(55)
@@ -130,6 +131,7 @@ def test_spelling_follows_the_standards_examples(family: EvmFamily, address: str
             family.normalize_address(swapped)
 
 
+@pytest.mark.campaign
 def test_spelling_is_the_reference_implementations(family: EvmFamily) -> None:
     """Random addresses, compared with eth-utils."""
     random = Random(57)
@@ -174,6 +176,7 @@ def test_keccak_is_not_sha3() -> None:
     assert keccak(b"").hex() == "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
 
 
+@pytest.mark.campaign
 def test_points_are_added_as_the_library_adds_them() -> None:
     """Random scalars, and those at the edges: single bytes, none, the largest, and the one that leads nowhere."""
     random = Random(256)
