@@ -20,6 +20,17 @@ _PLAIN = re.compile(r"(0|[1-9][0-9]{0,77})(?:\.([0-9]{1,77}))?", re.ASCII)
 # Exact for every product of the numbers above: nothing is rounded except where a rounding is asked for.
 _EXACT = Context(prec=400)
 
+# ISO 4217: what circulates, and the funds codes that are priced in practice.
+CURRENCIES = frozenset(
+    """aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bhd bif bmd bnd bob brl bsd btn bwp byn bzd cad cdf chf
+    clf clp cny cop crc cup cve czk djf dkk dop dzd egp ern etb eur fjd fkp gbp gel ghs gip gmd gnf gtq gyd hkd hnl htg
+    huf idr ils inr iqd irr isk jmd jod jpy kes kgs khr kmf kpw krw kwd kyd kzt lak lbp lkr lrd lsl lyd mad mdl mga mkd
+    mmk mnt mop mru mur mvr mwk mxn myr mzn nad ngn nio nok npr nzd omr pab pen pgk php pkr pln pyg qar ron rsd rub rwf
+    sar sbd scr sdg sek sgd shp sle sos srd ssp stn svc syp szl thb tjs tmt tnd top try ttd twd tzs uah ugx usd uyi uyu
+    uyw uzs ved ves vnd vuv wst xaf xcd xcg xdr xof xpf yer zar zmw zwg""".split()
+)
+"""Every fiat currency a price can be in, as a lower-case ISO 4217 code."""
+
 # ISO 4217: minor units that are not 2.
 _MINOR_UNITS = {
     **dict.fromkeys("bif clp djf gnf isk jpy kmf krw pyg rwf ugx uyi vnd vuv xaf xof xpf".split(), 0),

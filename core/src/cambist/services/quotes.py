@@ -9,7 +9,15 @@ from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from cambist.domain.money import AmountError, fiat_to_units, format_rate, format_units, parse_fiat, parse_units
+from cambist.domain.money import (
+    CURRENCIES,
+    AmountError,
+    fiat_to_units,
+    format_rate,
+    format_units,
+    parse_fiat,
+    parse_units,
+)
 from cambist.plugin import ChainInfo, Token, Units
 
 from .errors import InvalidError, UnavailableError
@@ -88,7 +96,7 @@ async def price(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
     currency = ask.fiat_currency
     if currency is None:
         raise InvalidError.field("fiatCurrency", "is required where pricingMode is fiat")
-    if len(currency) != 3 or not (currency.isascii() and currency.isalpha() and currency.islower()):  # noqa: PLR2004
+    if currency not in CURRENCIES:
         raise InvalidError.field("fiatCurrency", "must be an ISO 4217 code in lower case, such as usd")
     try:
         amount = parse_fiat(ask.amount, currency)
