@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from litestar import Litestar
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
-from litestar.types import Message, Scope
+from litestar.types import BeforeMessageSendHookHandler, Message, Scope
 
 from cambist.bootstrap import Gateway
 from cambist.services.errors import ServiceError
@@ -38,6 +38,7 @@ HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 def create_app(gateway: Gateway) -> Litestar:
     """Return the web side on top of an open gateway, which stays its owner's to close."""
     web = Web(gateway)
+    secure = web.settings.web.base_url.startswith("https://")
     nouns = (checkout, discovery, health, keys, merchants, payments, projects, quotes, sandbox, wallets)
     app = Litestar(
         route_handlers=[*(handler for noun in nouns for handler in noun.controllers), Swagger],
@@ -51,7 +52,7 @@ def create_app(gateway: Gateway) -> Litestar:
             HTTPException: on_http_error,
             Exception: on_unexpected(gateway.ids),
         },
-        before_send=[_add_headers],
+        before_send=[_add_headers((*SECURITY_HEADERS, HSTS) if secure else SECURITY_HEADERS)],
         lifespan=[_lifespan],
         request_class=JsonRequest,
         request_max_body_size=gateway.settings.web.body_bytes_max,
@@ -85,12 +86,14 @@ def _sender(state: State) -> Sender:
     return sender
 
 
-async def _add_headers(message: Message, scope: Scope) -> None:
-    if message["type"] != "http.response.start":
-        return
-    headers = list(message.get("headers", ()))
-    present = {name.lower() for name, _ in headers}
-    web: Web = scope["litestar_app"].state.web
-    wanted = (*SECURITY_HEADERS, HSTS) if web.settings.web.base_url.startswith("https://") else SECURITY_HEADERS
-    headers += [header for header in wanted if header[0] not in present]
-    message["headers"] = headers
+def _add_headers(wanted: Sequence[tuple[bytes, bytes]]) -> BeforeMessageSendHookHandler:
+    """Return a hook that adds these headers to answers that do not have them."""
+
+    async def add(message: Message, _: Scope) -> None:
+        if message["type"] == "http.response.start":
+            headers = list(message.get("headers", ()))
+            present = {name.lower() for name, _ in headers}
+            headers += [header for header in wanted if header[0] not in present]
+            message["headers"] = headers
+
+    return add

@@ -21,9 +21,11 @@ from typing import Any, TypeAlias
 from litestar import Router
 from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency, Provide
+from litestar.enums import ScopeType
 from litestar.handlers import BaseRouteHandler
+from litestar.middleware import ASGIMiddleware
 from litestar.params import FromPath
-from litestar.types import ControllerRouterHandler
+from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
 from cambist.services import api_keys, projects, sessions
 from cambist.services.api_keys import Actor
@@ -56,6 +58,19 @@ async def limit_address(connection: Connection, _: BaseRouteHandler) -> None:
     """Count the request for the address it comes from. A guard."""
     web = web_of(connection.app)
     await web.limiter.take(web.limits.per_address, address_of(connection))
+
+
+class LimitAddress(ASGIMiddleware):
+    """Does what ``limit_address`` does for less: Litestar copies the handler for each guard of a request."""
+
+    scopes = (ScopeType.HTTP,)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        """Let the request pass, or raise TooManyError."""
+        connection: Connection = ASGIConnection(scope)
+        web = web_of(connection.app)
+        await web.limiter.take(web.limits.per_address, address_of(connection))
+        await next_app(scope, receive, send)
 
 
 async def require_key(connection: Connection, _: BaseRouteHandler) -> None:
@@ -186,7 +201,7 @@ def session_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
 
 def public_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
     """Mount handlers for everybody."""
-    return Router(path=path, route_handlers=handlers, guards=[limit_address], security=[{}])
+    return Router(path=path, route_handlers=handlers, middleware=[LimitAddress()], security=[{}])
 
 
 __all__ = [

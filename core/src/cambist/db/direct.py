@@ -38,7 +38,9 @@ class Direct:
     async def fetch_row(self, statement: str, *arguments: object) -> Record | None:
         """Run one statement as its own transaction, and return its first row."""
         pool = self._pool or await self._open()
-        async with pool.acquire(timeout=self._timeout_s) as connection:
+        # A timeout costs a task of its own, so there is one only where there is something to wait for.
+        timeout_s = None if pool.get_idle_size() else self._timeout_s
+        async with pool.acquire(timeout=timeout_s) as connection:
             row: Record | None = await connection.fetchrow(statement, *arguments)
         return row
 

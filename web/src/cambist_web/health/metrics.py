@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import lru_cache
 
 from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
@@ -20,6 +21,13 @@ SECONDS = Histogram(
 )
 
 
+SERIES_CACHED_MAX = 4096
+
+# Looking a series up by its labels takes longer than counting it.
+_requests = lru_cache(SERIES_CACHED_MAX)(REQUESTS.labels)
+_seconds = lru_cache(SERIES_CACHED_MAX)(SECONDS.labels)
+
+
 class RequestMetrics(ASGIMiddleware):
     """Counts and times the requests of a route. Routes are named by their template, so that there are few."""
 
@@ -32,8 +40,8 @@ class RequestMetrics(ASGIMiddleware):
 
         async def counting_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                REQUESTS.labels(method, route, message["status"]).inc()
-                SECONDS.labels(route).observe(time.perf_counter() - started)
+                _requests(method, route, message["status"]).inc()
+                _seconds(route).observe(time.perf_counter() - started)
             await send(message)
 
         await next_app(scope, receive, counting_send)

@@ -1,0 +1,130 @@
+"""A gateway for benchmarks, run as an operator runs it, with a merchant, a project and a key."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from msgspec import Struct
+
+START_S_MAX = 60
+STOP_S_MAX = 30
+PASSWORD = "correct horse battery staple"
+
+SETTINGS = """\
+[database]
+url = "{database_url}"
+[redis]
+url = "{redis_url}"
+[webhooks]
+allow_private_targets = true
+[web]
+workers = {workers}
+[web.rate_limits]
+per_key = 0
+per_address = 0
+login_per_address = 0
+{plugins}
+"""
+
+SIMULATED = """\
+[plugins.evm.chains.ethereum]
+simulated = true
+"""
+
+
+class Shop(Struct, frozen=True):
+    """A merchant's project and its key, and where the gateway is."""
+
+    port: int
+    api_key: str
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to one request of the merchant's."""
+        return _post(self.port, path, body, {"X-Api-Key": self.api_key})
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def gateway(database_url: str, redis_url: str, *, workers: int, plugins: str = SIMULATED) -> Iterator[int]:
+    """Run ``cambist up`` on these servers, with so many web workers and no rate limits; yield its port."""
+    settings = SETTINGS.format(database_url=database_url, redis_url=redis_url, workers=workers, plugins=plugins)
+    port = free_port()
+    with TemporaryDirectory(prefix="cambist-bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        config = folder / "cambist.toml"
+        config.write_text(settings)
+        cambist = str(Path(sys.executable).with_name("cambist"))
+        argv = [cambist, "up", "--config", str(config), "--data-dir", str(folder / "data"), "--port", str(port)]
+        with (folder / "log").open("wb") as log, serving(argv, b"ready ", log):
+            yield port
+
+
+@contextmanager
+def serving(argv: list[str], mark: bytes, errors: Any = None) -> Iterator[None]:
+    """Run a server; go on when it prints a line that begins with this mark, and stop it at the end."""
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    ready = threading.Event()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith(mark):
+                ready.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        deadline = time.monotonic() + START_S_MAX
+        while not ready.wait(0.1):
+            if process.poll() is not None or time.monotonic() > deadline:
+                said = Path(errors.name).read_text() if errors is not None else ""
+                raise RuntimeError(f"{argv[:2]} did not get ready: {said[-3000:]}")
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_S_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def open_shop(port: int, *, mode: str, webhook_url: str | None = None) -> Shop:
+    """Register a merchant, and make a project and a key."""
+    email = f"{os.urandom(6).hex()}@shop.example"
+    account = {"email": email, "password": PASSWORD}
+    _post(port, "/api/auth/register", {**account, "name": "Shop"})
+    bearer = {"Authorization": f"Bearer {_post(port, '/api/auth/login', account)['accessToken']}"}
+    body = {"name": "Shop", "mode": mode, **({"paymentWebhookUrl": webhook_url} if webhook_url else {})}
+    project = _post(port, "/api/merchant/projects", body, bearer)["project"]["projectId"]
+    key = _post(port, f"/api/merchant/projects/{project}/api-keys", {"name": "till"}, bearer)
+    return Shop(port, key["apiKey"])
+
+
+def _post(port: int, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}{path}",
+        data=json.dumps(body).encode(),
+        headers={"Content-Type": "application/json", **(headers or {})},
+    )
+    with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310  always http
+        answer: dict[str, Any] = json.load(response)
+        return answer

@@ -1,0 +1,149 @@
+"""Our side of the scanning benchmark: the watcher itself, over HTTP and into PostgreSQL."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import Self
+
+import msgspec
+from _chain import DEPOSITS_PER_BLOCK, build
+
+from cambist.db.engine import connect
+from cambist.hints import Hints
+from cambist.plugin import PluginContext
+from cambist.ports import SystemClock, system_ids, system_random
+from cambist.services.deposits import AddressWatch, Watcher
+from cambist_evm.config import ChainConfig, EvmConfig
+from cambist_evm.family import EvmFamily
+from cambist_evm.plugin import EvmPlugin
+from cambist_evm.wire import Answer, RpcBlock, RpcReceipt
+from cambist_tasks.worker import _calm_garbage_collection
+
+BATCH = ChainConfig().batch_calls_max
+
+
+class Scanner:
+    """Watches the replayed chain from its first block to its last, as a worker does."""
+
+    def __init__(self, database_url: str, node_url: str, blocks: int) -> None:
+        """Say where; nothing is opened."""
+        self._database_url = database_url
+        self._node_url = node_url
+        self._blocks = blocks
+        self._clock = SystemClock()
+        self._family = EvmFamily()
+
+    async def __aenter__(self) -> Self:
+        """Open the database and the chain."""
+        _calm_garbage_collection()
+        self._stack = AsyncExitStack()
+        self._db = connect(self._database_url, application_name="bench", pool_size=2, pool_overflow=2)
+        self._stack.push_async_callback(self._db.close)
+        context = PluginContext(
+            now=self._clock.now, monotonic=self._clock.monotonic, random=system_random(), user_agent="bench"
+        )
+        config = EvmConfig(chains={"ethereum": ChainConfig(rpc_urls=(self._node_url,))})
+        (self._chain,) = await self._stack.enter_async_context(EvmPlugin().connect(config, context))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close both."""
+        await self._stack.aclose()
+
+    async def load(self) -> tuple[int, float]:
+        """Read the addresses to watch; return how many, and in what time."""
+        self._watch = AddressWatch(self._db, self._family, "live")
+        self._watcher = Watcher(
+            db=self._db,
+            chain=self._chain,
+            family=self._family,
+            watch=self._watch,
+            scope=0,
+            mode="live",
+            clock=self._clock,
+            ids=system_ids(),
+            hints=Hints(None),
+        )
+        started = time.perf_counter()
+        await self._watch.refresh()
+        return len(self._watch), time.perf_counter() - started
+
+    async def scan(self) -> float:
+        """Read the whole chain from the start; return blocks per second."""
+        await self._rewind()
+        started = time.perf_counter()
+        look = await self._watcher.look()
+        deposits = look.deposits
+        while look.behind:
+            look = await self._watcher.look()
+            deposits += look.deposits
+        elapsed = time.perf_counter() - started
+        assert deposits == self._blocks * DEPOSITS_PER_BLOCK
+        assert look.transitions
+        return self._blocks / elapsed
+
+    async def _rewind(self) -> None:
+        """Forget every deposit, and stand at the chain's first block with every payment open."""
+        async with self._chain.view() as view:
+            first = await view.block(0)
+        now = self._clock.now()
+        async with self._db.transaction() as conn:
+            await conn.exec_driver_sql("TRUNCATE deposits, chain_blocks, chain_cursors, webhook_deliveries CASCADE")
+            await conn.exec_driver_sql(
+                "INSERT INTO chain_cursors (chain, scope, height, hash, head, updated_at)"
+                " VALUES ('ethereum', 0, 0, $1, 0, $2)",
+                (first.hash, now),
+            )
+            await conn.exec_driver_sql(
+                "UPDATE payments SET status = 'pending', received_units = 0, dirty = false, expires_at = $1",
+                (now + timedelta(hours=1),),
+            )
+
+    def memory_mb(self) -> float:
+        """Return the most that this process ever held, in megabytes."""
+        unit_bytes = 1024 if sys.platform == "linux" else 1
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit_bytes / 1e6
+
+
+class Decoder:
+    """Decoding alone: the same bytes into the same Structs, batches as large, and nothing done with them."""
+
+    def __init__(self, blocks: int) -> None:
+        """Take the bytes of this many blocks."""
+        chain = build(blocks)[1:]
+        self._blocks = blocks
+        self._block = msgspec.json.Decoder(list[Answer[RpcBlock]])
+        self._receipts = msgspec.json.Decoder(list[Answer[list[RpcReceipt]]])
+        self._batches = [
+            (
+                _batch([answers.block for answers in chain[first : first + BATCH]]),
+                _batch([answers.receipts for answers in chain[first : first + BATCH]]),
+            )
+            for first in range(0, blocks, BATCH)
+        ]
+
+    async def __aenter__(self) -> Self:
+        """Collect garbage as rarely as the worker does."""
+        _calm_garbage_collection()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is to be closed."""
+
+    def run(self) -> float:
+        """Return blocks per second."""
+        started = time.perf_counter()
+        for block, receipts in self._batches:
+            self._block.decode(block)
+            self._receipts.decode(receipts)
+        return self._blocks / (time.perf_counter() - started)
+
+
+def _batch(results: list[bytes]) -> bytes:
+    return b"[%b]" % b",".join(
+        b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (number, result) for number, result in enumerate(results)
+    )

@@ -1,0 +1,61 @@
+"""How fast a chain is read the whole way: fetched over HTTP, checked, matched, and stored with its cursor.
+
+Blocks of 250 transactions and about 600 logs, a deposit in each; 1 thousand to 3 million addresses watched.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from _harness import Row, alternate, at_most, compare, report, told
+from _processes import Child, migrated_servers
+from _scan_fill import fill
+
+SIZES = (1_000, 100_000, 3_000_000)
+BLOCKS = 200
+WEB3_BLOCKS = 8
+MEMORY_MB_MAX = 500
+
+
+def measure(watched: int, node_url: str) -> list[Row]:
+    with migrated_servers() as (database_url, _):
+        fill(database_url, BLOCKS, watched)
+        with (
+            Child("_scan_ours:Scanner", database_url, node_url, BLOCKS) as scanner,
+            Child("_scan_ours:Decoder", BLOCKS) as decoder,
+            Child("_scan_web3:Web3Reader", node_url, WEB3_BLOCKS) as web3,
+        ):
+            count, load_s = scanner.call("load")
+            assert count == watched
+            scanner.call("scan")  # connections, statements and the node's abilities are known from here on
+            found = alternate(
+                {
+                    "ours": lambda: scanner.call("scan"),
+                    "decoding": lambda: decoder.call("run"),
+                    "web3": lambda: web3.call("scan"),
+                }
+            )
+            memory_mb = scanner.call("memory_mb")
+    return [
+        compare(f"{watched:,} watched, beside web3.py", found["ours"], found["web3"], aim=20),
+        compare(f"{watched:,} watched, beside decoding alone", found["ours"], found["decoding"], aim=0.4, percent=True),
+        at_most(f"{watched:,} watched, memory at its highest", memory_mb, MEMORY_MB_MAX, " MB"),
+        told(f"{watched:,} watched, reading them at the start", f"{load_s:.1f} s"),
+    ]
+
+
+def main() -> None:
+    sizes = [int(size) for size in sys.argv[1:]] or SIZES
+    rows: list[Row] = []
+    with Child("_chain:ReplayNode", BLOCKS) as node:
+        for watched in sizes:
+            rows += measure(watched, node.call("address"))
+    report(
+        "Reading a chain, the whole way into PostgreSQL (blocks per second)",
+        rows,
+        note=f"{BLOCKS} blocks a round; web3.py reads {WEB3_BLOCKS} and stores nothing",
+    )
+
+
+if __name__ == "__main__":
+    main()
