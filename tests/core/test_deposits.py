@@ -7,39 +7,10 @@ import pytest
 from cambist.plugin import InconsistentChainError
 from cambist.services.deposits import AddressWatch
 from cambist.services.ledger import Account, Movement, Posting, Purpose, asset_key, post
-from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from cambist.testing.memory.blocks import Output
 from cambist.testing.memory.family import named_address
-from tests.support.shop import Shop
 
 ONE = 1_000_000
-
-
-@pytest.fixture
-async def shop(db, clock, ids):
-    return await Shop(db, MemoryFamily(), clock, ids).open()
-
-
-@pytest.fixture
-async def chain(clock):
-    return MemoryChain(memory_chain_info(), genesis_time=int(clock.now().timestamp()) - 600)
-
-
-@pytest.fixture
-async def watcher(shop, chain):
-    watcher = shop.watcher(chain)
-    await shop.look(watcher)
-    return watcher
-
-
-@pytest.fixture
-def usdx(chain):
-    return chain.info.token("USDX")
-
-
-@pytest.fixture
-def asset(usdx):
-    return asset_key("memory", usdx.contract)
 
 
 def at(chain, clock):

@@ -6,16 +6,10 @@ import pytest
 from cambist.services.deposits import store
 from cambist.services.deposits.store import Site
 from cambist.services.ledger import asset_key
-from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
-from tests.support.shop import Shop
+from cambist.testing.memory import MemoryChain, memory_chain_info
 
 ONE = 1_000_000
 HASHES_KEPT = 10
-
-
-@pytest.fixture
-async def shop(db, clock, ids):
-    return await Shop(db, MemoryFamily(), clock, ids).open()
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ import pytest
 
 from cambist.domain.money import UNITS_MAX
 from cambist.plugin import InconsistentChainError
-from cambist.testing.memory import MemoryChain, MemoryFamily, MemoryView, memory_chain_info
-from tests.support.shop import Shop
+from cambist.testing.memory import MemoryChain, MemoryView, memory_chain_info
 
 ONE = 1_000_000
 
@@ -22,11 +21,6 @@ class LyingView(MemoryView):
 class LyingChain(MemoryChain):
     view_type = LyingView
     lie = staticmethod(lambda transfers: transfers)
-
-
-@pytest.fixture
-async def shop(db, clock, ids):
-    return await Shop(db, MemoryFamily(), clock, ids).open()
 
 
 @pytest.fixture

@@ -3,27 +3,8 @@
 import pytest
 
 from cambist.services.deposits import judging
-from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
-from tests.support.shop import Shop
 
 ONE = 1_000_000
-
-
-@pytest.fixture
-async def shop(db, clock, ids):
-    return await Shop(db, MemoryFamily(), clock, ids).open()
-
-
-@pytest.fixture
-async def chain(clock):
-    return MemoryChain(memory_chain_info(), genesis_time=int(clock.now().timestamp()) - 600)
-
-
-@pytest.fixture
-async def watcher(shop, chain):
-    watcher = shop.watcher(chain)
-    await shop.look(watcher)
-    return watcher
 
 
 @pytest.fixture(autouse=True)

@@ -9,31 +9,8 @@ from cambist.plugin import InconsistentChainError
 from cambist.services.deposits import AddressWatch, store
 from cambist.services.deposits.store import Cursor, Site
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
-from tests.support.shop import Shop
 
 ONE = 1_000_000
-
-
-@pytest.fixture
-async def shop(db, clock, ids):
-    return await Shop(db, MemoryFamily(), clock, ids).open()
-
-
-@pytest.fixture
-async def chain(clock):
-    return MemoryChain(memory_chain_info(), genesis_time=int(clock.now().timestamp()) - 600)
-
-
-@pytest.fixture
-async def watcher(shop, chain):
-    watcher = shop.watcher(chain)
-    await shop.look(watcher)
-    return watcher
-
-
-@pytest.fixture
-def usdx(chain):
-    return chain.info.token("USDX")
 
 
 async def test_money_in_a_block_that_replaced_the_head_during_the_look_is_not_missed(shop, chain, watcher, usdx):
