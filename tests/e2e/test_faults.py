@@ -52,7 +52,7 @@ async def test_what_is_paid_during_a_fault_is_credited_exactly(
         await node.mine(4)
         await other_usdx.send("transfer", there["depositAddress"], 5 * ONE)
         await other_node.mine(4)
-        await merchant.until(there, "paid", seconds=5)
+        await merchant.until(there, "paid", seconds=20)
         await asyncio.sleep(0.5)
     finally:
         proxy.faults = set()

@@ -33,7 +33,7 @@ def pool_of(chain: Any) -> EndpointPool:
 
 async def read(scan: Scan, chain: Chain, first: int, *addresses: str) -> list[int]:
     """Scan as the gateway does: after an error, look again."""
-    for _ in range(40):
+    for _ in range(1000):
         try:
             return [one.amount for one in (await scan(chain, first, *addresses)).transfers]
         except ChainError:
