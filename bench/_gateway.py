@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec import Struct
+
+from cambist.embedded.processes import free_port
 
 START_S_MAX = 60
 STOP_S_MAX = 30
@@ -54,14 +55,6 @@ class Shop(Struct, frozen=True):
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to one request of the merchant's."""
         return _post(self.port, path, body, {"X-Api-Key": self.api_key})
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager

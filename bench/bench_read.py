@@ -9,11 +9,13 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from _gateway import free_port, gateway, open_shop, serving
+from _gateway import gateway, open_shop, serving
 from _harness import alternate, compare, percentile, report, told
 from _http import Run
 from _payment_sides import PAYMENT
 from _processes import Child, migrated_servers
+
+from cambist.embedded.processes import free_port
 
 WORKERS = 2
 CLIENTS = 16

@@ -8,7 +8,7 @@ import socket
 import sys
 from pathlib import Path
 
-from tests.support.gateway import free_port
+from cambist.embedded.processes import free_port
 
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
 

@@ -14,6 +14,7 @@ from litestar import Litestar
 from litestar.di import Provide
 
 from cambist.db.engine import Database
+from cambist.embedded.processes import free_port
 from cambist.hints import Hints
 from cambist.plugin import Token
 from cambist.registry import GROUP, Registry
@@ -21,7 +22,6 @@ from cambist.services.deposits import Watcher
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from cambist_web.checkout.live import Checkout, CheckoutOptions
 from cambist_web.checkout.routes import CheckoutPages, asset_file, attach, checkout_of, provide_checkout
-from tests.support.gateway import free_port
 from tests.support.shop import Shop
 
 QUICK = CheckoutOptions(poll_open_s=0.1, poll_late_s=0.1)

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any, Self
 
 import aiohttp
 import psutil
+
+from cambist.embedded.processes import free_port
 
 START_S = 40
 STOP_S = 20
@@ -150,14 +151,6 @@ class Merchant:
         answer = await self.get(f"/api/merchant/wallet/balance?chain={chain}&token={token}")
         found = answer["balance"]
         return {name: found[name] for name in ("available", "pending", "held") if found.get(name, "0") != "0"}
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def settings_text(*, database_url: str, redis_url: str, chains: Mapping[str, Mapping[str, Any]]) -> str:

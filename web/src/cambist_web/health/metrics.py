@@ -47,11 +47,6 @@ class RequestMetrics(ASGIMiddleware):
         await next_app(scope, receive, counting_send)
 
 
-def count_unrouted(status: int) -> None:
-    """Count a request that no route took."""
-    REQUESTS.labels("-", "-", status).inc()
-
-
 def exposition() -> bytes:
     """Return every metric, of all workers of this process group where there are several."""
     if MULTIPROCESS_VARIABLE not in os.environ:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from weakref import WeakValueDictionary
 
 import structlog
 from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.hints import Hints
@@ -82,43 +84,31 @@ class Sandbox:
         )
         target.check_chain(self._registry, info)
         units = target.units(request, token)
-        await self._begin(actor.project_row, info)
-        async with self._db.transaction() as conn:
-            now = self._clock.now()
-            tip = await blocks.lock_tip(conn, actor.project_row, info, now)
+        async with self._changing(actor.project_row, info) as (conn, tip, now):
             tx_id = await blocks.transfer(conn, tip, token, target.address, units, ids=self._ids)
-            tip = await blocks.mine(conn, tip, 1 + target.confirmations(request), now)
-        await self.follow(actor.project_row, info)
-        return Deposited(state=_state(tip), tx_id=tx_id, payment=await self._payment(target.row))
+            mined = await blocks.mine(conn, tip, 1 + target.confirmations(request), now)
+        return Deposited(state=_state(mined), tx_id=tx_id, payment=await self._payment(target.row))
 
     async def mine(self, actor: Actor, request: Mine) -> ChainState:
         """Mine blocks on one of the project's chains, and follow."""
         _sandbox_only(actor)
         info = self._chain(request.chain)
-        await self._begin(actor.project_row, info)
-        async with self._db.transaction() as conn:
-            now = self._clock.now()
-            tip = await blocks.lock_tip(conn, actor.project_row, info, now)
-            tip = await blocks.mine(conn, tip, request.blocks, now)
-        await self.follow(actor.project_row, info)
-        return _state(tip)
+        async with self._changing(actor.project_row, info) as (conn, tip, now):
+            mined = await blocks.mine(conn, tip, request.blocks, now)
+        return _state(mined)
 
     async def reorg(self, actor: Actor, request: Reorg) -> ChainState:
         """Replace the newest blocks of one of the project's chains, and follow."""
         _sandbox_only(actor)
         info = self._chain(request.chain)
-        await self._begin(actor.project_row, info)
-        async with self._db.transaction() as conn:
-            now = self._clock.now()
-            tip = await blocks.lock_tip(conn, actor.project_row, info, now)
+        async with self._changing(actor.project_row, info) as (conn, tip, now):
             deepest = await blocks.reorg_depth_max(conn, tip)
             if request.depth > deepest:
                 raise InvalidError.field(
                     "depth", f"is more than the {deepest} blocks that can be replaced now", "REORG_TOO_DEEP"
                 )
-            tip = await blocks.reorganise(conn, tip, request.depth, now, drop=request.transactions == "drop")
-        await self.follow(actor.project_row, info)
-        return _state(tip)
+            replaced = await blocks.reorganise(conn, tip, request.depth, now, drop=request.transactions == "drop")
+        return _state(replaced)
 
     async def advance_time(self, actor: Actor, request: AdvanceTime) -> Sequence[ChainState]:
         """Let time pass on one or all of the project's chains, and follow: what is due by then, happens."""
@@ -151,6 +141,17 @@ class Sandbox:
                 log.exception("sandbox_not_followed", project=row.project_id, chain=row.chain)
         return len(due)
 
+    @asynccontextmanager
+    async def _changing(
+        self, project_row: int, info: ChainInfo
+    ) -> AsyncIterator[tuple[AsyncConnection, Tip, datetime]]:
+        """Lend the chain's newest block, locked, to who changes it now; then have the gateway follow."""
+        await self._begin(project_row, info)
+        async with self._db.transaction() as conn:
+            now = self._clock.now()
+            yield conn, await blocks.lock_tip(conn, project_row, info, now), now
+        await self.follow(project_row, info)
+
     async def follow(self, project_row: int, info: ChainInfo) -> None:
         """Let the gateway read the chain up to its head, as a watcher does with a live one."""
         key = (project_row, info.id)
@@ -164,7 +165,7 @@ class Sandbox:
                 try:
                     look = await watcher.look()
                 except InconsistentChainError as error:
-                    # Another process was faster, or the chain changed while it was read.
+                    # The chain changed while it was read.
                     if (lost := lost + 1) >= LOOKS_LOST_MAX:
                         raise UnavailableError("SANDBOX_BUSY", "This simulated chain is busy; try again.") from error
                     continue
