@@ -19,10 +19,10 @@ async def test_the_gateway_reaches_its_servers(gateway):
     assert gateway.secrets.decrypt(sealed, field="t.c", row="1") == b"x"
 
 
-async def test_only_the_worker_has_the_keystore(gateway, worker_gateway):
-    assert gateway.keystore is None
+async def test_only_the_worker_can_sign(gateway, worker_gateway):
+    assert gateway.signer is None
     assert gateway.chains == {}
-    assert worker_gateway.keystore is not None
+    assert worker_gateway.signer is not None
 
 
 async def test_a_transaction_commits_at_its_end_and_never_when_it_raises(db):

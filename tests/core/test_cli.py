@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
@@ -17,10 +18,15 @@ import pytest
 
 from cambist.db.migrations import is_current
 from cambist.embedded.processes import free_port
-from cambist.services.keystore import Keystore, open_keystore
+from cambist.ports import SystemClock
+from cambist.services.keystore import Kdf, Keystore, open_keystore, save_keystore
+from cambist.services.signer import SignerUnavailableError
+from cambist.services.signer.remote import RemoteSigner
+from tests.support.signing import open_signer, request, stranger
 
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
 PASSPHRASE = "correct horse battery"
+WORDS = " ".join(["abandon"] * 11 + ["about"])
 
 
 @pytest.fixture
@@ -104,6 +110,108 @@ def test_keys_init_tells_when_the_passphrase_file_is_no_text(cambist, tmp_path):
     assert not (tmp_path / "k.json").exists()
 
 
+@pytest.fixture
+def made(tmp_path):
+    """Make a keystore from everybody's test words, with its passphrase in a file."""
+    (tmp_path / "passphrase").write_text(PASSPHRASE)
+    quick = Kdf(time_cost=1, memory_kib=64, parallelism=1)
+    save_keystore(tmp_path / "keystore.json", Keystore(WORDS), PASSPHRASE, os.urandom, quick)
+
+
+def test_keys_show_xpubs_shows_those_of_the_accounts_asked_for_and_warns(cambist, made):
+    answer = cambist(
+        "keys", "show-xpubs", "keystore.json", "--passphrase-file", "passphrase", "--accounts", "1-3", "--coin", "195"
+    )
+    assert answer.returncode == 0, answer.stderr
+    expected = [f"m/44'/195'/{at}'  {Keystore(WORDS).account_xpub('live', 195, at)}" for at in (1, 2, 3)]
+    assert answer.stdout.splitlines() == expected
+    assert "private key of any one of them" in " ".join(answer.stderr.split())
+    assert "abandon" not in answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize("accounts", ["", "x", "3-1", "0-1000", "2147483648", "-1", "٣"])
+def test_keys_show_xpubs_refuses_accounts_that_are_none(cambist, made, accounts):
+    answer = cambist("keys", "show-xpubs", "keystore.json", "--passphrase-file", "passphrase", f"--accounts={accounts}")
+    assert answer.returncode == 1
+    assert "--accounts takes" in answer.stderr
+
+
+def test_keys_rotate_passphrase_changes_what_opens_the_keystore(cambist, made, tmp_path):
+    (tmp_path / "next").write_text("another passphrase")
+    files = ("--passphrase-file", "passphrase", "--new-passphrase-file", "next")
+    answer = cambist("keys", "rotate-passphrase", "keystore.json", *files)
+    assert answer.returncode == 0, answer.stderr
+    assert open_keystore(tmp_path / "keystore.json", "another passphrase").mnemonic == WORDS
+    again = cambist("keys", "rotate-passphrase", "keystore.json", *files)
+    assert again.returncode == 1
+    assert "does not open" in again.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cambist.toml", "keystore.json", "next", "passphrase"]
+
+
+SIGNER = """
+[keys]
+keystore = "keystore.json"
+passphrase = { file = "passphrase" }
+application_key = { env = "WHAT_THE_SIGNER_NEED_NOT_KNOW" }
+[signer]
+socket = "signer.sock"
+store = "signed"
+[plugins.evm.chains.ethereum]
+rpc_urls = ["http://127.0.0.1:1"]
+"""
+
+
+async def test_the_signer_signs_for_others_needs_no_server_and_stops_when_asked(made, tmp_path):
+    (tmp_path / "cambist.toml").write_text(SIGNER)
+    process = await asyncio.create_subprocess_exec(CAMBIST, "signer", "run", cwd=tmp_path, stderr=subprocess.PIPE)
+    remote = RemoteSigner(tmp_path / "signer.sock")
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            assert await remote.account_xpub("live", 60, 1) == Keystore(WORDS).account_xpub("live", 60, 1)
+            break
+        except SignerUnavailableError:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.1)
+    await remote.aclose()
+    process.terminate()
+    async with asyncio.timeout(20):
+        log = (await process.communicate())[1].decode()
+    assert process.returncode == 0
+    assert "signer_ready" in log
+    assert not (tmp_path / "signer.sock").exists()
+    for secret in ("abandon", PASSPHRASE, "xprv"):
+        assert secret not in log
+
+
+def test_the_signer_needs_a_socket(cambist, made):
+    answer = cambist("signer", "run", settings=SIGNER.replace('socket = "signer.sock"', ""))
+    assert answer.returncode == 78
+    assert "signer.socket must be set" in answer.stderr
+
+
+def test_an_operator_agrees_to_what_is_shown_and_to_nothing_else(cambist, tmp_path):
+    settings = '[signer]\nstore = "signed"'
+    assert "Nothing waits" in cambist("signer", "pending", settings=settings).stdout
+    assert cambist("signer", "approve", "payout:po_1", settings=settings).returncode == 1
+
+    async def sign(*amounts: int) -> list[str | None]:
+        signer = open_signer(tmp_path / "signed", SystemClock(), approval_limits={"memory/USDX": "0.0001"})
+        named = "payout:po_1"
+        asked = [request(stranger("a"), amount, sequence=at, reference=named) for at, amount in enumerate(amounts)]
+        replies = [reply.refusal for reply in await signer.sign(asked)]
+        await signer.aclose()
+        return replies
+
+    assert asyncio.run(sign(100, 200)) == ["APPROVAL_NEEDED"] * 2
+    waiting = cambist("signer", "pending", settings=settings).stdout.splitlines()
+    assert [line.startswith("payout:po_1  0.000") for line in waiting] == [True, True]
+    assert stranger("a") in waiting[0]
+    answer = cambist("signer", "approve", "payout:po_1", settings=settings, stdin="n\ny\n")
+    assert "1 of 2 approved." in answer.stdout
+    assert asyncio.run(sign(100, 200)) == ["APPROVAL_NEEDED", None]
+
+
 def test_migrate_brings_an_empty_database_up_to_date(cambist, empty_database_url):
     settings = f'[database]\nurl = "{empty_database_url}"'
     assert cambist("migrate", settings=settings).returncode == 0
@@ -166,6 +274,15 @@ def test_the_doctor_reads_settings_that_cannot_be_used(cambist):
     assert "✗ settings:" in answer.stdout
 
 
+def test_the_doctor_asks_a_signer_of_its_own_instead_of_opening_the_keystore(cambist):
+    settings = '[signer]\nsocket = "gone.sock"\nhourly_caps = { "ethereum/USDX" = "1" }\n' + GATEWAY
+    answer = cambist("doctor", settings=settings)
+    assert answer.returncode == 1
+    assert re.search(r"✗ signer: The signer at \S+gone.sock does not answer", answer.stdout)
+    assert "✗ signer: signer.hourly_caps: 'ethereum/USDX' names no token of ethereum" in answer.stdout
+    assert "keystore:" not in answer.stdout
+
+
 GATEWAY = """
 [plugins.evm.chains.ethereum]
 simulated = true
@@ -175,8 +292,8 @@ simulated = true
 class _Up:
     """``cambist up`` in a folder of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        (folder / "cambist.toml").write_text(GATEWAY)
+    def __init__(self, folder: Path, settings: str = "") -> None:
+        (folder / "cambist.toml").write_text(GATEWAY + settings)
         self.data_dir = folder / "data"
         self.port = free_port()
         self.log = folder / "log"
@@ -199,7 +316,7 @@ class _Up:
     def child(self, name: str) -> psutil.Process | None:
         for child in psutil.Process(self.process.pid).children():
             with contextlib.suppress(psutil.NoSuchProcess):  # a zombie has no command line
-                if child.cmdline()[-1:] == [name]:
+                if name in child.cmdline()[-2:]:
                     return child
         return None
 
@@ -222,8 +339,8 @@ class _Up:
 def start_up(tmp_path):
     started = []
 
-    def start() -> _Up:
-        started.append(_Up(tmp_path))
+    def start(settings: str = "") -> _Up:
+        started.append(_Up(tmp_path, settings))
         return started[-1]
 
     yield start
@@ -263,6 +380,19 @@ def test_up_serves_restarts_a_killed_worker_and_stops_cleanly(start_up):
     for name in ("keystore.json", "keystore.passphrase", "application.key", "jwt.secret"):
         assert (up.data_dir / name).stat().st_mode & 0o077 == 0
     assert "KEYSTORE MADE" in up.log.read_text()
+
+
+def test_up_gives_the_passphrase_to_a_signer_of_its_own_and_to_nobody_else(start_up):
+    up = start_up("[signer]\nseparate = true\n")
+    up.wait_until_ready()  # account keys are in stock, so the worker has asked the signer for them
+    passphrase = "CAMBIST_KEYS__PASSPHRASE"
+    assert passphrase in up.child("signer").environ()
+    assert passphrase not in up.child("web").environ()
+    assert passphrase not in up.child("worker").environ()
+    below = _everything_below(up.process.pid)
+    assert up.stop() == 0
+    assert not _still_there(below)
+    assert (up.data_dir / "signer" / "signed.sqlite").stat().st_mode & 0o077 == 0
 
 
 def test_up_again_after_it_was_killed_leaves_no_process_behind(start_up, tmp_path):

@@ -19,6 +19,7 @@ from cambist.services.keys import (
     top_up_stock,
 )
 from cambist.services.keystore import Keystore, KeystoreError, new_keystore
+from cambist.services.signer.local import KeystoreXpubs
 from cambist.testing.memory import MemoryFamily
 
 KEYSTORE = Keystore(" ".join(["abandon"] * 11 + ["about"]))
@@ -47,7 +48,7 @@ async def _register(db, name: str) -> tuple[int, int]:
 
 async def _top_up(db, box, *, target=3, coin_types=(60,), keystore=KEYSTORE):
     async with db.transaction() as conn:
-        return await top_up_stock(conn, keystore, box, coin_types=coin_types, target=target)
+        return await top_up_stock(conn, KeystoreXpubs(keystore), box, coin_types=coin_types, target=target)
 
 
 async def _owners(db):
@@ -68,7 +69,7 @@ async def test_the_stock_is_filled_once_with_both_modes_and_the_platforms_accoun
 async def test_a_large_stock_is_made_in_bounded_steps(db, box):
     level = await _top_up(db, box, target=400)
     assert (level.added, level.complete) == (500, False)
-    level = await fill_stock(db, KEYSTORE, box, coin_types=[60], target=400)
+    level = await fill_stock(db, KeystoreXpubs(KEYSTORE), box, coin_types=[60], target=400)
     assert (level.free, level.complete) == (400, True)
 
 

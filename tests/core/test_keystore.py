@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 
 import msgspec
 import pytest
 from bip_utils import Bip32Slip10Secp256k1, Bip39SeedGenerator
+from coincurve import PublicKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cambist.services.bip32 import master_node
-from cambist.services.keystore import Kdf, Keystore, KeystoreError, new_keystore, open_keystore, save_keystore
+from cambist.services.keystore import (
+    Kdf,
+    Keystore,
+    KeystoreError,
+    change_passphrase,
+    new_keystore,
+    open_keystore,
+    save_keystore,
+)
 
 MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
 PASSPHRASE = "correct horse battery"
@@ -52,6 +62,48 @@ def test_account_keys_are_those_of_another_wallet(seed, coin_type, account):
     theirs = Bip32Slip10Secp256k1.FromSeed(seed).DerivePath(f"m/44'/{coin_type}'/{account}'")
     ours = master_node(seed).hardened(44).hardened(coin_type).hardened(account)
     assert ours.xpub() == theirs.PublicKey().ToExtended()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.binary(min_size=64, max_size=64),
+    account=st.integers(0, 2**31 - 1),
+    change=st.integers(0, 1),
+    index=st.integers(0, 2**31 - 1),
+)
+def test_keys_that_sign_are_those_of_another_wallet(seed, account, change, index):
+    theirs = Bip32Slip10Secp256k1.FromSeed(seed).DerivePath(f"m/44'/60'/{account}'/{change}/{index}")
+    ours = master_node(seed).hardened(44).hardened(60).hardened(account).normal(change).normal(index)
+    assert ours.key == theirs.PrivateKey().Raw().ToBytes()
+    assert ours.xpub() == theirs.PublicKey().ToExtended()
+
+
+@pytest.mark.parametrize("mode, passphrase", [("live", ""), ("sandbox", "cambist sandbox")])
+@pytest.mark.parametrize("account, change, index", [(0, 0, 0), (1, 1, 0), (2**31 - 1, 1, 2**31 - 1)])
+def test_a_mnemonic_leads_to_the_keys_that_another_wallet_shows(mode, passphrase, account, change, index):
+    seed = Bip39SeedGenerator(MNEMONIC).Generate(passphrase)
+    theirs = Bip32Slip10Secp256k1.FromSeed(seed).DerivePath(f"m/44'/195'/{account}'/{change}/{index}")
+    ours = Keystore(MNEMONIC).private_key(mode, 195, account, change, index)
+    assert ours.secret == theirs.PrivateKey().Raw().ToBytes()
+
+
+@pytest.mark.parametrize("path", [(-1, 0, 0), (2**31, 0, 0), (0, -1, 0), (0, 0, -1), (0, 0, 2**31)])
+def test_a_path_out_of_bounds_has_no_key(path):
+    with pytest.raises(ValueError, match="an index is from 0"):
+        Keystore(MNEMONIC).private_key("live", 60, *path)
+
+
+def test_one_private_key_and_the_accounts_public_key_give_the_accounts_private_key():
+    """Why no private key ever leaves: this is the sum that whoever has both would do."""
+    keystore = Keystore(MNEMONIC)
+    account = keystore._coin_node("live", 60).hardened(1)
+    branch = account.normal(0)
+    leaked, order = branch.normal(5).key, 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+    # From the extended public key alone: point and chain code of the branch.
+    point = PublicKey.from_secret(branch.key).format()
+    tweak = hmac.digest(branch.chain_code, point + (5).to_bytes(4, "big"), "sha512")[:32]
+    found = (int.from_bytes(leaked, "big") - int.from_bytes(tweak, "big")) % order
+    assert found.to_bytes(32, "big") == branch.key
 
 
 @pytest.mark.parametrize("mode, passphrase", [("live", ""), ("sandbox", "cambist sandbox")])
@@ -123,6 +175,36 @@ def test_a_file_is_never_replaced(saved):
         save_keystore(saved, new_keystore(os.urandom), PASSPHRASE, os.urandom, QUICK)
     assert saved.read_bytes() == before
     assert [path.name for path in saved.parent.iterdir()] == ["keystore.json"]
+
+
+def test_another_passphrase_takes_the_place_of_the_old_one_and_no_copy_is_left(saved):
+    change_passphrase(saved, PASSPHRASE, "another passphrase", os.urandom, QUICK)
+    assert open_keystore(saved, "another passphrase").mnemonic == MNEMONIC
+    assert saved.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(KeystoreError, match="does not open"):
+        open_keystore(saved, PASSPHRASE)
+    assert [path.name for path in saved.parent.iterdir()] == ["keystore.json"]
+
+
+@pytest.mark.parametrize(
+    "old, new, sentence",
+    [("wrong passphrase", "another passphrase", "does not open"), (PASSPHRASE, "short", "at least")],
+)
+def test_a_passphrase_that_cannot_be_changed_changes_nothing(saved, old, new, sentence):
+    before = saved.read_bytes()
+    with pytest.raises(KeystoreError, match=sentence):
+        change_passphrase(saved, old, new, os.urandom, QUICK)
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == ["keystore.json"]
+
+
+def test_a_keystore_behind_a_link_is_changed_where_it_lies(saved, tmp_path):
+    link = tmp_path / "elsewhere" / "link.json"
+    link.parent.mkdir()
+    link.symlink_to(saved)
+    change_passphrase(link, PASSPHRASE, "another passphrase", os.urandom, QUICK)
+    assert link.is_symlink()
+    assert open_keystore(saved, "another passphrase").mnemonic == MNEMONIC
 
 
 def test_a_short_passphrase_is_refused(tmp_path):

@@ -97,12 +97,13 @@ async def test_the_same_reference_posted_at_once_is_posted_once(db, merchant):
     assert await available(db, merchant) == 7
 
 
-async def test_custody_cannot_give_what_it_does_not_hold(db, merchant):
+async def test_custody_follows_the_chain_even_below_zero_where_reconcile_shows_it(db, merchant):
     await deposit(db, merchant, 5)
     move = (account(merchant, "receivable"), account(merchant, "custody_deposits"), 6)
-    with pytest.raises(InsufficientFundsError):
-        async with db.transaction() as conn:
-            await post(conn, "live", [posting("reversal", move)])
+    async with db.transaction() as conn:
+        await post(conn, "live", [posting("reversal", move)])
+        custody = account(merchant, "custody_deposits")
+        assert await lock_balances(conn, "live", [custody]) == {custody: 1}
 
 
 async def test_locking_an_account_that_is_not_there_yet_makes_it(db, merchant):

@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 
 from cambist.testing.conformance import ChainConformance
-from cambist.testing.memory import MemoryHarness
+from cambist.testing.memory import MemoryChain, MemoryFees, MemoryHarness, memory_chain_info
 
 
 class TestMemoryChain(ChainConformance):
     @pytest.fixture
     async def harness(self) -> MemoryHarness:
         return MemoryHarness()
+
+
+class TestMemoryChainWithLegacyFees(ChainConformance):
+    @pytest.fixture
+    async def harness(self) -> MemoryHarness:
+        return MemoryHarness(MemoryChain(memory_chain_info(), finality_lag_blocks=5, fees=MemoryFees(legacy=True)))

@@ -106,7 +106,7 @@ def test_readiness_is_announced_once_and_only_when_it_is_so(tmp_path):
 
 def test_a_process_of_ours_ends_when_its_supervisor_was_killed(tmp_path):
     pids = tmp_path / "pids"
-    child = f"from cambist.cli.processes import _stop_with_the_supervisor as s; s(); {STEADY}"
+    child = f"from cambist.cli.processes import stop_with_the_supervisor as s; s(); {STEADY}"
     owner = textwrap.dedent(
         """
         import os, sys

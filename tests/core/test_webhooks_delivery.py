@@ -268,13 +268,13 @@ async def test_an_attempt_that_outlived_its_lease_counts_when_it_succeeded_and_d
         return now.status, now.attempts, now.attempts_total
 
     async with db.autocommit() as conn:
-        await claims.record(conn, [outcome(delivered=False)], now=clock.now())
+        await claims.record(conn, [outcome(delivered=False)], now=clock.now(), weight=1)
         assert await state() == ("pending", 1, 1)
-        await claims.record(conn, [outcome(delivered=False)], now=clock.now())
+        await claims.record(conn, [outcome(delivered=False)], now=clock.now(), weight=1)
         assert await state() == ("pending", 1, 2)
-        await claims.record(conn, [outcome(delivered=True)], now=clock.now())
+        await claims.record(conn, [outcome(delivered=True)], now=clock.now(), weight=1)
         assert await state() == ("delivered", 1, 3)
-        await claims.record(conn, [outcome(delivered=False)], now=clock.now())
+        await claims.record(conn, [outcome(delivered=False)], now=clock.now(), weight=1)
         assert await state() == ("delivered", 1, 4)
     assert [attempt.number for attempt in await attempts(db)] == [1, 2, 3, 4]
 

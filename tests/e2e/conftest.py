@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 
@@ -12,9 +13,12 @@ from cambist.db.engine import Database, connect
 from cambist.testing.fixtures import fresh_database
 from cambist_evm.testing import Anvil, Contract
 from tests.support.gateway import GatewayProcess, Merchant, settings_text
+from tests.support.onlooker import DECIMALS, Customer, Onlooker
 from tests.support.receiver import Receiver
 
 CONFIRMATIONS = 3
+STATION_WEI = 5 * 10**18
+BLOCK_S = 0.25
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +75,7 @@ def chain_settings(url: str, token: Contract) -> dict:
         "rpc_urls": [url],
         "confirmations": CONFIRMATIONS,
         "poll_interval_ms": 100,
+        "l1_fee": False,  # anvil charges for gas alone, whichever chain it plays
         "tokens": [{"symbol": "USDX", "contract": token.address, "decimals": 6, "label": "Example dollar"}],
     }
 
@@ -93,6 +98,68 @@ async def gateway(
     )
     async with GatewayProcess(tmp_path_factory.mktemp("gateway"), settings) as gateway:
         yield gateway
+
+
+@pytest.fixture(scope="module")
+async def station(gateway, story_db, node, other_node) -> str:
+    """Fund the gas station on both chains, as the operator does, and return its address."""
+    async with story_db.transaction() as conn:
+        found = await conn.exec_driver_sql(
+            "SELECT address FROM addresses WHERE purpose = 'gas' AND mode = 'live' AND family = 'evm'"
+        )
+        address: str = found.scalar_one()
+    for chain in (node, other_node):
+        await chain.send_native(address, STATION_WEI)
+        await chain.mine(CONFIRMATIONS + 1)
+    return address
+
+
+@pytest.fixture(scope="module")
+async def blocks(node, other_node) -> AsyncIterator[None]:
+    """Mine both chains all the time, as the world does."""
+
+    async def mine() -> None:
+        while True:
+            await node.mine()
+            await other_node.mine()
+            await asyncio.sleep(BLOCK_S)
+
+    mining = asyncio.create_task(mine())
+    yield
+    assert not mining.done(), mining
+    mining.cancel()
+
+
+@pytest.fixture(scope="module")
+def onlooker(node, usdx) -> Onlooker:
+    """Look at Ethereum with web3.py."""
+    return Onlooker(node.url, usdx.address)
+
+
+@pytest.fixture(scope="module")
+def other_onlooker(other_node, other_usdx) -> Onlooker:
+    """Look at Base with web3.py."""
+    return Onlooker(other_node.url, other_usdx.address)
+
+
+@pytest.fixture
+async def customer(node, usdx, onlooker) -> Customer:
+    """Make a customer who has a hundred of everything on Ethereum."""
+    return await rich_customer(node, usdx, onlooker)
+
+
+@pytest.fixture
+async def other_customer(other_node, other_usdx, other_onlooker) -> Customer:
+    """Make a customer who has a hundred of everything on Base."""
+    return await rich_customer(other_node, other_usdx, other_onlooker)
+
+
+async def rich_customer(node: Anvil, token: Contract, onlooker: Onlooker) -> Customer:
+    customer = Customer(onlooker)
+    await node.send_native(customer.address, 100 * 10 ** DECIMALS["ETH"])
+    await token.send("transfer", customer.address, 100 * 10 ** DECIMALS["USDX"])
+    await node.mine()
+    return customer
 
 
 @pytest.fixture(scope="module")

@@ -28,9 +28,11 @@ async def test_it_plays_the_story_on_embedded_servers_and_again_on_the_same_fold
         code, output = await run_demo(tmp_path / "demo", "--port", str(free_port()))
         assert code == 0, output
         told = [line.split()[1] for line in output.splitlines() if line.strip().startswith("webhook")]
-        assert told == ["payment.detected", "payment.confirming", "payment.paid"]
-        assert output.count("signature verified") == 3
+        paid = ["payment.detected", "payment.confirming", "payment.paid"]
+        assert told == [*paid, "payout.completed", "payment.refunded"]
+        assert output.count("signature verified") == 5
         assert "exactly what was paid" in output
+        assert "exactly what is left" in output
 
 
 async def test_a_port_that_is_taken_is_named_in_its_failure(tmp_path):

@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import aiohttp
 import psutil
 
 from cambist.embedded.processes import free_port
+from tests.support.two_factor import Phone
 
 START_S = 40
 STOP_S = 20
+COMMAND_S = 60
+ADMIN_KEY = "an admin key of stories, and long enough"
+CAMBIST = str(Path(sys.executable).with_name("cambist"))
+
+Found = TypeVar("Found")
+
+
+async def until(check: Callable[[], Awaitable[Found | None]], *, seconds: float = 60) -> Found:
+    """Ask again and again until there is something true to return."""
+    for _ in range(int(seconds * 5)):
+        found = await check()
+        if found:
+            return found
+        await asyncio.sleep(0.2)
+    raise AssertionError(f"it did not happen in {seconds} s: {check}")
 
 
 class GatewayProcess:
-    """``cambist up`` with a file of settings, on free ports; its output goes to a log beside the file."""
+    """``cambist up`` with a file of settings, on free ports; its output goes to a log beside the file.
 
-    def __init__(self, folder: Path, settings: str) -> None:
-        self.folder, self.url = folder, ""
+    ``secrets`` are variables that the file refers to.
+    """
+
+    def __init__(self, folder: Path, settings: str, secrets: Mapping[str, str] | None = None) -> None:
+        self.folder, self.url, self.database_url = folder, "", ""
+        self._environment = {**os.environ, **(secrets or {}), "PYTHONUNBUFFERED": "1"}
         self.config = folder / "cambist.toml"
         self.config.write_text(settings)
         self.log = folder / "gateway.log"
@@ -41,10 +62,8 @@ class GatewayProcess:
         """Start it and wait until it says that it serves."""
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                str(Path(sys.executable).with_name("cambist")), "up",
-                "--config", str(self.config), "--data-dir", str(self.folder / "data"),
-                "--host", "127.0.0.1", "--port", str(free_port()),
-                stdout=asyncio.subprocess.PIPE, stderr=log, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                CAMBIST, "up", *self.options, "--host", "127.0.0.1", "--port", str(free_port()),
+                stdout=asyncio.subprocess.PIPE, stderr=log, env=self._environment,
             )  # fmt: skip
         assert self._process.stdout is not None
         try:
@@ -75,6 +94,40 @@ class GatewayProcess:
         children = psutil.Process(self._process.pid).children()
         return [child for child in children if "worker" in child.cmdline()]
 
+    def child(self, name: str) -> psutil.Process:
+        """Return the one process of this name that runs now: web, worker or signer."""
+        assert self._process is not None
+        (found,) = [child for child in psutil.Process(self._process.pid).children() if name in child.cmdline()[2:]]
+        return found
+
+    async def run(self, *arguments: str, answers: Sequence[str] = ()) -> tuple[int, str]:
+        """Run another command on the same settings, type the answers; return its exit code and what it printed."""
+        process = await asyncio.create_subprocess_exec(
+            CAMBIST, *arguments, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL, cwd=self.folder, start_new_session=True, env=self._environment,
+        )  # fmt: skip
+        typed = "".join(f"{answer}\n" for answer in answers).encode()
+        output, _ = await asyncio.wait_for(process.communicate(typed), COMMAND_S)
+        return process.returncode or 0, output.decode()
+
+    async def reconcile(self) -> dict[str, Any]:
+        """Have the books compared with the chains, and return the report in which they agree, group by group."""
+        for _ in range(20):
+            # 1 is a difference, which must not be there at any time; 2 says that a chain could not be read.
+            code, output = await self.run("reconcile", "--json", *self.options)
+            report: dict[str, Any] = json.loads(output or "{}")
+            assert code != 1, json.dumps(report, indent=1)[:4000]
+            if code == 0:
+                assert report["agrees"] is True
+                return report
+            await asyncio.sleep(0.5)
+        raise AssertionError(output)
+
+    @property
+    def options(self) -> Sequence[str]:
+        """Where its settings and its data are."""
+        return ("--config", str(self.config), "--data-dir", str(self.folder / "data"))
+
     async def kill_worker(self) -> None:
         """Kill the worker with no chance to clean up."""
         for worker in self.workers():
@@ -93,12 +146,21 @@ class Merchant:
         self.headers: dict[str, str] = {}
         self.bearer: dict[str, str] = {}
         self.project: dict[str, Any] = {}
+        self.email, self.password = f"{os.urandom(6).hex()}@shop.example", "correct horse battery staple"
+        self.merchant_id = ""
+        self.phone: Phone | None = None
+        self.recovery_codes: list[str] = []
 
     async def open(self, *, mode: str = "live", webhook_url: str | None = None) -> Self:
         """Register, make a project and an API key."""
-        email, password = f"{os.urandom(6).hex()}@shop.example", "correct horse battery staple"
-        await self.post("/api/auth/register", {"email": email, "password": password, "name": "Shop"}, status=201)
-        login = await self.post("/api/auth/login", {"email": email, "password": password})
+        whose = {"email": self.email, "password": self.password}
+        made = await self.post("/api/auth/register", {**whose, "name": "Shop"}, status=201)
+        self.merchant_id = made["merchant"]["merchantId"]
+        return await self.sign_in(mode=mode, webhook_url=webhook_url)
+
+    async def sign_in(self, *, mode: str = "live", webhook_url: str | None = None) -> Self:
+        """Sign in, make a project and an API key."""
+        login = await self.post("/api/auth/login", {"email": self.email, "password": self.password})
         self.bearer = {"Authorization": f"Bearer {login['accessToken']}"}
         body: dict[str, Any] = {"name": "Shop", "mode": mode}
         if webhook_url is not None:
@@ -112,16 +174,38 @@ class Merchant:
         self.headers = {"X-Api-Key": key["apiKey"]}
         return self
 
+    async def enrol(self) -> Phone:
+        """Turn two-factor authentication on."""
+        here = "/api/dashboard/two-factor"
+        begun = await self.post(f"{here}/enrol", {"password": self.password}, headers=self.bearer)
+        self.phone = Phone(begun["secret"])
+        told = await self.post(f"{here}/confirm", {"totpCode": await self.phone.code()}, headers=self.bearer)
+        self.recovery_codes = told["recoveryCodes"]
+        return self.phone
+
     async def post(
         self, path: str, body: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        async with self.session.post(self.url + path, json=body, headers=headers or self.headers) as response:
-            answer: dict[str, Any] = await response.json()
-            assert response.status == status, (path, response.status, answer)
-            return answer
+        return await self._send("POST", path, status, headers, body)
+
+    async def put(
+        self, path: str, body: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        return await self._send("PUT", path, status, headers, body)
+
+    async def patch(
+        self, path: str, body: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        return await self._send("PATCH", path, status, headers, body)
 
     async def get(self, path: str, *, status: int = 200, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-        async with self.session.get(self.url + path, headers=headers or self.headers) as response:
+        return await self._send("GET", path, status, headers)
+
+    async def _send(
+        self, method: str, path: str, status: int, headers: Mapping[str, str] | None, body: Any = None
+    ) -> dict[str, Any]:
+        url, sent = self.url + path, self.headers if headers is None else headers
+        async with self.session.request(method, url, json=body, headers=sent) as response:
             answer: dict[str, Any] = await response.json()
             assert response.status == status, (path, response.status, answer)
             return answer
@@ -146,6 +230,58 @@ class Merchant:
             await asyncio.sleep(0.1)
         raise AssertionError(f"the payment is {found.get('status')}, not {statuses}, after {seconds} s")
 
+    async def pay_out(self, chain: str, token: str, amount: str, to: str, **more: Any) -> dict[str, Any]:
+        """Ask for a payout."""
+        body = {"chain": chain, "token": token, "amount": amount, "toAddress": to, **more}
+        made: dict[str, Any] = (await self.post("/api/merchant/wallet/payout", body, status=201))["payout"]
+        return made
+
+    async def refund(self, payment: Mapping[str, Any], to: str, **more: Any) -> dict[str, Any]:
+        """Ask for a refund, of all that is left or of what ``more`` says."""
+        path = f"/api/payment/{payment['paymentId']}/refund"
+        made: dict[str, Any] = (await self.post(path, {"toAddress": to, **more}, status=201))["refund"]
+        return made
+
+    async def withdraw(
+        self, chain: str, token: str, amount: str, to: str, *, code: str | None = None, status: int = 201, **more: Any
+    ) -> dict[str, Any]:
+        """Ask for a withdrawal, with the phone's next code unless one is given; return the whole answer."""
+        assert code is not None or self.phone is not None
+        body = {
+            "projectId": self.project["projectId"], "chain": chain, "token": token, "amount": amount,
+            "toAddress": to, "totpCode": code or await self.phone.code(), **more,
+        }  # fmt: skip
+        return await self.post("/api/dashboard/withdrawals", body, headers=self.bearer, status=status)
+
+    async def completed(self, made: Mapping[str, Any], *, seconds: float = 60) -> dict[str, Any]:
+        """Wait for the end of a payout, a refund or a withdrawal; it must not fail."""
+        for noun, path, headers in (
+            ("payout", "/api/merchant/wallet/payouts", None),
+            ("refund", "/api/payment/refunds", None),
+            ("withdrawal", "/api/dashboard/withdrawals", self.bearer),
+        ):
+            if f"{noun}Id" in made:
+                return await self._completed(noun, f"{path}/{made[f'{noun}Id']}", headers, seconds)
+        raise AssertionError(f"what is {made}?")
+
+    async def _completed(
+        self, noun: str, path: str, headers: Mapping[str, str] | None, seconds: float
+    ) -> dict[str, Any]:
+        async def look() -> dict[str, Any] | None:
+            found: dict[str, Any] = (await self.get(path, headers=headers))[noun]
+            assert found["status"] != "failed", found
+            return found if found["status"] == "completed" else None
+
+        return await until(look, seconds=seconds)
+
+    async def wallet(self) -> str:
+        """Return the address of the main wallet."""
+        (found,) = [
+            one for one in (await self.get("/api/merchant/wallet/addresses"))["addresses"] if one["family"] == "evm"
+        ]
+        address: str = found["address"]
+        return address
+
     async def balance(self, chain: str, token: str) -> dict[str, str]:
         """Return what the wallet holds of a token, without the zeros."""
         answer = await self.get(f"/api/merchant/wallet/balance?chain={chain}&token={token}")
@@ -153,12 +289,16 @@ class Merchant:
         return {name: found[name] for name in ("available", "pending", "held") if found.get(name, "0") != "0"}
 
 
-def settings_text(*, database_url: str, redis_url: str, chains: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return an operator's file: these servers, these EVM chains, one price."""
+def settings_text(
+    *, database_url: str, redis_url: str, chains: Mapping[str, Mapping[str, Any]], more: Sequence[str] = ()
+) -> str:
+    """Return an operator's file: these servers, these EVM chains, one price, and whatever ``more`` says."""
     lines = [
         "[database]", f'url = "{database_url}"', "[redis]", f'url = "{redis_url}"',
         "[webhooks]", "allow_private_targets = true",
+        "[auth]", f'admin_key = "{ADMIN_KEY}"',
         "[web.rate_limits]", "per_key = 0", "per_address = 0", "login_per_address = 0",
+        *more,
         "[plugins.prices.static]", 'USDX = { usd = "1", eur = "0.92" }', 'ETH = { usd = "2500" }',
     ]  # fmt: skip
     for name, chain in chains.items():

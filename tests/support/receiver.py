@@ -50,17 +50,17 @@ class Receiver:
             self._news.notify_all()
         return web.Response(status=self.answer)
 
-    def events(self, payment_id: str) -> Sequence[str]:
-        """Return the events of a payment, each once, in the order in which they first came."""
-        found = [event["event"] for event in self.received if event["data"].get("paymentId") == payment_id]
+    def events(self, resource_id: str) -> Sequence[str]:
+        """Return the events of a payment, payout or withdrawal, each once, in the order in which they first came."""
+        found = [event["event"] for event in self.received if _concerns(event, resource_id)]
         return list(dict.fromkeys(found))
 
-    async def wait(self, payment_id: str, event: str, *, seconds: float = 20) -> dict[str, Any]:
-        """Return the data of an event of a payment, as soon as it was received."""
+    async def wait(self, resource_id: str, event: str, *, seconds: float = 20) -> dict[str, Any]:
+        """Return the data of an event of a payment, payout or withdrawal, as soon as it was received."""
 
         def found() -> dict[str, Any] | None:
             for item in self.received:
-                if item["event"] == event and item["data"].get("paymentId") == payment_id:
+                if item["event"] == event and _concerns(item, resource_id):
                     return item["data"]
             return None
 
@@ -68,7 +68,12 @@ class Receiver:
             try:
                 await asyncio.wait_for(self._news.wait_for(lambda: found() is not None), seconds)
             except TimeoutError:
-                raise AssertionError(f"no {event} for {payment_id} in {seconds} s: {self.events(payment_id)}") from None
+                told = self.events(resource_id)
+                raise AssertionError(f"no {event} for {resource_id} in {seconds} s, but {told}") from None
         data = found()
         assert data is not None
         return data
+
+
+def _concerns(event: dict[str, Any], resource_id: str) -> bool:
+    return resource_id in (event["data"].get(name) for name in ("paymentId", "payoutId", "withdrawalId"))

@@ -21,9 +21,11 @@ from cambist.services.keystore import Keystore
 from cambist.services.payments import create, read
 from cambist.services.payments.create import Created, Desk
 from cambist.services.payments.requests import CreatePayment
+from cambist.services.platform import PlatformSettingsCache
 from cambist.services.prices import RateBook
 from cambist.services.sandbox import Sandbox
 from cambist.services.sandbox.requests import AdvanceTime, Deposit, Mine, Reorg
+from cambist.services.signer.local import KeystoreXpubs
 
 KEYSTORE = Keystore(" ".join(["abandon"] * 11 + ["about"]))
 CHAINS = {
@@ -78,6 +80,7 @@ class Till:
             registry=self.registry,
             rates=self.rates,
             leaser=IndexLeaser(db, keys, clock),
+            platform=PlatformSettingsCache(db, clock),
             clock=clock,
             ids=ids,
             allow_private_targets=False,
@@ -86,7 +89,7 @@ class Till:
 
     async def open(self) -> Till:
         coin_types = {family.coin_type for family in self.registry.families.values()}
-        await fill_stock(self.db, KEYSTORE, self.box, coin_types=coin_types, target=2)
+        await fill_stock(self.db, KeystoreXpubs(KEYSTORE), self.box, coin_types=coin_types, target=2)
         merchant = await self.merchant("mer_1")
         self.live = await self.project(merchant, "prj_live", "live")
         self.test = await self.project(merchant, "prj_test", "sandbox")

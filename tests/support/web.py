@@ -17,6 +17,7 @@ from cambist.registry import GROUP, Registry
 from cambist.services.keys import top_up_stock
 from cambist.services.keystore import new_keystore
 from cambist.services.passwords import Passwords
+from cambist.services.signer.local import KeystoreXpubs
 from cambist.settings import (
     AuthSettings,
     DatabaseSettings,
@@ -64,9 +65,8 @@ async def memory_gateway(settings: Settings, clock: Clock, ids: Ids, *, stock: i
         if stock:
             coin_types = {family.coin_type for family in registry.families.values()}
             async with gateway.db.transaction() as conn:
-                await top_up_stock(
-                    conn, new_keystore(ids.random_bytes), gateway.secrets, coin_types=coin_types, target=stock
-                )
+                signer = KeystoreXpubs(new_keystore(ids.random_bytes))
+                await top_up_stock(conn, signer, gateway.secrets, coin_types=coin_types, target=stock)
         yield gateway
 
 

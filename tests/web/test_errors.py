@@ -20,6 +20,7 @@ RAISING = re.compile(r"Error|error_response|\bfield|__init__")
 OPEN = {
     ("GET", "/api/public/chains"),
     ("GET", "/api/public/tokens"),
+    ("GET", "/api/public/cpt-calculator-config"),
     ("GET", "/api/payment/public/{public_id}"),
     ("POST", "/api/auth/register"),
     ("POST", "/api/auth/login"),
@@ -28,7 +29,13 @@ OPEN = {
     ("POST", "/api/auth/password-reset/request"),
     ("POST", "/api/auth/password-reset/confirm"),
 }
-KEY_PREFIXES = ("/api/payment", "/api/merchant/wallet", "/api/sandbox")
+KEY_PREFIXES = (
+    "/api/payment",
+    "/api/merchant/wallet",
+    "/api/merchant/usage",
+    "/api/merchant/resolutions",
+    "/api/sandbox",
+)
 PROJECT = {"project_id", "projectId"}
 SESSION_PREFIXES = ("/api/merchant/projects", "/api/dashboard")
 

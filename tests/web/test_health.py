@@ -91,5 +91,13 @@ async def test_the_description_names_every_operation_its_credential_and_its_erro
         assert operation["responses"]["default"]["content"]["application/json"]["schema"]["$ref"].endswith("/Error")
         for parameter in operation.get("parameters", ()):
             assert "_" not in parameter["name"] or parameter["in"] == "cookie", parameter
+    schemas = schema["components"]["schemas"]
+    assert schemas["PayoutRequest"]["properties"]["slippage"]["oneOf"] == [{"type": "number"}, {"type": "null"}]
+    repeatable = [
+        one for one in operations if "Idempotency-Key" in [name["name"] for name in one.get("parameters", ())]
+    ]
+    assert len(repeatable) > 8
+    for operation in repeatable:
+        assert operation["responses"]["200"]["content"] == operation["responses"]["201"]["content"]
     for scheme in ("apiKey", "session", "adminKey"):
         assert scheme in schema["components"]["securitySchemes"]

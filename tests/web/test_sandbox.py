@@ -2,6 +2,7 @@
 
 import pytest
 
+from cambist.testing.memory.family import named_address
 from tests.support.web import refused
 
 BODY = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
@@ -98,6 +99,7 @@ async def test_live_keys_have_no_sandbox(client, merchant):
         ("mine", {"chain": "memory"}),
         ("reorg", {"chain": "memory", "depth": 1}),
         ("advance-time", {"seconds": 1}),
+        ("fail-payout", {"payoutId": "po_1"}),
     ):
         response = await client.post(f"/api/sandbox/{path}", json=body, headers=merchant.key)
         refused(response, 403, "SANDBOX_ONLY")
@@ -108,3 +110,79 @@ async def test_the_dashboard_has_the_sandbox_too(client, shop):
     path = f"/api/dashboard/projects/{shop.project_id}/sandbox/mine"
     response = await client.post(path, json={"chain": "memory", "blocks": 2}, headers=shop.bearer)
     assert (response.status_code, response.json()["height"]) == (200, 2)
+
+
+async def paid_out(client, shop, call, **fields):
+    """Be paid 10 USDX, and ask for a payout of 4."""
+    payment = await made(client, shop)
+    await call("deposit", paymentId=payment["paymentId"], confirmations=3)
+    body = {"chain": "memory", "token": "USDX", "amount": "4", "toAddress": named_address("ann"), **fields}
+    response = await client.post("/api/merchant/wallet/payout", json=body, headers=shop.key)
+    assert response.status_code == 201, response.text
+    return response.json()["payout"]["payoutId"]
+
+
+async def payout_of(client, shop, payout_id):
+    return (await client.get(f"/api/merchant/wallet/payouts/{payout_id}", headers=shop.key)).json()["payout"]
+
+
+async def available(client, shop):
+    answer = await client.get("/api/merchant/wallet/balance?chain=memory&token=USDX", headers=shop.key)
+    return answer.json()["balance"]["available"]
+
+
+async def test_the_story_of_a_payout(client, shop, call):
+    payout_id = await paid_out(client, shop, call)
+    assert (await payout_of(client, shop, payout_id))["status"] == "broadcast"
+    await call("mine", chain="memory", blocks=4)
+    payout = await payout_of(client, shop, payout_id)
+    assert (payout["status"], payout["amount"], len(payout["txHash"])) == ("completed", "4", 64)
+    assert await available(client, shop) == "6"
+    await call("reorg", chain="memory", depth=4)
+    assert (await payout_of(client, shop, payout_id))["status"] == "broadcast"
+
+
+async def test_a_payout_fails_on_request(client, shop, call):
+    payout_id = await paid_out(client, shop, call)
+    answer = await call("fail-payout", payoutId=payout_id)
+    assert (answer["payout"]["payoutId"], answer["payout"]["status"]) == (payout_id, "broadcast")
+    await call("mine", chain="memory", blocks=4)
+    assert (await payout_of(client, shop, payout_id))["status"] == "failed"
+    assert await available(client, shop) == "10"
+    again = await client.post("/api/sandbox/fail-payout", json={"payoutId": payout_id}, headers=shop.key)
+    refused(again, 409, "PAYOUT_ALREADY_MINED")
+
+
+async def test_a_payout_of_a_project_that_mines_by_itself_is_complete_when_it_is_read(client, shop, call):
+    path = f"/api/merchant/projects/{shop.project_id}"
+    response = await client.patch(path, json={"sandboxAutoMine": True}, headers=shop.bearer)
+    assert response.status_code == 200, response.text
+    payout_id = await paid_out(client, shop, call)
+    assert (await payout_of(client, shop, payout_id))["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    "body, status, code",
+    [
+        ({}, 400, "VALIDATION_ERROR"),
+        ({"payoutId": "x" * 65}, 400, "VALIDATION_ERROR"),
+        ({"payoutId": "po_1", "more": 1}, 400, "VALIDATION_ERROR"),
+        ({"payoutId": "po_1"}, 404, "PAYOUT_NOT_FOUND"),
+    ],
+)
+async def test_a_payout_that_cannot_be_meant_is_not_made_to_fail(client, shop, body, status, code):
+    refused(await client.post("/api/sandbox/fail-payout", json=body, headers=shop.key), status, code)
+
+
+async def test_the_story_of_a_refund(client, shop, call):
+    payment = await made(client, shop)
+    await call("deposit", paymentId=payment["paymentId"], confirmations=3)
+    path, body = f"/api/payment/{payment['paymentId']}", {"toAddress": named_address("bob"), "amount": "4"}
+    response = await client.post(f"{path}/refund", json=body, headers=shop.key)
+    assert response.status_code == 201, response.text
+    refund_id = response.json()["refund"]["refundId"]
+    assert (await client.get(path, headers=shop.key)).json()["payment"]["status"] == "refunded"
+    await call("fail-payout", payoutId=refund_id)
+    await call("mine", chain="memory", blocks=4)
+    assert (await client.get(path, headers=shop.key)).json()["payment"]["status"] == "paid"
+    assert await available(client, shop) == "10"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
@@ -21,8 +20,10 @@ from .ports import Clock, Ids, SystemClock, system_ids, system_random
 from .registry import Registry
 from .secrets import SecretsBox
 from .services.keys import AccountKeys, IndexLeaser
-from .services.keystore import Keystore, open_keystore
+from .services.keystore import Keystore
 from .services.prices import RateBook, RateBookLimits
+from .services.signer import Signer
+from .services.signer.opening import open_signer
 from .settings import Settings, SettingsError
 
 Role: TypeAlias = Literal["web", "worker"]
@@ -33,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 class Gateway(Struct, frozen=True, kw_only=True):
-    """One process's parts. ``chains`` and ``keystore`` are the worker's alone: empty and None in web."""
+    """One process's parts. ``chains`` and ``signer`` are the worker's alone: empty and None in web."""
 
     role: Role
     settings: Settings
@@ -51,7 +52,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     jwt_secret: str
     keys: AccountKeys
     leaser: IndexLeaser
-    keystore: Keystore | None
+    signer: Signer | None
 
     def __repr__(self) -> str:
         """Show no parts: some are secret."""
@@ -84,8 +85,10 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
         raise SettingsError("auth.jwt_secret must be set.")
     registry = parts.registry or Registry(settings.plugins)
     context = plugin_context(clock, random)
-    keystore = (parts.keystore or await _open_keystore(settings)) if role == "worker" else None
     async with AsyncExitStack() as stack:
+        signer = None
+        if role == "worker":
+            signer = await stack.enter_async_context(open_signer(settings, registry, clock, parts.keystore))
         db = open_database(settings, role)
         stack.push_async_callback(db.close)
         redis = Redis.from_url(
@@ -118,7 +121,7 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
             jwt_secret=jwt_secret,
             keys=keys,
             leaser=IndexLeaser(db, keys, clock),
-            keystore=keystore,
+            signer=signer,
         )
 
 
@@ -147,14 +150,6 @@ def secrets_box(settings: Settings, ids: Ids) -> SecretsBox:
 def plugin_context(clock: Clock, random: Random) -> PluginContext:
     """Return what plugins are lent."""
     return PluginContext(now=clock.now, monotonic=clock.monotonic, random=random, user_agent=f"cambist/{__version__}")
-
-
-async def _open_keystore(settings: Settings) -> Keystore:
-    keys = settings.keys
-    if keys.keystore is None or keys.passphrase is None:
-        missing = "keys.keystore" if keys.keystore is None else "keys.passphrase"
-        raise SettingsError(f"{missing} must be set: the worker opens the keystore.")
-    return await asyncio.to_thread(open_keystore, keys.keystore, keys.passphrase)
 
 
 def _rate_policy(settings: Settings) -> RatePolicy:

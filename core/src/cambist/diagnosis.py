@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import asyncpg
 from msgspec import Struct
@@ -18,9 +19,13 @@ from .plugin import Chain
 from .ports import SystemClock, system_random
 from .registry import ConnectProblem, Registry, RegistryError
 from .services.keystore import KeystoreError, open_keystore
-from .settings import Settings
+from .services.signer import SignerUnavailableError
+from .services.signer.remote import RemoteSigner
+from .services.signer.rules import load_rules, unlimited
+from .settings import Settings, SettingsError
 
 CHAIN_TIMEOUT_S = 30
+SIGNER_TIMEOUT_S = 10
 POSTGRES_VERSION_MIN = 15
 
 
@@ -36,13 +41,18 @@ async def diagnose(settings: Settings) -> AsyncIterator[Finding]:
     """Look at everything that the settings name; what hangs is given up after a while."""
     yield await _database(settings)
     yield await _redis(settings)
-    yield await asyncio.to_thread(_keystore, settings)
+    if settings.signer_socket is None:
+        yield await asyncio.to_thread(_keystore, settings)
     try:
         registry = Registry(settings.plugins)
     except RegistryError as error:
         yield Finding("plugins", str(error), problem=True)
         return
     yield Finding("plugins", f"enabled: {', '.join(settings.plugins) or 'none'}")
+    if settings.signer_socket is not None:
+        yield await _signer(settings.signer_socket, registry)
+    for finding in _rules(settings, registry):
+        yield finding
     async for finding in _chains(registry):
         yield finding
 
@@ -95,6 +105,30 @@ def _keystore(settings: Settings) -> Finding:
     except KeystoreError as error:
         return Finding("keystore", str(error), problem=True)
     return Finding("keystore", f"{keys.keystore} opens")
+
+
+async def _signer(path: Path, registry: Registry) -> Finding:
+    signer = RemoteSigner(path, timeout_s=SIGNER_TIMEOUT_S)
+    try:
+        for coin_type in {family.coin_type for family in registry.families.values()}:
+            await signer.account_xpub("live", coin_type, 0)
+    except SignerUnavailableError as error:
+        return Finding("signer", str(error), problem=True)
+    finally:
+        await signer.aclose()
+    return Finding("signer", f"it answers at {path}")
+
+
+def _rules(settings: Settings, registry: Registry) -> list[Finding]:
+    """Say what could be stolen without limit. A signer elsewhere has its rules in a file of its own."""
+    if settings.keys.keystore is None and settings.production:
+        return []
+    try:
+        rules = load_rules(settings, registry.chains, registry.families)
+    except SettingsError as error:
+        return [Finding("signer", str(error), problem=True)]
+    missing = unlimited(rules, registry.chains) if settings.production else ()
+    return [Finding("signer", sentence, problem=True) for sentence in missing]
 
 
 async def _chains(registry: Registry) -> AsyncIterator[Finding]:

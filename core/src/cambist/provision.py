@@ -15,18 +15,20 @@ from .settings import Settings, SettingsError
 log = structlog.get_logger(__name__)
 
 
-def provision(settings: Settings, ids: Ids, *, keystore: bool = True, kdf: Kdf | None = None) -> dict[str, str]:
+def provision(
+    settings: Settings, ids: Ids, *, keystore: bool = True, only_keystore: bool = False, kdf: Kdf | None = None
+) -> dict[str, str]:
     """Make what is missing in the data directory, and return the ``CAMBIST_*`` variables that refer to it.
 
-    What an earlier start made is used again. ``keystore`` is for who may know its passphrase, which web may not.
-    Raises SettingsError in production, where secrets are configured.
+    What an earlier start made is used again. ``keystore`` is for who may know its passphrase, which web may not, and
+    ``only_keystore`` for who need know nothing else. Raises SettingsError in production, where secrets are configured.
     """
     folder, keys = settings.data_dir, settings.keys
     variables: dict[str, str] = {}
-    if keys.application_key is None:
+    if keys.application_key is None and not only_keystore:
         made = _secret_file(settings, folder / "application.key", "keys.application_key", ids)
         variables["CAMBIST_KEYS__APPLICATION_KEY"] = made
-    if settings.auth.jwt_secret is None:
+    if settings.auth.jwt_secret is None and not only_keystore:
         made = _secret_file(settings, folder / "jwt.secret", "auth.jwt_secret", ids)
         variables["CAMBIST_AUTH__JWT_SECRET"] = made
     if keystore and keys.keystore is None:

@@ -92,7 +92,7 @@ class WebSettings(Group, frozen=True, kw_only=True):
 
 
 class KeySettings(Group, frozen=True, kw_only=True):
-    """Seeds and keys. Only the worker reads ``passphrase``; elsewhere it is None.
+    """Seeds and keys. Only who signs reads ``passphrase``; elsewhere it is None.
 
     ``application_key`` is 64 hexadecimal characters and encrypts what must be read back; ``previous_keys`` still
     decrypt what was encrypted before it was rotated. ``stock`` is how many merchants can register ahead.
@@ -105,10 +105,61 @@ class KeySettings(Group, frozen=True, kw_only=True):
     stock: Annotated[int, Meta(ge=1, le=100_000)] = 100
 
 
+Amounts = dict[
+    Annotated[str, Meta(min_length=1, max_length=128)],
+    Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,40})(\.[0-9]{1,40})?$")],
+]
+Addresses = dict[Annotated[str, Meta(min_length=1, max_length=128)], tuple[Address, ...]]
+
+
+class SignerSettings(Group, frozen=True, kw_only=True):
+    """What may be signed, whoever asks for it. Without an entry there is no such limit.
+
+    The caps, limits and amounts are in tokens by ``chain/SYMBOL``, fees in the native coin by chain, addresses by
+    chain. ``fresh_target_delay_s`` is a day in production and nothing in development, unless it is set.
+    """
+
+    separate: bool = False
+    socket: Path | None = None
+    socket_group: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    store: Path | None = None
+    hourly_caps: Amounts = field(default_factory=dict)
+    fresh_target_caps: Amounts = field(default_factory=dict)
+    fresh_target_delay_s: Annotated[int, Meta(ge=0, le=86_400 * 30)] | None = None
+    approval_limits: Amounts = field(default_factory=dict)
+    allowed_targets: Addresses = field(default_factory=dict)
+    fee_caps: Amounts = field(default_factory=dict)
+    fee_hourly_caps: Amounts = field(default_factory=dict)
+    delegates: Addresses = field(default_factory=dict)
+
+
+class GasSettings(Group, frozen=True, kw_only=True):
+    """The platform's own addresses, which pay for gas. ``low_balance`` is in the native coin, by chain."""
+
+    low_balance: Amounts = field(default_factory=dict)
+
+
 class PaymentSettings(Group, frozen=True, kw_only=True):
     """How often pending work is searched for, should a hint be lost."""
 
     sweep_interval_ms: Annotated[int, Meta(ge=100, le=60_000)] = 2_000
+
+
+class OutboundSettings(Group, frozen=True, kw_only=True):
+    """How the gateway sends.
+
+    ``in_flight_max`` is how many transactions of one address may wait to be mined: nodes keep few of them.
+    ``rebroadcast_s`` after which the same bytes are sent again, ``stuck_after_s`` after which a higher fee is paid.
+    ``wallet_gas_transfers`` is for how many transfers at once a main wallet gets its gas.
+    """
+
+    enabled: bool = True
+    in_flight_max: Annotated[int, Meta(ge=1, le=5_000)] = 16
+    batch_max: Annotated[int, Meta(ge=1, le=1_000)] = 200
+    rebroadcast_s: Annotated[float, Meta(ge=0.1, le=3_600)] = 30.0
+    stuck_after_s: Annotated[float, Meta(ge=0.1, le=86_400)] = 180.0
+    collect_interval_ms: Annotated[int, Meta(ge=100, le=3_600_000)] = 10_000
+    wallet_gas_transfers: Annotated[int, Meta(ge=1, le=1_000)] = 20
 
 
 class PriceSettings(Group, frozen=True, kw_only=True):
@@ -155,7 +206,10 @@ class Settings(Group, frozen=True, kw_only=True):
     webhooks: WebhookSettings = WebhookSettings()
     worker: WorkerSettings = WorkerSettings()
     keys: KeySettings = KeySettings()
+    signer: SignerSettings = SignerSettings()
+    gas: GasSettings = GasSettings()
     payments: PaymentSettings = PaymentSettings()
+    outbound: OutboundSettings = OutboundSettings()
     prices: PriceSettings = PriceSettings()
     sandbox: SandboxSettings = SandboxSettings()
     auth: AuthSettings = AuthSettings()
@@ -166,6 +220,18 @@ class Settings(Group, frozen=True, kw_only=True):
     def production(self) -> bool:
         """Whether money is real: nothing is made up, everything must be configured."""
         return self.environment == "production"
+
+    @property
+    def signer_socket(self) -> Path | None:
+        """Where a signer of its own listens; None where the worker signs, and so opens the keystore, itself."""
+        if self.signer.socket is not None or not self.signer.separate:
+            return self.signer.socket
+        return self.data_dir / "signer" / "signer.sock"
+
+    @property
+    def signer_store(self) -> Path:
+        """The folder in which the signer remembers what it signed."""
+        return self.signer.store or self.data_dir / "signer"
 
 
 class SettingsError(Exception):

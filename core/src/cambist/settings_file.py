@@ -25,6 +25,10 @@ FILE_BYTES_MAX = 2**20
 SECRET_BYTES_MAX = 2**16
 PASSPHRASE = ("keys", "passphrase")
 
+_SIGNER_TABLES = ("environment", "data_dir", "keys", "signer", "plugins", "log")
+_NOT_THE_SIGNERS_KEYS = ("application_key", "previous_keys")
+_NO_KEYSTORE = "in production keys.keystore must be set; 'cambist keys init' makes one."
+
 # Other uses of the prefix: how processes of ours find each other, and how tests are sized.
 _NOT_SETTINGS = (CONFIG_VARIABLE, DATA_DIR_VARIABLE, "CAMBIST_SUPERVISOR_FD", "CAMBIST_TEST_")
 
@@ -37,18 +41,26 @@ _PUBLIC_URL = re.compile(
 
 
 def load_settings(
-    config: Path | None, environ: Mapping[str, str], *, data_dir: Path | None = None, passphrase: bool = False
+    config: Path | None,
+    environ: Mapping[str, str],
+    *,
+    data_dir: Path | None = None,
+    passphrase: bool = False,
+    signer_only: bool = False,
 ) -> Settings:
     """Return the settings of this file (or of none) and these variables.
 
-    Unless ``passphrase`` is asked for, the keystore's passphrase is not even looked up: only a worker may know it.
-    Relative paths are relative to the file's folder. Raises SettingsError.
+    Unless ``passphrase`` is asked for, the keystore's passphrase is not even looked up: only who signs may know it.
+    With ``signer_only`` nothing else is: no address of a server, no other secret. Relative paths are relative to the
+    file's folder. Raises SettingsError.
     """
     source = str(config) if config is not None else "environment"
     raw = _read(config) if config is not None else {}
     _override(raw, environ)
     if not passphrase and isinstance(raw.get("keys"), dict):
         raw["keys"].pop("passphrase", None)
+    if signer_only:
+        raw = _signers(raw)
     folder = config.resolve().parent if config is not None else Path.cwd()
     resolved = _Secrets(source, folder, environ).resolve(raw, ())
     plugins = resolved.get("plugins", {})
@@ -66,12 +78,29 @@ def load_settings(
         keys=msgspec.structs.replace(
             settings.keys, keystore=settings.keys.keystore and folder / settings.keys.keystore.expanduser()
         ),
+        signer=msgspec.structs.replace(
+            settings.signer,
+            socket=settings.signer.socket and folder / settings.signer.socket.expanduser(),
+            store=settings.signer.store and folder / settings.signer.store.expanduser(),
+        ),
     )
-    _check(settings, source)
+    if not signer_only:
+        _check(settings, source)
+    elif settings.production and settings.keys.keystore is None:
+        raise SettingsError(f"{source}: {_NO_KEYSTORE}")
     return settings
 
 
-def process_settings(*, passphrase: bool = False) -> Settings:
+def _signers(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the signer needs to know, and no other secret."""
+    others = set(Settings.__struct_fields__) - set(_SIGNER_TABLES)
+    kept = {name: table for name, table in raw.items() if name not in others}
+    if isinstance(keys := kept.get("keys"), dict):
+        kept["keys"] = {name: value for name, value in keys.items() if name not in _NOT_THE_SIGNERS_KEYS}
+    return kept
+
+
+def process_settings(*, passphrase: bool = False, signer_only: bool = False) -> Settings:
     """Return the settings that the ``cambist`` command left in this process's environment, for its children too."""
     config, data_dir = os.environ.get(CONFIG_VARIABLE), os.environ.get(DATA_DIR_VARIABLE)
     return load_settings(
@@ -79,11 +108,12 @@ def process_settings(*, passphrase: bool = False) -> Settings:
         os.environ,
         data_dir=Path(data_dir) if data_dir else None,
         passphrase=passphrase,
+        signer_only=signer_only,
     )
 
 
 def secret_variables(config: Path | None, environ: Mapping[str, str]) -> Collection[str]:
-    """Return the names of the variables that carry the passphrase: what no process but the worker may inherit."""
+    """Return the names of the variables that carry the passphrase: what only the process that signs may inherit."""
     raw = _read(config) if config is not None else {}
     _override(raw, environ)
     names = {"CAMBIST_KEYS__PASSPHRASE"}
@@ -217,8 +247,8 @@ def _production_problems(settings: Settings) -> list[str]:
     found = []
     if settings.database.url is None or settings.redis.url is None:
         found.append("in production database.url and redis.url must be set; embedded servers are for development.")
-    if settings.keys.keystore is None:
-        found.append("in production keys.keystore must be set; 'cambist keys init' makes one.")
+    if settings.keys.keystore is None and settings.signer_socket is None:
+        found.append(_NO_KEYSTORE)
     if settings.keys.application_key is None:
         found.append("in production keys.application_key must be set to 64 hexadecimal characters.")
     if settings.auth.jwt_secret is None:

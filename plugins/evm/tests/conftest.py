@@ -12,13 +12,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.plugin import Chain, PluginContext, ScanResult, Span
+from cambist.plugin import Chain, Intent, PluginContext, ScanResult, SignedTx, Span, Step, Token, Units
 from cambist_evm.config import EvmConfig
 from cambist_evm.family import EvmFamily
 from cambist_evm.plugin import EvmPlugin
-from cambist_evm.testing import Anvil, Contract
+from cambist_evm.testing import Anvil, Contract, Wallet
 
 Connect = Callable[..., AbstractAsyncContextManager[Chain]]
+
+ETHER = 10**18
 
 XPUB = "xpub6Ce9NcJvTk372KjsGfWqbcex5DumjpNquQLApoeQUavSCjEc823BV1tb4rXUuPuht8h2hSxkg2EXUaKUJmniJvRZAELxypsCzBFdtosmV76"
 """m/44'/60'/1' of the mnemonic "test test ... junk", which every EVM developer's tools share."""
@@ -79,7 +81,7 @@ def connect(context: PluginContext) -> Connect:
             "chain_id": 1337,
             "native_symbol": "ETH",
             "confirmations": 3,
-            "request_timeout_ms": 1000,
+            "request_timeout_ms": 3000,
             "tokens": tokens,
             **settings,
         }
@@ -113,3 +115,32 @@ def customer(family: EvmFamily) -> str:
 def other_customer(family: EvmFamily) -> str:
     """Return another address of ours."""
     return family.derive_address(XPUB, 0, 2)
+
+
+@pytest.fixture
+async def wallet(node: Anvil) -> Wallet:
+    """Return an account of ours with a thousand of the native coin."""
+    wallet = Wallet("hot")
+    await node.call("anvil_setBalance", [wallet.address, hex(1000 * ETHER)])
+    return wallet
+
+
+@pytest.fixture
+def intent(wallet: Wallet) -> Callable[..., Intent]:
+    """Return a function that makes an intent of the wallet's."""
+
+    def intent(target: str, amount: int, token: Token, source: str = wallet.address) -> Intent:
+        return Intent(source=source, target=target, token=token, amount=Units(amount))
+
+    return intent
+
+
+@pytest.fixture
+def sealed(family: EvmFamily, wallet: Wallet) -> Callable[..., Any]:
+    """Return a function that prepares steps of the wallet's from a sequence on, signs them, and seals them."""
+
+    async def sealed(chain: Chain, first: int, *steps: Step) -> list[SignedTx]:
+        prepared = await chain.prepare([(step, first + index) for index, step in enumerate(steps)])
+        return [family.seal(tx, wallet.sign(family.digest(tx.payload))) for tx in prepared]
+
+    return sealed

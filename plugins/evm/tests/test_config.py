@@ -9,7 +9,8 @@ import pytest
 from eth_utils.address import to_checksum_address
 
 from cambist.plugin import ChainInfo, ConfigError, PluginContext
-from cambist_evm.config import EvmConfig
+from cambist_evm.config import EvmConfig, resolve
+from cambist_evm.fees import FeeBounds
 from cambist_evm.networks import NETWORKS
 from cambist_evm.plugin import EvmPlugin, register_chains
 
@@ -102,6 +103,17 @@ async def test_a_simulated_chain_needs_no_endpoint_and_is_not_connected(context:
         ("mine", {**OWN, "tokens": [{"symbol": "TST", "contract": ADDRESS, "decimals": 6}]}, "native coin"),
         ("mine", {**OWN, "tokens": [{"symbol": "A", "contract": "0x" + "f" * 39 + "e", "decimals": 6}]}, "EIP-7708"),
         ("mine", {**OWN, "tokens": [{"symbol": "A", "contract": ADDRESS, "decimals": 6}] * 2}, "A is listed twice"),
+        ("mine", {**OWN, "sweeper": "0x12"}, "sweeper is no address"),
+        ("mine", {**OWN, "sweeper": "0x" + "0" * 40}, "sweeper is no sweeper"),
+        ("mine", {**OWN, "fee_ceiling_gwei": 0}, "must not fall"),
+        ("mine", {**OWN, "fee_ceiling_gwei": -1}, "fee_ceiling_gwei: -1 is not between 0 and"),
+        ("mine", {**OWN, "fee_ceiling_gwei": "NaN"}, "fee_ceiling_gwei: NaN is not"),
+        ("mine", {**OWN, "fee_ceiling_gwei": "1e10"}, "is not between 0 and 1000000000"),
+        ("mine", {**OWN, "fee_ceiling_gwei": "0.0000000001"}, "at most 9 decimals"),
+        ("mine", {**OWN, "fee_ceiling_gwei": "1." + "0" * 40 + "1"}, "at most 9 decimals"),
+        ("mine", {**OWN, "fee_ceiling_gwei": 5, "tip_min_gwei": 6}, "must not fall"),
+        ("mine", {**OWN, "tip_min_gwei": 2, "tip_max_gwei": 1}, "must not fall"),
+        ("polygon", {"rpc_urls": [URL], "fee_ceiling_gwei": 10}, "must not fall"),
         (
             "ethereum",
             {"rpc_urls": [URL], "tokens": [{"symbol": "A", "contract": ADDRESS, "decimals": 6}]},
@@ -127,3 +139,33 @@ def test_unknown_fields_and_wrong_types_are_refused(table: dict[str, Any]) -> No
     """While the file is read."""
     with pytest.raises(msgspec.ValidationError):
         chains(ethereum=table)
+
+
+@pytest.mark.parametrize(
+    "table, bounds",
+    [
+        ({}, (500_000_000_000, 0, 500_000_000_000)),
+        ({"fee_ceiling_gwei": 0.1}, (100_000_000, 0, 100_000_000)),
+        ({"fee_ceiling_gwei": "0.000000001"}, (1, 0, 1)),
+        ({"tip_min_gwei": 3, "tip_max_gwei": "4.5"}, (500_000_000_000, 3_000_000_000, 4_500_000_000)),
+    ],
+)
+def test_fees_are_bounded_to_the_wei(table: dict[str, Any], bounds: tuple[int, int, int]) -> None:
+    """However the number is written in the file."""
+    (setup,) = resolve(msgspec.convert({"chains": {"mine": {**OWN, **table}}}, EvmConfig))
+    assert setup.fees == FeeBounds(ceiling=bounds[0], tip_min=bounds[1], tip_max=bounds[2])
+
+
+def test_an_operators_bound_moves_those_that_he_did_not_set() -> None:
+    """A lower ceiling lowers the highest tip with it, a higher lowest tip raises it."""
+    lower, higher = {"rpc_urls": [URL], "fee_ceiling_gwei": 1}, {"rpc_urls": [URL], "tip_min_gwei": 50}
+    for table, tips in ((lower, (10_000_000, 10**9)), (higher, (50 * 10**9, 50 * 10**9))):
+        (setup,) = resolve(msgspec.convert({"chains": {"ethereum": table}}, EvmConfig))
+        assert (setup.fees.tip_min, setup.fees.tip_max) == tips
+
+
+@pytest.mark.parametrize("calls_max, short", [(1, 1), (5, 50), (100, 1000)])
+def test_ten_times_as_many_calls_go_into_a_request_where_answers_are_short(calls_max: int, short: int) -> None:
+    """But where batches are unwanted there are none."""
+    (setup,) = resolve(msgspec.convert({"chains": {"mine": {**OWN, "batch_calls_max": calls_max}}}, EvmConfig))
+    assert setup.short_calls_max == short

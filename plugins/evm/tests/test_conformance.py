@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from itertools import cycle
+from itertools import count, cycle
 from random import Random
 
 import msgspec
@@ -14,13 +14,15 @@ import pytest
 
 from cambist.plugin import Chain, ChainInfo, PluginContext, Token
 from cambist.testing.conformance import ChainConformance
-from cambist.testing.harness import Abilities, ChainHarness, FamilySamples
+from cambist.testing.harness import Abilities, ChainHarness, FamilySamples, Sender
 from cambist_evm.config import EvmConfig
 from cambist_evm.family import EvmFamily
 from cambist_evm.plugin import EvmPlugin
-from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
+from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy, Wallet
 
 ACCOUNTS_COUNT = 30
+ALWAYS_REVERT = "0x60006000fd"
+"""The code ``revert(0, 0)``: an account with it refuses to be paid."""
 
 XPUBS = [
     "xpub6Ce9NcJvTk36xtLSrJLZqE7wtgA5deCeYs7rSQtreh4cj6ByPtrg9sD7V2FNFLPnf8heNP3FGkeV9qwfzvZNSd54JoNXVsXFYSYwHsnJxqP",
@@ -74,6 +76,9 @@ class AnvilHarness(ChainHarness):
         finality=True,
         pending=True,
         outages=True,
+        sending=True,
+        sequences=True,
+        refusals=True,
     )
 
     def __init__(self, chain: Chain, node: Anvil, proxy: FaultyProxy, contracts: dict[str, Contract]) -> None:
@@ -85,6 +90,7 @@ class AnvilHarness(ChainHarness):
         self._impostor = contracts["impostor"]
         self._splitter = contracts["splitter"]
         self._senders = cycle(node.accounts[1:])
+        self._names = count()
 
     async def mine(self, blocks: int = 1) -> None:
         await self._node.mine(blocks)
@@ -124,6 +130,20 @@ class AnvilHarness(ChainHarness):
         await self._token.send("transfer", self.fresh_address(), 1, sender=self._node.accounts[0])
         await self._node.send_raw(signed)
         await self._node.mine()
+
+    async def sender(self, *holdings: tuple[Token, int]) -> Sender:
+        wallet = Wallet(f"sender {next(self._names)}")
+        for token, amount in holdings:
+            if token.is_native:
+                await self._node.call("anvil_setBalance", [wallet.address, hex(amount)])
+            else:
+                await self._token.send("mint", wallet.address, amount)
+        await self._node.mine()
+        return Sender(address=wallet.address, private_key=wallet.secret)
+
+    async def refuse(self, recipient: str) -> Token:
+        await self._node.call("anvil_setCode", [recipient, ALWAYS_REVERT])
+        return self.chain.info.native
 
     @asynccontextmanager
     async def outage(self) -> AsyncIterator[None]:

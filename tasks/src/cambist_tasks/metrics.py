@@ -12,21 +12,24 @@ from prometheus_client.registry import Collector
 
 from cambist.services.webhooks.delivery import Deliverer
 
+from .sending import SendState
 from .watching import ChainState
 
 
 class WorkerCollector(Collector):
     """Reads chains and deliverer as they are."""
 
-    def __init__(self, chains: Sequence[ChainState], deliverer: Deliverer) -> None:
+    def __init__(self, chains: Sequence[ChainState], senders: Sequence[SendState], deliverer: Deliverer) -> None:
         """Read these."""
         self._chains = chains
+        self._senders = senders
         self._deliverer = deliverer
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric."""
         yield from self._watching()
         yield from self._endpoints()
+        yield from self._sending()
         yield from self._webhooks()
 
     def _watching(self) -> Iterator[Metric]:
@@ -57,6 +60,23 @@ class WorkerCollector(Collector):
                 if endpoint.head is not None:
                     head.add_metric(where, endpoint.head)
         yield from (healthy, head, calls, failures)
+
+    def _sending(self) -> Iterator[Metric]:
+        labels = ["chain"]
+        sending = GaugeMetricFamily("cambist_outbound_sending", "1 while this worker sends there.", labels=labels)
+        failing = GaugeMetricFamily("cambist_outbound_failing", "1 while turns of sending fail.", labels=labels)
+        collected = CounterMetricFamily("cambist_outbound_collections", "Collections that were begun.", labels=labels)
+        alerts = CounterMetricFamily(
+            "cambist_outbound_alerts", "What an operator should look at.", labels=["chain", "alert"]
+        )
+        for state in self._senders:
+            chain = state.chain.info.id
+            sending.add_metric([chain], float(state.sending))
+            failing.add_metric([chain], float(state.failing))
+            collected.add_metric([chain], state.collected)
+            for alert, count in sorted(state.alerts.items()):
+                alerts.add_metric([chain, alert], count)
+        yield from (sending, failing, collected, alerts)
 
     def _webhooks(self) -> Iterator[Metric]:
         counters = self._deliverer.counters

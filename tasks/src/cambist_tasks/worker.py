@@ -1,4 +1,4 @@
-"""The worker process: watches chains, delivers webhooks, sweeps. Any number of them may run."""
+"""The worker process: watches chains, sends, delivers webhooks, sweeps. Any number of them may run."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from cambist.settings import Settings
 
 from .chores import chores
 from .metrics import WorkerCollector, serve_metrics
+from .sending import chain_senders
 from .supervision import run_all
 from .sweeper import sweep
 from .turns import Turns
@@ -56,13 +57,17 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
         stack.push_async_callback(turns.aclose)
         deliverer = await stack.enter_async_context(open_deliverer(gateway))
         watches = chain_watches(gateway, turns)
+        senders = chain_senders(gateway, turns)
         port = gateway.settings.worker.metrics_port
         if port is not None:
-            collector = WorkerCollector([watch.state for watch in watches], deliverer)
+            collector = WorkerCollector(
+                [watch.state for watch in watches], [sender.state for sender in senders], deliverer
+            )
             await stack.enter_async_context(serve_metrics(collector, gateway.settings.worker.metrics_host, port))
         works: dict[str, Callable[[], Awaitable[None]]] = {
             f"watch {watch.state.chain.info.id}": watch.run for watch in watches
         }
+        works |= {f"send {sender.state.chain.info.id}": sender.run for sender in senders}
         works["webhooks"] = deliverer.run
         works["sweeper"] = partial(sweep, chores(gateway, turns))
         log.info("worker_ready", chains=sorted(gateway.chains))

@@ -15,12 +15,32 @@ from cambist.bootstrap import Gateway
 from cambist.services.errors import ServiceError
 from cambist.services.webhooks.sender import Sender, open_sender
 
-from . import checkout, discovery, health, keys, merchants, payments, projects, quotes, sandbox, wallets
+from . import (
+    admin,
+    approved_addresses,
+    checkout,
+    discovery,
+    gas_stations,
+    health,
+    keys,
+    merchants,
+    payments,
+    payouts,
+    projects,
+    quotes,
+    refunds,
+    resolutions,
+    sandbox,
+    two_factor,
+    usage,
+    wallets,
+    withdrawals,
+)
 from .context import Web
 from .errors import on_http_error, on_service_error, on_unexpected
 from .guards import RefuseUnstorable
 from .health.metrics import RequestMetrics
-from .openapi import Swagger, openapi_config
+from .openapi import DecimalNumbers, Swagger, openapi_config
 from .requests import JsonRequest
 
 SECURITY_HEADERS = (
@@ -39,7 +59,27 @@ def create_app(gateway: Gateway) -> Litestar:
     """Return the web side on top of an open gateway, which stays its owner's to close."""
     web = Web(gateway)
     secure = web.settings.web.base_url.startswith("https://")
-    nouns = (checkout, discovery, health, keys, merchants, payments, projects, quotes, sandbox, wallets)
+    nouns = (
+        admin,
+        approved_addresses,
+        checkout,
+        discovery,
+        gas_stations,
+        health,
+        keys,
+        merchants,
+        payments,
+        payouts,
+        projects,
+        quotes,
+        refunds,
+        resolutions,
+        sandbox,
+        two_factor,
+        usage,
+        wallets,
+        withdrawals,
+    )
     app = Litestar(
         route_handlers=[*(handler for noun in nouns for handler in noun.controllers), Swagger],
         dependencies={
@@ -57,6 +97,7 @@ def create_app(gateway: Gateway) -> Litestar:
         request_class=JsonRequest,
         request_max_body_size=gateway.settings.web.body_bytes_max,
         openapi_config=openapi_config(),
+        plugins=[DecimalNumbers()],
         logging_config=None,
         state=State({"gateway": gateway, "web": web}),
     )

@@ -10,8 +10,11 @@ from msgspec import Struct
 from cambist.bootstrap import Gateway
 from cambist.services.api_keys import key_hash
 from cambist.services.passwords import Passwords
+from cambist.services.platform import PlatformSettingsCache
 from cambist.services.projects import Projects
+from cambist.services.sandbox import Sandbox
 from cambist.services.sessions import RefreshTokens
+from cambist.services.two_factor import TwoFactor
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.settings import RateLimitSettings
 
@@ -21,6 +24,7 @@ from .ratelimit import Limit, RateLimiter, parse_networks
 
 BAD_CREDENTIALS_PER_MINUTE = 60
 """How often an address may be wrong about a key or token. Right ones are not counted here."""
+CALCULATOR_CACHE_S = 60.0
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -51,6 +55,7 @@ class Web:
         )
         self.refresh_tokens = RefreshTokens(_derive(gateway.jwt_secret, "refresh tokens"), gateway.ids)
         self.passwords = Passwords(gateway.ids.random_bytes)
+        self.two_factor = TwoFactor(gateway.db, gateway.secrets, gateway.ids, gateway.clock)
         self.secrets = SigningSecrets(gateway.secrets)
         self.projects = Projects(
             self.secrets, gateway.ids, allow_private_targets=settings.webhooks.allow_private_targets
@@ -58,6 +63,11 @@ class Web:
         self.limiter = RateLimiter(gateway.redis, gateway.clock)
         self.limits = _limits(settings.web.rate_limits)
         self.key_cache = KeyCache()
+        self.sandbox = Sandbox(
+            db=gateway.db, registry=gateway.registry, clock=gateway.clock, ids=gateway.ids, hints=gateway.hints
+        )
+        self.platform = PlatformSettingsCache(gateway.db, gateway.clock)
+        self.calculator_settings = PlatformSettingsCache(gateway.db, gateway.clock, CALCULATOR_CACHE_S)
         self.trusted_proxies = parse_networks(settings.web.trusted_proxies)
         self.admin_key_hash = None if admin_key is None else key_hash(admin_key)
 

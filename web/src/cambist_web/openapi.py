@@ -7,6 +7,7 @@ Content-Security-Policy.
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from importlib.resources import files
 from typing import Any
 
@@ -17,10 +18,12 @@ from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, SecurityScheme, Tag
+from litestar.openapi.spec import Components, OpenAPIType, Schema, SecurityScheme, Tag
 from litestar.params import FromPath
+from litestar.plugins import OpenAPISchemaPlugin
 from litestar.types import Method
 from litestar.types.internal_types import PathParameterDefinition
+from litestar.typing import FieldDefinition
 
 from .auth import ADMIN_SCHEME, API_KEY_SCHEME, SESSION_SCHEME
 from .errors import camel
@@ -39,6 +42,9 @@ TAGS = (
     ("Payments", "What customers pay."),
     ("Quotes", "What a payment would cost."),
     ("Wallet", "What merchants have."),
+    ("Resolutions", "Money that came too late, too much or wrong."),
+    ("Withdrawals", "Money that merchants take out in person."),
+    ("Usage", "What using the gateway costs."),
     ("Discovery", "What can be paid with."),
     ("Sandbox", "Simulated chains, for projects that are not live."),
     ("Sessions", "Merchants in person: registering and signing in."),
@@ -101,6 +107,18 @@ _POLICY = (
 )
 
 
+class DecimalNumbers(OpenAPISchemaPlugin):
+    """Describes decimals as what they are in JSON here: percentages are numbers, and amounts are no Decimal."""
+
+    def is_plugin_supported_field(self, field_definition: FieldDefinition) -> bool:
+        """Return whether it is one."""
+        return field_definition.annotation is Decimal
+
+    def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: object) -> Schema:  # noqa: ARG002  the framework's signature
+        """Describe it."""
+        return Schema(type=OpenAPIType.NUMBER)
+
+
 class Swagger(Controller):
     """The description, for programs and for people."""
 
@@ -144,11 +162,25 @@ def described(app: Litestar) -> bytes:
     """Return the description as JSON, in the merchants' spelling and with the one shape of errors."""
     schema = app.openapi_schema.to_schema()
     schema["paths"] = {_camel_path(path): item for path, item in schema["paths"].items()}
+    schema["components"]["schemas"] = _without_ellipses(schema["components"]["schemas"])
     schema["components"]["schemas"]["Error"] = _ERROR
     for item in schema["paths"].values():
         for operation in item.values():
             _describe(operation)
+            _describe_repetition(operation, schema["components"]["schemas"])
     return msgspec.json.encode(schema)
+
+
+def _without_ellipses(schema: Any) -> Any:  # noqa: ANN401  any part of a description
+    """Return the schema without what the framework makes of the dots in ``tuple[X, ...]``: an item of any kind."""
+    if isinstance(schema, list):
+        return [_without_ellipses(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kinds = schema.get("oneOf", ())
+    if {} in kinds:
+        (schema,) = (kind for kind in kinds if kind)
+    return {name: _without_ellipses(part) for name, part in schema.items()}
 
 
 def _describe(operation: dict[str, Any]) -> None:
@@ -163,6 +195,15 @@ def _describe(operation: dict[str, Any]) -> None:
         "description": "What went wrong.",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
     }
+
+
+def _describe_repetition(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
+    """Add the answer to a repetition, which is the first one's but for its status and `idempotent`."""
+    made = operation["responses"].get("201")
+    content = {} if made is None else made.get("content", {}).get("application/json", {})
+    name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
+    if "idempotent" in schemas.get(name, {}).get("properties", {}):
+        operation["responses"]["200"] = {**made, "description": "It was made before: nothing happened now."}
 
 
 def _camel_path(path: str) -> str:

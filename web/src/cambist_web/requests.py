@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from litestar import Request
@@ -48,10 +49,29 @@ def decode_json(body: bytes, body_type: object) -> object:
         raise _problem(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidError("INVALID_JSON", "The body is not valid JSON.") from None
+    _refuse_quoted_numbers(value, body, body_type)
     # PostgreSQL cannot store NUL. Most bodies have no such escape, and need no second look.
     if b"\\u0000" in body:
         refuse_nul(msgspec.json.decode(body), "")
     return value
+
+
+@cache
+def _number_fields(body_type: object) -> tuple[tuple[str, str], ...]:
+    """Return the attributes that can be a Decimal, each with its name in JSON."""
+    if not (isinstance(body_type, type) and issubclass(body_type, msgspec.Struct)):
+        return ()
+    found = msgspec.structs.fields(body_type)
+    return tuple((field.name, field.encode_name) for field in found if Decimal in {field.type, *get_args(field.type)})
+
+
+def _refuse_quoted_numbers(value: object, body: bytes, body_type: object) -> None:
+    """Refuse a text where a number belongs: a Decimal is read from one, in any script's digits and with underscores."""
+    for attribute, name in _number_fields(body_type):
+        if isinstance(getattr(value, attribute), Decimal):
+            written = msgspec.json.decode(body, type=dict[str, msgspec.Raw])[name]
+            if bytes(written).startswith(b'"'):
+                raise InvalidError.field(name, "must be a number")
 
 
 def refuse_nul(value: object, path: str) -> None:

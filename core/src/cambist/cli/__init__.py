@@ -14,7 +14,21 @@ from cambist.settings import SettingsError
 from .options import EXIT_SETTINGS
 
 # Each names a module of this package, in which a command of the same name is found.
-COMMANDS = ("demo", "doctor", "keys", "migrate", "plugins", "up", "web", "worker")
+COMMANDS = (
+    "demo",
+    "doctor",
+    "keys",
+    "manifest",
+    "migrate",
+    "plugins",
+    "reconcile",
+    "restore",
+    "signer",
+    "sweeper",
+    "up",
+    "web",
+    "worker",
+)
 
 
 class _LazyGroup(click.Group):

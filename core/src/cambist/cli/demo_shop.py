@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+from decimal import Decimal
 from typing import Any, Self
 
 import aiohttp
@@ -17,6 +18,8 @@ from aiohttp import web
 
 STEP_S_MAX = 20
 PASSWORD = "demo password, not for keeps"  # noqa: S105  shown to the visitor
+PAID_OUT, REFUNDED = "20", "10"
+SUPPLIER, CUSTOMER = "0x" + "5" * 40, "0x" + "7" * 40
 
 
 class DemoFailedError(Exception):
@@ -74,11 +77,12 @@ class Till:
         if not verified:
             raise DemoFailedError(f"the signature of {event} does not verify")
         mark = click.style("✓ signature verified", fg="green")
-        _tell("webhook", f"{name:<20} received {data['receivedAmount']:<10} {mark}")
+        what = next(what for what in ("refundedAmount", "receivedAmount", "amount") if what in data)
+        _tell("webhook", f"{name:<20} {what.removesuffix('Amount'):<8} {data[what]:<10} {mark}")
 
 
 class Shop:
-    """A merchant who registers, sells one thing, is paid, and looks at the wallet."""
+    """A merchant who registers, sells one thing, is paid, pays others, and looks at the wallet."""
 
     def __init__(self, url: str, till: Till, name: str) -> None:
         """Talk to the gateway at this address, under a name that nobody has there."""
@@ -93,7 +97,13 @@ class Shop:
             order = {"token": "USDC", "pricingMode": "fiat", "amount": "49.90", "fiatCurrency": "eur"}
             payment = await self._order(key, {"chain": "ethereum", **order, "orderId": "DEMO-1"})
             await self._pay(key, payment)
-            await self._check_wallet(key, payment)
+            await self._check_payment(key, payment)
+            left = Decimal(payment["expectedAmount"])
+            await self._check_wallet(key, payment, left, "exactly what was paid")
+            await self._pay_out(key, payment)
+            await self._refund(key, payment)
+            left -= Decimal(PAID_OUT) + Decimal(REFUNDED)
+            await self._check_wallet(key, payment, left, "exactly what is left")
             another = await self._order(key, {"chain": "base", **order, "orderId": "DEMO-2"}, quiet=True)
             return self._visit(key, payment, another)
 
@@ -131,17 +141,35 @@ class Shop:
         await self._post("/api/sandbox/mine", {"chain": payment["chain"], "blocks": 20}, key)
         await self._till.expect("payment.paid")
 
-    async def _check_wallet(self, key: dict[str, str], payment: dict[str, Any]) -> None:
+    async def _check_payment(self, key: dict[str, str], payment: dict[str, Any]) -> None:
         _say("4. The merchant's wallet is credited")
         found = await self._get(f"/api/payment/{payment['paymentId']}", key)
         if found["payment"]["status"] != "paid":
             raise DemoFailedError(f"the payment is {found['payment']['status']} and should be paid")
+
+    async def _check_wallet(self, key: dict[str, str], payment: dict[str, Any], due: Decimal, remark: str) -> None:
         path = f"/api/merchant/wallet/balance?chain={payment['chain']}&token={payment['token']}"
         available = (await self._get(path, key))["balance"]["available"]
-        if available != payment["expectedAmount"]:
-            raise DemoFailedError(f"the wallet holds {available} and should hold {payment['expectedAmount']}")
-        mark = click.style("✓ exactly what was paid", fg="green")
+        if Decimal(available) != due:
+            raise DemoFailedError(f"the wallet holds {available} and should hold {due}")
+        mark = click.style(f"✓ {remark}", fg="green")
         _tell("available", f"{available} {payment['token']} on {payment['chain']}  {mark}")
+
+    async def _pay_out(self, key: dict[str, str], payment: dict[str, Any]) -> None:
+        _say(f"5. The merchant pays a supplier {PAID_OUT} {payment['token']}")
+        body = {"chain": payment["chain"], "token": payment["token"], "amount": PAID_OUT, "toAddress": SUPPLIER}
+        made = await self._post("/api/merchant/wallet/payout", body, key)
+        await self._post("/api/sandbox/mine", {"chain": payment["chain"], "blocks": 20}, key)
+        await self._till.expect("payout.completed")
+        payout = (await self._get(f"/api/merchant/wallet/payouts/{made['payout']['payoutId']}", key))["payout"]
+        _tell("to", f"{payout['toAddress']} in {payout['txHash'][:18]}…")
+
+    async def _refund(self, key: dict[str, str], payment: dict[str, Any]) -> None:
+        _say(f"6. The customer gets {REFUNDED} {payment['token']} back")
+        body = {"toAddress": CUSTOMER, "amount": REFUNDED, "reason": "one item was out of stock"}
+        await self._post(f"/api/payment/{payment['paymentId']}/refund", body, key)
+        await self._till.expect("payment.refunded")
+        await self._post("/api/sandbox/mine", {"chain": payment["chain"], "blocks": 20}, key)
 
     def _visit(self, key: dict[str, str], paid: dict[str, Any], waiting: dict[str, Any]) -> str:
         body = json.dumps({"paymentId": waiting["paymentId"]})

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
 
 from cambist.ports import system_ids
-from cambist.services.keystore import PASSPHRASE_CHARS_MIN, Keystore, KeystoreError, new_keystore, save_keystore
+from cambist.services.bip32 import HARDENED
+from cambist.services.keystore import (
+    MODES,
+    PASSPHRASE_CHARS_MIN,
+    Keystore,
+    KeystoreError,
+    change_passphrase,
+    new_keystore,
+    open_keystore,
+    save_keystore,
+)
 
 _WARNING = """
 These {count} words are the money. Whoever reads them can take it; without them and the
 keystore's passphrase it is lost. Write them on paper now: they are not shown again.
 """
+_XPUB_WARNING = """
+An extended public key shows every address of its account, past and future. Together with the
+private key of any one of them it gives the keys of all: let neither out.
+"""
+_COUNT_MAX = 1_000
+
+PATH = click.Path(path_type=Path, dir_okay=False)
+FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+INDEX = click.IntRange(0, 2**31 - 1)
+passphrase_option = click.option(
+    "--passphrase-file", type=FILE, help="Read the passphrase from this file instead of asking."
+)
 
 
 @click.group()
 def keys() -> None:
-    """Make the keystore that all addresses come from."""
+    """Make and keep the keystore that all addresses come from."""
 
 
 @keys.command()
-@click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--passphrase-file",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Read the passphrase from this file instead of asking.",
-)
+@click.argument("path", type=PATH)
+@passphrase_option
 @click.option("--import", "imports", is_flag=True, help="Ask for the words of an existing mnemonic.")
 def init(path: Path, passphrase_file: Path | None, *, imports: bool) -> None:
     """Make a keystore at PATH, and show its mnemonic once.
@@ -38,7 +57,7 @@ def init(path: Path, passphrase_file: Path | None, *, imports: bool) -> None:
     ids = system_ids()
     try:
         keystore = Keystore(click.prompt("Mnemonic", hide_input=True)) if imports else new_keystore(ids.random_bytes)
-        save_keystore(path, keystore, _passphrase(passphrase_file), ids.random_bytes)
+        save_keystore(path, keystore, _passphrase(passphrase_file, confirm=True), ids.random_bytes)
     except KeystoreError as error:
         raise click.ClickException(str(error)) from error
     if not imports:
@@ -51,13 +70,57 @@ def init(path: Path, passphrase_file: Path | None, *, imports: bool) -> None:
     click.echo(f"\nThe keystore is {path}. Set keys.keystore and keys.passphrase to use it.")
 
 
-def _passphrase(file: Path | None) -> str:
+@keys.command(name="show-xpubs")
+@click.argument("path", type=FILE)
+@passphrase_option
+@click.option("--mode", type=click.Choice(MODES), default="live", show_default=True)
+@click.option("--coin", type=INDEX, default=60, show_default=True, help="The SLIP-44 number: 60 for EVM, 195 for Tron.")
+@click.option("--accounts", default="0", show_default=True, help="One, or several as in 1-20; 0 is the platform's.")
+def show_xpubs(path: Path, passphrase_file: Path | None, mode: str, coin: int, accounts: str) -> None:
+    """Show extended public keys of the keystore at PATH, by which addresses can be checked with another wallet."""
+    wanted = _accounts(accounts)
+    try:
+        keystore = open_keystore(path, _passphrase(passphrase_file))
+    except KeystoreError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(_XPUB_WARNING, err=True)
+    for index in wanted:
+        click.echo(f"m/44'/{coin}'/{index}'  {keystore.account_xpub(mode, coin, index)}")
+
+
+@keys.command(name="rotate-passphrase")
+@click.argument("path", type=FILE)
+@passphrase_option
+@click.option("--new-passphrase-file", type=FILE, help="Read the new one from this file instead of asking.")
+def rotate_passphrase(path: Path, passphrase_file: Path | None, new_passphrase_file: Path | None) -> None:
+    """Change what opens the keystore at PATH. The words stay the same, and no copy of the old file is kept.
+
+    Backups of the old file are still opened by the old passphrase: destroy them.
+    """
+    old = _passphrase(passphrase_file)
+    new = _passphrase(new_passphrase_file, confirm=True, name="New passphrase")
+    try:
+        change_passphrase(path, old, new, system_ids().random_bytes)
+    except KeystoreError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{path} is opened by the new passphrase. Set keys.passphrase, and destroy backups of the old file.")
+
+
+def _accounts(text: str) -> range:
+    found = re.fullmatch(r"([0-9]{1,10})(?:-([0-9]{1,10}))?", text, re.ASCII)
+    accounts = range(int(found[1]), int(found[2] or found[1]) + 1) if found else range(0)
+    if not accounts or accounts[-1] >= HARDENED or len(accounts) > _COUNT_MAX:
+        raise click.ClickException(f"--accounts takes a number, or up to {_COUNT_MAX} of them as in 1-20.")
+    return accounts
+
+
+def _passphrase(file: Path | None, *, confirm: bool = False, name: str = "Passphrase") -> str:
     if file is not None:
         try:
             return file.read_text("utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
             raise click.ClickException(f"{file} cannot be read: {reason}.") from error
-    prompt = f"Passphrase (at least {PASSPHRASE_CHARS_MIN} characters)"
-    answer: str = click.prompt(prompt, hide_input=True, confirmation_prompt=True)
+    prompt = f"{name} (at least {PASSPHRASE_CHARS_MIN} characters)" if confirm else name
+    answer: str = click.prompt(prompt, hide_input=True, confirmation_prompt=confirm)
     return answer

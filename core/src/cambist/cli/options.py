@@ -37,7 +37,15 @@ class Invocation(Struct, frozen=True):
     def settings(self, *, passphrase: bool = False) -> Settings:
         """Read the settings, and write the log as they say. Raises SettingsError."""
         self.export()
-        settings = process_settings(passphrase=passphrase)
+        return self._logged(process_settings(passphrase=passphrase))
+
+    def signer_settings(self, *, passphrase: bool = True) -> Settings:
+        """Read what concerns the signer, and write the log as it says. Raises SettingsError."""
+        self.export()
+        return self._logged(process_settings(passphrase=passphrase, signer_only=True))
+
+    @staticmethod
+    def _logged(settings: Settings) -> Settings:
         json = settings.production if settings.log.format == "auto" else settings.log.format == "json"
         configure_logs(level=settings.log.level, json=json)
         return settings

@@ -25,8 +25,9 @@ def run_process(name: str, invocation: Invocation) -> None:
 
     The entry point is a function that takes the settings and returns when it was asked to stop.
     """
-    _stop_with_the_supervisor()
-    passphrase = name == "worker"
+    stop_with_the_supervisor()
+    # Where a signer of its own holds the keys, no worker looks for the passphrase.
+    passphrase = name == "worker" and invocation.settings().signer_socket is None
     settings = invocation.settings(passphrase=passphrase)
     if settings.database.url is None or settings.redis.url is None:
         raise SettingsError(f"'cambist {name}' needs database.url and redis.url; only 'up' starts servers of its own.")
@@ -41,7 +42,7 @@ def run_process(name: str, invocation: Invocation) -> None:
         raise SettingsError(str(error)) from error
 
 
-def _stop_with_the_supervisor() -> None:
+def stop_with_the_supervisor() -> None:
     """End this process, as if asked to, when the one that supervises it is gone, however it went."""
     descriptor = os.environ.pop(SUPERVISOR_FD, None)
     if descriptor is None:

@@ -62,7 +62,9 @@ def running_gateway(invocation: Invocation) -> Iterator[Supervisor]:
             data_dir, ids.random_bytes, postgres=settings.database.url is None, valkey=settings.redis.url is None
         )
         with servers:
-            made = provision(settings, ids) | _addresses(servers)
+            # A signer that somebody else runs has its own keystore.
+            ours = settings.signer.separate or settings.signer_socket is None
+            made = provision(settings, ids, keystore=ours) | _addresses(servers)
             os.environ.update(made)
             settings = invocation.settings()
             _migrate(settings)
@@ -88,9 +90,11 @@ def _supervisor(settings: Settings, invocation: Invocation, servers: EmbeddedSer
     argv = [sys.executable, "-m", "cambist.cli"]
     secret = secret_variables(invocation.config, os.environ)
     without_passphrase = {name: value for name, value in os.environ.items() if name not in secret}
-    children = [
+    signs = dict(os.environ)
+    children = [Child("signer", [*argv, "signer", "run"], signs)] if settings.signer.separate else []
+    children += [
         Child("web", [*argv, "web"], without_passphrase),
-        Child("worker", [*argv, "worker"], dict(os.environ)),
+        Child("worker", [*argv, "worker"], without_passphrase if settings.signer_socket is not None else signs),
     ]
     host, port = settings.web.host, settings.web.port
     readiness = _Readiness(ANYWHERE.get(host, host), port, settings.database.url or "")

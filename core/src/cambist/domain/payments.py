@@ -2,8 +2,9 @@
 
 E is what has to arrive: expected less the project's tolerance. *Seen* deposits stand in a block, *settled* ones
 have the required confirmations. *Timely* deposits were mined before the payment's deadline (its expiry, plus
-the project's grace for payments priced in the token itself). *The deposits needed for E* are the first ones in
-chain order that reach it.
+the project's grace for payments priced in the token itself), or were accepted by the merchant. *The deposits needed
+for E* are the first ones in chain order that reach it. What was set aside (sent back, or released to the merchant
+without regard to the order) counts for nothing but ``receivedAmount``.
 
 ======================  ==================================================  ==================  ===================
 from                    when                                                to                  event
@@ -24,6 +25,7 @@ failed                  seen ≥ E                                            de
 
 A payment is judged only when its chain has been scanned to the head, so the order in which blocks were read
 cannot show; and it is judged until nothing more follows, so no state is ever skipped on the way to the merchant.
+A refunded payment stays refunded, whatever becomes of its deposits; ``after_failed_refund`` is the way back.
 """
 
 from __future__ import annotations
@@ -62,20 +64,32 @@ STEPS_MAX = 8
 
 
 class Deposit(Struct, frozen=True, kw_only=True):
-    """A transfer of the right token on the right chain, standing in the chain now."""
+    """A transfer of the right token on the right chain, standing in the chain now.
+
+    ``set_aside`` of its units do not count for the order. ``accepted`` says that the merchant took it for the order,
+    however late it came.
+    """
 
     units: Units
     confirmations: int
     settled: bool
     mined_at: datetime
     tx_id: str
+    set_aside: Units = Units(0)
+    accepted: bool = False
+
+    @property
+    def counted(self) -> int:
+        """What is left of it for the order."""
+        return self.units - self.set_aside
 
 
 class Terms(Struct, frozen=True, kw_only=True):
     """What a payment asks for, and where it stands.
 
-    ``order_units`` is what an ended payment credited to its order, 0 before. ``grace`` is how long after
-    ``expires_at`` money is still taken; zero for payments whose exchange rate was locked.
+    ``order_units`` is what an ended payment credited to its order, 0 before; ``accepted`` is how far beyond what was
+    expected the merchant took surplus for it. ``grace`` is how long after ``expires_at`` money is still taken; zero
+    for payments whose exchange rate was locked.
     """
 
     status: Status
@@ -84,6 +98,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     expires_at: datetime
     grace: timedelta
     order_units: Units = Units(0)
+    accepted: Units = Units(0)
 
     @property
     def enough(self) -> Units:
@@ -108,18 +123,18 @@ class _Facts(Struct, frozen=True, kw_only=True):
 
     @property
     def seen(self) -> int:
-        return sum(deposit.units for deposit in self.deposits)
+        return _sum(self.deposits)
 
     @property
     def settled(self) -> int:
-        return sum(deposit.units for deposit in self.deposits if deposit.settled)
+        return sum(deposit.counted for deposit in self.deposits if deposit.settled)
 
     @property
     def expired(self) -> bool:
         return self.now >= self.terms.expires_at
 
     def until(self, deadline: datetime) -> Sequence[Deposit]:
-        return [deposit for deposit in self.deposits if deposit.mined_at <= deadline]
+        return [deposit for deposit in self.deposits if deposit.accepted or deposit.mined_at <= deadline]
 
     @property
     def timely(self) -> Sequence[Deposit]:
@@ -129,14 +144,14 @@ class _Facts(Struct, frozen=True, kw_only=True):
         """Return the first deposits in chain order that reach E; all of them where they do not."""
         total = 0
         for count, deposit in enumerate(self.deposits, start=1):
-            total += deposit.units
+            total += deposit.counted
             if total >= self.terms.enough:
                 return self.deposits[:count]
         return self.deposits
 
 
 def _sum(deposits: Sequence[Deposit]) -> int:
-    return sum(deposit.units for deposit in deposits)
+    return sum(deposit.counted for deposit in deposits)
 
 
 def _pending(facts: _Facts) -> Status | None:
@@ -223,13 +238,13 @@ def received(status: Status, deposits: Sequence[Deposit]) -> Units:
 
 def _order_units(status: Status, facts: _Facts) -> Units:
     if status in (Status.PAID, Status.OVERPAID):
-        return Units(min(facts.settled, facts.terms.expected))
+        return Units(min(facts.settled, facts.terms.expected + facts.terms.accepted))
     if status is Status.UNDERPAID:
         return Units(_sum(facts.timely))
     return Units(0)
 
 
-def _enter(status: Status, facts: _Facts, *, extended_events: bool) -> Transition:
+def _enter(status: Status, facts: _Facts, all_deposits: Sequence[Deposit], *, extended_events: bool) -> Transition:
     event = EVENTS.get(status)
     if event is None and extended_events:
         event = EXTENDED_EVENTS.get(status)
@@ -237,7 +252,7 @@ def _enter(status: Status, facts: _Facts, *, extended_events: bool) -> Transitio
     return Transition(
         status=status,
         event=event,
-        received=received(status, facts.deposits),
+        received=received(status, all_deposits),
         order_units=_order_units(status, facts),
         tx_id=needed[-1].tx_id if needed else None,
     )
@@ -251,9 +266,10 @@ def judge(
     ``deposits`` are those standing in the chain, in chain order; the chain has been scanned to its head.
     """
     steps: list[Transition] = []
-    while (status := _TABLE[terms.status](_Facts(terms=terms, deposits=deposits, now=now))) is not None:
-        facts = _Facts(terms=terms, deposits=deposits, now=now)
-        step = _enter(status, facts, extended_events=extended_events)
+    counted = [deposit for deposit in deposits if deposit.counted]
+    while (status := _TABLE[terms.status](_Facts(terms=terms, deposits=counted, now=now))) is not None:
+        facts = _Facts(terms=terms, deposits=counted, now=now)
+        step = _enter(status, facts, deposits, extended_events=extended_events)
         steps.append(step)
         if len(steps) > STEPS_MAX:
             raise AssertionError(f"the payment machine does not come to rest: {[str(s.status) for s in steps]}")
@@ -264,5 +280,32 @@ def judge(
             expires_at=terms.expires_at,
             grace=terms.grace,
             order_units=step.order_units,
+            accepted=terms.accepted,
         )
     return steps
+
+
+REFUNDABLE = ENDED | {Status.REFUNDED}
+"""States in which what was received can be sent back."""
+
+REFUNDED_EVENT = "payment.refunded"
+
+
+def after_refund(status: Status) -> Status:
+    """Return what a payment becomes when a refund of it is on its way.
+
+    One that a reorg took the money from in the meantime stays what it is.
+    """
+    return Status.REFUNDED if status in REFUNDABLE else status
+
+
+def after_failed_refund(status: Status, before: Status | None, *, others: bool) -> Status:
+    """Return what a payment becomes when a refund failed for good; ``others`` of it were sent."""
+    if status is Status.REFUNDED and before is not None and not others:
+        return before
+    return status
+
+
+def accepted_units(expected: Units, order_units: Units, accepted: Units, more: Units) -> Units:
+    """Return how far beyond what was expected an order goes that takes ``more`` of its surplus."""
+    return Units(max(accepted, order_units + more - expected, 0))

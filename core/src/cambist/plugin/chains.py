@@ -1,4 +1,4 @@
-"""What a chain plugin implements: address families, which need no node, and chains, which read one.
+"""What a chain plugin implements: address families, which need no node, and chains, which talk to one.
 
 A plugin that serves one chain, whole, with its configuration::
 
@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar, Generic, TypeVar
 
+from .sending import Broadcast, Effects, Fee, Intent, Plan, SignedTx, Step, UnsignedTx
 from .types import (
     Block,
     ChainInfo,
@@ -80,6 +81,24 @@ class AddressFamily(ABC):
     def payment_uri(self, chain: ChainInfo, address: str, token: Token, amount: Units) -> str:
         """Return what the checkout's QR code says: a text that wallets of the family understand."""
 
+    @abstractmethod
+    def effects(self, chain: ChainInfo, payload: bytes) -> Effects:
+        """Read out of a payload everything that signing it allows. What the signer's policy judges.
+
+        Raises UnreadablePayloadError for a payload of another chain, and for anything that cannot be told whole.
+        """
+
+    @abstractmethod
+    def digest(self, payload: bytes) -> bytes:
+        """Return the 32 bytes that the sender's key signs."""
+
+    @abstractmethod
+    def seal(self, tx: UnsignedTx, signature: bytes) -> SignedTx:
+        """Put payload and signature together.
+
+        ``signature`` is secp256k1's: r and s of 32 bytes each, s in the lower half, and the recovery id as one byte.
+        """
+
 
 class ChainView(ABC):
     """One endpoint's view of the chain, pinned for the length of one look.
@@ -112,7 +131,7 @@ class ChainView(ABC):
 
 
 class Chain(ABC):
-    """One network, connected. Stateless: the gateway owns cursor, confirmations and retries."""
+    """One network, connected. Stateless: the gateway owns cursor, confirmations, sequences and retries."""
 
     info: ChainInfo
 
@@ -131,6 +150,48 @@ class Chain(ABC):
     @abstractmethod
     async def transaction(self, tx_id: str) -> TxStatus:
         """Return what is known of the transaction."""
+
+    async def balances(self, wanted: Sequence[tuple[str, Token]], at: int | None = None) -> Sequence[Units]:
+        """Return several balances, in the order asked for. Override it where a node answers many at once."""
+        return [await self.balance(address, token, at) for address, token in wanted]
+
+    async def transactions(self, tx_ids: Sequence[str]) -> Sequence[TxStatus]:
+        """Return what is known of several transactions. Override it where a node answers many at once."""
+        return [await self.transaction(tx_id) for tx_id in tx_ids]
+
+    @abstractmethod
+    async def next_sequence(self, sender: str) -> int | None:
+        """Return how many transactions of the sender are mined: the sequence of the next. None where there is none.
+
+        Waiting transactions do not count: which of those there are, the gateway knows better than any node.
+        """
+
+    @abstractmethod
+    async def plan(self, intents: Sequence[Intent], *, sponsor: str | None) -> Sequence[Plan]:
+        """Say for each intent what must be sent, at what cost; ``sponsor`` is the gateway's own funded address.
+
+        A transfer that would fail on the chain as it is (a recipient that a token refuses, say) is a plan that is
+        refused. What depends only on money that has yet to come is not: the gateway sees to that. Raises
+        FeeAboveCeilingError, ChainUnavailableError.
+        """
+
+    @abstractmethod
+    async def outbid(self, step: Step) -> Fee:
+        """Return a fee at which nodes let the same step replace itself while it waits, and that is fit for now.
+
+        Raises FeeAboveCeilingError where that is more than the operator allows.
+        """
+
+    @abstractmethod
+    async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
+        """Make steps, each with its sequence, into what is signed."""
+
+    @abstractmethod
+    async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
+        """Hand transactions to the network, in this order, and say of each what came of it.
+
+        Sending the same bytes again is no error. Never raises for lack of a node: those are ``unknown``.
+        """
 
     def endpoints(self) -> Sequence[EndpointHealth]:
         """Return how each endpoint is doing, best first. Reads only what is already known."""

@@ -10,7 +10,9 @@
     │   │   └── RateLimitedError      the same, and wait at least ``retry_after`` seconds
     │   ├── InconsistentChainError    answers contradict each other (short, from another block, wrong
     │   │                             parent): nothing of the batch is used, another endpoint is asked
-    │   └── SpanTooWideError          a node refuses the span: the gateway halves it and asks again
+    │   ├── SpanTooWideError          a node refuses the span: the gateway halves it and asks again
+    │   └── FeeAboveCeilingError      sending now costs more than the operator allows: what waits, waits on
+    ├── UnreadablePayloadError    the family cannot say what a payload does: the signer does not sign it
     └── PriceUnavailableError     this source has no usable price now: other sources are asked
 
 Any other exception out of a plugin is a bug of the plugin. The gateway logs it with its traceback and treats
@@ -68,3 +70,11 @@ class SpanTooWideError(ChainError):
 
 class PriceUnavailableError(PluginError):
     """The source has no usable price for any of the symbols right now."""
+
+
+class FeeAboveCeilingError(ChainError):
+    """The chain asks for a higher fee than the operator's ceiling; nothing was prepared."""
+
+
+class UnreadablePayloadError(PluginError):
+    """A payload is not one that the family makes, or does more than can be told."""

@@ -44,7 +44,8 @@ class ChainInfo(Struct, frozen=True, kw_only=True):
     whether the operator configured endpoints for it: ``live``; ``simulated``, for sandbox projects only; or
     ``unconfigured``, listed but refused. ``finality_required`` makes the chain's finalized height a ceiling
     for confirmations. ``span_max`` bounds one scan in blocks, ``hashes_kept`` is how many recent block hashes
-    the gateway stores, and so the deepest reorg it can follow.
+    the gateway stores, and so the deepest reorg it can follow. ``sweeper`` is the contract that may be given power over
+    one-time addresses, where the operator configured one: see ``cambist.plugin.sweeping``.
     """
 
     id: str
@@ -60,6 +61,7 @@ class ChainInfo(Struct, frozen=True, kw_only=True):
     hashes_kept: int = 1024
     poll_interval_ms: int = 1000
     explorer_tx_url: str | None = None
+    sweeper: str | None = None
 
     @property
     def native(self) -> Token:

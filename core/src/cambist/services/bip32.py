@@ -1,4 +1,4 @@
-"""The private half of BIP-32: from a seed down hardened paths to account-level extended public keys.
+"""The private half of BIP-32: from a seed down to account-level extended public keys, and to the keys that sign.
 
 The public half, from an account key to addresses, belongs to the plugins' address families.
 """
@@ -38,12 +38,23 @@ class PrivateNode(Struct, frozen=True):
         """Return the child at ``index'``. Raises InvalidKeyError."""
         if not 0 <= index < HARDENED:
             raise ValueError(f"an index is from 0 to {HARDENED - 1}")
-        number = index + HARDENED
-        digest = _hmac_sha512(self.chain_code, b"\0" + self.key + number.to_bytes(4, "big"))
+        return self._child(b"\0" + self.key, index + HARDENED)
+
+    def normal(self, index: int) -> PrivateNode:
+        """Return the child at ``index``, whose public half an extended public key leads to. Raises InvalidKeyError.
+
+        Never let such a child's private key out: with this node's extended public key it gives this node's own.
+        """
+        if not 0 <= index < HARDENED:
+            raise ValueError(f"an index is from 0 to {HARDENED - 1}")
+        return self._child(self._public(), index)
+
+    def _child(self, parent: bytes, number: int) -> PrivateNode:
+        digest = _hmac_sha512(self.chain_code, parent + number.to_bytes(4, "big"))
         tweak = int.from_bytes(digest[:32], "big")
         key = (tweak + int.from_bytes(self.key, "big")) % _CURVE_ORDER
         if tweak >= _CURVE_ORDER or key == 0:
-            raise InvalidKeyError(f"index {index}' has no key")
+            raise InvalidKeyError(f"child number {number} has no key")
         return PrivateNode(key.to_bytes(32, "big"), digest[32:], self.depth + 1, self._fingerprint(), number)
 
     def xpub(self) -> str:

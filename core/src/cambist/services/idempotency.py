@@ -39,6 +39,9 @@ def choose_key(header: str | None, body: str | None) -> str | None:
         return None
     if not 1 <= len(key) <= KEY_CHARS_MAX:
         raise InvalidError.field(field, f"must have 1 to {KEY_CHARS_MAX} characters")
+    if header is not None and not header.isascii():
+        # Nobody can tell how it was encoded, so the same key in a body could look like another one.
+        raise InvalidError.field(field, "must be ASCII text; in the body, it can be any text")
     if "\0" in key:
         raise InvalidError.field(field, "must not contain the character NUL")
     return key
@@ -60,15 +63,21 @@ async def find_replayed(conn: AsyncConnection, claim: Claim) -> str | None:
         (claim.merchant_row, claim.mode, claim.operation, claim.key),
     )
     row = found.first()
-    if row is None:
-        return None
-    if row.project_id != claim.project_row:
+    return None if row is None else refuse_other_use(claim, (row.project_id, row.request_hash, row.resource_id))
+
+
+def refuse_other_use(claim: Claim, used: tuple[int, bytes, str]) -> str:
+    """Return what a used key led to: ``used`` is its project, the digest of its request, and the resource.
+
+    Raises ConflictError where it was used for something else.
+    """
+    project_row, request_hash, resource_id = used
+    if project_row != claim.project_row:
         raise ConflictError(
             "IDEMPOTENCY_KEY_OTHER_PROJECT", "This idempotency key is already bound to a different project."
         )
-    if row.request_hash != claim.request_hash:
+    if request_hash != claim.request_hash:
         raise ConflictError(
             "IDEMPOTENCY_KEY_REUSED", "This idempotency key was already used for a request with another content."
         )
-    resource_id: str = row.resource_id
     return resource_id

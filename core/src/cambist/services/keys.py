@@ -18,7 +18,8 @@ from cambist.ports import Clock
 from cambist.secrets import SecretsBox
 
 from .errors import UnavailableError
-from .keystore import MODES, Keystore, KeystoreError
+from .keystore import MODES, KeystoreError
+from .signer import XpubSource
 
 PLATFORM_ACCOUNT = 0
 INDEXES = 2**31
@@ -103,12 +104,12 @@ def _row_name(mode: str, coin_type: int, account_index: int) -> str:
 
 
 async def top_up_stock(
-    conn: AsyncConnection, keystore: Keystore, box: SecretsBox, *, coin_types: Collection[int], target: int
+    conn: AsyncConnection, signer: XpubSource, box: SecretsBox, *, coin_types: Collection[int], target: int
 ) -> StockLevel:
     """Derive account keys until ``target`` merchants can register, a bounded number of them at a time.
 
     Coin types that are new are added for every index, and given to the merchants who have it. Raises
-    KeystoreError when the stock comes from another keystore.
+    KeystoreError when the stock comes from another keystore, and SignerUnavailableError.
     """
     await conn.exec_driver_sql("SELECT pg_advisory_xact_lock($1)", (_STOCK_LOCK,))
     free = (await conn.exec_driver_sql(_FREE)).scalar_one()
@@ -117,9 +118,9 @@ async def top_up_stock(
     left = ROWS_PER_TOP_UP_MAX
     for mode in MODES:
         for coin_type in sorted(coin_types):
-            await _check_origin(conn, keystore, box, mode, coin_type)
+            await _check_origin(conn, signer, box, mode, coin_type)
             missing = await conn.exec_driver_sql(_MISSING, (mode, coin_type, wanted, max(left, 0)))
-            rows = [_derived(keystore, box, mode, coin_type, index) for index in missing.scalars()]
+            rows = [await _derived(signer, box, mode, coin_type, index) for index in missing.scalars()]
             if rows:
                 await conn.exec_driver_sql(_INSERT, rows)
             left -= len(rows)
@@ -129,30 +130,32 @@ async def top_up_stock(
 
 
 async def fill_stock(
-    db: Database, keystore: Keystore, box: SecretsBox, *, coin_types: Collection[int], target: int
+    db: Database, signer: XpubSource, box: SecretsBox, *, coin_types: Collection[int], target: int
 ) -> StockLevel:
     """Top the stock up until it is complete, each step in a transaction of its own."""
     while True:
         async with db.transaction() as conn:
-            level = await top_up_stock(conn, keystore, box, coin_types=coin_types, target=target)
+            level = await top_up_stock(conn, signer, box, coin_types=coin_types, target=target)
         if level.complete:
             return level
 
 
-async def _check_origin(conn: AsyncConnection, keystore: Keystore, box: SecretsBox, mode: str, coin_type: int) -> None:
+async def _check_origin(conn: AsyncConnection, signer: XpubSource, box: SecretsBox, mode: str, coin_type: int) -> None:
     found = (await conn.exec_driver_sql(_KEY, (mode, coin_type, None))).one_or_none()
     if found is None:
         return
     xpub = _decrypt(box, found.xpub_encrypted, _row_name(mode, coin_type, PLATFORM_ACCOUNT))
-    if xpub != keystore.account_xpub(mode, coin_type, PLATFORM_ACCOUNT):
+    if xpub != await signer.account_xpub(mode, coin_type, PLATFORM_ACCOUNT):
         raise KeystoreError(
             "The database's account keys were derived from another keystore than the configured one. Nothing was"
             " changed: configure the keystore that belongs to this database."
         )
 
 
-def _derived(keystore: Keystore, box: SecretsBox, mode: str, coin_type: int, index: int) -> tuple[str, int, int, bytes]:
-    xpub = keystore.account_xpub(mode, coin_type, index).encode()
+async def _derived(
+    signer: XpubSource, box: SecretsBox, mode: str, coin_type: int, index: int
+) -> tuple[str, int, int, bytes]:
+    xpub = (await signer.account_xpub(mode, coin_type, index)).encode()
     return mode, coin_type, index, box.encrypt(xpub, field=_FIELD, row=_row_name(mode, coin_type, index))
 
 

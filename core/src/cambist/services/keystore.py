@@ -1,4 +1,4 @@
-"""The keystore: the mnemonic in an encrypted file, which only the worker's side opens.
+"""The keystore: the mnemonic in an encrypted file, which only the signing side opens.
 
 One mnemonic holds two seeds that have nothing in common: live addresses come from it as it is, the sandbox's from
 it with the BIP-39 passphrase ``cambist sandbox``. So one sheet of paper restores both.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 import msgspec
 from argon2.low_level import Type, hash_secret_raw
+from coincurve import PrivateKey
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from mnemonic import Mnemonic
@@ -25,6 +26,8 @@ from .bip32 import PrivateNode, master_node
 MODES = ("live", "sandbox")
 PASSPHRASE_CHARS_MIN = 12
 FILE_BYTES_MAX = 2**16
+CACHED_NODES_MAX = 4_096
+CACHED_KEYS_MAX = 16_384
 _SANDBOX_PASSPHRASE = "cambist sandbox"  # noqa: S105  tells two trees apart, protects nothing
 _WORDS = Mnemonic("english")
 
@@ -57,7 +60,7 @@ class KeystoreFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Keystore:
-    """An opened keystore. Derives account keys; its representation hides what it holds."""
+    """An opened keystore. Derives keys; its representation hides what it holds."""
 
     def __init__(self, mnemonic: str) -> None:
         """Take a valid English mnemonic of 12 to 24 words. Raises KeystoreError."""
@@ -72,11 +75,32 @@ class Keystore:
         def coin_node(mode: str, coin_type: int) -> PrivateNode:
             return purposes[mode].hardened(coin_type)
 
+        @lru_cache(maxsize=CACHED_NODES_MAX)
+        def change_node(mode: str, coin_type: int, account: int, change: int) -> PrivateNode:
+            return coin_node(mode, coin_type).hardened(account).normal(change)
+
+        @lru_cache(maxsize=CACHED_KEYS_MAX)
+        def leaf(mode: str, coin_type: int, account: int, change: int, index: int) -> PrivateKey:
+            return PrivateKey(change_node(mode, coin_type, account, change).normal(index).key)
+
         self._coin_node = coin_node
+        self._leaf = leaf
+
+    def __repr__(self) -> str:
+        """Show that it is one, and nothing of it."""
+        return "<Keystore>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled: keys have one place."""
+        raise TypeError("a keystore is not copied")
 
     def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
         """Return the extended public key at ``m/44'/coin_type'/account_index'`` of the mode's seed."""
         return self._coin_node(mode, coin_type).hardened(account_index).xpub()
+
+    def private_key(self, mode: str, coin_type: int, account: int, change: int, index: int) -> PrivateKey:
+        """Return the key at ``m/44'/coin_type'/account'/change/index``. For the signer, which never lets it out."""
+        return self._leaf(mode, coin_type, account, change, index)
 
 
 def new_keystore(random_bytes: RandomBytes) -> Keystore:
@@ -89,13 +113,38 @@ def save_keystore(path: Path, keystore: Keystore, passphrase: str, random_bytes:
 
     Never replaces a file: that could be the only copy of somebody's money. Raises KeystoreError.
     """
+    write_new(path, _sealed(keystore, passphrase, random_bytes, kdf))
+
+
+def change_passphrase(path: Path, old: str, new: str, random_bytes: RandomBytes, kdf: Kdf = KDF) -> None:
+    """Put a file that the new passphrase opens in the place of the one that the old one opens. Raises KeystoreError.
+
+    The new file is on disk and was opened before the old one goes, and no copy of either is left.
+    """
+    keystore = open_keystore(path, old)
+    # A link is followed, so that the file is replaced, and not what points to it.
+    target = path.resolve()
+    fresh = target.with_name(f"{target.name}.{os.getpid()}.new")
+    write_new(fresh, _sealed(keystore, new, random_bytes, kdf))
+    try:
+        if open_keystore(fresh, new).mnemonic != keystore.mnemonic:
+            raise KeystoreError("The new file does not hold what the old one holds; nothing was changed.")
+        fresh.replace(target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise KeystoreError(f"{target} cannot be replaced: {error.strerror}.") from error
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _sealed(keystore: Keystore, passphrase: str, random_bytes: RandomBytes, kdf: Kdf) -> bytes:
     if len(passphrase) < PASSPHRASE_CHARS_MIN:
         raise KeystoreError(f"The passphrase must have at least {PASSPHRASE_CHARS_MIN} characters.")
     file = KeystoreFile(kdf=kdf, salt=random_bytes(16), nonce=random_bytes(12), ciphertext=b"")
     cipher = AESGCM(_key(file, passphrase))
     ciphertext = cipher.encrypt(file.nonce, keystore.mnemonic.encode(), _header(file))
-    content = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(file, ciphertext=ciphertext)), indent=2)
-    write_new(path, content + b"\n")
+    whole = msgspec.structs.replace(file, ciphertext=ciphertext)
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
 
 
 def write_new(path: Path, content: bytes) -> None:
@@ -111,13 +160,19 @@ def write_new(path: Path, content: bytes) -> None:
             os.link(partial, path)  # unlike a rename, refuses to replace
         finally:
             partial.unlink()
-        folder = os.open(path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+        _sync_folder(path.parent)
     except FileExistsError:
         raise KeystoreError(f"{path} exists already and is not replaced.") from None
     except OSError as error:
         raise KeystoreError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def open_keystore(path: Path, passphrase: str) -> Keystore:

@@ -2,11 +2,22 @@
 
 Accounts and which way they lean (``triggers.py`` keeps balances equal to movements)::
 
-    merchant   available     credit   guarded   what may be spent
-               pending       credit   guarded   debited by a payout that is under way
-               held          credit   guarded   settled, but not (yet) part of an ended order
-               receivable    credit             below zero: spent before a reorg took it back
-    merchant   custody_deposits   debit    guarded   what his one-time addresses hold on the chain
+    merchant   available          credit   guarded   what may be spent
+               pending            credit   guarded   debited by a payout that is under way
+               held               credit   guarded   settled, but not (yet) part of an ended order
+               receivable         credit             below zero: spent before a reorg took it back
+               cpt                credit             usage credits; below zero down to the operator's limit
+               custody_deposits   debit              what his one-time addresses hold on the chain of his money
+               custody_wallet     debit              what his main wallet holds of his money
+               float_deposits     debit              the platform's money for fees on his one-time addresses
+               float_wallet       debit              the platform's money for fees on his main wallet
+    platform   custody_gas        debit              what its gas station holds
+               gas_spent          debit              fees that were paid
+               float              credit             what the operator has put in
+               suspense           credit             what is on the chain and nobody can explain
+               cpt_issued         credit             below zero: usage credits that merchants were given
+
+Custody and float say what the chain says, and are never refused: what must not happen shows in ``reconcile``.
 """
 
 from __future__ import annotations
@@ -30,15 +41,35 @@ class Purpose(StrEnum):
     PENDING = "pending"
     HELD = "held"
     RECEIVABLE = "receivable"
+    CPT = "cpt"
     CUSTODY_DEPOSITS = "custody_deposits"
+    CUSTODY_WALLET = "custody_wallet"
+    FLOAT_DEPOSITS = "float_deposits"
+    FLOAT_WALLET = "float_wallet"
+    CUSTODY_GAS = "custody_gas"
+    GAS_SPENT = "gas_spent"
+    FLOAT = "float"
+    SUSPENSE = "suspense"
+    CPT_ISSUED = "cpt_issued"
 
 
-_UNGUARDED = {Purpose.RECEIVABLE}
-_DEBIT_NORMAL = {Purpose.CUSTODY_DEPOSITS}
+PLATFORM = 0
+"""Stands for the operator where a merchant's row is asked for."""
+CPT_ASSET = "cpt"
+
+_GUARDED = {Purpose.AVAILABLE, Purpose.PENDING, Purpose.HELD}
+_DEBIT_NORMAL = {
+    Purpose.CUSTODY_DEPOSITS,
+    Purpose.CUSTODY_WALLET,
+    Purpose.FLOAT_DEPOSITS,
+    Purpose.FLOAT_WALLET,
+    Purpose.CUSTODY_GAS,
+    Purpose.GAS_SPENT,
+}
 
 
 class Account(Struct, frozen=True, order=True):
-    """Names a ledger account; it comes into being with its first movement."""
+    """Names a ledger account, a merchant's or the platform's; it comes into being with its first movement."""
 
     merchant_row: int
     asset: str
@@ -83,38 +114,60 @@ def asset_key(chain: str, contract: str | None) -> str:
 
 _ENSURE = """
 WITH wanted AS (
-    SELECT * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bool[], $6::bool[])
-        AS w (merchant_id, asset, purpose, guarded, debit_normal)
+    SELECT nullif(owner, 0) AS merchant_id, asset, purpose, guarded, debit_normal
+    FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bool[], $6::bool[])
+        AS w (owner, asset, purpose, guarded, debit_normal)
+), known AS (
+    SELECT a.id, a.merchant_id, a.asset, a.purpose FROM ledger_accounts a
+        JOIN wanted w ON a.merchant_id = w.merchant_id AND a.asset = w.asset AND a.purpose = w.purpose
+    WHERE a.mode = $1
+    UNION ALL -- an index finds what equals, or what is null, but not both at once
+    SELECT a.id, NULL, a.asset, a.purpose FROM ledger_accounts a
+        JOIN wanted w ON w.merchant_id IS NULL AND a.asset = w.asset AND a.purpose = w.purpose
+    WHERE a.mode = $1 AND a.merchant_id IS NULL
 ), made AS (
     INSERT INTO ledger_accounts (mode, merchant_id, asset, purpose, guarded, debit_normal)
     SELECT $1, merchant_id, asset, purpose, guarded, debit_normal FROM wanted
     WHERE NOT EXISTS (
-        SELECT FROM ledger_accounts a WHERE a.mode = $1 AND a.merchant_id = wanted.merchant_id
-            AND a.asset = wanted.asset AND a.purpose = wanted.purpose
+        SELECT FROM known WHERE known.merchant_id IS NOT DISTINCT FROM wanted.merchant_id
+            AND known.asset = wanted.asset AND known.purpose = wanted.purpose
     ) ORDER BY merchant_id, asset, purpose ON CONFLICT DO NOTHING
     RETURNING id, merchant_id, asset, purpose
 )
 SELECT id, merchant_id, asset, purpose FROM made
 UNION ALL
-SELECT a.id, a.merchant_id, a.asset, a.purpose FROM ledger_accounts a
-    JOIN wanted w ON a.merchant_id = w.merchant_id AND a.asset = w.asset AND a.purpose = w.purpose
-WHERE a.mode = $1
+SELECT id, merchant_id, asset, purpose FROM known
 """
 
+# Accounts and postings are named by their places in the arrays. Where an account is missing, nothing is posted.
 _POST = """
-WITH posted AS (
+WITH wanted AS (
+    SELECT place, nullif(owner, 0) AS merchant_id, asset, purpose
+    FROM unnest($2::bigint[], $3::text[], $4::text[]) WITH ORDINALITY AS w (owner, asset, purpose, place)
+), known AS MATERIALIZED (
+    SELECT w.place, a.id FROM ledger_accounts a
+        JOIN wanted w ON a.merchant_id = w.merchant_id AND a.asset = w.asset AND a.purpose = w.purpose
+    WHERE a.mode = $1
+    UNION ALL
+    SELECT w.place, a.id FROM ledger_accounts a
+        JOIN wanted w ON w.merchant_id IS NULL AND a.asset = w.asset AND a.purpose = w.purpose
+    WHERE a.mode = $1 AND a.merchant_id IS NULL
+), complete AS (
+    SELECT count(*) = cardinality($2::bigint[]) AS is_complete FROM known
+), posted AS (
     INSERT INTO ledger_transactions (mode, kind, reference)
-    SELECT $1, kind, reference FROM unnest($2::text[], $3::text[]) AS t (kind, reference)
+    SELECT $1, kind, reference FROM unnest($5::text[], $6::text[]) AS t (kind, reference), complete WHERE is_complete
     ON CONFLICT (kind, reference) DO NOTHING
     RETURNING id, kind, reference
 ), moved AS (
     INSERT INTO ledger_movements (transaction_id, mode, asset, debit_account_id, credit_account_id, units)
-    SELECT posted.id, $1, m.asset, m.debit, m.credit, m.units
-    FROM unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::numeric[])
+    SELECT posted.id, $1, m.asset, debit.id, credit.id, m.units
+    FROM unnest($7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::numeric[])
         AS m (kind, reference, asset, debit, credit, units)
-    JOIN posted USING (kind, reference)
+    JOIN posted USING (kind, reference) JOIN known debit ON debit.place = m.debit
+    JOIN known credit ON credit.place = m.credit
 )
-SELECT kind, reference FROM posted
+SELECT is_complete, kind, reference FROM complete LEFT JOIN posted ON true
 """
 
 
@@ -132,11 +185,11 @@ async def _account_ids(conn: AsyncConnection, mode: str, accounts: Sequence[Acco
                 [account.merchant_row for account in missing],
                 [account.asset for account in missing],
                 [str(account.purpose) for account in missing],
-                [account.purpose not in _UNGUARDED for account in missing],
+                [account.purpose in _GUARDED for account in missing],
                 [account.purpose in _DEBIT_NORMAL for account in missing],
             ),
         )
-        ids.update({Account(row.merchant_id, row.asset, Purpose(row.purpose)): row.id for row in rows})
+        ids.update({Account(row.merchant_id or PLATFORM, row.asset, Purpose(row.purpose)): row.id for row in rows})
     return ids
 
 
@@ -151,28 +204,44 @@ async def post(conn: AsyncConnection, mode: str, postings: Sequence[Posting]) ->
     if any(posting.mode != mode for posting in postings):
         raise AssertionError("live and sandbox never meet in one posting")
     moves = [(posting, movement) for posting in postings for movement in posting.movements]
-    accounts = sorted({account for _, move in moves for account in (move.debit, move.credit)})
-    ids = await _account_ids(conn, mode, accounts)
+    places: dict[Account, int] = {}
+    for _, move in moves:
+        places.setdefault(move.debit, len(places) + 1)
+        places.setdefault(move.credit, len(places) + 1)
+    parameters = (
+        mode,
+        [account.merchant_row for account in places],
+        [account.asset for account in places],
+        [str(account.purpose) for account in places],
+        [posting.kind for posting in postings],
+        [posting.reference for posting in postings],
+        [posting.kind for posting, _ in moves],
+        [posting.reference for posting, _ in moves],
+        [move.debit.asset for _, move in moves],
+        [places[move.debit] for _, move in moves],
+        [places[move.credit] for _, move in moves],
+        [move.units for _, move in moves],
+    )
+    posted = await _post(conn, parameters)
+    if posted is None:
+        await _account_ids(conn, mode, sorted(places))
+        posted = await _post(conn, parameters)
+    if posted is None:
+        raise AssertionError("the accounts were just made")
+    return posted
+
+
+async def _post(conn: AsyncConnection, parameters: tuple[object, ...]) -> set[tuple[str, str]] | None:
+    """Return what is new, or None where an account is missing."""
     try:
-        rows = await conn.exec_driver_sql(
-            _POST,
-            (
-                mode,
-                [posting.kind for posting in postings],
-                [posting.reference for posting in postings],
-                [posting.kind for posting, _ in moves],
-                [posting.reference for posting, _ in moves],
-                [move.debit.asset for _, move in moves],
-                [ids[move.debit] for _, move in moves],
-                [ids[move.credit] for _, move in moves],
-                [move.units for _, move in moves],
-            ),
-        )
+        rows = (await conn.exec_driver_sql(_POST, parameters)).all()
     except IntegrityError as error:
         if "ck_ledger_accounts_guarded_balance" in str(error.orig):
             raise InsufficientFundsError("INSUFFICIENT_BALANCE", "The wallet balance is too low.") from error
         raise
-    return {(row.kind, row.reference) for row in rows}
+    if not rows[0].is_complete:
+        return None
+    return {(row.kind, row.reference) for row in rows if row.kind is not None}
 
 
 async def lock_balances(conn: AsyncConnection, mode: str, accounts: Iterable[Account]) -> Mapping[Account, int]:
@@ -196,7 +265,7 @@ async def balances(conn: AsyncConnection, merchant_row: int, mode: str, asset: s
     """Return a merchant's balances, one per asset he ever had, or of one asset."""
     rows = await conn.exec_driver_sql(
         "SELECT asset, purpose, balance FROM ledger_accounts WHERE mode = $1 AND merchant_id = $2"
-        " AND NOT debit_normal AND ($3::text IS NULL OR asset = $3) ORDER BY asset",
+        " AND NOT debit_normal AND asset <> 'cpt' AND ($3::text IS NULL OR asset = $3) ORDER BY asset",
         (mode, merchant_row, asset),
     )
     found: dict[str, dict[str, int]] = {}

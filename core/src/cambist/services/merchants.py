@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.engine import Database
 from cambist.ports import Ids
 
-from . import sessions
+from . import sessions, usage
 from .errors import ConflictError, InvalidError, NotFoundError, UnauthenticatedError
 from .keys import claim_accounts
 from .passwords import Passwords
@@ -48,7 +48,7 @@ def normalize_email(text: str) -> str:
 async def register(  # noqa: PLR0913  each by name
     conn: AsyncConnection, *, email: str, name: str, password_hash: str, ids: Ids, now: datetime
 ) -> Merchant:
-    """Add a merchant, who claims the account keys that the addresses will be derived from.
+    """Add a merchant, who claims the account keys that the addresses will be derived from, and gets his credits.
 
     Raises ConflictError for an address that is taken, UnavailableError when no keys are in stock.
     """
@@ -62,6 +62,7 @@ async def register(  # noqa: PLR0913  each by name
     if row is None:
         raise ConflictError("EMAIL_TAKEN", "A merchant with this e-mail address exists already.")
     await claim_accounts(conn, row)
+    await usage.grant_allowances(conn, [row])
     return Merchant(row=row, merchant_id=merchant_id, email=email, name=name)
 
 
@@ -103,6 +104,15 @@ async def hold_password(conn: AsyncConnection, sign_in: SignIn) -> None:
 
 def _wrong_password() -> UnauthenticatedError:
     return UnauthenticatedError("INVALID_CREDENTIALS", "E-mail address or password is wrong.")
+
+
+async def find_row(conn: AsyncConnection, merchant_id: str) -> int:
+    """Return a merchant's row. Raises NotFoundError."""
+    result = await conn.exec_driver_sql("SELECT id FROM merchants WHERE merchant_id = $1", (merchant_id,))
+    row: int | None = result.scalar_one_or_none()
+    if row is None:
+        raise NotFoundError("MERCHANT_NOT_FOUND", "There is no such merchant.")
+    return row
 
 
 async def get(conn: AsyncConnection, merchant_row: int) -> Merchant:

@@ -128,8 +128,9 @@ async def revoke(conn: AsyncConnection, session_id: str, *, now: datetime) -> No
     )
 
 
-async def revoke_all(conn: AsyncConnection, merchant_row: int, *, now: datetime) -> None:
-    """End every session of a merchant at once."""
+async def revoke_all(conn: AsyncConnection, merchant_row: int, *, now: datetime, but: str = "") -> None:
+    """End every session of a merchant at once, ``but`` one where it is named."""
     await conn.exec_driver_sql(
-        "UPDATE sessions SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL", (merchant_row, now)
+        "UPDATE sessions SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL AND session_id <> $3",
+        (merchant_row, now, but),
     )

@@ -22,20 +22,20 @@ class TokenBalance(Struct, frozen=True, kw_only=True):
     balance: ledger.Balance
 
 
-def find_chain(registry: Registry, chain_id: str) -> ChainInfo:
+def find_chain(registry: Registry, chain_id: str, field: str = "chain") -> ChainInfo:
     """Return the chain. Raises InvalidError, in the specification's words, where there is none."""
     chain = registry.chains.get(chain_id)
     if chain is None:
-        problem = FieldProblem("chain", "is not supported")
+        problem = FieldProblem(field, "is not supported")
         raise InvalidError("UNSUPPORTED_CHAIN", "Unsupported chain", [problem])
     return chain
 
 
-def find_token(chain: ChainInfo, symbol: str) -> Token:
+def find_token(chain: ChainInfo, symbol: str, field: str = "token") -> Token:
     """Return the chain's token of this symbol. Raises InvalidError where there is none."""
     token = chain.token(symbol)
     if token is None:
-        raise InvalidError.field("token", f"is not supported on {chain.id}", "UNSUPPORTED_TOKEN")
+        raise InvalidError.field(field, f"is not supported on {chain.id}", "UNSUPPORTED_TOKEN")
     return token
 
 
@@ -47,7 +47,8 @@ async def balances(conn: AsyncConnection, registry: Registry, merchant_row: int,
         token = _registered(registry, chain_id, None if contract == "native" else contract)
         if token is None:
             token = await _remembered(conn, merchant_row, chain_id, contract)
-        found.append(TokenBalance(chain=chain_id, token=token, balance=balance))
+        if token is not None:
+            found.append(TokenBalance(chain=chain_id, token=token, balance=balance))
     return found
 
 
@@ -65,13 +66,16 @@ def _registered(registry: Registry, chain_id: str, contract: str | None) -> Toke
     return next((token for token in chain.tokens if token.contract == contract), None)
 
 
-async def _remembered(conn: AsyncConnection, merchant_row: int, chain_id: str, contract: str) -> Token:
-    """Return a token that the operator has taken out of the registry, as its deposits know it."""
+async def _remembered(conn: AsyncConnection, merchant_row: int, chain_id: str, contract: str) -> Token | None:
+    """Return a token that the operator has taken out of the registry, as its deposits know it.
+
+    None where there were none: then the merchant never had it, and its accounts are empty.
+    """
     stored = None if contract == "native" else contract
     result = await conn.exec_driver_sql(
         "SELECT token, decimals FROM deposits WHERE merchant_id = $1 AND chain = $2"
         " AND contract IS NOT DISTINCT FROM $3 ORDER BY id DESC LIMIT 1",
         (merchant_row, chain_id, stored),
     )
-    row = result.one()
-    return Token(symbol=row.token, contract=stored, decimals=row.decimals, label=row.token)
+    row = result.one_or_none()
+    return None if row is None else Token(symbol=row.token, contract=stored, decimals=row.decimals, label=row.token)

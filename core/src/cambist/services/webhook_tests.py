@@ -32,6 +32,18 @@ _ID_FIELDS = {
     "account_deposit": ("depositId", "dep_test"),
 }
 
+_RECEIVED = {
+    "payment.expired": "0",
+    "payment.rate_recalculated": "0",
+    "payment.overpaid": "26",
+    "payment.underpaid": "24",
+}
+"""Of 25, where it is not all of it."""
+
+_TX_HASH = "0x" + "00" * 32
+_ADDRESS = "0x" + "00" * 19 + "01"
+"""Nobody's: what is made up must not look like somewhere to send money to."""
+
 
 class TestDelivery(Struct, frozen=True, kw_only=True):
     """A made-up event that is ready to be sent, and where to."""
@@ -83,20 +95,28 @@ async def send(sender: Sender, test: TestDelivery) -> AttemptResult:
 
 
 def _sample(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
+    """Make up what the event would carry: the same fields as the real one (``payments/events.py`` and others)."""
     resource = resource_of(event)
     id_field, prefix = _ID_FIELDS[resource]
-    data: dict[str, Any] = {"resource": resource, id_field: ids.new(prefix)}
-    status = _STATUSES.get(event, event.rpartition(".")[2])
-    if resource == "payment":
-        received = "0" if status in {"pending", "expired"} else "25"
-        data |= {"publicId": ids.new("pub_test"), "expectedAmount": "25", "receivedAmount": received}
-    else:
-        data["amount"] = "25"
-    return data | {
+    received = _RECEIVED.get(event, "25")
+    data: dict[str, Any] = {
+        "resource": resource,
+        id_field: ids.new(prefix),
         "chain": "ethereum",
         "token": "USDT",
-        "status": status,
-        "txHash": "0x" + "00" * 32,
+        "status": _STATUSES.get(event, event.rpartition(".")[2]),
+        "txHash": None if received == "0" else _TX_HASH,
         "timestamp": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "isTest": True,
     }
+    if resource == "payment":
+        data |= {"publicId": ids.new("pub_test"), "expectedAmount": "25", "receivedAmount": received}
+    else:
+        data["amount"] = "25"
+    if event == "payment.refunded":
+        data |= {"refundId": ids.new("ref_test"), "amount": "25", "refundedAmount": "25"}
+    if resource in {"payout", "withdrawal"} or event == "payment.refunded":
+        data["toAddress"] = _ADDRESS
+    if event.endswith(".failed"):
+        data["error"] = "It could not be sent."
+    return data

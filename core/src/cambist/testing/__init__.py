@@ -4,7 +4,7 @@ Needs the extra ``cambist-core[testing]``. The kits themselves are in ``cambist.
 because they need pytest.
 """
 
-from .harness import Abilities, ChainHarness, FamilySamples
+from .harness import Abilities, ChainHarness, FamilySamples, Sender
 from .watch import watching
 
-__all__ = ["Abilities", "ChainHarness", "FamilySamples", "watching"]
+__all__ = ["Abilities", "ChainHarness", "FamilySamples", "Sender", "watching"]

@@ -21,6 +21,7 @@ from cambist.db.engine import Database, connect, driver_url
 from cambist.ports import Ids
 from cambist.services.keys import fill_stock
 from cambist.services.keystore import Keystore
+from cambist.services.signer.local import KeystoreXpubs
 from cambist.settings import (
     AuthSettings,
     DatabaseSettings,
@@ -181,9 +182,8 @@ async def stock_keys(gateway: Gateway, parts: Parts) -> None:
     """Derive the account keys that a worker would have derived by now."""
     coin_types = {family.coin_type for family in gateway.registry.families.values()}
     if coin_types and parts.keystore is not None:
-        await fill_stock(
-            gateway.db, parts.keystore, gateway.secrets, coin_types=coin_types, target=gateway.settings.keys.stock
-        )
+        signer, target = KeystoreXpubs(parts.keystore), gateway.settings.keys.stock
+        await fill_stock(gateway.db, signer, gateway.secrets, coin_types=coin_types, target=target)
 
 
 def _run(coroutine: object) -> None:

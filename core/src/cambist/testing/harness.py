@@ -42,7 +42,10 @@ class Abilities(Struct, frozen=True, kw_only=True):
     ``reorgs``: the newest blocks can be replaced; ``remines``: a transaction out of them can be mined again
     elsewhere. ``past_balances``: the node tells balances at a height. ``finality``: the head carries a
     finalized height. ``pending``: the node knows a transaction before it is mined. ``outages``: every endpoint
-    can be made unreachable.
+    can be made unreachable. ``sending``: the chain can be sent on, from accounts whose keys the harness gives.
+    ``sequences``: a sender's transactions are numbered without gaps, and one that waits can be replaced by
+    another with its number and a higher fee. ``refusals``: transfers of a token to
+    one recipient can be made to fail.
     """
 
     several_per_tx: bool = False
@@ -56,6 +59,16 @@ class Abilities(Struct, frozen=True, kw_only=True):
     finality: bool = False
     pending: bool = False
     outages: bool = False
+    sending: bool = False
+    sequences: bool = False
+    refusals: bool = False
+
+
+class Sender(Struct, frozen=True, kw_only=True):
+    """An account that the kit sends from: its normalized address, and its secp256k1 key, made for the test."""
+
+    address: str
+    private_key: bytes
 
 
 class FamilySamples(Struct, frozen=True, kw_only=True):
@@ -129,6 +142,14 @@ class ChainHarness(ABC):
         gone for good.
         """
         raise NotImplementedError(_missing("remine", "remines"))
+
+    async def sender(self, *holdings: tuple[Token, int]) -> Sender:
+        """Return an account that never sent anything, and holds exactly these amounts, in mined blocks."""
+        raise NotImplementedError(_missing("sender", "sending"))
+
+    async def refuse(self, recipient: str) -> Token:
+        """Make some token's transfers to this fresh address fail from now on, and return which token's."""
+        raise NotImplementedError(_missing("refuse", "refusals"))
 
     def outage(self) -> AbstractAsyncContextManager[None]:
         """Make every endpoint of the chain unreachable until the context ends."""

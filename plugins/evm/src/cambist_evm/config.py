@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
@@ -13,10 +14,12 @@ from msgspec import Meta, Struct
 from cambist.plugin import ChainInfo, ConfigError, Token
 
 from .addresses import parse_address
+from .fees import GWEI, FeeBounds
 from .networks import NETWORKS, KnownToken, Network
 
 TraceMode = Literal["auto", "off", "debug", "trace"]
 
+GWEI_MAX: Final = 10**9
 CHAIN_ID_TEXT: Final = re.compile(r"[a-z][a-z0-9-]{1,31}", re.ASCII)
 SYMBOL: Final = re.compile(r"[A-Za-z0-9.+-]{1,16}", re.ASCII)
 
@@ -47,10 +50,17 @@ class ChainConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     span_max: Annotated[int, Meta(ge=1, le=1000)] | None = None
     request_timeout_ms: Annotated[int, Meta(ge=100, le=120_000)] = 10_000
     batch_calls_max: Annotated[int, Meta(ge=1, le=1000)] = 5
+    short_calls_max: Annotated[int, Meta(ge=1, le=1000)] | None = None
     requests_at_once_max: Annotated[int, Meta(ge=1, le=64)] = 4
     response_bytes_max: Annotated[int, Meta(ge=1_000_000, le=2_000_000_000)] = 256_000_000
     trace: TraceMode = "auto"
     tokens: tuple[TokenConfig, ...] = ()
+
+    fee_ceiling_gwei: Decimal | None = None
+    tip_min_gwei: Decimal | None = None
+    tip_max_gwei: Decimal | None = None
+    l1_fee: bool | None = None
+    sweeper: str | None = None
 
     chain_id: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     name: str | None = None
@@ -81,12 +91,16 @@ class ChainSetup(Struct, frozen=True, kw_only=True):
     trace: TraceMode
     request_timeout_s: float
     batch_calls_max: int
+    short_calls_max: int
     requests_at_once_max: int
     response_bytes_max: int
     lag_blocks_max: int
     bor_receipts: bool
     contracts: Mapping[str, str]
     symbols_onchain: Mapping[str, frozenset[str]]
+    fees: FeeBounds
+    l1_fee: bool
+    transfer_gas_max: int
 
 
 def resolve(config: EvmConfig) -> Sequence[ChainSetup]:
@@ -123,6 +137,7 @@ def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:
         hashes_kept=table.hashes_kept or network.hashes_kept,
         poll_interval_ms=table.poll_interval_ms or network.poll_interval_ms,
         explorer_tx_url=table.explorer_tx_url or network.explorer_tx_url,
+        sweeper=None if table.sweeper is None else _sweeper(table.sweeper, tokens, where),
     )
     return ChainSetup(
         info=info,
@@ -132,13 +147,55 @@ def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:
         trace=table.trace,
         request_timeout_s=table.request_timeout_ms / 1000,
         batch_calls_max=table.batch_calls_max,
+        short_calls_max=table.short_calls_max or _short_calls_max(table.batch_calls_max),
         requests_at_once_max=table.requests_at_once_max,
         response_bytes_max=table.response_bytes_max,
         lag_blocks_max=table.lag_blocks_max or network.lag_blocks_max,
         bor_receipts=network.bor_receipts,
         contracts={known.contract.lower(): known.contract for known in tokens},
         symbols_onchain={known.contract: frozenset({known.symbol, *known.symbols_onchain}) for known in tokens},
+        fees=_fees(network, table, where),
+        l1_fee=network.l1_fee if table.l1_fee is None else table.l1_fee,
+        transfer_gas_max=network.transfer_gas_max,
     )
+
+
+def _sweeper(text: str, tokens: Sequence[KnownToken], where: str) -> str:
+    address = parse_address(text)
+    if address is None:
+        message = f"{where}.sweeper is no address, or its checksum is wrong"
+        raise ConfigError(message)
+    if address.lower() in NOT_TOKENS or any(token.contract == address for token in tokens):
+        message = f"{where}.sweeper is no sweeper: 'cambist sweeper' shows its address"
+        raise ConfigError(message)
+    return address
+
+
+def _short_calls_max(batch_calls_max: int) -> int:
+    """Return ten times as many, since blocks are hundreds of times as long; but no batches where they are unwanted."""
+    return 1 if batch_calls_max == 1 else batch_calls_max * 10
+
+
+def _fees(network: Network, table: ChainConfig, where: str) -> FeeBounds:
+    ceiling = _wei(table.fee_ceiling_gwei, network.fee_ceiling_gwei, f"{where}.fee_ceiling_gwei")
+    tip_min = _wei(table.tip_min_gwei, network.tip_min_gwei, f"{where}.tip_min_gwei")
+    # A bound that the operator did not set gives way to one that he did.
+    known_max = network.tip_max_gwei or network.fee_ceiling_gwei
+    tip_max = _wei(table.tip_max_gwei, known_max, f"{where}.tip_max_gwei")
+    if table.tip_max_gwei is None:
+        tip_max = min(max(tip_max, tip_min), ceiling)
+    if ceiling <= 0 or not tip_min <= tip_max <= ceiling:
+        message = f"{where}: tip_min_gwei, tip_max_gwei and fee_ceiling_gwei must not fall, and the last be above zero"
+        raise ConfigError(message)
+    return FeeBounds(ceiling=ceiling, tip_min=tip_min, tip_max=tip_max)
+
+
+def _wei(chosen: Decimal | None, known: str, where: str) -> int:
+    gwei = Decimal(known) if chosen is None else chosen
+    if not gwei.is_finite() or not 0 <= gwei <= GWEI_MAX or round(gwei, 9) != gwei:
+        message = f"{where}: {gwei} is not between 0 and {GWEI_MAX} with at most 9 decimals"
+        raise ConfigError(message)
+    return int(gwei * GWEI)
 
 
 def _network(chain: str, table: ChainConfig, where: str) -> Network:

@@ -1,4 +1,4 @@
-"""Compares the registered tokens with what their contracts say of themselves."""
+"""Compares what is configured with the chain: tokens with their contracts, the ceiling for fees with the market."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from cambist.plugin import Token
 
 from .config import ChainSetup
 from .endpoint import TEXT, Endpoint
+from .fees import in_gwei
+from .market import read_market
 
 _DECIMALS: Final = "0x313ce567"
 _SYMBOL: Final = "0x95d89b41"
@@ -31,6 +33,15 @@ async def token_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]
         if problem is not None:
             found.append(f"{setup.info.id}: {token.symbol} at {token.contract} {problem}")
     return found
+
+
+async def fee_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
+    """Return a sentence where nothing could be sent now, because the chain asks for more than is allowed."""
+    market = await read_market(endpoint, setup)
+    if market.entry <= setup.fees.ceiling:
+        return []
+    asked, ceiling = in_gwei(market.entry), in_gwei(setup.fees.ceiling)
+    return [f"{setup.info.id}: gas costs {asked} gwei now, and fee_ceiling_gwei is {ceiling}: nothing would be sent"]
 
 
 def _problem(token: Token, decimals: bytes, symbol: bytes, symbols: frozenset[str]) -> str | None:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
-from cambist.plugin import Block, ChainError, ChainUnavailableError, EndpointHealth, Head, InconsistentChainError
+from cambist.plugin import (
+    Block,
+    ChainError,
+    ChainUnavailableError,
+    EndpointHealth,
+    Head,
+    InconsistentChainError,
+    SpanTooWideError,
+)
 
 from .config import ChainSetup, TraceMode
 from .decode import ZERO_ADDRESS, check_header, is_synthetic, number_of
 from .rpc import BatchDecoder, JsonRpc, gather_all
 from .rpc_errors import MethodUnsupportedError, NestedTooDeeplyError
 from .traces import Movement, from_call_frames, from_flat_traces
-from .wire import Answer, FlatTrace, RpcBlock, RpcHeader, RpcReceipt, RpcTransaction, TracedTransaction
+from .wire import Answer, FlatTrace, RpcBlock, RpcFailure, RpcHeader, RpcReceipt, RpcTransaction, TracedTransaction
 
 T = TypeVar("T")
 
@@ -26,6 +35,8 @@ _RECEIPT: Final = msgspec.json.Decoder(list[Answer[RpcReceipt]])
 _TRACED: Final = msgspec.json.Decoder(list[Answer[list[TracedTransaction]]])
 _FLAT: Final = msgspec.json.Decoder(list[Answer[list[FlatTrace]]])
 
+Calls = Sequence[tuple[str, Sequence[Any]]]
+
 _CALL_TRACER: Final = {"tracer": "callTracer"}
 
 
@@ -34,7 +45,8 @@ class Endpoint:
 
     ``strikes`` counts failures in a row; until ``retry_at`` it is left alone. ``verified`` says that it serves
     the right chain, ``lagging`` that the others are ahead, ``suspect`` that the others tell another chain's
-    story. ``tracing`` and ``block_receipts`` are what it was found to offer, None before it was asked.
+    story. ``short_calls_max`` is how many calls with short answers it takes in one request. ``tracing`` and
+    ``block_receipts`` are what it was found to offer, None before it was asked.
     """
 
     def __init__(self, rpc: JsonRpc, setup: ChainSetup) -> None:
@@ -51,6 +63,7 @@ class Endpoint:
         self.last_error: str | None = None
         self.tracing: Literal["debug", "trace", "none"] | None = _fixed_tracing(setup.trace)
         self.block_receipts: bool | None = None
+        self.short_calls_max = setup.short_calls_max
         self._setup = setup
 
     def health(self, now: float) -> EndpointHealth:
@@ -80,6 +93,43 @@ class Endpoint:
         except ValueError as error:
             message = f"{self.name} answered {method} with no number"
             raise InconsistentChainError(message) from error
+
+    async def request(self, calls: Calls, decoder: BatchDecoder[T]) -> list[T | RpcFailure | None]:
+        """Send the calls in one request; in smaller ones, from now on, where the endpoint finds them too many."""
+        try:
+            return await self.rpc.each(calls, decoder)
+        except SpanTooWideError:
+            if len(calls) == 1:
+                raise
+        half = len(calls) // 2
+        self.short_calls_max = min(self.short_calls_max, half)
+        first = await self.request(calls[:half], decoder)
+        return [*first, *await self.request(calls[half:], decoder)]
+
+    async def each(self, calls: Calls, decoder: BatchDecoder[T]) -> list[T | RpcFailure | None]:
+        """Return the answers to calls with short answers, in their order; an error of one call stands in its place.
+
+        Several requests are under way at once, so the calls must not depend on each other.
+        """
+        size = self.short_calls_max
+        slots = asyncio.Semaphore(self._setup.requests_at_once_max)
+
+        async def ask(some: Calls) -> list[T | RpcFailure | None]:
+            async with slots:
+                return await self.request(some, decoder)
+
+        parts = await gather_all(*(ask(calls[first : first + size]) for first in range(0, len(calls), size)))
+        return [answer for part in parts for answer in part]
+
+    async def all(self, calls: Calls, decoder: BatchDecoder[T]) -> list[T | None]:
+        """Return the answers to calls with short answers; an error of one call is an error of all."""
+        outcomes = await self.each(calls, decoder)
+        answers: list[T | None] = []
+        for (method, _), outcome in zip(calls, outcomes, strict=True):
+            if isinstance(outcome, RpcFailure):
+                raise self.rpc.error(method, outcome)
+            answers.append(outcome)
+        return answers
 
     async def newest(self) -> Head:
         """Return the newest block, and the finalized height where the node knows one."""

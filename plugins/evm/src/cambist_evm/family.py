@@ -5,10 +5,20 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar, Final
 
-from cambist.plugin import AddressFamily, ChainInfo, InvalidAddressError, Token, Units
+from cambist.plugin import (
+    AddressFamily,
+    ChainInfo,
+    Effects,
+    InvalidAddressError,
+    SignedTx,
+    Token,
+    Units,
+    UnsignedTx,
+)
 
 from .addresses import keccak, parse_address, spell
 from .bip32 import ExtendedKeyError, PublicNode, parse_xpub
+from .signing import SignatureError, effects_of, sealed
 
 BRANCHES_CACHED_MAX: Final = 20_000
 """About 10 MB: two branches for each of 10 000 merchants that were active lately."""
@@ -22,7 +32,7 @@ def _branch(account_xpub: str, change: int) -> PublicNode:
 
 
 class EvmFamily(AddressFamily):
-    """Derives by BIP-32, spells by EIP-55, and writes payment links by EIP-681."""
+    """Derives by BIP-32, spells by EIP-55, writes payment links by EIP-681, and reads what it is to sign."""
 
     name: ClassVar[str] = "evm"
     coin_type: ClassVar[int] = 60
@@ -51,5 +61,20 @@ class EvmFamily(AddressFamily):
             return f"ethereum:{address}@{chain.chain_id_num}?value={amount}"
         return f"ethereum:{token.contract}@{chain.chain_id_num}/transfer?address={address}&uint256={amount}"
 
+    def effects(self, chain: ChainInfo, payload: bytes) -> Effects:
+        """Read out of a payload the one payment that it makes.
 
-__all__ = ["EvmFamily", "ExtendedKeyError"]
+        ``fee_max`` is gas times price. What a rollup charges beside it for its data stands in no payload.
+        """
+        return effects_of(chain, payload)
+
+    def digest(self, payload: bytes) -> bytes:
+        """Return the payload's Keccak-256."""
+        return keccak(payload)
+
+    def seal(self, tx: UnsignedTx, signature: bytes) -> SignedTx:
+        """Put payload and signature together. Raises SignatureError where the signature is not the sender's."""
+        return sealed(tx, signature)
+
+
+__all__ = ["EvmFamily", "ExtendedKeyError", "SignatureError"]

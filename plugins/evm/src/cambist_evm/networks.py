@@ -23,6 +23,11 @@ class Network(Struct, frozen=True, kw_only=True):
     ``lag_blocks_max`` is how far an endpoint may be behind the others before it is set aside, about 15 seconds.
     ``bor_receipts`` marks the network whose nodes disagree on whether the synthetic transaction that applies
     bridge deposits is part of a block's transactions, of its receipts, or of both.
+
+    ``fee_ceiling_gwei`` is the most per gas that is sent for, many times what is usual; ``tip_min_gwei`` what the
+    network's nodes insist on, and ``tip_max_gwei`` the most that a node's advice is followed. ``l1_fee`` marks
+    networks that charge for data beside the gas, as the OP stack does. ``transfer_gas_max`` is the most that a node
+    is let spend on trying one transfer; Arbitrum counts the fee for data in gas.
     """
 
     id: str
@@ -39,6 +44,11 @@ class Network(Struct, frozen=True, kw_only=True):
     explorer_tx_url: str | None = None
     tokens: tuple[KnownToken, ...] = ()
     bor_receipts: bool = False
+    fee_ceiling_gwei: str = "500"
+    tip_min_gwei: str = "0"
+    tip_max_gwei: str | None = None
+    l1_fee: bool = False
+    transfer_gas_max: int = 3_000_000
 
 
 ETHEREUM: Final = Network(
@@ -59,6 +69,9 @@ ETHEREUM: Final = Network(
         ),
         KnownToken(symbol="USDC", contract="0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", decimals=6, label="USD Coin"),
     ),
+    fee_ceiling_gwei="200",
+    tip_min_gwei="0.01",
+    tip_max_gwei="10",
 )
 
 BSC: Final = Network(
@@ -81,6 +94,9 @@ BSC: Final = Network(
             symbol="USDC", contract="0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", decimals=18, label="Binance-Peg USDC"
         ),
     ),
+    fee_ceiling_gwei="20",
+    tip_min_gwei="0.05",
+    tip_max_gwei="5",
 )
 
 POLYGON: Final = Network(
@@ -106,6 +122,9 @@ POLYGON: Final = Network(
         KnownToken(symbol="USDC", contract="0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", decimals=6, label="USD Coin"),
     ),
     bor_receipts=True,
+    fee_ceiling_gwei="3000",
+    tip_min_gwei="30",
+    tip_max_gwei="1000",
 )
 
 ARBITRUM: Final = Network(
@@ -130,6 +149,9 @@ ARBITRUM: Final = Network(
         ),
         KnownToken(symbol="USDC", contract="0xaf88d065e77c8cC2239327C5EDb3A432268e5831", decimals=6, label="USD Coin"),
     ),
+    fee_ceiling_gwei="10",
+    tip_max_gwei="1",
+    transfer_gas_max=32_000_000,
 )
 
 BASE: Final = Network(
@@ -150,6 +172,10 @@ BASE: Final = Network(
         ),
         KnownToken(symbol="USDC", contract="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", decimals=6, label="USD Coin"),
     ),
+    fee_ceiling_gwei="10",
+    tip_min_gwei="0.001",
+    tip_max_gwei="1",
+    l1_fee=True,
 )
 
 NETWORKS: Final = {network.id: network for network in (ETHEREUM, BSC, POLYGON, ARBITRUM, BASE)}

@@ -54,7 +54,7 @@ async def _connect(config: EvmConfig, context: PluginContext) -> AsyncIterator[S
         for setup in live:
             pool = EndpointPool(setup, _endpoints(setup, session, context), context)
             stack.push_async_callback(pool.close)
-            chains.append(EvmChain(setup, pool))
+            chains.append(EvmChain(setup, pool, context.monotonic))
         yield chains
 
 

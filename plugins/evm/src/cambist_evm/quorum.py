@@ -6,10 +6,11 @@ that was left out. It costs as many times the calls.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from cambist.plugin import ChainError, InconsistentChainError, ScanResult
+from cambist.plugin import ChainError, InconsistentChainError, ScanResult, TxStatus
 
 from .endpoint import Endpoint
 from .pool import LIAR_STRIKES, EndpointPool
@@ -62,6 +63,14 @@ def _told(said: Said, heard: Sequence[tuple[Endpoint, Said | None]]) -> str:
     agreeing = _agreeing(said, heard) + 1
     contradicting = sum(answer not in (None, said) for _, answer in heard)
     return f"{agreeing} do, {contradicting} contradict, and the others did not answer"
+
+
+def most_agree(told: Sequence[TxStatus], quorum: int) -> TxStatus:
+    """Return a transaction's fate once so many tell the same; until then it waits, if anybody has heard of it."""
+    for status, count in Counter(status for status in told if status.block is not None).items():
+        if count >= quorum:
+            return status
+    return TxStatus(state="pending" if any(status.state != "unknown" for status in told) else "unknown")
 
 
 def without_traces(result: ScanResult) -> ScanResult:

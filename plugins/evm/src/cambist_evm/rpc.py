@@ -74,7 +74,32 @@ class JsonRpc:
             results += answered
         return results
 
+    async def each(
+        self, calls: Sequence[tuple[str, Sequence[Any]]], decoder: BatchDecoder[T]
+    ) -> list[T | RpcFailure | None]:
+        """Return the results of one request, in the order of the calls. An error of one call stands in its place."""
+        answers: list[Answer[T]] = await self._answers(calls, decoder)
+        outcomes: list[T | RpcFailure | None] = []
+        for answer in answers:
+            outcome: T | RpcFailure | None = self._outcome(answer, calls[0][0])
+            outcomes.append(outcome)
+        return outcomes
+
+    def error(self, method: str, failure: RpcFailure) -> ChainError:
+        """Return the error that a failure which stood in a result's place is."""
+        return from_answer(self.name, method, failure)
+
     async def _request(self, calls: Sequence[tuple[str, Sequence[Any]]], decoder: BatchDecoder[T]) -> list[T | None]:
+        results: list[T | None] = []
+        for answer in await self._answers(calls, decoder):
+            outcome = self._outcome(answer, calls[0][0])
+            if isinstance(outcome, RpcFailure):
+                raise self.error(calls[0][0], outcome)
+            results.append(outcome)
+        return results
+
+    async def _answers(self, calls: Sequence[tuple[str, Sequence[Any]]], decoder: BatchDecoder[T]) -> list[Answer[T]]:
+        """Send one request and return the answers in the order of the calls."""
         self.calls += len(calls)
         ids = [next(self._ids) for _ in calls]
         request = [
@@ -85,7 +110,7 @@ class JsonRpc:
         lone = len(request) == 1
         method = calls[0][0]
         chunks = await self._post(_ENCODER.encode(request[0] if lone else request), method)
-        return self._results(b"".join([b"[", *chunks, b"]"] if lone else chunks), ids, method, decoder)
+        return self._in_order(b"".join([b"[", *chunks, b"]"] if lone else chunks), ids, method, decoder)
 
     async def _post(self, body: bytes, method: str) -> list[bytes]:
         headers = {"Content-Type": "application/json"}
@@ -95,7 +120,7 @@ class JsonRpc:
             ) as response:
                 if response.status == HTTPStatus.OK:
                     return await self._read(response, self._response_bytes_max)
-                raise await self._refusal(response, method)
+                return [await self._refusal(response)]
         except TimeoutError as error:
             message = f"{self.name} did not answer {method} in {self._timeout.total} s"
             raise NoAnswerError(message) from error
@@ -116,18 +141,24 @@ class JsonRpc:
             chunks.append(chunk)
         return chunks
 
-    async def _refusal(self, response: aiohttp.ClientResponse, method: str) -> ChainError:
-        """Prefer what the body says to what the status says: many providers put a JSON-RPC error into a 4xx."""
+    async def _refusal(self, response: aiohttp.ClientResponse) -> bytes:
+        """Return a body that tells what is wrong: many providers put a JSON-RPC error into a 4xx.
+
+        Where it does not tell, or the status says more than it could, raise what the status means.
+        """
         by_status = from_status(self.name, response.status, response.headers.get("Retry-After"), self._now)
         if response.status == HTTPStatus.TOO_MANY_REQUESTS:
-            return by_status
+            raise by_status
         try:
-            failure = _lone_failure(b"".join(await self._read(response, ERROR_BODY_BYTES_MAX)))
+            body = b"".join(await self._read(response, ERROR_BODY_BYTES_MAX))
         except SpanTooWideError:
-            return by_status
-        return by_status if failure is None else self._error(method, failure)
+            raise by_status from None
+        answers_to_a_batch = body.lstrip().startswith(b"[")
+        if not answers_to_a_batch and _lone_failure(body) is None:
+            raise by_status
+        return body
 
-    def _results(self, body: bytes, ids: Sequence[int], method: str, decoder: BatchDecoder[T]) -> list[T | None]:
+    def _in_order(self, body: bytes, ids: Sequence[int], method: str, decoder: BatchDecoder[T]) -> list[Answer[T]]:
         answers = self._decode(body, method, decoder)
         by_id = {answer.id: answer for answer in answers}
         if len(answers) != len(ids) or by_id.keys() != set(ids):
@@ -137,17 +168,16 @@ class JsonRpc:
                     raise self._error(method, failure)
             message = f"{self.name} answered {method} with other ids than it was asked with"
             raise InconsistentChainError(message)
-        results: list[T | None] = []
-        for id_ in ids:
-            answer = by_id[id_]
-            failure = _failure(answer)
-            if failure is not None:
-                raise self._error(method, failure)
-            if answer.result is UNSET:
-                message = f"{self.name} answered {method} with neither result nor error"
-                raise ChainUnavailableError(message)
-            results.append(answer.result)
-        return results
+        return [by_id[id_] for id_ in ids]
+
+    def _outcome(self, answer: Answer[T], method: str) -> T | RpcFailure | None:
+        failure = _failure(answer)
+        if failure is not None:
+            return self._redacted(failure)
+        if answer.result is UNSET:
+            message = f"{self.name} answered {method} with neither result nor error"
+            raise ChainUnavailableError(message)
+        return answer.result
 
     def _decode(self, body: bytes, method: str, decoder: BatchDecoder[T]) -> list[Answer[T]]:
         try:
@@ -168,10 +198,13 @@ class JsonRpc:
             raise ChainUnavailableError(message) from error
 
     def _error(self, method: str, failure: RpcFailure) -> ChainError:
+        return self.error(method, self._redacted(failure))
+
+    def _redacted(self, failure: RpcFailure) -> RpcFailure:
         text = failure.message
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        return from_answer(self.name, method, RpcFailure(code=failure.code, message=text))
+        return RpcFailure(code=failure.code, message=text, data=failure.data)
 
 
 async def gather_all(*awaitables: Any) -> list[Any]:  # noqa: ANN401 - as wide as asyncio.gather

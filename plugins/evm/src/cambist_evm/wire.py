@@ -6,7 +6,7 @@ chain pass. Nothing here can be part of a reference cycle, so the garbage collec
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -14,10 +14,11 @@ T = TypeVar("T")
 
 
 class RpcFailure(Struct, gc=False):
-    """The ``error`` of a JSON-RPC answer. Nodes are not agreed on its codes."""
+    """The ``error`` of a JSON-RPC answer. Nodes are not agreed on its codes, nor on what ``data`` holds."""
 
     code: int | str = 0
     message: str = ""
+    data: Any = None
 
 
 class Answer(Struct, Generic[T], gc=False):
@@ -135,3 +136,17 @@ class RpcSeen(Struct, gc=False):
     """Proof that a node has heard of a transaction."""
 
     hash: str
+
+
+class RpcMarketHeader(Struct, gc=False, rename="camel"):
+    """What a block says of fees. ``base_fee_per_gas`` is missing on chains without EIP-1559."""
+
+    number: str
+    base_fee_per_gas: str | None = None
+
+
+class RpcFeeHistory(Struct, gc=False, rename="camel"):
+    """Base fees of some blocks and of the one after them, and what was paid above."""
+
+    base_fee_per_gas: list[str] = []
+    reward: list[list[str]] | None = None

@@ -55,13 +55,18 @@ class Auth(Controller):
     async def login(
         self, request: Request[Any, Any, Any], data: JSONBody[Login], web: NamedDependency[Web]
     ) -> Response[SignedIn]:
-        """Return an access token, and set the cookie with the refresh token."""
+        """Return an access token, and set the cookie with the refresh token.
+
+        401 `TWO_FACTOR_REQUIRED` where the password is right and `totpCode` is missing.
+        """
         email = merchants.spelling_of(data.email)
         await web.limiter.take(web.limits.login_per_address, address_of(request))
         await web.limiter.take(web.limits.login_per_email, email)
         sign_in = await merchants.check_password(web.db, email=email, password=data.password, passwords=web.passwords)
+        shown = await web.two_factor.check_sign_in(sign_in.merchant.row, data.totp_code)
         async with web.db.transaction() as conn:
             await merchants.hold_password(conn, sign_in)
+            await web.two_factor.hold_sign_in(conn, sign_in.merchant.row, shown=shown)
             session = await _open(web, conn, sign_in.merchant)
         return _signed_in(web, sign_in.merchant, session)
 

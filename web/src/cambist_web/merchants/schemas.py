@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from cambist_web.schemas import Answer, Body, Name
+from cambist_web.two_factor.schemas import TotpCode
 
 Email = Annotated[str, Meta(min_length=3, max_length=254)]
 Password = Annotated[str, Meta(max_length=1024)]
@@ -22,10 +23,11 @@ class Register(Body, frozen=True, kw_only=True):
 
 
 class Login(Body, frozen=True, kw_only=True):
-    """E-mail address and password."""
+    """E-mail address and password, and a code where the merchant has two-factor authentication on."""
 
     email: Email
     password: Password
+    totp_code: TotpCode | None = None
 
 
 class ResetRequest(Body, frozen=True, kw_only=True):

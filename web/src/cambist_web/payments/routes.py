@@ -34,6 +34,7 @@ def _desk(web: Web) -> Desk:
         registry=gateway.registry,
         rates=gateway.rates,
         leaser=gateway.leaser,
+        platform=web.platform,
         clock=gateway.clock,
         ids=gateway.ids,
         allow_private_targets=gateway.settings.webhooks.allow_private_targets,

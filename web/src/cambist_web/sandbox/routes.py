@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
-from litestar import Controller, Request, post
+from litestar import Controller, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody
 
 from cambist.services.api_keys import Actor
+from cambist.services.payouts.views import payout_view
 from cambist.services.sandbox import Sandbox
-from cambist.services.sandbox.requests import AdvanceTime, Deposit, Mine, Reorg
-from cambist_web.context import web_of
+from cambist.services.sandbox.requests import AdvanceTime, Deposit, FailPayout, Mine, Reorg
+from cambist_web.context import Web
 
-from .schemas import ChainAnswer, ChainsAnswer, DepositAnswer
+from .schemas import ChainAnswer, ChainsAnswer, DepositAnswer, FailingPayout
 
 
-async def _sandbox(request: Request[Any, Any, Any]) -> Sandbox:
-    """Return the worker's one sandbox, which lets requests for the same chain take turns."""
-    state = request.app.state
-    if "sandbox" not in state:
-        gateway = web_of(request.app).gateway
-        state.sandbox = Sandbox(
-            db=gateway.db, registry=gateway.registry, clock=gateway.clock, ids=gateway.ids, hints=gateway.hints
-        )
-    sandbox: Sandbox = state.sandbox
-    return sandbox
+async def _sandbox(web: NamedDependency[Web]) -> Sandbox:
+    return web.sandbox
 
 
 class SandboxChains(Controller):
@@ -56,6 +47,18 @@ class SandboxChains(Controller):
     ) -> ChainAnswer:
         """Replace the newest blocks by others; what stood in them is dropped, or mined again in the next block."""
         return ChainAnswer(**msgspec.structs.asdict(await sandbox.reorg(actor, data)))
+
+    @post("/fail-payout", status_code=200, summary="Have a payout fail")
+    async def fail_payout(
+        self,
+        data: JSONBody[FailPayout],
+        actor: NamedDependency[Actor],
+        sandbox: NamedDependency[Sandbox],
+        web: NamedDependency[Web],
+    ) -> FailingPayout:
+        """Have a payout, refund or withdrawal that is not mined yet fail when it is: its money comes back."""
+        payout = await sandbox.fail_payout(actor, data)
+        return FailingPayout(payout=payout_view(payout, web.gateway.registry))
 
     @post("/advance-time", status_code=200, summary="Let time pass")
     async def advance_time(

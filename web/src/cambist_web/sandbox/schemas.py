@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cambist.services.payments.views import PaymentView
+from cambist.services.payouts.views import PayoutView
 from cambist.services.sandbox.service import ChainState
 from cambist_web.schemas import Answer
 
@@ -28,3 +29,9 @@ class ChainsAnswer(Answer, frozen=True, kw_only=True):
     """Where the chains stand now."""
 
     chains: Sequence[ChainState]
+
+
+class FailingPayout(Answer, frozen=True, kw_only=True):
+    """A payout that will fail, as it is until its block is mined."""
+
+    payout: PayoutView

@@ -8,9 +8,10 @@ from litestar import Controller, get
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
-from cambist.services import tokens
+from cambist.services import tokens, usage
 from cambist.services.api_keys import Actor
 from cambist_web.context import Web
+from cambist_web.usage.schemas import system_credit
 
 from .schemas import SingleBalance, Wallet, balance_view
 
@@ -30,9 +31,15 @@ class Wallets(Controller):
         `available` can be spent, `pending` is on its way out, `held` has arrived and waits for a decision or for
         its payment to end.
         """
+        settings = await web.platform.get()
         async with web.db.autocommit() as conn:
             found = await tokens.balances(conn, web.gateway.registry, actor.merchant_row, actor.mode)
-        return Wallet(mode=actor.mode, balances=[balance_view(balance) for balance in found])
+            left = await usage.balance(conn, actor.merchant_row, actor.mode)
+        return Wallet(
+            mode=actor.mode,
+            balances=[balance_view(balance) for balance in found],
+            system_credit=system_credit(left, settings, actor.mode),
+        )
 
     @get("/balance", summary="Read one balance")
     async def balance(

@@ -9,6 +9,7 @@ from msgspec import Struct
 from cambist.domain.money import format_units
 from cambist.services.tokens import TokenBalance
 from cambist_web.schemas import Answer
+from cambist_web.usage.schemas import SystemCredit
 
 
 class BalanceView(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -25,10 +26,11 @@ class BalanceView(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
 
 
 class Wallet(Answer, frozen=True, kw_only=True):
-    """Every token that the merchant ever had."""
+    """Every token that the merchant ever had, and the usage credits that are left."""
 
     mode: str
     balances: Sequence[BalanceView]
+    system_credit: SystemCredit
 
 
 class SingleBalance(Answer, frozen=True, kw_only=True):

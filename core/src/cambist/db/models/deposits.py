@@ -59,19 +59,41 @@ class Deposit(Base):
     ``status`` is ``detected`` (stands in a block), ``settled`` (has its confirmations and is credited), or
     ``orphaned`` (its block left the chain). ``incarnation`` counts how often it was mined, and tells the credit
     of one life from that of another. ``matches`` says whether token and chain are what the payment asked for.
-    ``available_units`` is the part of a settled deposit that went to the merchant's available balance; the rest
-    is held. ``ordinal`` is its place within the block.
+    ``available_units`` is the part of a settled deposit that went to the merchant's available balance, and
+    ``returned_units`` the part that a refund took from held; the rest is held. ``released_units`` of the available
+    ones do not count for the order, nor do the returned ones. ``collection_id`` is the collection that takes it to
+    the main wallet. ``resolution`` is what was decided about one that does not simply belong to its order:
+    ``accepted``, ``released`` or ``refunded``. ``merchant_id`` is None for money that the operator sent
+    to the platform's own address. ``ordinal`` is its place within the block.
     """
 
     __tablename__ = "deposits"
     __table_args__ = (
         UniqueConstraint("chain", "scope", "tx_id", "position"),
         CheckConstraint("units > 0", name="units_positive"),
-        CheckConstraint("available_units BETWEEN 0 AND units", name="available_within"),
-        CheckConstraint("status = 'settled' OR available_units = 0", name="only_settled_available"),
+        CheckConstraint("available_units >= 0 AND returned_units >= 0", name="shares_not_negative"),
+        CheckConstraint("available_units + returned_units <= units", name="available_within"),
+        CheckConstraint("released_units BETWEEN 0 AND available_units", name="released_within"),
+        CheckConstraint("status = 'settled' OR available_units + returned_units = 0", name="only_settled_available"),
+        CheckConstraint("resolution IN ('accepted', 'released', 'refunded')", name="resolution"),
         CheckConstraint("status IN ('detected', 'settled', 'orphaned')", name="status"),
         Index("ix_deposits_unsettled", "chain", "scope", "height", postgresql_where=text("status = 'detected'")),
         Index("ix_deposits_height", "chain", "scope", "height"),
+        Index(
+            "ix_deposits_uncollected",
+            "chain",
+            "scope",
+            "merchant_id",
+            postgresql_where=text("status = 'settled' AND collection_id IS NULL"),
+        ),
+        # What a person may have to decide about.
+        Index(
+            "ix_deposits_held",
+            "merchant_id",
+            "mode",
+            "id",
+            postgresql_where=text("status = 'settled' AND available_units + returned_units < units"),
+        ),
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
@@ -81,7 +103,7 @@ class Deposit(Base):
     tx_id: Mapped[str]
     position: Mapped[str]
     mode: Mapped[str]
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    merchant_id: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
     address_id: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
     payment_id: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
     matches: Mapped[bool]
@@ -90,6 +112,11 @@ class Deposit(Base):
     decimals: Mapped[int]
     units: Mapped[int] = mapped_column(UnitsType)
     available_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    returned_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    released_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    collection_id: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"), index=True)
+    resolution: Mapped[str | None]
+    resolved_at: Mapped[datetime | None]
     sender: Mapped[str | None]
     height: Mapped[int]
     block_hash: Mapped[str]

@@ -28,7 +28,8 @@ class Payment(Base):
 
     ``scope`` is 0 on live chains and the project's row id on its simulated ones. ``dirty`` says that a deposit
     came or went since the payment was last judged. ``order_units`` is what the ended payment credited to its
-    order.
+    order, ``accepted_units`` how far beyond what was expected the merchant took surplus for it. ``refunded_units`` is
+    the sum of refunds that were asked for and have not failed.
     """
 
     __tablename__ = "payments"
@@ -73,6 +74,9 @@ class Payment(Base):
     expected_units: Mapped[int] = mapped_column(UnitsType)
     received_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
     order_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    accepted_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    refunded_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    status_before_refund: Mapped[str | None]
     tolerance_bps: Mapped[int] = mapped_column(server_default="0")
     grace_s: Mapped[int] = mapped_column(server_default="0")
     required_confirmations: Mapped[int]
@@ -95,7 +99,8 @@ class Payment(Base):
 class Address(Base):
     """An address of ours, for ever.
 
-    ``purpose`` is ``payment``, or ``gas`` for the platform's own (account 0, which has no merchant). ``xid`` makes
+    ``purpose`` is ``payment``, ``wallet`` for a merchant's main wallet, or ``gas`` for the platform's own (account 0,
+    which has no merchant). ``xid`` makes
     new rows findable in commit order, which ids do not show.
     """
 
@@ -103,7 +108,7 @@ class Address(Base):
     __table_args__ = (
         UniqueConstraint("mode", "family", "address"),
         UniqueConstraint("mode", "family", "account_index", "change", "address_index"),
-        CheckConstraint("purpose IN ('payment', 'gas')", name="purpose"),
+        CheckConstraint("purpose IN ('payment', 'wallet', 'gas')", name="purpose"),
         CheckConstraint("(purpose = 'gas') = (merchant_id IS NULL)", name="platform_owns_gas"),
         Index("ix_addresses_watch", "mode", "family", "xid"),
     )

@@ -37,10 +37,13 @@ class SandboxBlock(Base):
 
 
 class SandboxTransfer(Base):
-    """A simulated transfer; ``height`` is None while it waits to be mined (again)."""
+    """A simulated transfer; ``height`` is None while it waits to be mined. One that ``reverts`` moves nothing."""
 
     __tablename__ = "sandbox_transfers"
-    __table_args__ = (Index("ix_sandbox_transfers_height", "project_id", "chain", "height"),)
+    __table_args__ = (
+        Index("ix_sandbox_transfers_height", "project_id", "chain", "height"),
+        Index("ix_sandbox_transfers_tx_id", "tx_id"),
+    )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
@@ -52,3 +55,4 @@ class SandboxTransfer(Base):
     contract: Mapped[str | None]
     units: Mapped[int] = mapped_column(UnitsType)
     height: Mapped[int | None]
+    reverts: Mapped[bool] = mapped_column(server_default="false")

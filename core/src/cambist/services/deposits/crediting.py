@@ -5,37 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.plugin import Units
 from cambist.services.ledger import Account, Movement, Posting, Purpose, lock_balances, post
 
-
-class DepositRow(Struct, frozen=True, kw_only=True):
-    """A deposit as it is stored, with its asset's name in the ledger."""
-
-    id: int
-    deposit_id: str
-    merchant_row: int
-    payment_row: int | None
-    asset: str
-    units: Units
-    available_units: Units
-    status: str
-    incarnation: int
-    height: int
-    mined_at: datetime
-    tx_id: str
-
-    def account(self, purpose: Purpose) -> Account:
-        """Return the merchant's account of this purpose in the deposit's asset."""
-        return Account(self.merchant_row, self.asset, purpose)
-
-    @property
-    def reference(self) -> str:
-        """The life of the deposit that a posting is about: one that comes back is credited again, once."""
-        return f"{self.deposit_id}:{self.incarnation}"
+from .rows import DepositRow
 
 
 def _move(debit: Account, credit: Account, units: int) -> list[Movement]:
@@ -58,12 +33,12 @@ async def book(
     if not shares:
         await post(conn, mode, postings)
         return
-    touched = {row.account(purpose) for row in settled for purpose in (Purpose.CUSTODY_DEPOSITS, Purpose.HELD)}
+    touched = {account for row in settled for account in (row.custody, row.owed)}
     touched |= {
         row.account(purpose) for row, _ in shares for purpose in (Purpose.HELD, Purpose.AVAILABLE, Purpose.RECEIVABLE)
     }
     balances = dict(await lock_balances(conn, mode, touched))
-    postings += [_allocation(mode, row, share, balances) for row, share in shares]
+    postings += [_allocation(mode, "allocation", row, share, balances) for row, share in shares]
     await post(conn, mode, postings)
     await conn.exec_driver_sql(
         "UPDATE deposits d SET available_units = d.available_units + s.share"
@@ -77,28 +52,40 @@ def _credit(mode: str, row: DepositRow) -> Posting:
         mode=mode,
         kind="deposit",
         reference=row.reference,
-        movements=_move(row.account(Purpose.CUSTODY_DEPOSITS), row.account(Purpose.HELD), row.units),
+        movements=_move(row.custody, row.owed, row.units),
     )
 
 
 def _shares(order_units: Units, deposits: Sequence[DepositRow]) -> Iterator[tuple[DepositRow, int]]:
     """Yield what each deposit still has to give to its order."""
     settled = [row for row in deposits if row.status == "settled"]
-    need = order_units - sum(row.available_units for row in settled)
+    need = order_units - sum(row.available_units - row.released_units for row in settled)
     for row in settled:
-        share = min(row.units - row.available_units, max(0, need))
+        share = min(row.held_units, max(0, need))
         need -= share
         if share:
             yield row, share
 
 
-def _allocation(mode: str, row: DepositRow, share: int, balances: dict[Account, int]) -> Posting:
+async def release(conn: AsyncConnection, mode: str, row: DepositRow, now: datetime) -> None:
+    """Move what is held of a deposit to available, where it counts for no order. The row is locked."""
+    purposes = (Purpose.HELD, Purpose.AVAILABLE, Purpose.RECEIVABLE)
+    balances = dict(await lock_balances(conn, mode, {row.account(purpose) for purpose in purposes}))
+    await post(conn, mode, [_allocation(mode, "release", row, row.held_units, balances)])
+    await conn.exec_driver_sql(
+        "UPDATE deposits SET available_units = available_units + $2, released_units = released_units + $2,"
+        " resolution = 'released', resolved_at = $3 WHERE id = $1",
+        (row.id, row.held_units, now),
+    )
+
+
+def _allocation(mode: str, kind: str, row: DepositRow, share: int, balances: dict[Account, int]) -> Posting:
     held, debt = row.account(Purpose.HELD), row.account(Purpose.RECEIVABLE)
     repaid = min(share, max(0, -balances[debt]))
     balances[debt] += repaid
     return Posting(
         mode=mode,
-        kind="allocation",
+        kind=kind,
         reference=f"{row.reference}:{row.available_units + share}",
         movements=[*_move(held, debt, repaid), *_move(held, row.account(Purpose.AVAILABLE), share - repaid)],
     )
@@ -107,15 +94,18 @@ def _allocation(mode: str, row: DepositRow, share: int, balances: dict[Account, 
 async def reverse(conn: AsyncConnection, mode: str, gone: Sequence[DepositRow]) -> None:
     """Take back the credit of deposits that left the chain.
 
-    What is still held leaves held; what became available leaves available down to zero, and the rest, which
-    the merchant has spent, becomes his receivable. This never fails for lack of money.
+    What is still held leaves held; what became available or was sent back leaves available down to zero, and the
+    rest becomes the merchant's receivable. This never fails for lack of money.
     """
-    purposes = (Purpose.CUSTODY_DEPOSITS, Purpose.HELD, Purpose.AVAILABLE, Purpose.RECEIVABLE)
-    balances = dict(await lock_balances(conn, mode, {row.account(purpose) for row in gone for purpose in purposes}))
+    purposes = (Purpose.AVAILABLE, Purpose.RECEIVABLE)
+    touched = {row.account(purpose) for row in gone for purpose in purposes}
+    touched |= {account for row in gone for account in (row.custody, row.owed)}
+    balances = dict(await lock_balances(conn, mode, touched))
     postings = []
     for row in gone:
-        custody, available = row.account(Purpose.CUSTODY_DEPOSITS), row.account(Purpose.AVAILABLE)
-        taken = min(row.available_units, balances[available])
+        custody, available = row.custody, row.account(Purpose.AVAILABLE)
+        spent = row.available_units + row.returned_units
+        taken = min(spent, balances[available])
         balances[available] -= taken
         postings.append(
             Posting(
@@ -123,9 +113,9 @@ async def reverse(conn: AsyncConnection, mode: str, gone: Sequence[DepositRow]) 
                 kind="deposit_reversal",
                 reference=row.reference,
                 movements=[
-                    *_move(row.account(Purpose.HELD), custody, row.units - row.available_units),
+                    *_move(row.owed, custody, row.units - spent),
                     *_move(available, custody, taken),
-                    *_move(row.account(Purpose.RECEIVABLE), custody, row.available_units - taken),
+                    *_move(row.account(Purpose.RECEIVABLE), custody, spent - taken),
                 ],
             )
         )

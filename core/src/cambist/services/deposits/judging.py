@@ -13,12 +13,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain import payments as machine
 from cambist.domain.payments import Status, Terms, Transition
 from cambist.plugin import Head, Units
-from cambist.services import ledger
 from cambist.services.payments.events import PaymentFacts, payment_event
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 from . import crediting
-from .crediting import DepositRow
+from .rows import COLUMNS, DepositRow, deposit_row
 from .store import Site, mark_dirty
 
 JUDGED_MAX = 2_000
@@ -41,9 +40,33 @@ async def judge(conn: AsyncConnection, site: Site, head: Head, now: datetime, *,
     """
     settled = await _settle(conn, site, head, now)
     due = await _due(conn, site, now)
-    deposits = await _deposits(conn, list(due))
     # Their pages count confirmations, though nothing about them is decided before a deposit settles or vanishes.
     changed = await _confirming(conn, site) if progressed else set()
+    return await _judge(conn, site, head, now, settled=settled, due=due, changed=changed)
+
+
+async def judge_payment(conn: AsyncConnection, site: Site, head: Head, now: datetime, payment_row: int) -> Outcome:
+    """Let one payment take its steps as far as the chain was read: somebody decided about its money.
+
+    The caller has locked the chain's cursor, so that no look is being stored. Settles nothing.
+    """
+    due = {
+        row.id: row for row in await conn.exec_driver_sql(f"{_PAYMENTS} = $1 FOR NO KEY UPDATE OF p", (payment_row,))
+    }
+    return await _judge(conn, site, head, now, settled=(), due=due, changed=set())
+
+
+async def _judge(  # noqa: PLR0913  what is judged, each by name
+    conn: AsyncConnection,
+    site: Site,
+    head: Head,
+    now: datetime,
+    *,
+    settled: Sequence[DepositRow],
+    due: Mapping[int, Row[Any]],
+    changed: set[str],
+) -> Outcome:
+    deposits = await _deposits(conn, list(due))
     events: list[NewEvent] = []
     updates: list[_Update] = []
     ended: list[tuple[Units, Sequence[DepositRow]]] = []
@@ -58,7 +81,7 @@ async def judge(conn: AsyncConnection, site: Site, head: Head, now: datetime, *,
         updates.append(update)
         if steps or row.dirty:
             changed.add(row.public_id)
-        if update.status in machine.ENDED:
+        if update.status in machine.REFUNDABLE:
             ended.append((update.order_units, own))
     await _update(conn, updates, now)
     await crediting.book(conn, site.mode, settled, ended)
@@ -72,9 +95,9 @@ async def orphan_above(conn: AsyncConnection, site: Site, height: int, now: date
     Nothing is judged: the money may stand in the new branch, which has yet to be read.
     """
     rows = [
-        _deposit_row(row)
+        deposit_row(row)
         for row in await conn.exec_driver_sql(
-            f"SELECT {_DEPOSIT} FROM deposits d WHERE chain = $1 AND scope = $2 AND height > $3"  # noqa: S608  a constant
+            f"SELECT {COLUMNS} FROM deposits d WHERE chain = $1 AND scope = $2 AND height > $3"  # noqa: S608  a constant
             " AND status <> 'orphaned' ORDER BY id FOR UPDATE",
             (*site.key, height),
         )
@@ -83,35 +106,28 @@ async def orphan_above(conn: AsyncConnection, site: Site, height: int, now: date
         return 0
     await mark_dirty(conn, site, {row.payment_row for row in rows if row.payment_row is not None})
     await conn.exec_driver_sql(
-        "UPDATE deposits SET status = 'orphaned', available_units = 0, settled_at = NULL, orphaned_at = $2"
-        " WHERE id = ANY($1::bigint[])",
+        "UPDATE deposits SET status = 'orphaned', available_units = 0, returned_units = 0, released_units = 0,"
+        " resolution = NULL, resolved_at = NULL, settled_at = NULL, orphaned_at = $2 WHERE id = ANY($1::bigint[])",
         ([row.id for row in rows], now),
     )
+    await _forget_accepted(conn, rows)
     await crediting.reverse(conn, site.mode, [row for row in rows if row.status == "settled"])
     return len(rows)
 
 
-_DEPOSIT = (
-    "d.id, d.deposit_id, d.merchant_id, d.payment_id, d.matches, d.chain, d.contract, d.units, d.available_units,"
-    " d.status, d.incarnation, d.height, d.mined_at, d.tx_id"
-)
-
-
-def _deposit_row(row: Row[Any]) -> DepositRow:
-    return DepositRow(
-        id=row.id,
-        deposit_id=row.deposit_id,
-        merchant_row=row.merchant_id,
-        payment_row=row.payment_id,
-        asset=ledger.asset_key(row.chain, row.contract),
-        units=Units(int(row.units)),
-        available_units=Units(int(row.available_units)),
-        status=row.status,
-        incarnation=row.incarnation,
-        height=row.height,
-        mined_at=row.mined_at,
-        tx_id=row.tx_id,
-    )
+async def _forget_accepted(conn: AsyncConnection, rows: Sequence[DepositRow]) -> None:
+    """Shrink orders by the surplus that had been accepted for them and is gone."""
+    gone: dict[int, int] = {}
+    for row in rows:
+        if row.resolution == "accepted" and row.payment_row is not None:
+            gone[row.payment_row] = gone.get(row.payment_row, 0) + row.available_units
+    if gone:
+        await conn.exec_driver_sql(
+            "UPDATE payments p SET order_units = greatest(0, p.order_units - least(g.units, p.accepted_units)),"
+            " accepted_units = p.accepted_units - least(g.units, p.accepted_units)"
+            " FROM unnest($1::bigint[], $2::numeric[]) AS g (id, units) WHERE p.id = g.id",
+            (list(gone), list(gone.values())),
+        )
 
 
 async def _settle(conn: AsyncConnection, site: Site, head: Head, now: datetime) -> Sequence[DepositRow]:
@@ -123,17 +139,25 @@ async def _settle(conn: AsyncConnection, site: Site, head: Head, now: datetime) 
         "WITH due AS (SELECT id FROM deposits WHERE chain = $1 AND scope = $2 AND status = 'detected'"  # noqa: S608
         " AND height <= $3 - required_confirmations AND height <= $4 ORDER BY id FOR UPDATE)"
         " UPDATE deposits d SET status = 'settled', settled_at = $5 FROM due WHERE d.id = due.id"
-        f" RETURNING {_DEPOSIT}",
+        f" RETURNING {COLUMNS}",
         (*site.key, head.height, ceiling, now),
     )
-    settled = [_deposit_row(row) for row in rows]
+    settled = [deposit_row(row) for row in rows]
     await mark_dirty(conn, site, {row.payment_row for row in settled if row.payment_row is not None})
     return settled
 
 
+_PAYMENTS = """
+SELECT p.id, p.payment_id, p.public_id, p.merchant_id, p.chain, p.token, p.decimals, p.expected_units, p.received_units,
+       p.order_units, p.accepted_units, p.tolerance_bps, p.grace_s, p.status, p.dirty, p.expires_at, p.order_id,
+       p.tx_id, coalesce(p.webhook_url, j.payment_webhook_url) AS target, j.id AS project_row,
+       j.project_id AS project_public_id, j.extended_events
+FROM payments p JOIN projects j ON j.id = p.project_id WHERE p.id
+"""
+
 # Each kind has a share of its own: whatever one judgement does not settle, such as a payment that waits for a
 # block, must not keep the others from being judged. Confirming ones wait for a deposit, which makes them dirty.
-_DUE = """
+_DUE = f"""
 WITH due AS (
     (SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND dirty LIMIT $4)
     UNION
@@ -141,13 +165,8 @@ WITH due AS (
     UNION
     (SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND status = 'detected' ORDER BY id LIMIT $4)
 )
-SELECT p.id, p.payment_id, p.public_id, p.merchant_id, p.chain, p.token, p.decimals, p.expected_units, p.received_units,
-       p.order_units, p.tolerance_bps, p.grace_s, p.status, p.dirty, p.expires_at, p.order_id, p.tx_id,
-       coalesce(p.webhook_url, j.payment_webhook_url) AS target, j.id AS project_row, j.project_id AS project_public_id,
-       j.extended_events
-FROM payments p JOIN projects j ON j.id = p.project_id
-WHERE p.id IN (SELECT id FROM due) ORDER BY p.id FOR NO KEY UPDATE OF p
-"""
+{_PAYMENTS} IN (SELECT id FROM due) ORDER BY p.id FOR NO KEY UPDATE OF p
+"""  # noqa: S608  a constant
 
 
 async def _due(conn: AsyncConnection, site: Site, now: datetime) -> Mapping[int, Row[Any]]:
@@ -169,13 +188,13 @@ async def _deposits(conn: AsyncConnection, payment_rows: Sequence[int]) -> Mappi
     if not payment_rows:
         return {}
     rows = await conn.exec_driver_sql(
-        f"SELECT {_DEPOSIT} FROM deposits d WHERE payment_id = ANY($1::bigint[]) AND matches"  # noqa: S608  a constant
+        f"SELECT {COLUMNS} FROM deposits d WHERE payment_id = ANY($1::bigint[]) AND matches"  # noqa: S608  a constant
         " AND status <> 'orphaned' ORDER BY height, ordinal, id",
         (list(payment_rows),),
     )
     found: dict[int, list[DepositRow]] = {}
     for row in rows:
-        found.setdefault(row.payment_id, []).append(_deposit_row(row))
+        found.setdefault(row.payment_id, []).append(deposit_row(row))
     return found
 
 
@@ -187,6 +206,7 @@ def _terms(row: Row[Any]) -> Terms:
         expires_at=row.expires_at,
         grace=timedelta(seconds=row.grace_s),
         order_units=Units(int(row.order_units)),
+        accepted=Units(int(row.accepted_units)),
     )
 
 
@@ -197,6 +217,8 @@ def _seen(deposit: DepositRow, head: Head) -> machine.Deposit:
         settled=deposit.status == "settled",
         mined_at=deposit.mined_at,
         tx_id=deposit.tx_id,
+        set_aside=Units(deposit.returned_units + deposit.released_units),
+        accepted=deposit.resolution == "accepted",
     )
 
 

@@ -163,21 +163,34 @@ async def _prune(conn: AsyncConnection, site: Site, height: int) -> None:
 _OWNERS = """
 SELECT a.address, a.id AS address_id, a.merchant_id, p.id AS payment_row, p.chain, p.contract,
        p.required_confirmations
-FROM addresses a JOIN payments p ON p.id = a.payment_id
-WHERE a.mode = $1 AND a.family = $2 AND a.address = ANY($3::text[]) AND p.scope = $4
+FROM addresses a LEFT JOIN payments p ON p.id = a.payment_id
+WHERE a.mode = $1 AND a.family = $2 AND a.address = ANY($3::text[])
+    AND (p.scope = $4 OR p.id IS NULL AND $4 = 0)
 """
 
-_OURS = "SELECT address FROM addresses WHERE mode = $1 AND family = $2 AND address = ANY($3::text[])"
+_OURS = """
+SELECT address, purpose, merchant_id FROM addresses WHERE mode = $1 AND family = $2 AND address = ANY($3::text[])
+"""
+
+_SENT = """
+SELECT t.tx_id, i.kind FROM outbound_txs t
+    JOIN outbound_slots s ON s.id = t.slot_id JOIN outbound_intents i ON i.id = s.intent_id
+WHERE t.chain = $1 AND t.scope = $2 AND t.tx_id = ANY($3::text[])
+"""
+
+_BETWEEN_OURSELVES = ("collection", "repair", "sweep", "top_up")
 
 
 async def save(conn: AsyncConnection, site: Site, result: ScanResult, now: datetime) -> int:
-    """Store a scan's blocks and its transfers to payments' addresses; return how many deposits are new.
+    """Store a scan's blocks and its transfers to addresses of ours; return how many deposits are new.
 
     A transfer that is stored and stands changes nothing; one that was orphaned lives again, in its next
-    incarnation. What we sent ourselves is no deposit.
+    incarnation. What we move between addresses of ours is no deposit.
     """
-    owners, ours = await _who(conn, site, result.transfers)
-    wanted = [t for t in result.transfers if t.recipient in owners and t.sender not in ours and _countable(site, t)]
+    owners = await _owners(conn, site, result.transfers)
+    wanted = [transfer for transfer in result.transfers if transfer.recipient in owners and _countable(site, transfer)]
+    internal = await _internal(conn, site, wanted, owners)
+    wanted = [transfer for transfer in wanted if transfer.tx_id not in internal]
     await _insert_blocks(conn, site, result.blocks, kept={transfer.height for transfer in wanted})
     await _prune(conn, site, result.blocks[-1].height)
     if not wanted:
@@ -195,17 +208,39 @@ def _countable(site: Site, transfer: Transfer) -> bool:
     return False
 
 
-async def _who(
-    conn: AsyncConnection, site: Site, transfers: Sequence[Transfer]
-) -> tuple[Mapping[str, Row[Any]], set[str]]:
-    """Return the payments behind the recipients, and which of the senders are addresses of ours."""
+async def _owners(conn: AsyncConnection, site: Site, transfers: Sequence[Transfer]) -> Mapping[str, Row[Any]]:
+    """Return what is known of the recipients that are ours, and of the payments they were handed out for."""
     if not transfers:
-        return {}, set()
+        return {}
     recipients = list({transfer.recipient for transfer in transfers})
-    senders = list({transfer.sender for transfer in transfers if transfer.sender is not None})
     found = await conn.exec_driver_sql(_OWNERS, (site.mode, site.family.name, recipients, site.scope))
-    ours = await conn.exec_driver_sql(_OURS, (site.mode, site.family.name, senders))
-    return {row.address: row for row in found}, {row.address for row in ours}
+    return {row.address: row for row in found}
+
+
+async def _internal(
+    conn: AsyncConnection, site: Site, transfers: Sequence[Transfer], owners: Mapping[str, Row[Any]]
+) -> set[str]:
+    """Return the transactions in which we moved money between addresses of ours.
+
+    The books of what we sent decide. Where they do not know a transaction, because they begin after it, gas is
+    never a deposit, nor is what a merchant's address sends to another of his own.
+    """
+    senders = list({transfer.sender for transfer in transfers if transfer.sender is not None})
+    if not senders:
+        return set()
+    ours = {row.address: row for row in await conn.exec_driver_sql(_OURS, (site.mode, site.family.name, senders))}
+    suspects = [transfer for transfer in transfers if transfer.sender in ours]
+    if not suspects:
+        return set()
+    tx_ids = list({transfer.tx_id for transfer in suspects})
+    kinds = {row.tx_id: row.kind for row in await conn.exec_driver_sql(_SENT, (*site.key, tx_ids))}
+    internal = set()
+    for transfer in suspects:
+        kind, sender = kinds.get(transfer.tx_id), ours[transfer.sender or ""]
+        same_owner = sender.merchant_id == owners[transfer.recipient].merchant_id
+        if kind in _BETWEEN_OURSELVES or (kind is None and (sender.purpose == "gas" or same_owner)):
+            internal.add(transfer.tx_id)
+    return internal
 
 
 def _row(
@@ -220,7 +255,7 @@ def _row(
         owner.merchant_id,
         owner.address_id,
         owner.payment_row,
-        right_chain and owner.contract == transfer.contract,
+        owner.payment_row is not None and right_chain and owner.contract == transfer.contract,
         token.symbol,
         token.contract,
         token.decimals,
@@ -261,7 +296,7 @@ async def _upsert(conn: AsyncConnection, site: Site, rows: Sequence[tuple[Any, .
     fresh = list(await conn.exec_driver_sql(_UPSERT, (*site.key, site.mode, now, *columns)))
     if len(fresh) < len(rows):
         await _check_standing(conn, site, rows, {(row.tx_id, row.position) for row in fresh})
-    await mark_dirty(conn, site, {row.payment_id for row in fresh})
+    await mark_dirty(conn, site, {row.payment_id for row in fresh if row.payment_id is not None})
     return len(fresh)
 
 

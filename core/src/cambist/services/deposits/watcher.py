@@ -24,7 +24,7 @@ from cambist.plugin import (
 )
 from cambist.ports import Clock, Ids
 
-from . import judging, store
+from . import judging, opening, store
 from .addresses import AddressWatch
 from .store import Cursor, CursorMovedError, Site
 
@@ -81,6 +81,7 @@ class Watcher:
         self._hints = hints
         self._site = Site(info=chain.info, family=family, scope=scope, mode=mode, ids=ids)
         self._span_blocks = chain.info.span_max
+        self._books_open = scope != 0  # simulated chains have no gas station
 
     async def look(self) -> Look:
         """Read one span, or judge what is due when there is nothing to read.
@@ -96,6 +97,8 @@ class Watcher:
                 cursor = await store.load_cursor(conn, self._site)
             if cursor is None:
                 cursor = await self._begin(view, head, now)
+            if not self._books_open:
+                self._books_open = await opening.open_books(self._db, self._chain, self._site)
             try:
                 return await self._look(view, head, cursor, now)
             except CursorMovedError:

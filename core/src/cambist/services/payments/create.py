@@ -12,12 +12,14 @@ from msgspec import Struct
 
 from cambist.db.direct import Record
 from cambist.db.engine import Database
+from cambist.domain.usage import Operation
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
 from cambist.services.api_keys import Actor
 from cambist.services.errors import ForbiddenError, ServiceError
 from cambist.services.idempotency import Claim, choose_key, find_replayed, hash_request
 from cambist.services.keys import IndexLeaser
+from cambist.services.platform import PlatformSettingsCache
 from cambist.services.prices import RateBook
 from cambist.services.quotes import FIAT, find_asset, price
 
@@ -34,6 +36,7 @@ class Desk(Struct, frozen=True, kw_only=True):
     registry: Registry
     rates: RateBook
     leaser: IndexLeaser
+    platform: PlatformSettingsCache
     clock: Clock
     ids: Ids
     allow_private_targets: bool
@@ -88,6 +91,7 @@ async def _values(desk: Desk, actor: Actor, request: CreatePayment) -> dict[str,
     asset = find_asset(desk.registry.chains, request.chain, request.token, actor.mode)
     priced = await price(request, asset, desk.rates)
     family = desk.registry.families[asset.chain.family]
+    weights = (await desk.platform.get()).cpt.weights
     place = await desk.leaser.lease(actor.merchant_row, actor.mode, family.coin_type)
     now = desk.clock.now()
     return {
@@ -118,6 +122,7 @@ async def _values(desk: Desk, actor: Actor, request: CreatePayment) -> dict[str,
         "customer_name": request.customer_name,
         "customer_email": request.customer_email,
         "expires_at": now + timedelta(minutes=request.expires_in_minutes),
+        "usage_weight": weights.of(Operation.PAYMENT, asset.chain.id),
         "now": now,
     }
 
@@ -176,6 +181,10 @@ _STORED = """, payment AS (
 ), address AS (
     INSERT INTO addresses (mode, family, address, merchant_id, payment_id, account_index, change, address_index)
     SELECT mode, :family, address, merchant_id, id, :account_index, 0, :address_index FROM payment
+), metered AS (
+    INSERT INTO usage_records (merchant_id, mode, operation, chain, reference, weight, created_at)
+    SELECT merchant_id, mode, 'payment', chain, payment_id, :usage_weight::bigint, created_at FROM payment
+    WHERE :usage_weight::bigint > 0
 )
 SELECT {columns} FROM payment
 """

@@ -66,6 +66,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     asset = find_asset(chains, known["chain"], known["token"], actor.mode)
     rate = await rates.rate(asset.token.symbol, known["fiat_currency"])
     row = await _find(conn, actor.project_row, payment_id, lock=True)
+    await _refuse_set_aside(conn, row["id"])
     received = Units(int(row["received_units"]))
     remaining = fiat_remaining(
         amount=row["amount"],
@@ -119,6 +120,19 @@ async def _find(conn: AsyncConnection, project_row: int, payment_id: str, *, loc
     if row["status"] != Status.EXPIRED:
         raise ConflictError("PAYMENT_NOT_EXPIRED", "Only an expired payment can get a new rate.")
     return row
+
+
+async def _refuse_set_aside(conn: AsyncConnection, payment_row: int) -> None:
+    """Refuse where part of what came does not count any more: nobody could tell the customer what remains."""
+    found = await conn.exec_driver_sql(
+        "SELECT EXISTS (SELECT FROM deposits WHERE payment_id = $1 AND matches AND status = 'settled'"
+        " AND released_units + returned_units > 0)",
+        (payment_row,),
+    )
+    if found.scalar_one():
+        raise ConflictError(
+            "MONEY_SET_ASIDE", "Money that came for this payment was released or sent back; make a new payment."
+        )
 
 
 # Dirty, because money that came after the old expiry is in time for the new one.

@@ -19,14 +19,18 @@ from cambist.plugin import ChainInfo
 
 COLUMNS = (
     "id, payment_id, public_id, mode, chain, token, contract, decimals, address, pricing_mode, amount, fiat_currency,"
-    " exchange_rate, rate_source, expected_units, received_units, required_confirmations, status, tx_id, order_id,"
-    " webhook_url, success_url, cancel_url, customer_name, customer_email, metadata::text AS metadata, expires_at,"
-    " created_at, updated_at"
+    " exchange_rate, rate_source, expected_units, received_units, refunded_units, required_confirmations, status,"
+    " tx_id,"
+    " order_id, webhook_url, success_url, cancel_url, customer_name, customer_email, metadata::text AS metadata,"
+    " expires_at, created_at, updated_at"
 )
 
 
 class PaymentView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A payment as its merchant's lists show it, without the customer's personal data."""
+    """A payment as its merchant's lists show it, without the customer's personal data.
+
+    ``refunded_amount`` is what was asked to be sent back of what it received, and has not failed.
+    """
 
     payment_id: str
     public_id: str
@@ -41,6 +45,7 @@ class PaymentView(Struct, frozen=True, kw_only=True, rename="camel"):
     amount: str
     expected_amount: str
     received_amount: str
+    refunded_amount: str
     required_confirmations: int
     tx_hash: str | None
     order_id: str | None
@@ -149,6 +154,7 @@ def _common(row: Record) -> dict[str, Any]:
 
 def _for_merchant(row: Record) -> dict[str, Any]:
     fields = _common(row)
+    fields["refunded_amount"] = format_units(int(row["refunded_units"]), row["decimals"])
     fields["webhook_url"] = row["webhook_url"]
     # JSON that came out of the database goes into the answer as it is.
     fields["metadata"] = None if row["metadata"] is None else cast("dict[str, Any]", Raw(row["metadata"].encode()))

@@ -14,8 +14,7 @@ from cambist.plugin import ChainInfo, Token, Units
 from cambist.ports import Ids
 
 FAUCET = "sandbox"
-"""Who sends in a sandbox: nobody with an address."""
-
+"""Who pays in a sandbox: nobody with an address. Everything else is sent by the gateway, from a main wallet."""
 
 AGE_MAX = timedelta(days=100 * 365)
 """How old anything can become by letting time pass."""
@@ -103,30 +102,58 @@ async def mine(conn: AsyncConnection, tip: Tip, blocks: int, now: datetime) -> T
     )
 
 
+class NewTransfer(Struct, frozen=True, kw_only=True):
+    """A transfer to be made. Nobody with an address sends it, unless somebody is named; one may revert."""
+
+    recipient: str
+    contract: str | None
+    units: Units
+    sender: str = FAUCET
+    reverts: bool = False
+
+
 async def transfer(  # noqa: PLR0913  a transfer has as many parts
     conn: AsyncConnection, tip: Tip, token: Token, recipient: str, units: Units, *, ids: Ids
 ) -> str:
     """Make a transfer that waits for the next block, and return its transaction's id."""
-    tx_id = _text(tip.info, ids.random_bytes(32))
+    new = NewTransfer(recipient=recipient, contract=token.contract, units=units)
+    return (await transfers(conn, tip, [new], ids=ids))[0]
+
+
+_TRANSFER = """
+INSERT INTO sandbox_transfers (project_id, chain, tx_id, position, sender, recipient, contract, units, reverts)
+SELECT $1, $2, n.tx_id, CASE WHEN n.contract IS NULL THEN 'native' ELSE 'log:0' END, n.sender, n.recipient, n.contract,
+    n.units, n.reverts
+FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::numeric[], $8::bool[])
+    WITH ORDINALITY AS n (tx_id, sender, recipient, contract, units, reverts, place)
+ORDER BY n.place
+"""
+
+
+async def transfers(conn: AsyncConnection, tip: Tip, new: Sequence[NewTransfer], *, ids: Ids) -> Sequence[str]:
+    """Make transfers that wait for the next block, each in a transaction of its own, whose ids are returned."""
+    tx_ids = [_text(tip.info, ids.random_bytes(32)) for _ in new]
     await conn.exec_driver_sql(
-        "INSERT INTO sandbox_transfers (project_id, chain, tx_id, position, sender, recipient, contract, units)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        _TRANSFER,
         (
             tip.project_row,
             tip.info.id,
-            tx_id,
-            "native" if token.is_native else "log:0",
-            FAUCET,
-            recipient,
-            token.contract,
-            Decimal(units),
+            tx_ids,
+            [one.sender for one in new],
+            [one.recipient for one in new],
+            [one.contract for one in new],
+            [Decimal(one.units) for one in new],
+            [one.reverts for one in new],
         ),
     )
-    return tx_id
+    return tx_ids
 
 
 async def reorganise(conn: AsyncConnection, tip: Tip, depth: int, now: datetime, *, drop: bool) -> Tip:
-    """Replace the newest blocks by as many others; what stood in them is dropped, or waits to be mined again."""
+    """Replace the newest blocks by as many others; what stood in them is dropped, or waits to be mined again.
+
+    What the gateway sent is never dropped: it would send the same transaction again.
+    """
     fork = tip.height - depth
     above = (tip.project_row, tip.info.id, fork)
     where = "WHERE project_id = $1 AND chain = $2 AND height > $3"
@@ -135,12 +162,11 @@ async def reorganise(conn: AsyncConnection, tip: Tip, depth: int, now: datetime,
     rows = ([row.id for row in removed],)
     new_tip = await mine(conn, await _tip(conn, tip.project_row, tip.info, fork, tip.salt + 1), depth, now)
     # Only now: as waiting transfers, the first of the new blocks would have taken them.
-    await conn.exec_driver_sql(
-        "DELETE FROM sandbox_transfers WHERE id = ANY($1::bigint[])"
-        if drop
-        else "UPDATE sandbox_transfers SET height = NULL WHERE id = ANY($1::bigint[])",
-        rows,
-    )
+    if drop:
+        await conn.exec_driver_sql(
+            "DELETE FROM sandbox_transfers WHERE id = ANY($1::bigint[]) AND sender = $2", (*rows, FAUCET)
+        )
+    await conn.exec_driver_sql("UPDATE sandbox_transfers SET height = NULL WHERE id = ANY($1::bigint[])", rows)
     return new_tip
 
 
@@ -163,6 +189,16 @@ async def used_chains(conn: AsyncConnection, project_row: int) -> Sequence[str]:
     return [row.chain for row in rows]
 
 
+async def hold_cursor(conn: AsyncConnection, project_row: int, info: ChainInfo) -> None:
+    """Let nobody store a look until the transaction ends.
+
+    A look that is being stored holds the cursor, then deposits, then payments; whoever waits here holds none.
+    """
+    await conn.exec_driver_sql(
+        "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE", (info.id, project_row)
+    )
+
+
 async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime) -> None:
     """Let time pass on a simulated chain: whatever happened on it happened that much longer ago.
 
@@ -170,10 +206,7 @@ async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime
     to the one that everything else keeps to. What is older than anybody's patience stays where it is: time that is
     let pass for ever must not lead out of the calendar.
     """
-    # A look that is being stored holds the cursor, then deposits, then payments; whoever waits here holds none.
-    await conn.exec_driver_sql(
-        "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE", (tip.info.id, tip.project_row)
-    )
+    await hold_cursor(conn, tip.project_row, tip.info)
     since = (tip.info.id, tip.project_row, timedelta(seconds=seconds), now - AGE_MAX)
     for statement in (
         """
@@ -184,6 +217,11 @@ async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime
         UPDATE deposits SET mined_at = mined_at - $3::interval, detected_at = detected_at - $3::interval,
             settled_at = settled_at - $3::interval, orphaned_at = orphaned_at - $3::interval
         WHERE chain = $1 AND scope = $2 AND mined_at > $4
+        """,
+        """
+        UPDATE payouts SET created_at = created_at - $3::interval, updated_at = updated_at - $3::interval,
+            broadcast_at = broadcast_at - $3::interval, finished_at = finished_at - $3::interval
+        WHERE chain = $1 AND scope = $2 AND created_at > $4
         """,
         """
         UPDATE chain_blocks SET mined_at = mined_at - $3::interval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal, NoReturn
 
 import msgspec
 from sqlalchemy import Row
@@ -13,18 +13,25 @@ from cambist.db.engine import Database
 from cambist.plugin import (
     AddressFamily,
     Block,
+    Broadcast,
     Chain,
     ChainInfo,
     ChainUnavailableError,
     ChainView,
+    Fee,
     Head,
     InconsistentChainError,
+    Intent,
+    Plan,
     ScanResult,
+    SignedTx,
     Span,
+    Step,
     Token,
     Transfer,
     TxStatus,
     Units,
+    UnsignedTx,
     Watch,
 )
 
@@ -52,10 +59,11 @@ class SandboxChain(Chain):
         yield SandboxView(self)
 
     async def balance(self, address: str, token: Token, at: int | None = None) -> Units:
-        """Sum up what the address was sent; nobody spends in a sandbox."""
+        """Sum up what the address was sent. Collections are only booked, so nothing that left it can be subtracted."""
         rows = await self.rows(
             "SELECT coalesce(sum(units), 0) AS units FROM sandbox_transfers WHERE project_id = $1 AND chain = $2"
-            " AND recipient = $3 AND contract IS NOT DISTINCT FROM $4 AND height <= coalesce($5, height)",
+            " AND recipient = $3 AND contract IS NOT DISTINCT FROM $4 AND height <= coalesce($5, height)"
+            " AND NOT reverts",
             address,
             token.contract,
             at,
@@ -65,8 +73,8 @@ class SandboxChain(Chain):
     async def transaction(self, tx_id: str) -> TxStatus:
         """Look for the transaction; it waits where a reorganisation gave it back."""
         rows = await self.rows(
-            "SELECT t.height, b.hash, b.parent_hash, b.mined_at FROM sandbox_transfers t LEFT JOIN sandbox_blocks b"
-            " ON b.project_id = t.project_id AND b.chain = t.chain AND b.height = t.height"
+            "SELECT t.height, t.reverts, b.hash, b.parent_hash, b.mined_at FROM sandbox_transfers t"
+            " LEFT JOIN sandbox_blocks b ON b.project_id = t.project_id AND b.chain = t.chain AND b.height = t.height"
             " WHERE t.project_id = $1 AND t.chain = $2 AND t.tx_id = $3 LIMIT 1",
             tx_id,
         )
@@ -74,7 +82,39 @@ class SandboxChain(Chain):
             return TxStatus(state="unknown")
         if rows[0].height is None:
             return TxStatus(state="pending")
-        return TxStatus(state="succeeded", block=_block(rows[0]), fee=Units(0))
+        state: Literal["reverted", "succeeded"] = "reverted" if rows[0].reverts else "succeeded"
+        return TxStatus(state=state, block=_block(rows[0]), fee=Units(0))
+
+    # It is only read: what is sent on it is written by ``sandbox/sending.py``, which needs no keys.
+
+    async def next_sequence(self, sender: str) -> int | None:
+        """Raise ChainUnavailableError."""
+        self._refuse_to_send(sender)
+
+    async def plan(self, intents: Sequence[Intent], *, sponsor: str | None) -> Sequence[Plan]:
+        """Raise ChainUnavailableError."""
+        self._refuse_to_send(intents, sponsor)
+
+    async def outbid(self, step: Step) -> Fee:
+        """Raise ChainUnavailableError."""
+        self._refuse_to_send(step)
+
+    async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
+        """Raise ChainUnavailableError."""
+        self._refuse_to_send(steps)
+
+    async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
+        """Say of each that it will never be taken."""
+        return [Broadcast(state="rejected", reason=self._only_read) for _ in txs]
+
+    @property
+    def _only_read(self) -> str:
+        return f"the simulated chain {self.info.id} is only read, nothing can be sent on it"
+
+    def _refuse_to_send(self, *_asked: object) -> NoReturn:
+        raise ChainUnavailableError(self._only_read)
+
+    # Its insides.
 
     async def rows(self, statement: str, *arguments: object) -> Sequence[Row[Any]]:
         """Return what a statement about this project and chain finds."""
@@ -111,7 +151,7 @@ class SandboxView(ChainView):
         hashes = {block.height: block.hash for block in blocks}
         rows = await self._chain.rows(
             "SELECT tx_id, position, height, sender, recipient, contract, units FROM sandbox_transfers"
-            " WHERE project_id = $1 AND chain = $2 AND height BETWEEN $3 AND $4 ORDER BY height, id",
+            " WHERE project_id = $1 AND chain = $2 AND height BETWEEN $3 AND $4 AND NOT reverts ORDER BY height, id",
             span.first,
             span.last,
         )

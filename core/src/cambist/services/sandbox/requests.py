@@ -28,7 +28,7 @@ class Deposit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ren
 
 
 class Mine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """New blocks. The first takes every transfer that a reorganisation gave back."""
+    """New blocks. The first takes every transfer that waits: sent by the gateway, or given back by a reorganisation."""
 
     chain: Name
     blocks: Annotated[int, Meta(ge=1, le=BLOCKS_MAX)] = 1
@@ -37,7 +37,7 @@ class Mine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename
 class Reorg(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Other blocks in the place of the newest ones.
 
-    Transfers in them are gone for good (``drop``), or wait for the next block (``return``).
+    Deposits in them are gone for good (``drop``), or wait for the next block (``return``), as do payouts always.
     """
 
     chain: Name
@@ -50,3 +50,9 @@ class AdvanceTime(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
     seconds: Annotated[int, Meta(ge=1, le=SECONDS_MAX)]
     chain: Name | None = None
+
+
+class FailPayout(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Have a payout, refund or withdrawal fail in its block. Named by its id, before it is mined."""
+
+    payout_id: Annotated[str, Meta(max_length=64)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from weakref import WeakValueDictionary
@@ -20,13 +20,16 @@ from cambist.registry import Registry
 from cambist.services.api_keys import Actor
 from cambist.services.deposits import AddressWatch, Watcher
 from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
+from cambist.services.outbound.kinds import outcomes
 from cambist.services.payments.views import COLUMNS, PaymentView, payment_view
+from cambist.services.payouts.records import PayoutRow
 from cambist.services.quotes import find_asset
 
-from . import blocks
+from . import blocks, failing
 from .blocks import Tip
 from .chain import SandboxChain
-from .requests import AdvanceTime, Deposit, Mine, Reorg
+from .requests import AdvanceTime, Deposit, FailPayout, Mine, Reorg
+from .sending import Sender, note_mined
 from .target import find_target
 
 log = structlog.get_logger(__name__)
@@ -53,7 +56,7 @@ class Deposited(Struct, frozen=True, kw_only=True):
 
 
 class _EveryAddress(AddressWatch):
-    """Watches everything: on a simulated chain, money only ever goes to the project's own addresses."""
+    """Watches everything: on a simulated chain, next to all money goes to the project's own addresses."""
 
     def __contains__(self, key: object, /) -> bool:
         return True
@@ -72,6 +75,7 @@ class Sandbox:
         self._clock = clock
         self._ids = ids
         self._hints = hints
+        self._sender = Sender(outcomes(), ids)
         self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
     async def deposit(self, actor: Actor, request: Deposit) -> Deposited:
@@ -107,8 +111,21 @@ class Sandbox:
                 raise InvalidError.field(
                     "depth", f"is more than the {deepest} blocks that can be replaced now", "REORG_TOO_DEEP"
                 )
+            await self._sender.undo_above(conn, tip, tip.height - request.depth, now)
             replaced = await blocks.reorganise(conn, tip, request.depth, now, drop=request.transactions == "drop")
         return _state(replaced)
+
+    async def fail_payout(self, actor: Actor, request: FailPayout) -> PayoutRow:
+        """Have a payout fail when it is mined, and return it as it is until then."""
+        _sandbox_only(actor)
+        async with self._db.transaction() as conn:
+            info = self._chain(await failing.chain_of(conn, actor.project_row, request.payout_id))
+            await blocks.lock_tip(conn, actor.project_row, info, self._clock.now())
+            return await failing.fail(conn, actor.project_row, request.payout_id)
+
+    async def send_queued(self, project_row: int, chain_ids: Collection[str]) -> None:
+        """Send what a request has just queued on these chains, and mine it where the project mines by itself."""
+        await self._follow_all(project_row, [chain for chain in chain_ids if chain in self._registry.chains])
 
     async def advance_time(self, actor: Actor, request: AdvanceTime) -> Sequence[ChainState]:
         """Let time pass on one or all of the project's chains, and follow: what is due by then, happens."""
@@ -131,7 +148,9 @@ class Sandbox:
         For the worker's sweeper: requests follow by themselves.
         """
         async with self._db.autocommit() as conn:
-            rows = await conn.exec_driver_sql(_DUE, (list(self._registry.chains), now, SCOPES_PER_SWEEP_MAX))
+            chains = self._registry.chains
+            depths = [max(1, info.confirmations) for info in chains.values()]
+            rows = await conn.exec_driver_sql(_DUE, (list(chains), now, SCOPES_PER_SWEEP_MAX, depths))
             due = rows.all()
         for row in due:
             try:
@@ -145,38 +164,64 @@ class Sandbox:
     async def _changing(
         self, project_row: int, info: ChainInfo
     ) -> AsyncIterator[tuple[AsyncConnection, Tip, datetime]]:
-        """Lend the chain's newest block, locked, to who changes it now; then have the gateway follow."""
+        """Lend the chain's newest block, locked, to who changes it now; then have the gateway follow.
+
+        What waits to be sent is sent before, so that a block that is mined now takes it.
+        """
         await self._begin(project_row, info)
         async with self._db.transaction() as conn:
             now = self._clock.now()
-            yield conn, await blocks.lock_tip(conn, project_row, info, now), now
+            tip = await self._lock(conn, project_row, info, now)
+            await self._sender.send_waiting(conn, tip, now)
+            yield conn, tip, now
+            await note_mined(conn, tip)
         await self.follow(project_row, info)
 
+    async def _lock(self, conn: AsyncConnection, project_row: int, info: ChainInfo, now: datetime) -> Tip:
+        """Let nobody change or store the chain until the transaction ends: before any row or account is locked."""
+        tip = await blocks.lock_tip(conn, project_row, info, now)
+        await blocks.hold_cursor(conn, project_row, info)
+        return tip
+
     async def follow(self, project_row: int, info: ChainInfo) -> None:
-        """Let the gateway read the chain up to its head, as a watcher does with a live one."""
+        """Let the gateway read the chain up to its head, as a watcher does with a live one, and finish what is deep."""
         key = (project_row, info.id)
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
         async with lock:
             watcher = self._watcher(project_row, info)
-            lost = 0
-            for _ in range(LOOKS_MAX):
-                try:
-                    look = await watcher.look()
-                except InconsistentChainError as error:
-                    # The chain changed while it was read.
-                    if (lost := lost + 1) >= LOOKS_LOST_MAX:
-                        raise UnavailableError("SANDBOX_BUSY", "This simulated chain is busy; try again.") from error
-                    continue
-                if not look.behind:
-                    return
+            await self._read(watcher)
+            if await self._sender.settle(self._db, project_row, info, self._clock.now()):
+                # A refund that failed leaves its payment to be judged again.
+                await self._read(watcher)
+        # What was sent, finished or taken back may have made events, though the look itself made none.
+        await self._hints.publish("webhooks")
+
+    async def _read(self, watcher: Watcher) -> None:
+        lost = 0
+        for _ in range(LOOKS_MAX):
+            try:
+                look = await watcher.look()
+            except InconsistentChainError as error:
+                # The chain changed while it was read.
+                if (lost := lost + 1) >= LOOKS_LOST_MAX:
+                    raise UnavailableError("SANDBOX_BUSY", "This simulated chain is busy; try again.") from error
+                continue
+            if not look.behind:
+                return
         raise UnavailableError("SANDBOX_BUSY", "This simulated chain is still being read; try again.")
 
     async def _follow_all(self, project_row: int, chain_ids: Sequence[str]) -> None:
         for chain_id in chain_ids:
             info = self._registry.chains[chain_id]
             await self._begin(project_row, info)
+            async with self._db.transaction() as conn:
+                now = self._clock.now()
+                tip = await self._lock(conn, project_row, info, now)
+                if await self._sender.send_waiting(conn, tip, now) and await _mines_itself(conn, project_row):
+                    await blocks.mine(conn, tip, 1 + max(1, info.confirmations), now)
+                    await note_mined(conn, tip)
             await self.follow(project_row, info)
 
     async def _begin(self, project_row: int, info: ChainInfo) -> None:
@@ -214,9 +259,10 @@ class Sandbox:
             return payment_view(found.mappings().one())
 
 
-# Every project's chain that has a payment to judge, or whose newest block is not the one that was read last.
+# Every project's chain that has a payment to judge, something to send or to finish, or whose newest block is not the
+# one that was read last.
 _DUE = """
-SELECT j.id AS project_id, c.chain FROM projects j CROSS JOIN unnest($1::text[]) AS c (chain)
+SELECT j.id AS project_id, c.chain FROM projects j CROSS JOIN unnest($1::text[], $4::bigint[]) AS c (chain, depth)
 WHERE j.mode = 'sandbox' AND (
     EXISTS (
         SELECT FROM payments p WHERE p.chain = c.chain AND p.scope = j.id
@@ -227,10 +273,21 @@ WHERE j.mode = 'sandbox' AND (
         JOIN sandbox_blocks b ON b.project_id = s.project_id AND b.chain = s.chain AND b.height = s.height
         LEFT JOIN chain_cursors r ON r.scope = s.project_id AND r.chain = s.chain
         WHERE s.project_id = j.id AND s.chain = c.chain AND r.hash IS DISTINCT FROM b.hash
+    ) OR EXISTS (
+        SELECT FROM outbound_intents i
+        WHERE i.chain = c.chain AND i.scope = j.id AND i.state = 'waiting' AND i.due_at <= $2
+    ) OR EXISTS (
+        SELECT FROM outbound_txs t JOIN chain_cursors r ON r.chain = t.chain AND r.scope = t.scope
+        WHERE t.chain = c.chain AND t.scope = j.id AND t.state = 'mined' AND t.height <= r.height - c.depth
     )
 )
 ORDER BY random() LIMIT $3
 """
+
+
+async def _mines_itself(conn: AsyncConnection, project_row: int) -> bool:
+    found = await conn.exec_driver_sql("SELECT sandbox_auto_mine FROM projects WHERE id = $1", (project_row,))
+    return bool(found.scalar_one())
 
 
 def _sandbox_only(actor: Actor) -> None:

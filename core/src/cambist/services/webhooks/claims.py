@@ -137,7 +137,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 # An attempt that outlived its lease may find that somebody else has tried since (attempts differ). Then it is
-# logged, and a success counts, but a failure no longer decides anything.
+# logged, and a success counts, but a failure no longer decides anything. An event costs its merchant once, however
+# often it is delivered.
 _RECORD = """
 WITH result AS (
     SELECT * FROM unnest(
@@ -157,7 +158,13 @@ WITH result AS (
             THEN coalesce(r.next_due, d.due_at) ELSE d.due_at END,
         delivered_at = CASE WHEN r.delivered THEN $1 ELSE d.delivered_at END
     FROM result r WHERE d.id = r.id
-    RETURNING d.id, d.attempts_total
+    RETURNING d.id, d.attempts_total, d.project_id, d.delivery_id, r.delivered
+), metered AS (
+    INSERT INTO usage_records (merchant_id, mode, operation, reference, weight, created_at)
+    SELECT p.merchant_id, p.mode, 'webhook_delivery', changed.delivery_id, $11::bigint, $1
+    FROM changed JOIN projects p ON p.id = changed.project_id
+    WHERE changed.delivered AND $11::bigint > 0
+    ON CONFLICT (operation, reference) DO NOTHING
 )
 INSERT INTO webhook_attempts (delivery_id, number, attempted_at, duration_ms, status_code, error, response)
 SELECT r.id, changed.attempts_total, r.attempted_at, r.duration_ms, r.status_code, r.error, r.response
@@ -166,8 +173,11 @@ ORDER BY r.attempted_at
 """
 
 
-async def record(conn: AsyncConnection, outcomes: Sequence[Outcome], *, now: datetime) -> None:
-    """Log attempts and move their events on, in one statement."""
+async def record(conn: AsyncConnection, outcomes: Sequence[Outcome], *, now: datetime, weight: int) -> None:
+    """Log attempts, move their events on and meter what was delivered, in one statement.
+
+    ``weight`` is what a delivered event costs; 0 costs nothing.
+    """
     await conn.exec_driver_sql(
         _RECORD,
         (
@@ -181,5 +191,6 @@ async def record(conn: AsyncConnection, outcomes: Sequence[Outcome], *, now: dat
             [outcome.status_code for outcome in outcomes],
             [outcome.error for outcome in outcomes],
             [outcome.response for outcome in outcomes],
+            weight,
         ),
     )

@@ -18,6 +18,7 @@ from cambist.db.engine import Database
 from cambist.domain.webhooks import RetrySchedule
 from cambist.hints import Hints, Subscription
 from cambist.ports import Clock
+from cambist.services.platform import PlatformSettingsCache
 
 from . import claims
 from .claims import Claim, Outcome
@@ -71,6 +72,7 @@ class Deliverer:
         self._secrets = secrets
         self._hints = hints
         self._clock = clock
+        self._platform = PlatformSettingsCache(db, clock)
         self._schedule = schedule
         self._lease = timedelta(milliseconds=timeout_ms, seconds=LEASE_MARGIN_S)
         self._lanes = Lanes(limits or Limits())
@@ -204,8 +206,9 @@ class Deliverer:
     async def _flush(self) -> None:
         while self._outcomes:
             batch: Sequence[Outcome] = self._outcomes[:RECORD_MAX]
+            weight = (await self._platform.get()).cpt.weights.webhook_delivery
             async with self._db.autocommit() as conn:
-                await claims.record(conn, batch, now=self._clock.now())
+                await claims.record(conn, batch, now=self._clock.now(), weight=weight)
             del self._outcomes[: len(batch)]
         self._outcomes_ready.clear()
 

@@ -10,7 +10,7 @@ from cambist.plugin import ChainError, ChainUnavailableError
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .looks import block_at, head_of, needs, scan
+from .looks import answers_again, block_at, head_of, needs, scan
 
 
 class BlockConformance(Conformance):
@@ -126,16 +126,5 @@ class BlockConformance(Conformance):
                 await scan(harness, before.height, before.height, address)
             with pytest.raises(ChainUnavailableError):
                 await harness.chain.balance(address, harness.chain.info.native)
-        await _answers_again(harness)
+        await answers_again(harness)
         assert (await head_of(harness)).height >= before.height
-
-
-async def _answers_again(harness: ChainHarness) -> None:
-    # A chain may leave an endpoint alone for a moment after it failed, but not for long.
-    for _ in range(100):
-        try:
-            await head_of(harness)
-        except ChainUnavailableError:
-            await asyncio.sleep(0.1)
-        else:
-            return

@@ -1,4 +1,4 @@
-"""The kit for chains: everything a chain plugin promises, from its addresses to reorgs."""
+"""The kit for chains: everything a chain plugin promises, from its addresses to reorgs and to what it sends."""
 
 from __future__ import annotations
 
@@ -10,12 +10,22 @@ from cambist.testing.harness import ChainHarness, FamilySamples
 from .blocks import BlockConformance
 from .family import AddressFamilyConformance
 from .info import ChainInfoConformance
+from .payloads import PayloadConformance
+from .sending import SendingConformance
+from .sequences import SequenceConformance
 from .states import StateConformance
 from .transfers import TransferConformance
 
 
 class ChainConformance(
-    ChainInfoConformance, BlockConformance, TransferConformance, StateConformance, AddressFamilyConformance
+    ChainInfoConformance,
+    BlockConformance,
+    TransferConformance,
+    StateConformance,
+    SendingConformance,
+    SequenceConformance,
+    PayloadConformance,
+    AddressFamilyConformance,
 ):
     """Subclass it, and give the fixture ``harness``, which yields a ChainHarness on a network that can be changed."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from cambist.plugin import Block, Head, ScanResult, Span, Token, Transfer
+from cambist.plugin import Block, ChainUnavailableError, Head, ScanResult, Span, Token, Transfer
 from cambist.testing.harness import ChainHarness
 from cambist.testing.watch import watching
 
@@ -50,3 +52,15 @@ async def transfers_above(harness: ChainHarness, height: int, *watched: str) -> 
         found += (await scan(harness, height + 1, last, *watched)).transfers
         height = last
     return found
+
+
+async def answers_again(harness: ChainHarness) -> None:
+    """Wait until the chain is asked again after an outage."""
+    # A chain may leave an endpoint alone for a moment after it failed, but not for long.
+    for _ in range(100):
+        try:
+            await head_of(harness)
+        except ChainUnavailableError:
+            await asyncio.sleep(0.1)
+        else:
+            return

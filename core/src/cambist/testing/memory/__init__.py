@@ -7,12 +7,16 @@
     chain.mine()
     chain.reorg(1)  # the transfer is gone
     chain.faults.unavailable = True  # and now nobody can be asked
+
+It sends, too: ``plan``, ``prepare`` and ``broadcast`` are those of a strict node, signatures are real, fees are paid,
+and ``chain.faults`` and ``chain.fees`` make it lose, forget, refuse and ask for more.
 """
 
 from .blocks import Output
 from .chain import MemoryChain
 from .family import MemoryFamily
 from .faults import MemoryFaults
+from .fees import MemoryFees
 from .harness import MemoryHarness
 from .plugin import MemoryChainConfig, MemoryConfig, MemoryPlugin, memory_chain_info
 from .samples import MEMORY_SAMPLES
@@ -25,6 +29,7 @@ __all__ = [
     "MemoryConfig",
     "MemoryFamily",
     "MemoryFaults",
+    "MemoryFees",
     "MemoryHarness",
     "MemoryPlugin",
     "MemoryView",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from random import Random
 from typing import ClassVar
 
 from cambist.plugin import (
     AddressFamily,
     Block,
-    Chain,
     ChainInfo,
     ChainUnavailableError,
     ChainView,
@@ -20,23 +20,29 @@ from cambist.plugin import (
     Units,
 )
 
+from .accounts import Accounts
 from .blocks import MinedBlock, Output, Transaction
-from .family import MemoryFamily, named_address
+from .family import MemoryFamily, named_address, spell
 from .faults import Call, MemoryFaults
+from .fees import MemoryFees
+from .pool import Pool
+from .sending import MemorySending
 from .view import MemoryView
 
 GENESIS_TIME = 1_750_000_000
-FEE = Units(21)
 
 
-class MemoryChain(Chain):
+class MemoryChain(MemorySending):
     """A network of one endpoint. The same calls on the same seed give the same hashes and ids.
 
-    ``transfer`` and ``submit`` make transactions that wait, ``mine`` takes them, ``reorg`` replaces blocks. The
-    faucet, who sends unless another sender is named, never runs dry; anybody else's transaction reverts where
-    the money is missing. ``finality_lag_blocks`` is how far the finalized height is behind, None for a chain
-    without one. ``block_time_s`` lies between two blocks unless ``mine`` is told the time. With another family
-    than MemoryFamily, name a ``faucet`` address of that family.
+    ``transfer`` and ``submit`` make transactions by hand, which need no signature and cost nothing, ``broadcast``
+    takes signed ones; all wait until ``mine`` takes them. ``reorg`` replaces blocks, ``forget`` drops what waits.
+    The faucet, who sends unless another sender is named, never runs dry; anybody else's transaction reverts where
+    the money is missing. ``faults`` and ``fees`` are the test's to change.
+
+    ``finality_lag_blocks`` is how far the finalized height is behind, None for a chain without one. ``block_time_s``
+    lies between two blocks unless ``mine`` is told the time. With another family than MemoryFamily, name a ``faucet``
+    address of that family; such a chain is only read.
     """
 
     view_type: ClassVar[type[MemoryView]] = MemoryView
@@ -51,20 +57,25 @@ class MemoryChain(Chain):
         finality_lag_blocks: int | None = None,
         genesis_time: int = GENESIS_TIME,
         block_time_s: int = 2,
+        fees: MemoryFees | None = None,
     ) -> None:
         """Start with block 0 alone."""
         self.info = info
         self.family = family or MemoryFamily()
         self.faucet = self.family.normalize_address(faucet or named_address("faucet"))
         self.faults = MemoryFaults()
+        self.fees = fees or MemoryFees()
+        self.accounts = Accounts(self.faucet, self.fees, self.faults)
+        self.pool = Pool()
+        self.chance = Random(seed)
         self._finality_lag_blocks = finality_lag_blocks
         self._block_time_s = block_time_s
         self._serial = seed << 64
         self._calls = 0
         self._failures = 0
-        self._waiting: list[Transaction] = []
+        self._mined: dict[str, int] = {}
         genesis = Block(height=0, hash=self._digest("block"), parent_hash="0" * 64, time=genesis_time)
-        self._blocks = [MinedBlock(header=genesis, transactions=(), reverted=frozenset())]
+        self._blocks = [MinedBlock(header=genesis, transactions=(), reverted=frozenset(), fees={})]
 
     # What tests do to it.
 
@@ -77,43 +88,65 @@ class MemoryChain(Chain):
         """Make a transaction that sends one amount, and return its id; it waits to be mined."""
         return self.submit([Output(contract=token.contract, recipient=recipient, amount=amount)], sender=sender)
 
-    def submit(self, outputs: Sequence[Output], *, sender: str | None = None, reverts: bool = False) -> str:
-        """Make a transaction that waits to be mined; its outputs may name contracts that nobody registered."""
+    def submit(
+        self,
+        outputs: Sequence[Output],
+        *,
+        sender: str | None = None,
+        sequence: int | None = None,
+        reverts: bool = False,
+    ) -> str:
+        """Make a transaction that waits to be mined; its outputs may name contracts that nobody registered.
+
+        With a sequence it pushes aside what waits under it: somebody else holds the sender's key, and pays more.
+        """
         for output in outputs:
             if output.amount < 0:
-                msg = f"an amount is not negative, and {output.amount} is"
-                raise ValueError(msg)
+                raise ValueError(f"an amount is not negative, and {output.amount} is")
             if self.family.normalize_address(output.recipient) != output.recipient:
-                msg = f"{output.recipient} is not a normalized address"
-                raise ValueError(msg)
+                raise ValueError(f"{output.recipient} is not a normalized address")
         transaction = Transaction(
-            id=self._digest("transaction"), sender=sender or self.faucet, outputs=tuple(outputs), reverts=reverts
+            id=self._digest("transaction"),
+            sender=sender or self.faucet,
+            outputs=tuple(outputs),
+            reverts=reverts,
+            sequence=sequence,
         )
-        self._waiting.append(transaction)
+        self.pool.add(transaction)
         return transaction.id
 
+    def forget(self, tx_id: str | None = None) -> None:
+        """Drop one transaction that waits, or all of them, as nodes do when they restart or run full."""
+        for waiting in self.pool:
+            if tx_id in (None, waiting.id):
+                self.pool.remove(waiting.id)
+
     def mine(self, blocks: int = 1, *, time: int | None = None) -> None:
-        """Mine blocks; the first takes every waiting transaction. ``time`` is the first one's."""
+        """Mine blocks; the first takes all that can be mined, in the order of arrival. ``time`` is the first one's."""
         for number in range(blocks):
-            transactions, self._waiting = tuple(self._waiting), []
-            self._append(transactions, time if number == 0 else None)
+            self._append([] if self.faults.mining_paused else list(self.pool), time if number == 0 else None)
 
     def reorg(self, depth: int, *, mine_again: Sequence[str] = (), new_blocks: int | None = None) -> None:
         """Replace the newest blocks by as many others, or by ``new_blocks``.
 
         Their transactions are dropped, but for those to mine again: these come into the last new block, behind
-        another transaction. Genesis stays.
+        another transaction, or wait where that cannot be. What waits goes on waiting. Genesis stays.
         """
         if not 0 < depth <= self.height:
-            msg = f"a reorg of {depth} needs as many blocks above genesis, and there are {self.height}"
-            raise ValueError(msg)
+            raise ValueError(f"a reorg of {depth} needs as many blocks above genesis, and there are {self.height}")
         dropped = {tx.id: tx for block in self._blocks[-depth:] for tx in block.transactions}
         kept = [dropped[tx_id] for tx_id in mine_again]
         del self._blocks[-depth:]
+        self.accounts.rewind(self.height)
+        for tx_id in dropped:
+            del self._mined[tx_id]
         length = depth if new_blocks is None else new_blocks
         for number in range(length):
             filler = self._filler() if kept and number == length - 1 else ()
             self._append((*filler, *kept) if number == length - 1 else (), None)
+        for transaction in kept:
+            if transaction.id not in self._mined:
+                self.pool.add(transaction)
 
     # What the gateway asks.
 
@@ -128,25 +161,25 @@ class MemoryChain(Chain):
             raise
 
     async def balance(self, address: str, token: Token, at: int | None = None) -> Units:
-        """Sum up what came in and went out up to the height."""
+        """Look up what is held at the end of a block."""
+        return (await self.balances([(address, token)], at))[0]
+
+    async def balances(self, wanted: Sequence[tuple[str, Token]], at: int | None = None) -> Sequence[Units]:
+        """Look up all of them in one call."""
         await self.met("balance")
-        last = self.height if at is None else at
+        last = max(0, self.height - self.faults.balances_lag_blocks) if at is None else at
         if not 0 <= last <= self.height:
-            msg = f"{self.info.id} has no block {last} yet"
-            raise ChainUnavailableError(msg)
-        return Units(self._balance(address, token.contract, last))
+            raise ChainUnavailableError(f"{self.info.id} has no block {last} yet")
+        return [Units(self.accounts.balance(address, token.contract, last)) for address, token in wanted]
 
     async def transaction(self, tx_id: str) -> TxStatus:
         """Look for the transaction among the waiting and the mined."""
+        return (await self.transactions([tx_id]))[0]
+
+    async def transactions(self, tx_ids: Sequence[str]) -> Sequence[TxStatus]:
+        """Look for all of them in one call."""
         await self.met("transaction")
-        if any(tx.id == tx_id for tx in self._waiting):
-            return TxStatus(state="pending")
-        for block in reversed(self._blocks):
-            if any(tx.id == tx_id for tx in block.transactions):
-                if tx_id in block.reverted:
-                    return TxStatus(state="reverted", block=block.header, fee=FEE)
-                return TxStatus(state="succeeded", block=block.header, fee=FEE)
-        return TxStatus(state="unknown")
+        return [self._status(tx_id) for tx_id in tx_ids]
 
     def endpoints(self) -> Sequence[EndpointHealth]:
         """Report the one endpoint."""
@@ -156,7 +189,7 @@ class MemoryChain(Chain):
         )
         return (health,)
 
-    # What the view asks.
+    # What the view and the sending half ask.
 
     async def met(self, call: Call, *, span_length: int = 0) -> None:
         """Count a call and let the faults have their say."""
@@ -166,6 +199,14 @@ class MemoryChain(Chain):
     def seen(self) -> Sequence[MinedBlock]:
         """Return the blocks that the endpoint knows of."""
         return self._blocks[: max(1, len(self._blocks) - self.faults.lag_blocks)]
+
+    def seen_height(self) -> int:
+        """Return the newest height that the endpoint knows of."""
+        return len(self.seen()) - 1
+
+    def spell(self, key: bytes) -> str:
+        """Return the address of a signer."""
+        return spell(key)
 
     def finalized_height(self, height: int) -> int | None:
         """Return what is final when the head is at this height."""
@@ -178,7 +219,19 @@ class MemoryChain(Chain):
 
     # Its insides.
 
-    def _append(self, transactions: tuple[Transaction, ...], time: int | None) -> None:
+    def _status(self, tx_id: str) -> TxStatus:
+        if tx_id in self.pool:
+            return TxStatus(state="pending")
+        if tx_id not in self._mined:
+            return TxStatus(state="unknown")
+        block = self._blocks[self._mined[tx_id]]
+        return TxStatus(
+            state="reverted" if tx_id in block.reverted else "succeeded",
+            block=block.header,
+            fee=Units(block.fees[tx_id]),
+        )
+
+    def _append(self, candidates: Sequence[Transaction], time: int | None) -> None:
         parent = self._blocks[-1].header
         header = Block(
             height=parent.height + 1,
@@ -186,31 +239,30 @@ class MemoryChain(Chain):
             parent_hash=parent.hash,
             time=max(parent.time, parent.time + self._block_time_s if time is None else time),
         )
+        by_sequence = {(one.sender, one.sequence): one for one in candidates}
+        taken: list[Transaction] = []
         reverted: set[str] = set()
-        for number, transaction in enumerate(transactions):
-            before = MinedBlock(header=header, transactions=transactions[:number], reverted=frozenset(reverted))
-            if transaction.reverts or not self._affords(transaction, before):
-                reverted.add(transaction.id)
-        self._blocks.append(MinedBlock(header=header, transactions=transactions, reverted=frozenset(reverted)))
-
-    def _affords(self, transaction: Transaction, earlier: MinedBlock) -> bool:
-        if transaction.sender == self.faucet:
-            return True
-        spent: dict[str | None, int] = {}
-        for output in transaction.outputs:
-            spent[output.contract] = spent.get(output.contract, 0) + output.amount
-        return all(
-            amount <= self._balance(transaction.sender, contract, self.height, earlier)
-            for contract, amount in spent.items()
+        fees: dict[str, int] = {}
+        for candidate in candidates:
+            transaction: Transaction | None = candidate
+            # What waited for this sender's sequence to come up is next.
+            while transaction is not None and transaction.id not in fees:
+                outcome = self.accounts.run(transaction, header.height)
+                if outcome is None:
+                    break
+                taken.append(transaction)
+                fees[transaction.id] = outcome.fee
+                if outcome.reverted:
+                    reverted.add(transaction.id)
+                transaction = by_sequence.get((transaction.sender, self.accounts.sequence(transaction.sender)))
+        self._blocks.append(
+            MinedBlock(header=header, transactions=tuple(taken), reverted=frozenset(reverted), fees=fees)
         )
-
-    def _balance(self, address: str, contract: str | None, last: int, *more: MinedBlock) -> int:
-        total = 0
-        for block in (*self._blocks[: last + 1], *more):
-            for transaction, _, output in block.movements():
-                if output.contract == contract:
-                    total += output.amount * ((output.recipient == address) - (transaction.sender == address))
-        return total
+        for tx_id in fees:
+            self._mined[tx_id] = header.height
+            if tx_id in self.pool:
+                self.pool.remove(tx_id)
+        self.pool.tidy(self.accounts)
 
     def _filler(self) -> tuple[Transaction, ...]:
         outputs = tuple(Output(contract=token.contract, recipient=self.faucet, amount=1) for token in self.info.tokens)

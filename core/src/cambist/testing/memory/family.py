@@ -1,4 +1,4 @@
-"""The address family of chains in memory: its own spelling, a real checksum, and derivation by hashing."""
+"""The address family of chains in memory: its own spelling, a real checksum, real keys, and payloads in JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,21 @@ import base64
 import hashlib
 import re
 
-from cambist.plugin import AddressFamily, ChainInfo, InvalidAddressError, Token, Units
+from cambist.plugin import (
+    AddressFamily,
+    ChainInfo,
+    Effects,
+    InvalidAddressError,
+    Movement,
+    SignedTx,
+    Token,
+    Units,
+    UnreadablePayloadError,
+    UnsignedTx,
+)
+
+from .keys import SignatureError, branch, child, key_id, signer_of
+from .payload import digest_of, read_payload, tx_id_of
 
 _PREFIX = "mem1"
 _KEY_BYTES = 20
@@ -19,33 +33,33 @@ _INDEX_END = 2**31
 class MemoryFamily(AddressFamily):
     """Addresses such as ``mem1`` and 40 characters: 20 bytes and a checksum of 5, in base 32.
 
-    Takes any text that looks like an extended public key, a real one too. Like bech32, an address may be
-    written in upper case, but not in mixed case.
+    From a real extended public key it derives by BIP-32, so that the gateway's keys sign for its addresses. It also
+    takes any other text of letters and digits, and derives by hashing: as distinct, and no private key behind it.
+    Like bech32, an address may be written in upper case, but not in mixed case.
     """
 
     name = "memory"
     coin_type = 1
 
     def derive_address(self, account_xpub: str, change: int, index: int) -> str:
-        """Derive an address by hashing: as distinct as real derivation, and no private key behind it."""
+        """Derive an address, by BIP-32 or by hashing."""
         if not _XPUB.fullmatch(account_xpub):
-            msg = "an account key is 16 to 200 letters and digits"
-            raise ValueError(msg)
+            raise ValueError("an account key is 16 to 200 letters and digits")
         if change not in (0, 1) or not 0 <= index < _INDEX_END:
-            msg = f"no derivation at {change}/{index}"
-            raise ValueError(msg)
+            raise ValueError(f"no derivation at {change}/{index}")
+        node = branch(account_xpub, change)
+        if node is not None:
+            return spell(key_id(child(node, index)[0]))
         path = f"{account_xpub}/{change}/{index}".encode()
-        return _spell(hashlib.sha256(b"address:" + path).digest()[:_KEY_BYTES])
+        return spell(hashlib.sha256(b"address:" + path).digest()[:_KEY_BYTES])
 
     def normalize_address(self, text: str) -> str:
         """Lower the case of an all upper-case address and check its checksum."""
         lowered = text.lower() if text.isupper() else text
         if not _SPELLING.fullmatch(lowered):
-            msg = f"an address is {_PREFIX!r} and 40 characters, not {text[:64]!r}"
-            raise InvalidAddressError(msg)
-        if _spell(_decode(lowered)[:_KEY_BYTES]) != lowered:
-            msg = f"the checksum of {text!r} is wrong"
-            raise InvalidAddressError(msg)
+            raise InvalidAddressError(f"an address is {_PREFIX!r} and 40 characters, not {text[:64]!r}")
+        if spell(_decode(lowered)[:_KEY_BYTES]) != lowered:
+            raise InvalidAddressError(f"the checksum of {text!r} is wrong")
         return lowered
 
     def address_key(self, address: str) -> bytes:
@@ -56,13 +70,44 @@ class MemoryFamily(AddressFamily):
         """Return a URI of a scheme that only this family has."""
         return f"memory:{address}?chain={chain.id}&token={token.contract or 'native'}&amount={amount}"
 
+    def effects(self, chain: ChainInfo, payload: bytes) -> Effects:
+        """Read the one movement that a payload commands."""
+        said = read_payload(payload)
+        if said.chain != chain.id:
+            raise UnreadablePayloadError(f"the payload is for {said.chain!r}, not for {chain.id}")
+        if all(token.contract != said.contract for token in chain.tokens):
+            raise UnreadablePayloadError(f"the payload calls {said.contract!r}, which is no token of {chain.id}")
+        try:
+            recipient = self.normalize_address(said.recipient)
+        except InvalidAddressError as error:
+            raise UnreadablePayloadError(str(error)) from error
+        if recipient != said.recipient:
+            raise UnreadablePayloadError(f"the payload's recipient is written {said.recipient!r}")
+        return Effects(
+            movements=(Movement(contract=said.contract, recipient=recipient, amount=Units(said.amount)),),
+            fee_max=said.fee.cost_max,
+            sequence=said.sequence,
+        )
+
+    def digest(self, payload: bytes) -> bytes:
+        """Return the payload's SHA-256."""
+        return digest_of(payload)
+
+    def seal(self, tx: UnsignedTx, signature: bytes) -> SignedTx:
+        """Append the signature to the payload. Raises SignatureError where it is not the sender's."""
+        if spell(signer_of(digest_of(tx.payload), signature)) != tx.sender:
+            raise SignatureError(f"the signature is not by {tx.sender}")
+        raw = tx.payload + signature
+        return SignedTx(tx_id=tx_id_of(raw), raw=raw)
+
 
 def named_address(name: str) -> str:
     """Return the address that belongs to a name, for contracts and the faucet."""
-    return _spell(hashlib.sha256(b"name:" + name.encode()).digest()[:_KEY_BYTES])
+    return spell(hashlib.sha256(b"name:" + name.encode()).digest()[:_KEY_BYTES])
 
 
-def _spell(key: bytes) -> str:
+def spell(key: bytes) -> str:
+    """Return the address that these 20 bytes have."""
     checksum = hashlib.sha256(b"checksum:" + key).digest()[:_CHECKSUM_BYTES]
     return _PREFIX + base64.b32encode(key + checksum).decode().lower()
 

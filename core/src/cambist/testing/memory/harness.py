@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from coincurve import PublicKey
+
 from cambist.plugin import Token
-from cambist.testing.harness import Abilities, ChainHarness, FamilySamples
+from cambist.testing.harness import Abilities, ChainHarness, FamilySamples, Sender
 
 from .blocks import Output
 from .chain import MemoryChain
-from .family import named_address
+from .family import named_address, spell
+from .keys import key_id
 from .plugin import memory_chain_info
 from .samples import MEMORY_SAMPLES
 
@@ -30,12 +35,16 @@ class MemoryHarness(ChainHarness):
         finality=True,
         pending=True,
         outages=True,
+        sending=True,
+        sequences=True,
+        refusals=True,
     )
 
     def __init__(self, chain: MemoryChain | None = None, samples: FamilySamples = MEMORY_SAMPLES) -> None:
         """Drive this chain, or a new one."""
         self.memory = chain or MemoryChain(memory_chain_info(), finality_lag_blocks=5)
         super().__init__(self.memory, self.memory.family, samples)
+        self._keys = itertools.count()
 
     async def mine(self, blocks: int = 1) -> None:
         """Mine."""
@@ -67,6 +76,21 @@ class MemoryHarness(ChainHarness):
     async def remine(self, depth: int, tx_id: str) -> None:
         """Drop the newest blocks and mine one transaction again, one block later than the fork."""
         self.memory.reorg(depth, mine_again=[tx_id], new_blocks=depth + 1)
+
+    async def sender(self, *holdings: tuple[Token, int]) -> Sender:
+        """Make up a key, and give its address what it is to hold."""
+        key = hashlib.sha256(f"sender {next(self._keys)}".encode()).digest()
+        address = spell(key_id(PublicKey.from_valid_secret(key)))
+        for token, amount in holdings:
+            self.memory.transfer(token, address, amount)
+        self.memory.mine()
+        return Sender(address=address, private_key=key)
+
+    async def refuse(self, recipient: str) -> Token:
+        """Let the last token refuse it."""
+        token = self.memory.info.tokens[-1]
+        self.memory.faults.refusing.add((token.contract, recipient))
+        return token
 
     @asynccontextmanager
     async def outage(self) -> AsyncIterator[None]:

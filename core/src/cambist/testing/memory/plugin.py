@@ -22,6 +22,7 @@ from cambist.plugin import (
 
 from .chain import MemoryChain
 from .family import MemoryFamily, named_address
+from .fees import MemoryFees
 
 
 class MemoryChainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -34,6 +35,8 @@ class MemoryChainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     span_max: int = 50
     hashes_kept: int = 64
     poll_interval_ms: int = 20
+    fee_price_max: int | None = None
+    legacy_fees: bool = False
 
 
 class MemoryConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -97,8 +100,12 @@ class MemoryPlugin(ChainPlugin[MemoryConfig]):
         del context  # time and chance come from the seed and from what tests do
         for info in self.chains(config):
             if info.mode == "live" and info.id not in self.memory_chains:
+                chain = config.chains[info.id]
                 self.memory_chains[info.id] = MemoryChain(
-                    info, seed=config.seed, finality_lag_blocks=config.chains[info.id].finality_lag_blocks
+                    info,
+                    seed=config.seed,
+                    finality_lag_blocks=chain.finality_lag_blocks,
+                    fees=MemoryFees(legacy=chain.legacy_fees, price_max=chain.fee_price_max),
                 )
         yield [self.memory_chains[info.id] for info in self.chains(config) if info.mode == "live"]
 

@@ -3,6 +3,7 @@
 from .anvil import Anvil, AnvilMissingError, RpcRefusedError, find_anvil
 from .contracts import Contract
 from .proxy import Fault, FaultyProxy
+from .wallet import Wallet
 
 __all__ = [
     "Anvil",
@@ -11,5 +12,6 @@ __all__ = [
     "Fault",
     "FaultyProxy",
     "RpcRefusedError",
+    "Wallet",
     "find_anvil",
 ]

@@ -66,16 +66,22 @@ class Anvil:
     """
 
     def __init__(
-        self, *, chain_id: int = 31337, automine: bool = True, accounts_count: int = 10, arguments: Sequence[str] = ()
+        self,
+        *,
+        chain_id: int = 31337,
+        automine: bool = True,
+        accounts_count: int = 10,
+        arguments: Sequence[str] = (),
+        state: Path | None = None,
     ) -> None:
-        """Choose; ``async with`` starts it."""
+        """Choose; ``async with`` starts it. A node that keeps its ``state`` in a file can be restarted."""
         self.chain_id = chain_id
         self.url = ""
         self.accounts: Sequence[str] = ()
         self.automine = automine
         self._arguments = [
             "--port", "0", "--chain-id", str(chain_id), "--accounts", str(accounts_count), "--order", "fifo",
-            *(() if automine else ("--no-mining",)), *arguments,
+            *(() if automine else ("--no-mining",)), *(() if state is None else ("--state", str(state))), *arguments,
         ]  # fmt: skip
         self._process: asyncio.subprocess.Process | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -83,6 +89,18 @@ class Anvil:
 
     async def __aenter__(self) -> Self:
         """Start the node and wait until it listens."""
+        await self._start()
+        self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
+        self.accounts = await self.call("eth_accounts")
+        return self
+
+    async def restart(self) -> None:
+        """Stop the node and start it at the same address: it knows its blocks, and nothing of what waited."""
+        await self._stop()
+        self._arguments[1] = self.url.rpartition(":")[2]
+        await self._start()
+
+    async def _start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
             find_anvil(), *self._arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
         )
@@ -93,9 +111,6 @@ class Anvil:
             await self._stop()
             raise
         self.url = f"http://127.0.0.1:{port}"
-        self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
-        self.accounts = await self.call("eth_accounts")
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         """Stop the node."""

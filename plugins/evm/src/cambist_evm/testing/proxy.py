@@ -58,14 +58,27 @@ class Fault(StrEnum):
     NO_FLAT = "no flat traces"
     DEEP_TRACES = "calls nested too deeply to decode"
     NO_BLOCK_RECEIPTS = "no receipts by block"
+    SMALL_BATCHES = "takes three calls in a batch"
+    ERRORS_AS_400 = "errors with HTTP status 400"
+    NO_TIP_ADVICE = "no advice on tips"
+    NO_FEE_ADVICE = "no advice on fees"
+    NO_OVERRIDES = "no lent balances"
+    FUNDS_FIRST = "estimates only what is funded"
+    FORGETFUL = "takes transactions and forgets them"
+    ANSWER_LOST = "does what it is asked, and its answer is lost"
 
 
 _STATUS: Final = {Fault.HTTP_429: 429, Fault.HTTP_500: 500, Fault.HTTP_503: 503}
+_BATCH_REFUSED: Final = (
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch of more than 3 requests: batch too large"}}'
+)
 _NO_METHOD: Final = {
     Fault.NO_TRACES: ("debug_traceBlockByHash", "debug_traceTransaction", "trace_block"),
     Fault.NO_DEBUG: ("debug_traceBlockByHash", "debug_traceTransaction"),
     Fault.NO_FLAT: ("trace_block",),
     Fault.NO_BLOCK_RECEIPTS: ("eth_getBlockReceipts",),
+    Fault.NO_TIP_ADVICE: ("eth_maxPriorityFeePerGas",),
+    Fault.NO_FEE_ADVICE: ("eth_feeHistory", "eth_maxPriorityFeePerGas"),
 }
 
 
@@ -123,7 +136,12 @@ class FaultyProxy:
         broken = await self._transport(faults, request)
         if broken is not None:
             return broken
+        if Fault.SMALL_BATCHES in faults and len(calls) > 3:
+            return web.Response(text=_BATCH_REFUSED, content_type="application/json")
         answers = await self._ask(self._rewritten(calls, faults))
+        if Fault.ANSWER_LOST in faults and request.transport is not None:
+            request.transport.abort()
+            return web.Response(status=500)
         for call, answer in zip(calls, answers, strict=True):
             self._spoil(faults, call, answer)
         if Fault.DUPLICATED in faults:
@@ -131,7 +149,8 @@ class FaultyProxy:
         text = msgspec.json.encode(answers if isinstance(asked, list) or len(answers) > 1 else answers[0])
         if Fault.TRUNCATED in faults:
             text = text[: len(text) * 2 // 3]
-        return web.Response(body=text, content_type="application/json")
+        failed = Fault.ERRORS_AS_400 in faults and any("error" in answer for answer in answers)
+        return web.Response(status=400 if failed else 200, body=text, content_type="application/json")
 
     async def _transport(self, faults: set[Fault], request: web.Request) -> web.StreamResponse | None:
         if Fault.TIMEOUT in faults:
@@ -151,6 +170,8 @@ class FaultyProxy:
         return None
 
     def _rewritten(self, calls: list[Call], faults: set[Fault]) -> list[Call]:
+        if Fault.FORGETFUL in faults:
+            calls = [_forgotten(call) for call in calls]
         if Fault.HEAD_FROZEN not in faults or self._frozen is None:
             return calls
         return [_asking_for(call, hex(self._frozen)) for call in calls]
@@ -164,6 +185,8 @@ class FaultyProxy:
     def _spoil(self, faults: set[Fault], call: Call, answer: Answer) -> None:
         method = call["method"]
         _refuse_some(faults, method, answer)
+        if method == "eth_estimateGas":
+            _refuse_estimate(faults, call["params"], answer)
         if Fault.WRONG_ID in faults:
             answer["id"] = 10**9
         if Fault.WRONG_CHAIN_ID in faults and method == "eth_chainId":
@@ -229,6 +252,21 @@ def _asking_for(call: Call, height: str) -> Call:
     if call["method"] == "eth_getBlockByNumber" and params[0] == "latest":
         return {**call, "params": [height, *params[1:]]}
     return copy.copy(call)
+
+
+def _forgotten(call: Call) -> Call:
+    """Ask for the transaction's id, which is its hash, instead of sending it."""
+    if call["method"] != "eth_sendRawTransaction":
+        return call
+    return {**call, "method": "web3_sha3"}
+
+
+def _refuse_estimate(faults: set[Fault], params: list[Any], answer: Answer) -> None:
+    lent = len(params) > 2
+    if Fault.NO_OVERRIDES in faults and lent:
+        _refuse(answer, -32602, "too many arguments, want at most 2")
+    elif Fault.FUNDS_FIRST in faults and int(params[0].get("value", "0x0"), 16) and not lent:
+        _refuse(answer, -32000, "insufficient funds for gas * price + value")
 
 
 def _refuse_some(faults: set[Fault], method: str, answer: Answer) -> None:

@@ -1,0 +1,349 @@
+"""A merchant's main wallet on anvil that pays out: through the engine, and beside it one nonce after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from contextlib import AsyncExitStack
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Self
+
+import aiohttp
+from _processes import Child
+from msgspec import Struct, structs
+
+from cambist.bootstrap import Gateway, Parts, open_gateway
+from cambist.domain.payouts import Kind
+from cambist.plugin import AddressFamily, Chain, Fee, Intent, SignedTx, Step, Token, Units
+from cambist.services import ledger
+from cambist.services.deposits import AddressWatch, Watcher
+from cambist.services.keys import fill_stock, register_gas_stations
+from cambist.services.keystore import Keystore
+from cambist.services.outbound.desk import Desk
+from cambist.services.outbound.engine import Engine
+from cambist.services.outbound.kinds import outcomes
+from cambist.services.outbound.rows import Site
+from cambist.services.payouts import queue
+from cambist.services.payouts.queue import NewPayout
+from cambist.services.platform import PlatformSettings
+from cambist.services.signer import Signer
+from cambist.services.signer.protocol import KeyPath, SignRequest
+from cambist.services.wallet_addresses import main_wallet
+from cambist.settings import AuthSettings, DatabaseSettings, KeySettings, OutboundSettings, RedisSettings, Settings
+from cambist_evm.testing import Anvil, Contract, FaultyProxy
+
+MNEMONIC = " ".join(["test"] * 11 + ["junk"])
+"""Everybody's mnemonic for tests: never for money."""
+NATIVE = 100 * 10**18
+TOKENS = 10**15
+IN_FLIGHT_MAX = 5_000
+REBROADCAST_S = 0.5
+MINE_EVERY_S = 0.2
+
+
+class Wallet(Struct, frozen=True):
+    """A merchant's main wallet, and where its key is."""
+
+    merchant_row: int
+    project_row: int
+    address: str
+    path: KeyPath
+
+
+class Done(Struct, frozen=True):
+    """What was asked for, and what must therefore stand on the chain."""
+
+    seconds: float
+    targets: dict[str, int]
+
+
+class Way:
+    """The way to a node that is somewhere else: each request takes so much longer, and many may be on it at once."""
+
+    def __init__(self, url: str, latency_s: float) -> None:
+        """Say to which, and how long."""
+        self._proxy = FaultyProxy(url)
+        self._proxy.latency_s = latency_s
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        await self._proxy.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Stop listening."""
+        await self._proxy.__aexit__(*error)
+
+    def address(self) -> str:
+        """Return where."""
+        return self._proxy.url
+
+
+class Payouts:
+    """One node, one gateway's parts as a worker has them, and wallets full of tokens."""
+
+    def __init__(self, database_url: str, redis_url: str, latency_s: float) -> None:
+        """Say where, and how far away the node is."""
+        self._database_url, self._redis_url, self._latency_s = database_url, redis_url, latency_s
+        self._random = Random(1)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Start the node, deploy the token, and open what a worker opens."""
+        try:
+            await self._open()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def _open(self) -> None:
+        folder = self._stack.enter_context(TemporaryDirectory(prefix="cambist-bench-", ignore_cleanup_errors=True))
+        self.node = await self._stack.enter_async_context(Anvil(chain_id=1, automine=False))
+        self._url = self.node.url
+        if self._latency_s:
+            way = self._stack.enter_context(Child("_payout_sides:Way", self.node.url, self._latency_s))
+            self._url = way.call("address")
+        self._session = await self._stack.enter_async_context(aiohttp.ClientSession())
+        self.contract: Contract = await self.node.deploy("TestToken", "USDX", 6)
+        parts = Parts(keystore=Keystore(MNEMONIC))
+        opening = open_gateway(self._settings(Path(folder)), role="worker", parts=parts)
+        self.gateway: Gateway = await self._stack.enter_async_context(opening)
+        assert self.gateway.signer is not None
+        self.signer: Signer = self.gateway.signer
+        self.chain: Chain = self.gateway.chains["ethereum"]
+        self.family: AddressFamily = self.gateway.registry.families[self.chain.info.family]
+        token = self.chain.info.token("USDX")
+        assert token is not None
+        self.token: Token = token
+        await self._open_books()
+        self.ours, self.other = await self._merchant(1), await self._merchant(2)
+        await self._fund()
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it all."""
+        await self._stack.aclose()
+
+    def _settings(self, folder: Path) -> Settings:
+        token = {"symbol": "USDX", "contract": self.contract.address, "decimals": 6, "label": "Example dollar"}
+        # Anvil traces a full block for seconds, and nothing here is paid by contracts.
+        network = {"rpc_urls": [self._url], "confirmations": 1, "trace": "off", "tokens": [token]}
+        return Settings(
+            data_dir=folder,
+            database=DatabaseSettings(url=self._database_url),
+            redis=RedisSettings(url=self._redis_url),
+            keys=KeySettings(application_key="00" * 32, stock=3),
+            auth=AuthSettings(jwt_secret="a secret for benchmarks, long enough"),
+            outbound=OutboundSettings(in_flight_max=IN_FLIGHT_MAX, rebroadcast_s=REBROADCAST_S),
+            plugins={"evm": {"chains": {"ethereum": network}}},
+        )
+
+    async def _open_books(self) -> None:
+        """Have the worker's chores done: keys, the gas station, and the first look at the chain."""
+        gateway = self.gateway
+        coin_types = {family.coin_type for family in gateway.registry.families.values()}
+        await fill_stock(gateway.db, self.signer, gateway.secrets, coin_types=coin_types, target=3)
+        async with gateway.db.transaction() as conn:
+            await register_gas_stations(conn, gateway.keys, gateway.registry.families.values())
+        self.watcher = Watcher(
+            db=gateway.db,
+            chain=self.chain,
+            family=self.family,
+            watch=AddressWatch(gateway.db, self.family, "live"),
+            scope=0,
+            mode="live",
+            clock=gateway.clock,
+            ids=gateway.ids,
+            hints=gateway.hints,
+        )
+        self.engine = Engine(
+            Desk(
+                db=gateway.db,
+                chain=self.chain,
+                family=self.family,
+                signer=self.signer,
+                rates=gateway.rates,
+                clock=gateway.clock,
+                ids=gateway.ids,
+                outcomes=outcomes(),
+                settings=gateway.settings.outbound,
+                site=Site(info=self.chain.info, scope=0, mode="live"),
+                alerts=Counter(),
+            ),
+            gateway.keys,
+        )
+        await self._mine(3)
+
+    async def _merchant(self, number: int) -> Wallet:
+        gateway = self.gateway
+        async with gateway.db.transaction() as conn:
+            row = await conn.exec_driver_sql(
+                "INSERT INTO merchants (merchant_id, email, name, password_hash)"
+                " VALUES ('mer_' || $1::bigint, $1 || '@example.com', 'Shop', '-') RETURNING id",
+                (number,),
+            )
+            merchant = row.scalar_one()
+            await conn.exec_driver_sql(
+                "UPDATE account_keys SET merchant_id = $1 WHERE account_index = $2", (merchant, number)
+            )
+            row = await conn.exec_driver_sql(
+                "INSERT INTO projects (project_id, merchant_id, name, mode, payment_webhook_url)"
+                " VALUES ('prj_' || $1::bigint, $2, 'Shop', 'live', 'http://127.0.0.1:1/hook') RETURNING id",
+                (number, merchant),
+            )
+            project = row.scalar_one()
+            wallet = await main_wallet(conn, gateway.keys, self.family, merchant, "live")
+        return Wallet(merchant, project, wallet.address, KeyPath(account=number, change=1, index=0))
+
+    async def _fund(self) -> None:
+        """Bring tokens and gas to the wallets, and make the tokens that arrived spendable."""
+        await self._mine(1)
+        for wallet in (self.ours, self.other):
+            await self.contract.send("mint", wallet.address, TOKENS)
+            await self.node.send_native(wallet.address, NATIVE)
+        await self._mine(4)
+        held, available = (
+            ledger.Account(self.ours.merchant_row, ledger.asset_key("ethereum", self.token.contract), purpose)
+            for purpose in (ledger.Purpose.HELD, ledger.Purpose.AVAILABLE)
+        )
+        # The node's first account is the gas station: what it sent is the platform's, and pays the fees.
+        asset = ledger.asset_key("ethereum", None)
+        gas = ledger.Account(self.ours.merchant_row, asset, ledger.Purpose.FLOAT_WALLET)
+        station = ledger.Account(ledger.PLATFORM, asset, ledger.Purpose.CUSTODY_GAS)
+        movements = [ledger.Movement(held, available, Units(TOKENS)), ledger.Movement(gas, station, Units(NATIVE))]
+        posting = ledger.Posting(mode="live", kind="benchmark", reference="released", movements=movements)
+        async with self.gateway.db.transaction() as conn:
+            await ledger.post(conn, "live", [posting])
+
+    async def _mine(self, blocks: int = 1) -> None:
+        await self.node.mine(blocks)
+        while (await self.watcher.look()).behind:
+            pass
+
+    def _targets(self, count: int) -> dict[str, int]:
+        """Return fresh addresses, and what each is to get."""
+        return {
+            self.family.normalize_address(f"0x{self._random.getrandbits(160):040x}"): self._random.randrange(1, 1_000)
+            for _ in range(count)
+        }
+
+    async def ask(self, count: int) -> dict[str, int]:
+        """Queue payouts, as the API does with a batch."""
+        targets, gateway = self._targets(count), self.gateway
+        desk = queue.Desk(registry=gateway.registry, keys=gateway.keys, clock=gateway.clock, ids=gateway.ids)
+        new = [
+            NewPayout(
+                kind=Kind.PAYOUT,
+                payout_id=gateway.ids.new("po"),
+                project_row=self.ours.project_row,
+                merchant_row=self.ours.merchant_row,
+                mode="live",
+                chain=self.chain.info,
+                token=self.token,
+                target=target,
+                units=Units(units),
+            )
+            for target, units in targets.items()
+        ]
+        for first in range(0, count, 100):
+            async with gateway.db.transaction() as conn:
+                await queue.debit_and_queue(conn, desk, PlatformSettings(), new[first : first + 100])
+        return targets
+
+    async def through_engine(self, count: int) -> Done:
+        """Send until the last one is handed to the node. Asking for them is not counted: it was done before."""
+        targets = await self.ask(count)
+        started = time.perf_counter()
+        await self._until_sent()
+        return Done(time.perf_counter() - started, targets)
+
+    async def with_drops(self, count: int, share: float) -> Done:
+        """Send while blocks are mined and the node forgets some, until every one of them is in a block."""
+        targets = await self.ask(count)
+        expected = await self._used(self.ours, "latest") + count
+        started = time.perf_counter()
+        await self._until_sent()
+        async with self.gateway.db.transaction() as conn:
+            rows = await conn.exec_driver_sql("SELECT tx_id FROM outbound_txs WHERE state = 'sent' ORDER BY id")
+            waiting = list(rows.scalars())
+        for tx_id in self._random.sample(waiting, max(1, round(count * share))):
+            await self.node.call("anvil_dropTransaction", [tx_id])
+        while await self._used(self.ours, "latest") < expected:
+            await self._mine()
+            await self.engine.turn()
+            await asyncio.sleep(MINE_EVERY_S / 10)
+        return Done(time.perf_counter() - started, targets)
+
+    async def _until_sent(self) -> None:
+        while (await self.engine.turn()).more or await self._count("state = 'waiting'"):
+            pass
+
+    async def finish(self) -> None:
+        """Mine, and let the engine finish what it sent."""
+        while await self._count("state IN ('waiting', 'sending')"):
+            await self._mine()
+            while (await self.engine.turn()).more:
+                pass
+
+    async def _count(self, what: str) -> int:
+        async with self.gateway.db.transaction() as conn:
+            found = await conn.exec_driver_sql(f"SELECT count(*) FROM outbound_intents WHERE {what}")  # noqa: S608  its own
+            count: int = found.scalar_one()
+        return count
+
+    async def one_by_one(self, count: int) -> Done:
+        """Ask the node for the nonce, sign, send, and only then do the next; with the same signer and encoder."""
+        targets = self._targets(count)
+        fee = structs.replace(await self._fee(), limit=100_000)
+        started = time.perf_counter()
+        for target, units in targets.items():
+            sequence = await self._used(self.other, "pending")
+            step = Step(sender=self.other.address, target=target, token=self.token, amount=Units(units), fee=fee)
+            (unsigned,) = await self.chain.prepare([(step, sequence)])
+            (reply,) = await self.signer.sign([self._request(unsigned.payload, target)])
+            assert reply.signature is not None, reply
+            signed: SignedTx = self.family.seal(unsigned, reply.signature)
+            await self._call("eth_sendRawTransaction", "0x" + signed.raw.hex())
+        return Done(time.perf_counter() - started, targets)
+
+    async def _fee(self) -> Fee:
+        target = next(iter(self._targets(1)))
+        intent = Intent(source=self.other.address, target=target, token=self.token, amount=Units(1))
+        (plan,) = await self.chain.plan([intent], sponsor=None)
+        return plan.steps[0].fee
+
+    def _request(self, payload: bytes, target: str) -> SignRequest:
+        return SignRequest(
+            mode="live", chain="ethereum", payload=payload, path=self.other.path, purpose="payout",
+            reference=f"other:{target}", own=(self.other.path,),
+        )  # fmt: skip
+
+    async def _used(self, wallet: Wallet, tag: str) -> int:
+        return int(await self._call("eth_getTransactionCount", wallet.address, tag), 16)
+
+    async def _call(self, method: str, *params: str) -> str:
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        async with self._session.post(self._url, json=request) as response:
+            result: str = (await response.json())["result"]
+        return result
+
+    async def check(self, targets: dict[str, int]) -> None:
+        """Every target has exactly its amount, every place in the sequence is used, every payout is completed."""
+        wanted = list(targets)
+        held: list[int] = []
+        for first in range(0, len(wanted), 500):
+            held += await self.chain.balances([(target, self.token) for target in wanted[first : first + 500]])
+        assert held == list(targets.values())
+        async with self.gateway.db.transaction() as conn:
+            row = (
+                await conn.exec_driver_sql(
+                    "SELECT count(*) AS payouts, count(*) FILTER (WHERE status = 'completed') AS completed, (SELECT"
+                    " count(*) FROM outbound_txs) AS txs, (SELECT count(*) FROM outbound_slots WHERE state <> 'done')"
+                    " AS lost, (SELECT max(sequence) + 1 FROM outbound_slots) AS places FROM payouts"
+                )
+            ).one()
+        assert (row.completed, row.txs, row.places, row.lost) == (row.payouts, row.payouts, row.payouts, 0), row
+        assert await self._used(self.ours, "latest") == row.payouts

@@ -1,0 +1,49 @@
+"""``cambist manifest``: what a restore needs besides seed and chains, written beside every backup."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.bootstrap import open_database
+from cambist.ports import SystemClock
+from cambist.registry import Registry, RegistryError
+from cambist.services import restore
+from cambist.services.restore import Manifest
+from cambist.settings import Settings, SettingsError
+
+from .options import Invocation, settings_options
+
+
+@click.command()
+@settings_options
+@click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
+def manifest(invocation: Invocation, path: Path) -> None:
+    """Write the recovery manifest to PATH, over what is there."""
+    settings = invocation.settings()
+    try:
+        found = asyncio.run(_compose(settings))
+        restore.write_manifest(path, found)
+    except SQLAlchemyError as error:
+        raise click.ClickException(f"The database cannot be read: {type(error).__name__}.") from error
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror or error}.") from error
+    click.echo(f"{len(found.merchants)} merchants and {len(found.chains)} chains are in {path}.")
+
+
+async def _compose(settings: Settings) -> Manifest:
+    if settings.database.url is None:
+        raise SettingsError("database.url must be set: the manifest is made from a database that is in use.")
+    try:
+        registry = Registry(settings.plugins)
+    except RegistryError as error:
+        raise SettingsError(str(error)) from error
+    database = open_database(settings, "manifest")
+    try:
+        async with database.transaction() as conn:
+            return await restore.compose(conn, registry, SystemClock().now())
+    finally:
+        await database.close()

@@ -1,0 +1,91 @@
+"""``cambist reconcile``: what the chains say beside what the books say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import click
+import msgspec
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.bootstrap import open_database, plugin_context
+from cambist.ports import SystemClock, system_random
+from cambist.registry import Registry, RegistryError
+from cambist.services.reconcile import ChainReport, Impossible, as_text, reconcile_chain
+from cambist.settings import Settings, SettingsError
+
+from .options import Invocation, settings_options
+
+EXIT_DIFFERENCES = 1
+EXIT_UNREADABLE = 2
+CHAIN_TIMEOUT_S = 1800
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    agrees: bool
+    chains: Sequence[ChainReport]
+    problems: Sequence[str]
+
+
+@click.command()
+@settings_options
+@click.option("--chain", "only", help="Compare this chain alone.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
+def reconcile(invocation: Invocation, only: str | None, *, as_json: bool) -> None:
+    """Compare the ledger with the balances on every live chain, and print every difference.
+
+    Exits with 0 when there is none, with 1 when there are some, and with 2 when a chain could not be read.
+    """
+    settings = invocation.settings()
+    try:
+        answer = asyncio.run(_compare(settings, only))
+    except (SQLAlchemyError, OSError) as error:
+        click.echo(f"cambist: The database cannot be read: {type(error).__name__}.", err=True)
+        raise SystemExit(EXIT_UNREADABLE) from error
+    if as_json:
+        click.echo(msgspec.json.encode(answer))
+    else:
+        for report in answer.chains:
+            for line in as_text(report):
+                click.echo(line)
+    for problem in answer.problems:
+        click.echo(f"cambist: {problem}", err=True)
+    if answer.problems:
+        raise SystemExit(EXIT_UNREADABLE)
+    if not answer.agrees:
+        raise SystemExit(EXIT_DIFFERENCES)
+
+
+async def _compare(settings: Settings, only: str | None) -> _Answer:
+    if settings.database.url is None:
+        raise SettingsError("database.url must be set: 'cambist reconcile' reads the books of a gateway that runs.")
+    try:
+        registry = Registry(settings.plugins)
+    except RegistryError as error:
+        raise SettingsError(str(error)) from error
+    live = [info.id for info in registry.chains.values() if info.mode == "live"]
+    if only is not None and only not in live:
+        raise SettingsError(f"There is no live chain {only!r}; there are: {', '.join(live) or 'none'}.")
+    reports: list[ChainReport] = []
+    problems: list[str] = []
+    database = open_database(settings, "reconcile")
+    context = plugin_context(SystemClock(), system_random())
+    try:
+        async with registry.connect_chains(context) as chains:
+            for chain_id in live if only is None else [only]:
+                chain = chains.get(chain_id)
+                if chain is None:
+                    problems.append(f"{chain_id}: its plugin does not connect it")
+                    continue
+                try:
+                    async with asyncio.timeout(CHAIN_TIMEOUT_S):
+                        reports.append(await reconcile_chain(database, chain))
+                except Impossible as error:
+                    problems.append(str(error))
+                except TimeoutError:
+                    problems.append(f"{chain_id}: it did not answer within {CHAIN_TIMEOUT_S} s")
+    finally:
+        await database.close()
+    agrees = not problems and not any(report.differences for report in reports)
+    return _Answer(agrees=agrees, chains=reports, problems=problems)

@@ -1,0 +1,131 @@
+"""``cambist restore``: a new database from the seed, the recovery manifest and the chains."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.bootstrap import Gateway, open_gateway
+from cambist.ports import system_ids
+from cambist.provision import provision
+from cambist.registry import Registry, RegistryError
+from cambist.services import restore as services
+from cambist.services.keystore import KeystoreError
+from cambist.services.reconcile import as_text
+from cambist.services.restore import Manifest, RestoreError, Restorer, Summary
+from cambist.services.restore.service import GAP
+from cambist.services.signer import SignerUnavailableError
+from cambist.settings import Settings, SettingsError
+
+from .options import Invocation, settings_options
+
+EXIT_DIFFERENCES = 1
+HEIGHT = re.compile(r"([^=]{1,64})=([0-9]{1,15})", re.ASCII)
+
+
+class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    path: Path | None
+    accounts: int | None
+    indexes: int | None
+    heights: tuple[str, ...]
+    gap: int
+
+
+@click.command()
+@settings_options
+@click.argument(
+    "path", metavar="MANIFEST", type=click.Path(path_type=Path, dir_okay=False, exists=True), required=False
+)
+@click.option("--accounts", type=click.IntRange(1, 100_000), help="Without a manifest: accounts 1 to this one.")
+@click.option("--indexes", type=click.IntRange(0, 10_000_000), help="Without a manifest: addresses of each account.")
+@click.option("--first-height", "heights", multiple=True, metavar="CHAIN=N", help="Without a manifest, per chain.")
+@click.option("--gap", type=click.IntRange(0, 1_000_000), default=GAP, help=f"Addresses beyond those [default: {GAP}].")
+def restore(invocation: Invocation, path: Path | None, **options: Any) -> None:  # noqa: ANN401  checked by click
+    """Rebuild addresses, deposits and balances in an empty database that 'cambist migrate' has made.
+
+    Nothing else may use the database meanwhile. When it stops, the same command goes on from there.
+    """
+    settings = _settings(invocation)
+    try:
+        summary = asyncio.run(_restore(settings, _Wanted(path=path, **options)))
+    except (RestoreError, KeystoreError, SignerUnavailableError) as error:
+        raise click.ClickException(str(error)) from error
+    except RegistryError as error:
+        raise SettingsError(str(error)) from error
+    except (SQLAlchemyError, OSError) as error:
+        raise click.ClickException(f"The database cannot be used: {type(error).__name__}: {error}.") from error
+    _print(summary)
+    if not summary.agrees:
+        raise SystemExit(EXIT_DIFFERENCES)
+
+
+def _settings(invocation: Invocation) -> Settings:
+    settings = invocation.settings()
+    remote = settings.signer_socket is not None
+    settings = invocation.settings(passphrase=not remote)
+    if settings.database.url is None or settings.redis.url is None:
+        raise SettingsError("'cambist restore' needs database.url and redis.url, as a worker does.")
+    if not remote and settings.keys.keystore is None:
+        raise SettingsError("keys.keystore must be set: 'cambist keys init --import' makes one from the words.")
+    os.environ.update(provision(settings, system_ids(), keystore=False))
+    return invocation.settings(passphrase=not remote)
+
+
+async def _restore(settings: Settings, wanted: _Wanted) -> Summary:
+    async with open_gateway(settings, role="worker") as gateway:
+        manifest = _manifest(gateway.registry, wanted)
+        return await _restorer(gateway, wanted.gap).restore(manifest, click.echo)
+
+
+def _restorer(gateway: Gateway, gap: int) -> Restorer:
+    if gateway.signer is None:
+        raise SettingsError("Nobody signs here: set keys.keystore and keys.passphrase.")
+    return Restorer(
+        db=gateway.db,
+        registry=gateway.registry,
+        chains=gateway.chains,
+        signer=gateway.signer,
+        box=gateway.secrets,
+        keys=gateway.keys,
+        clock=gateway.clock,
+        ids=gateway.ids,
+        gap=gap,
+    )
+
+
+def _manifest(registry: Registry, wanted: _Wanted) -> Manifest:
+    by_hand = (wanted.accounts, wanted.indexes, wanted.heights or None)
+    if wanted.path is not None:
+        if any(option is not None for option in by_hand):
+            raise click.UsageError("A manifest says which accounts, indexes and heights there are.")
+        return services.read_manifest(wanted.path)
+    if wanted.accounts is None or wanted.indexes is None or not wanted.heights:
+        raise click.UsageError("Name a MANIFEST; or else --accounts, --indexes, and a --first-height for every chain.")
+    heights = dict(map(_height, wanted.heights))
+    return services.by_hand(registry, range(1, wanted.accounts + 1), wanted.indexes, heights)
+
+
+def _height(text: str) -> tuple[str, int]:
+    found = HEIGHT.fullmatch(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not CHAIN=N, such as ethereum=19000000.", param_hint="--first-height")
+    return found[1], int(found[2])
+
+
+def _print(summary: Summary) -> None:
+    click.echo(
+        f"\nRestored: {summary.merchants} merchants, {summary.addresses} addresses, {summary.deposits} deposits."
+    )
+    for report in summary.reports:
+        for line in as_text(report):
+            click.echo(line)
+    if summary.skipped:
+        click.echo(f"Not read, because nothing says from where on: {', '.join(summary.skipped)}.")
+    click.echo("Merchants sign in again once you have issued them a password reset; they make projects and keys anew.")

@@ -1,0 +1,116 @@
+"""``cambist signer``: the signer as a process of its own, and what it asks a person."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import click
+import structlog
+
+from cambist.ports import SystemClock, system_ids
+from cambist.provision import provision
+from cambist.registry import Registry, RegistryError
+from cambist.services.keystore import KeystoreError
+from cambist.services.signer.opening import open_local_signer
+from cambist.services.signer.server import SignerServer
+from cambist.services.signer.store import Asked, Book, Store, StoreError
+from cambist.settings import Settings, SettingsError
+
+from .options import Invocation, settings_options
+from .processes import stop_with_the_supervisor
+
+log = structlog.get_logger(__name__)
+
+
+@click.group()
+def signer() -> None:
+    """Sign in a process of its own, and agree to what waits for a person."""
+
+
+@signer.command()
+@settings_options
+def run(invocation: Invocation) -> None:
+    """Open the keystore and sign for the workers, over signer.socket. Needs neither database nor Redis."""
+    stop_with_the_supervisor()
+    settings = invocation.signer_settings()
+    if settings.signer_socket is None:
+        raise SettingsError("signer.socket must be set: it is where the workers find the signer.")
+    os.environ.update(provision(settings, system_ids(), only_keystore=True))
+    settings = invocation.signer_settings()
+    try:
+        asyncio.run(_serve(settings))
+    except (RegistryError, KeystoreError) as error:
+        raise SettingsError(str(error)) from error
+
+
+async def _serve(settings: Settings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    path = settings.signer_socket
+    if path is None:
+        return
+    async with (
+        open_local_signer(settings, Registry(settings.plugins), SystemClock()) as local,
+        SignerServer(local).listen(path, settings.signer.socket_group),
+    ):
+        log.info("signer_ready", socket=str(path))
+        await stop.wait()
+    log.info("signer_stopped")
+
+
+@signer.command()
+@settings_options
+def pending(invocation: Invocation) -> None:
+    """List what waits for a person's approval."""
+    with _book(invocation) as book:
+        found = book.asked()
+    for asked in found:
+        click.echo(_line(asked))
+    if not found:
+        click.echo("Nothing waits for approval.")
+
+
+@signer.command()
+@click.argument("reference")
+@settings_options
+def approve(invocation: Invocation, reference: str) -> None:
+    """Agree to what waits under REFERENCE: to this amount for this target, once."""
+    with _book(invocation) as book:
+        found = book.asked(reference)
+    if not found:
+        raise click.ClickException(f"Nothing waits for approval under {reference!r}.")
+    agreed = []
+    for asked in found:
+        click.echo(_line(asked))
+        if click.confirm("Sign this?"):
+            agreed.append(asked.row)
+    with _book(invocation) as book:
+        for row in agreed:
+            book.approve(row)
+    click.echo(f"{len(agreed)} of {len(found)} approved.")
+
+
+@contextmanager
+def _book(invocation: Invocation) -> Iterator[Book]:
+    settings = invocation.signer_settings(passphrase=False)
+    try:
+        store = Store(settings.signer_store)
+        try:
+            with store.book(int(SystemClock().now().timestamp())) as book:
+                yield book
+        finally:
+            store.close()
+    except StoreError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _line(asked: Asked) -> str:
+    since = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
+    return f"{asked.reference}  {asked.text}  to {asked.target}  on {asked.chain}  ({asked.purpose}, asked {since})"

@@ -1,0 +1,63 @@
+"""``cambist sweeper``: how the contract comes into being that empties many deposit addresses at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.bootstrap import open_database, plugin_context
+from cambist.plugin import Chain, SweeperDeployment, SweepingChain
+from cambist.ports import SystemClock, system_random
+from cambist.registry import Registry, RegistryError
+from cambist.settings import Settings, SettingsError
+
+from .options import Invocation, settings_options
+
+_STATION = "SELECT address FROM addresses WHERE mode = 'live' AND family = $1 AND purpose = 'gas'"
+
+
+@click.command()
+@settings_options
+@click.argument("chain_id", metavar="CHAIN")
+def sweeper(invocation: Invocation, chain_id: str) -> None:
+    """Show where the gas station's sweeper is on CHAIN, and what deploys it there. Sends nothing."""
+    try:
+        made, configured = asyncio.run(_find(invocation.settings(), chain_id))
+    except (SQLAlchemyError, OSError) as error:
+        raise SettingsError(f"The database cannot be read: {type(error).__name__}.") from error
+    click.echo(f"address: {made.address}")
+    if configured == made.address:
+        click.echo("It is the one that is configured. 'cambist doctor' tells whether it is deployed.")
+        return
+    click.echo("To deploy it, send this data to this address, without a value, from any wallet:")
+    click.echo(f"to:      {made.target}")
+    click.echo(f"data:    0x{made.data.hex()}")
+    click.echo(f'Then set sweeper = "{made.address}" for the chain, and signer.delegates to allow it.')
+
+
+async def _find(settings: Settings, chain_id: str) -> tuple[SweeperDeployment, str | None]:
+    if settings.database.url is None:
+        raise SettingsError("database.url must be set: the gas station's address is in the database.")
+    try:
+        registry = Registry(settings.plugins)
+    except RegistryError as error:
+        raise SettingsError(str(error)) from error
+    async with registry.connect_chains(plugin_context(SystemClock(), system_random())) as chains:
+        chain = chains.get(chain_id)
+        if not isinstance(chain, SweepingChain):
+            raise SettingsError(f"{chain_id!r} is no live chain that can sweep.")
+        return chain.sweeper_deployment(await _station(settings, chain)), chain.info.sweeper
+
+
+async def _station(settings: Settings, chain: Chain) -> str:
+    database = open_database(settings, "sweeper")
+    try:
+        async with database.transaction() as conn:
+            found = (await conn.exec_driver_sql(_STATION, (chain.info.family,))).scalar_one_or_none()
+    finally:
+        await database.close()
+    if found is None:
+        raise SettingsError("There is no gas station yet: the worker makes its address known when it starts.")
+    return str(found)

@@ -1,0 +1,209 @@
+"""What the gateway sends: intents, the slots they occupy in their senders' sequences, and signed transactions.
+
+The database itself keeps an intent from being sent twice: it has at most one slot that is not dead, and the
+transactions of a slot all carry the slot's sequence, so that at most one of them can ever be mined.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Base, UnitsType
+
+
+class OutboundIntent(Base):
+    """A transfer that is wanted, until it has happened or never will.
+
+    ``state``: ``waiting`` (``reason`` says for what, ``due_at`` when to look again), ``sending`` (has a slot),
+    ``done`` (deep in the chain), ``failed`` (never happened, never will). ``recipient_address_id`` is set where the
+    target is an address of ours. ``priority`` sorts those of one sender, lower first.
+
+    A ``sweep`` is one transaction for many collections: its ``units`` count them, they name it in ``sweep_id``, and
+    are ``sending`` without a slot of their own while it is. When it fails they wait again, and go one by one.
+    """
+
+    __tablename__ = "outbound_intents"
+    __table_args__ = (
+        CheckConstraint("units > 0", name="units_positive"),
+        CheckConstraint("state IN ('waiting', 'sending', 'done', 'failed')", name="state"),
+        CheckConstraint(
+            "kind IN ('payout', 'refund', 'withdrawal', 'auto_payout', 'collection', 'repair', 'sweep', 'top_up')",
+            name="kind",
+        ),
+        Index("ix_outbound_intents_waiting", "chain", "scope", "due_at", postgresql_where=text("state = 'waiting'")),
+        Index(
+            "ix_outbound_intents_open",
+            "source_address_id",
+            "chain",
+            postgresql_where=text("state IN ('waiting', 'sending')"),
+        ),
+        Index("ix_outbound_intents_sweep", "sweep_id", postgresql_where=text("sweep_id IS NOT NULL")),
+        # Piles whose collection has just failed are passed over.
+        Index(
+            "ix_outbound_intents_failed",
+            "source_address_id",
+            "chain",
+            postgresql_where=text("state = 'failed' AND kind = 'collection'"),
+        ),
+        Index(
+            "ix_outbound_intents_swept",
+            "source_address_id",
+            postgresql_where=text("state = 'sending' AND sweep_id IS NOT NULL"),
+        ),
+        Index(
+            "ix_outbound_intents_coming",
+            "recipient_address_id",
+            "chain",
+            postgresql_where=text("state IN ('waiting', 'sending')"),
+        ),
+        Index("ix_outbound_intents_gas", "recipient_address_id", "chain", postgresql_where=text("kind = 'top_up'")),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    reference: Mapped[str] = mapped_column(unique=True)
+    kind: Mapped[str]
+    mode: Mapped[str]
+    chain: Mapped[str]
+    scope: Mapped[int]
+    merchant_id: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
+    source_address_id: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
+    recipient_address_id: Mapped[int | None] = mapped_column(ForeignKey("addresses.id"))
+    target: Mapped[str]
+    token: Mapped[str]
+    contract: Mapped[str | None]
+    decimals: Mapped[int]
+    units: Mapped[int] = mapped_column(UnitsType)
+    priority: Mapped[int] = mapped_column(server_default="100")
+    forced: Mapped[bool] = mapped_column(server_default="false")
+    sweep_id: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"))
+    state: Mapped[str] = mapped_column(server_default="waiting")
+    reason: Mapped[str | None]
+    due_at: Mapped[datetime]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
+
+
+class OutboundSender(Base):
+    """An address of ours that sends on a chain. Its row is locked while sequences are given out.
+
+    ``next_sequence`` is the first that was never given out; ``mined_sequence`` is how many are mined as last seen.
+    """
+
+    __tablename__ = "outbound_senders"
+    __table_args__ = (PrimaryKeyConstraint("address_id", "chain", "scope"),)
+
+    address_id: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
+    chain: Mapped[str]
+    scope: Mapped[int]
+    next_sequence: Mapped[int] = mapped_column(server_default="0")
+    mined_sequence: Mapped[int] = mapped_column(server_default="0")
+
+
+class OutboundSlot(Base):
+    """A place in a sender's sequence, given to one intent.
+
+    ``state``: ``open`` (nothing of it is deep in the chain yet), ``done``, ``reverted`` (mined, and failed),
+    ``cancelled`` (a transfer of nothing to the sender itself took the place), ``dead`` (something we did not send
+    took the place, or its transaction expired). Only the last two let the intent have another one.
+    """
+
+    __tablename__ = "outbound_slots"
+    __table_args__ = (
+        UniqueConstraint("address_id", "chain", "scope", "sequence"),
+        CheckConstraint("state IN ('open', 'done', 'reverted', 'cancelled', 'dead')", name="state"),
+        Index(
+            "uq_outbound_slots_one_per_intent",
+            "intent_id",
+            unique=True,
+            postgresql_where=text("state IN ('open', 'done', 'reverted')"),
+        ),
+        Index("ix_outbound_slots_open", "chain", "scope", "id", postgresql_where=text("state = 'open'")),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    intent_id: Mapped[int] = mapped_column(ForeignKey("outbound_intents.id"), index=True)
+    address_id: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
+    chain: Mapped[str]
+    scope: Mapped[int]
+    sequence: Mapped[int | None]
+    state: Mapped[str] = mapped_column(server_default="open")
+    # The height from which on the place is known to be taken by something else; it must stay so for a while.
+    missing_since: Mapped[int | None]
+    created_at: Mapped[datetime]
+
+
+class OutboundTx(Base):
+    """A signed transaction, stored before it is sent; its bytes are what is sent, however often.
+
+    ``role`` is ``main``, or ``cancel`` for one that only takes the slot's place. ``state``: ``stored`` (perhaps never
+    sent), ``sent``, ``mined`` (in the block named here), ``final`` (deep enough, and posted), ``gone`` (another of
+    its slot was mined, or nothing of it ever can be). ``incarnation`` counts how often it became final.
+    """
+
+    __tablename__ = "outbound_txs"
+    __table_args__ = (
+        UniqueConstraint("chain", "scope", "tx_id"),
+        CheckConstraint("role IN ('main', 'cancel')", name="role"),
+        CheckConstraint("state IN ('stored', 'sent', 'mined', 'final', 'gone')", name="state"),
+        Index(
+            "ix_outbound_txs_open",
+            "chain",
+            "scope",
+            "id",
+            postgresql_where=text("state IN ('stored', 'sent', 'mined')"),
+        ),
+        Index("ix_outbound_txs_height", "chain", "scope", "height", postgresql_where=text("state = 'final'")),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    slot_id: Mapped[int] = mapped_column(ForeignKey("outbound_slots.id"), index=True)
+    chain: Mapped[str]
+    scope: Mapped[int]
+    role: Mapped[str] = mapped_column(server_default="main")
+    tx_id: Mapped[str]
+    raw: Mapped[bytes] = mapped_column(LargeBinary)
+    fee_limit: Mapped[int] = mapped_column(UnitsType)
+    fee_price: Mapped[int] = mapped_column(UnitsType)
+    fee_tip: Mapped[int | None] = mapped_column(UnitsType)
+    fee_extra: Mapped[int] = mapped_column(UnitsType)
+    valid_until: Mapped[int | None]
+    state: Mapped[str] = mapped_column(server_default="stored")
+    succeeded: Mapped[bool | None]
+    fee_paid: Mapped[int | None] = mapped_column(UnitsType)
+    height: Mapped[int | None]
+    block_hash: Mapped[str | None]
+    incarnation: Mapped[int] = mapped_column(server_default="0")
+    created_at: Mapped[datetime]
+    sent_at: Mapped[datetime | None]
+    tried_at: Mapped[datetime | None]
+
+
+class GasStation(Base):
+    """What the platform's own address holds on a chain, as the worker last saw it: web has no nodes to ask."""
+
+    __tablename__ = "gas_stations"
+    __table_args__ = (PrimaryKeyConstraint("mode", "chain"),)
+
+    mode: Mapped[str]
+    chain: Mapped[str]
+    address: Mapped[str]
+    symbol: Mapped[str]
+    decimals: Mapped[int]
+    balance: Mapped[int] = mapped_column(UnitsType)
+    waiting: Mapped[int] = mapped_column(server_default="0")
+    is_low: Mapped[bool] = mapped_column(server_default="false")
+    checked_at: Mapped[datetime] = mapped_column(server_default=func.now())

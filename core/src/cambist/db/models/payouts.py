@@ -1,0 +1,153 @@
+"""Money that merchants send: payouts, refunds and withdrawals, which differ in who may ask and what they are told."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, PrimaryKeyConstraint, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Base, UnitsType
+
+
+class Payout(Base):
+    """One transfer to somebody, for a merchant. ``payout_id`` starts with ``po_``, ``ref_`` or ``wd_``.
+
+    ``units`` left available (and, for ``held_units`` of them, held) for pending when it was asked for, and leave
+    pending when it is deep in the chain, or go back. ``status``: ``requested``, ``processing`` (waits for money to
+    be collected, for gas, for a delay or for its turn), ``broadcast``, ``completed``, ``failed``.
+    """
+
+    __tablename__ = "payouts"
+    __table_args__ = (
+        CheckConstraint("units > 0", name="units_positive"),
+        CheckConstraint("held_units BETWEEN 0 AND units", name="held_within"),
+        CheckConstraint("kind IN ('payout', 'refund', 'withdrawal', 'auto_payout')", name="kind"),
+        CheckConstraint("status IN ('requested', 'processing', 'broadcast', 'completed', 'failed')", name="status"),
+        CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
+        Index("ix_payouts_project_id_kind_id", "project_id", "kind", "id"),
+        Index("ix_payouts_merchant_id_kind_id", "merchant_id", "mode", "kind", "id"),
+        Index("ix_payouts_day", "merchant_id", "mode", "chain", "created_at"),
+        Index(
+            "ix_payouts_open",
+            "merchant_id",
+            "mode",
+            "chain",
+            postgresql_where=text("status IN ('requested', 'processing', 'broadcast')"),
+        ),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    payout_id: Mapped[str] = mapped_column(unique=True)
+    kind: Mapped[str]
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    mode: Mapped[str]
+    chain: Mapped[str]
+    scope: Mapped[int]
+    token: Mapped[str]
+    contract: Mapped[str | None]
+    decimals: Mapped[int]
+    target: Mapped[str]
+    units: Mapped[int] = mapped_column(UnitsType)
+    held_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    status: Mapped[str] = mapped_column(server_default="requested")
+    batch_id: Mapped[int | None] = mapped_column(ForeignKey("payout_batches.id"), index=True)
+    payment_id: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
+    deposit_id: Mapped[int | None] = mapped_column(ForeignKey("deposits.id"), index=True)
+    intent_id: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"), unique=True)
+    reason: Mapped[str | None]
+    error: Mapped[str | None]
+    waits_for: Mapped[str | None]
+    tx_id: Mapped[str | None]
+    sandbox_fails: Mapped[bool] = mapped_column(server_default="false")
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    broadcast_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class RefundPart(Base):
+    """What a refund took out of held, deposit by deposit: where it goes back to if the refund fails.
+
+    ``incarnation`` is the deposit's at that time: money of a life that a reorg has ended cannot go back to it.
+    """
+
+    __tablename__ = "refund_parts"
+    __table_args__ = (
+        PrimaryKeyConstraint("payout_id", "deposit_id"),
+        CheckConstraint("units > 0", name="units_positive"),
+    )
+
+    payout_id: Mapped[int] = mapped_column(ForeignKey("payouts.id"))
+    deposit_id: Mapped[int] = mapped_column(ForeignKey("deposits.id"))
+    incarnation: Mapped[int]
+    units: Mapped[int] = mapped_column(UnitsType)
+
+
+class PayoutBatch(Base):
+    """Payouts that were asked for together. ``rejected`` holds the rows that were refused alone, for a replay."""
+
+    __tablename__ = "payout_batches"
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    batch_id: Mapped[str] = mapped_column(unique=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), index=True)
+    chain: Mapped[str]
+    token: Mapped[str]
+    total_units: Mapped[int] = mapped_column(UnitsType)
+    accepted: Mapped[int]
+    rejected: Mapped[list] = mapped_column(JSONB)  # type: ignore[type-arg]  # a JSON list
+    created_at: Mapped[datetime]
+
+
+class CoinSettings(Base):
+    """What a merchant has decided about one coin; without a row everything is as usual, and the coin is enabled.
+
+    ``autopayout_policy`` is ``off``, or ``limit``: what available holds above the threshold goes to the address,
+    which must be an approved one.
+    """
+
+    __tablename__ = "coin_settings"
+    __table_args__ = (
+        PrimaryKeyConstraint("merchant_id", "mode", "chain", "symbol"),
+        CheckConstraint("autopayout_policy IN ('off', 'limit')", name="autopayout_policy"),
+        CheckConstraint(
+            "autopayout_policy = 'off' OR (autopayout_threshold IS NOT NULL AND autopayout_address IS NOT NULL)",
+            name="autopayout_whole",
+        ),
+        Index(
+            "ix_coin_settings_autopayout", "merchant_id", "mode", postgresql_where=text("autopayout_policy = 'limit'")
+        ),
+    )
+
+    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    mode: Mapped[str]
+    chain: Mapped[str]
+    symbol: Mapped[str]
+    enabled: Mapped[bool] = mapped_column(server_default="true")
+    auto_convert_enabled: Mapped[bool] = mapped_column(server_default="false")
+    auto_convert_dest_chain: Mapped[str | None]
+    auto_convert_dest_token: Mapped[str | None]
+    autopayout_policy: Mapped[str] = mapped_column(server_default="off")
+    autopayout_threshold: Mapped[int | None] = mapped_column(UnitsType)
+    autopayout_address: Mapped[str | None]
+    autopayout_project_id: Mapped[int | None] = mapped_column(ForeignKey("projects.id"))
+    updated_at: Mapped[datetime]
+
+
+class ApprovedAddress(Base):
+    """Where a merchant lets money go without being asked each time; approving one needs a second factor."""
+
+    __tablename__ = "approved_addresses"
+    __table_args__ = (UniqueConstraint("merchant_id", "mode", "chain", "address"),)
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    approval_id: Mapped[str] = mapped_column(unique=True)
+    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    mode: Mapped[str]
+    chain: Mapped[str]
+    address: Mapped[str]
+    label: Mapped[str]
+    approved_at: Mapped[datetime]

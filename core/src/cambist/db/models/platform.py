@@ -1,0 +1,71 @@
+"""What the operator decides while the gateway runs, what usage costs, and what prices were."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    Numeric,
+    PrimaryKeyConstraint,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Base
+
+
+class PlatformSettings(Base):
+    """One row: the settings that ``/api/admin/settings`` reads and writes. What it does not say has its default."""
+
+    __tablename__ = "platform_settings"
+    __table_args__ = (CheckConstraint("id = 1", name="only_one"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    settings: Mapped[dict] = mapped_column(JSONB)  # type: ignore[type-arg]  # a JSON object
+    updated_at: Mapped[datetime]
+
+
+class UsageRecord(Base):
+    """Something that costs usage credits (CPT), written in the transaction that did it.
+
+    ``posted`` says that the ledger has it: many are posted together, so that doing things does not queue for one
+    account. What a merchant has left is the ledger's balance less what is not posted yet.
+    """
+
+    __tablename__ = "usage_records"
+    __table_args__ = (
+        UniqueConstraint("operation", "reference"),
+        CheckConstraint("weight > 0", name="weight_positive"),
+        Index("ix_usage_records_unposted", "merchant_id", "mode", postgresql_where=text("NOT posted")),
+        Index("ix_usage_records_merchant_id_id", "merchant_id", "mode", "id"),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    mode: Mapped[str]
+    operation: Mapped[str]
+    chain: Mapped[str | None]
+    reference: Mapped[str]
+    weight: Mapped[int]
+    posted: Mapped[bool] = mapped_column(server_default="false")
+    created_at: Mapped[datetime]
+
+
+class PricePoint(Base):
+    """What one unit of a token was worth in a fiat currency at a moment, for statements."""
+
+    __tablename__ = "price_points"
+    __table_args__ = (PrimaryKeyConstraint("symbol", "fiat_currency", "observed_at"),)
+
+    symbol: Mapped[str]
+    fiat_currency: Mapped[str]
+    observed_at: Mapped[datetime]
+    value: Mapped[Decimal] = mapped_column(Numeric)
+    source: Mapped[str]

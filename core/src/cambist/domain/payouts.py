@@ -1,0 +1,82 @@
+"""What money on its way out may become, and where each part of it goes when it comes back.
+
+::
+
+    requested ──> processing ──> broadcast ──> completed
+        │             │              │             │ a reorg deeper than is waited for: broadcast again
+        └─────────────┴──────────────┴──> failed   │
+                                             └─────┘ it was mined all the same: completed
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from cambist.plugin import Units
+
+
+class Kind(StrEnum):
+    """Who wanted it: a program or a person, a refund, a withdrawal in person, or a rule of the merchant's."""
+
+    PAYOUT = "payout"
+    REFUND = "refund"
+    WITHDRAWAL = "withdrawal"
+    AUTO_PAYOUT = "auto_payout"
+
+
+class Status(StrEnum):
+    """How far it has come. ``processing`` waits: for money to be collected, for gas, for a delay or for its turn."""
+
+    REQUESTED = "requested"
+    PROCESSING = "processing"
+    BROADCAST = "broadcast"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+ENDED = frozenset({Status.COMPLETED, Status.FAILED})
+
+LIMITED = frozenset({Kind.PAYOUT, Kind.WITHDRAWAL, Kind.AUTO_PAYOUT})
+"""What the operator's limits count. Refunds have one of their own: what the payment received."""
+
+RESOURCES = MappingProxyType({Kind.PAYOUT: "payout", Kind.AUTO_PAYOUT: "payout", Kind.WITHDRAWAL: "withdrawal"})
+"""The kinds that have events of their own, and what they are told to be. A refund is told of with its payment."""
+
+
+class Release(Struct, frozen=True):
+    """Where units go that were set aside and will not be sent."""
+
+    held: Units
+    repaid: Units
+    available: Units
+
+
+def release(units: Units, held_units: Units, debt: Units) -> Release:
+    """Split what comes back: held gets what was taken from held, and of the rest a debt is repaid first."""
+    rest = units - held_units
+    repaid = min(rest, max(0, debt))
+    return Release(held_units, Units(repaid), Units(rest - repaid))
+
+
+def take_again(units: Units, available: Units) -> tuple[Units, Units]:
+    """Split what was given back and was sent all the same: what available still has, and the debt that remains."""
+    taken = min(units, max(0, available))
+    return Units(taken), Units(units - taken)
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The most that one merchant may send of one token. None is no limit."""
+
+    per_transaction: Units | None = None
+    per_day: Units | None = None
+
+    def refuses(self, units: Units) -> bool:
+        """Whether a transfer is too large by itself."""
+        return self.per_transaction is not None and units > self.per_transaction
+
+    def day_refuses(self, units: Units, sent: int) -> bool:
+        """Whether a transfer is too large after what was sent in the last 24 hours."""
+        return self.per_day is not None and sent + units > self.per_day

@@ -1,0 +1,77 @@
+"""What the platform's own address held before the books began: posted once per chain, as the operator's float."""
+
+from __future__ import annotations
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.plugin import Chain, ChainError, Units
+from cambist.services.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
+
+from .store import Site, load_cursor
+
+log = structlog.get_logger(__name__)
+
+KIND = "opening"
+
+_GAS = "SELECT id, address FROM addresses WHERE mode = $1 AND family = $2 AND purpose = 'gas'"
+_OPENED = "SELECT EXISTS (SELECT FROM ledger_transactions WHERE kind = $1 AND reference = $2)"
+_FUNDED = (
+    "SELECT coalesce(sum(units), 0) FROM deposits WHERE chain = $1 AND scope = $2 AND address_id = $3"
+    " AND contract IS NULL AND status <> 'orphaned' AND height <= $4"
+)
+
+
+def reference(chain: str, address: str) -> str:
+    """Return the name of the opening of an address on a chain."""
+    return f"{chain}:{address}"
+
+
+async def is_open(conn: AsyncConnection, site: Site) -> bool:
+    """Whether the books of this chain's gas station have begun: before they have, it sends nothing."""
+    row = (await conn.exec_driver_sql(_GAS, (site.mode, site.family.name))).first()
+    if row is None:
+        return False
+    opened = await conn.exec_driver_sql(_OPENED, (KIND, reference(site.info.id, row.address)))
+    return bool(opened.scalar_one())
+
+
+async def open_books(db: Database, chain: Chain, site: Site) -> bool:
+    """Post the opening if it is not there yet; return whether there is nothing left to open.
+
+    The balance is asked for at the height up to which transfers are stored, and what they brought is left out: so
+    it does not matter which came first, the address, its money, or the first look at the chain.
+    """
+    async with db.transaction() as conn:
+        station = (await conn.exec_driver_sql(_GAS, (site.mode, site.family.name))).first()
+        cursor = await load_cursor(conn, site)
+        if station is None or cursor is None:
+            return False
+        if (await conn.exec_driver_sql(_OPENED, (KIND, reference(site.info.id, station.address)))).scalar_one():
+            return True
+    try:
+        balance = await chain.balance(station.address, site.info.native, cursor.height)
+    except ChainError as error:
+        # A node forgets old states; closer to the head it will know. Deposits are read meanwhile.
+        log.info("opening_waits", chain=site.info.id, height=cursor.height, error=str(error))
+        return False
+    async with db.transaction() as conn:
+        still = await conn.exec_driver_sql(
+            "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2 AND height = $3 AND hash = $4 FOR UPDATE",
+            (*site.key, cursor.height, cursor.hash),
+        )
+        if still.first() is None:
+            return False
+        funded = await conn.exec_driver_sql(_FUNDED, (*site.key, station.id, cursor.height))
+        opening = max(0, balance - int(funded.scalar_one()))
+        asset = asset_key(site.info.id, None)
+        custody, float_ = (Account(PLATFORM, asset, purpose) for purpose in (Purpose.CUSTODY_GAS, Purpose.FLOAT))
+        posting = Posting(
+            mode=site.mode,
+            kind=KIND,
+            reference=reference(site.info.id, station.address),
+            movements=[Movement(custody, float_, Units(opening))] if opening else [],
+        )
+        await post(conn, site.mode, [posting])
+    return True

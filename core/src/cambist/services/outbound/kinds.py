@@ -1,0 +1,30 @@
+"""Every kind of intent, and what it does when something happens to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cambist.services.payouts.outcomes import PayoutOutcomes
+from cambist.services.refunds.outcomes import RefundOutcomes
+
+from .collected import CollectionOutcomes
+from .mending import REPAIR, RepairOutcomes
+from .outcomes import Outcomes
+from .posting import TopUpOutcomes
+from .swept import SweepOutcomes
+
+
+def outcomes() -> Mapping[str, Outcomes]:
+    """Return them by kind."""
+    payouts = PayoutOutcomes(RefundOutcomes())
+    collections = CollectionOutcomes()
+    return {
+        "payout": payouts,
+        "refund": payouts,
+        "withdrawal": payouts,
+        "auto_payout": payouts,
+        "collection": collections,
+        REPAIR: RepairOutcomes(),
+        "sweep": SweepOutcomes(collections),
+        "top_up": TopUpOutcomes(),
+    }

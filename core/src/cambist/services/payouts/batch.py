@@ -1,0 +1,209 @@
+"""Pays up to a hundred at once: every row that can be meant, or, where the money is not enough, none of them.
+
+A row ends in one of three ways: *accepted*, a new payout; *replayed*, the payout that its key made before; *rejected*
+for a reason of its own. Whatever the number of rows, the statements are the same few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.payouts import Kind
+from cambist.plugin import Units
+from cambist.services.api_keys import Actor
+from cambist.services.idempotency import Claim, choose_key, find_replayed, hash_request
+from cambist.services.ledger import Account, asset_key, lock_balances
+from cambist.services.quotes import Asset
+from cambist.services.wallet_addresses import main_wallet
+
+from . import limits
+from .batch_rows import Judge, Rejected, Replayed, Valid, drop_keys, in_order, judge_rows, reject
+from .create import insert_claim, named_asset, require_open, require_payouts
+from .queue import SPENDING, Desk, NewPayout, debit_and_queue
+from .read import find_payouts, payout_ids_of_batch
+from .records import PayoutRow
+from .requests import BatchRequest
+
+OPERATION = "payout_batch"
+
+
+class Batch(Struct, frozen=True, kw_only=True):
+    """What became of a batch. ``payouts`` are in the order of their rows, those of replayed rows among them.
+
+    ``total`` is what was set aside for it, in the token's units. ``replayed`` tells of the batch as a whole.
+    """
+
+    batch_id: str
+    chain: str
+    token: str
+    decimals: int
+    total: Units
+    accepted: int
+    payouts: Sequence[PayoutRow]
+    rejected: Sequence[Rejected]
+    replayed_rows: int
+    created_at: datetime
+    replayed: bool = False
+
+
+class _Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A row that made no payout, as it is kept for a replay: rejected, or one that was paid before."""
+
+    row: int
+    to_address: str = ""
+    amount: str = ""
+    code: str = ""
+    error: str = ""
+    payout_id: str | None = None
+
+
+async def create_batch(
+    conn: AsyncConnection, desk: Desk, actor: Actor, request: BatchRequest, header_key: str | None
+) -> Batch:
+    """Make the batch's payouts, or return what the same idempotency key made before.
+
+    Raises ForbiddenError INSUFFICIENT_BALANCE for the whole, and nothing moves. After the commit, publish the hint
+    ``outbound``.
+    """
+    key = choose_key(header_key, request.idempotency_key)
+    batch_id = desk.ids.new("bat")
+    if key is not None:
+        claim = _claim(actor, request, key)
+        if not await insert_claim(conn, claim, batch_id, desk):
+            return await _replay(conn, claim)
+    asset = named_asset(desk, request.chain, request.token)
+    await require_open(conn, actor, [asset])
+    settings = await require_payouts(conn, actor, asset)
+    family = desk.registry.families[asset.chain.family]
+    source = await main_wallet(conn, desk.keys, family, actor.merchant_row, actor.mode)
+    judge = Judge(desk=desk, settings=settings, actor=actor, asset=asset, source=source.address)
+    valid, rejected, replayed = await judge_rows(conn, judge, request)
+    valid, beyond = await _within_day(conn, judge, valid)
+    rejected = sorted([*rejected, *beyond], key=lambda one: one.row)
+    stored = await _store(conn, desk, actor, asset, batch_id, valid, [*_kept(rejected), *_paid_before(replayed)])
+    await debit_and_queue(conn, desk, settings, [_payout(judge, one, stored) for one in valid])
+    return await _batch(conn, actor.project_row, batch_id)
+
+
+def _claim(actor: Actor, request: BatchRequest, key: str) -> Claim:
+    return Claim(
+        merchant_row=actor.merchant_row,
+        project_row=actor.project_row,
+        mode=actor.mode,
+        operation=OPERATION,
+        key=key,
+        request_hash=hash_request(msgspec.structs.replace(request, idempotency_key=None)),
+    )
+
+
+async def _within_day(
+    conn: AsyncConnection, judge: Judge, valid: Sequence[Valid]
+) -> tuple[Sequence[Valid], Sequence[Rejected]]:
+    """Refuse the rows with which the day's sum would be too large, in their order."""
+    chain, token = judge.asset
+    allowed = limits.limits_of(judge.settings, chain, token)
+    if allowed.per_day is None or not valid:
+        return valid, []
+    actor, now = judge.actor, judge.desk.clock.now()
+    asset = asset_key(chain.id, token.contract)
+    # From here on, nobody else adds to the sum.
+    await lock_balances(conn, actor.mode, [Account(actor.merchant_row, asset, purpose) for purpose in SPENDING])
+    sent: int = await limits.sent_today(conn, actor.merchant_row, actor.mode, chain, token, now)
+    within, beyond = [], []
+    for one in valid:
+        if allowed.day_refuses(one.units, sent):
+            beyond.append(one)
+        else:
+            within.append(one)
+            sent += one.units
+    await drop_keys(conn, judge, beyond)
+    error = limits.day_limit_error(allowed, token)
+    return within, [reject(one.row, one.destination, error) for one in beyond]
+
+
+def _kept(rejected: Sequence[Rejected]) -> list[_Entry]:
+    return [msgspec.convert(msgspec.to_builtins(one), _Entry) for one in rejected]
+
+
+def _paid_before(replayed: Sequence[Replayed]) -> list[_Entry]:
+    return [_Entry(row=one.row, payout_id=one.payout_id) for one in replayed]
+
+
+_STORE = """
+INSERT INTO payout_batches (batch_id, project_id, chain, token, total_units, accepted, rejected, created_at)
+VALUES ($1, $2, $3, $4, $5::numeric, $6, $7::jsonb, $8) RETURNING id
+"""
+
+
+async def _store(  # noqa: PLR0913, PLR0917  a row, column by column
+    conn: AsyncConnection,
+    desk: Desk,
+    actor: Actor,
+    asset: Asset,
+    batch_id: str,
+    valid: Sequence[Valid],
+    others: Sequence[_Entry],
+) -> int:
+    total = sum(one.units for one in valid)
+    entries = msgspec.json.encode(sorted(others, key=lambda one: one.row)).decode()
+    values = (batch_id, actor.project_row, asset.chain.id, asset.token.symbol, total, len(valid), entries)
+    row: int = (await conn.exec_driver_sql(_STORE, (*values, desk.clock.now()))).scalar_one()
+    return row
+
+
+def _payout(judge: Judge, one: Valid, batch_row: int) -> NewPayout:
+    return NewPayout(
+        kind=Kind.PAYOUT,
+        payout_id=one.payout_id,
+        project_row=judge.actor.project_row,
+        merchant_row=judge.actor.merchant_row,
+        mode=judge.actor.mode,
+        chain=judge.asset.chain,
+        token=judge.asset.token,
+        target=one.target,
+        units=one.units,
+        batch_row=batch_row,
+    )
+
+
+async def _replay(conn: AsyncConnection, claim: Claim) -> Batch:
+    batch_id = await find_replayed(conn, claim)
+    if batch_id is None:
+        raise AssertionError("the key is there: that is why it could not be inserted")
+    return msgspec.structs.replace(await _batch(conn, claim.project_row, batch_id), replayed=True)
+
+
+async def _batch(conn: AsyncConnection, project_row: int, batch_id: str) -> Batch:
+    """Return what became of a stored batch, in the same words now and ever after."""
+    found = await conn.exec_driver_sql(
+        "SELECT id, chain, token, total_units, accepted, rejected::text AS others, created_at FROM payout_batches"
+        " WHERE batch_id = $1 AND project_id = $2",
+        (batch_id, project_row),
+    )
+    row = found.one()
+    others = msgspec.json.decode(row.others, type=list[_Entry])
+    accepted = await payout_ids_of_batch(conn, row.id)
+    ids = in_order(len(accepted) + len(others), accepted, {one.row: one.payout_id for one in others})
+    payouts = await find_payouts(conn, project_row, ids)
+    rejected = [one for one in others if one.payout_id is None]
+    return Batch(
+        batch_id=batch_id,
+        chain=row.chain,
+        token=row.token,
+        # A batch without payouts has the total zero, in any number of decimals.
+        decimals=next((payout.decimals for payout in payouts.values()), 0),
+        total=Units(int(row.total_units)),
+        accepted=row.accepted,
+        payouts=[payouts[payout_id] for payout_id in ids],
+        rejected=[
+            Rejected(row=one.row, to_address=one.to_address, amount=one.amount, code=one.code, error=one.error)
+            for one in rejected
+        ],
+        replayed_rows=len(others) - len(rejected),
+        created_at=row.created_at,
+    )

@@ -1,0 +1,198 @@
+"""The rows of a batch, each judged by itself: what can be paid, what its key paid before, what is refused alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.payouts import Kind
+from cambist.plugin import Units
+from cambist.services.api_keys import Actor
+from cambist.services.errors import InvalidError, ServiceError
+from cambist.services.idempotency import Claim, choose_key, refuse_other_use
+from cambist.services.platform import PlatformSettings
+from cambist.services.quotes import Asset, read_units
+
+from . import limits
+from .create import OPERATION, claim_of
+from .queue import Desk
+from .requests import BatchRequest, Destination, PayoutRequest
+from .targets import check_target, refuse_source
+
+
+class Rejected(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A row that was refused alone. ``row`` counts from 0."""
+
+    row: int
+    to_address: str
+    amount: str
+    code: str
+    error: str
+
+
+class Replayed(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A row whose key made this payout before."""
+
+    row: int
+    payout_id: str
+
+
+class Valid(Struct, frozen=True, kw_only=True):
+    """A row that can be paid, as the payout that it may become."""
+
+    row: int
+    destination: Destination
+    payout_id: str
+    claim: Claim | None
+    target: str
+    units: Units
+
+
+class Judge(Struct, frozen=True, kw_only=True):
+    """What rows are judged by."""
+
+    desk: Desk
+    settings: PlatformSettings
+    actor: Actor
+    asset: Asset
+    source: str
+
+    def valid(self, row: int, destination: Destination, claim: Claim | None) -> Valid:
+        """Return the row as it will be paid. Raises ServiceError."""
+        chain, token = self.asset
+        target = check_target(self.desk.registry, chain, destination.to_address)
+        refuse_source(target, self.source)
+        units = read_units(destination.amount, token)
+        limits.check_one(self.settings, Kind.PAYOUT, chain, token, target, units)
+        return Valid(
+            row=row,
+            destination=destination,
+            payout_id=self.desk.ids.new("po"),
+            claim=claim,
+            target=target,
+            units=units,
+        )
+
+
+def reject(row: int, destination: Destination, error: ServiceError) -> Rejected:
+    """Refuse a row for the reason that would refuse it alone."""
+    return Rejected(
+        row=row,
+        to_address=destination.to_address,
+        amount=destination.amount,
+        code=error.code,
+        error=error.message,
+    )
+
+
+def row_claim(actor: Actor, request: BatchRequest, destination: Destination, taken: set[str]) -> Claim | None:
+    """Return the key of a row, as the same payout alone would use it. Raises InvalidError."""
+    key = choose_key(None, destination.idempotency_key)
+    if key is None:
+        return None
+    if key in taken:
+        raise InvalidError("DUPLICATE_IDEMPOTENCY_KEY", "An earlier row of the batch has the same idempotencyKey.")
+    taken.add(key)
+    alone = PayoutRequest(
+        chain=request.chain, token=request.token, to_address=destination.to_address, amount=destination.amount
+    )
+    return claim_of(actor, alone, key)
+
+
+async def judge_rows(
+    conn: AsyncConnection, judge: Judge, request: BatchRequest
+) -> tuple[Sequence[Valid], Sequence[Rejected], Sequence[Replayed]]:
+    """Judge every row, and take the keys of those that are valid. A row with a used key is not judged again."""
+    rejected: list[Rejected] = []
+    claims: dict[int, Claim | None] = {}
+    taken: set[str] = set()
+    for row, destination in enumerate(request.destinations):
+        try:
+            claims[row] = row_claim(judge.actor, request, destination, taken)
+        except ServiceError as error:
+            rejected.append(reject(row, destination, error))
+    used = await _used(conn, [claim for claim in claims.values() if claim is not None])
+    valid: list[Valid] = []
+    for row, claim in claims.items():
+        if claim is not None and claim.key in used:
+            continue
+        try:
+            valid.append(judge.valid(row, request.destinations[row], claim))
+        except ServiceError as error:
+            rejected.append(reject(row, request.destinations[row], error))
+    late = await _take_keys(conn, judge, valid)
+    used |= await _used(conn, late)
+    replayed: list[Replayed] = []
+    for row, claim in claims.items():
+        if claim is None or claim.key not in used:
+            continue
+        try:
+            replayed.append(Replayed(row=row, payout_id=refuse_other_use(claim, used[claim.key])))
+        except ServiceError as error:
+            rejected.append(reject(row, request.destinations[row], error))
+    valid = [one for one in valid if one.claim is None or one.claim.key not in used]
+    return valid, sorted(rejected, key=lambda one: one.row), replayed
+
+
+async def _used(conn: AsyncConnection, claims: Sequence[Claim]) -> dict[str, tuple[int, bytes, str]]:
+    """Return what the keys were used for before: project, digest of the request, payout."""
+    if not claims:
+        return {}
+    rows = await conn.exec_driver_sql(
+        "SELECT key, project_id, request_hash, resource_id FROM idempotency_keys"
+        " WHERE merchant_id = $1 AND mode = $2 AND operation = $3 AND key = ANY($4::text[])",
+        (claims[0].merchant_row, claims[0].mode, OPERATION, [claim.key for claim in claims]),
+    )
+    return {row.key: (row.project_id, row.request_hash, row.resource_id) for row in rows}
+
+
+# In the order of the keys: two batches with the same keys wait for each other once, never in a circle.
+_TAKE = """
+INSERT INTO idempotency_keys (merchant_id, mode, operation, project_id, created_at, key, request_hash, resource_id)
+SELECT $1, $2, $3, $4, $5, n.key, n.hash, n.resource_id
+FROM unnest($6::text[], $7::bytea[], $8::text[]) AS n (key, hash, resource_id) ORDER BY n.key
+ON CONFLICT DO NOTHING RETURNING key
+"""
+
+
+async def _take_keys(conn: AsyncConnection, judge: Judge, valid: Iterable[Valid]) -> Sequence[Claim]:
+    """Take the keys of the rows; return those that a twin has taken in the meantime."""
+    keyed = [(one.claim, one.payout_id) for one in valid if one.claim is not None]
+    if not keyed:
+        return []
+    actor = judge.actor
+    rows = await conn.exec_driver_sql(
+        _TAKE,
+        (
+            actor.merchant_row,
+            actor.mode,
+            OPERATION,
+            actor.project_row,
+            judge.desk.clock.now(),
+            [claim.key for claim, _ in keyed],
+            [claim.request_hash for claim, _ in keyed],
+            [payout_id for _, payout_id in keyed],
+        ),
+    )
+    taken = {row.key for row in rows}
+    return [claim for claim, _ in keyed if claim.key not in taken]
+
+
+async def drop_keys(conn: AsyncConnection, judge: Judge, rows: Iterable[Valid]) -> None:
+    """Give back the keys of rows that are refused after all: what is refused stores nothing."""
+    keys = [one.claim.key for one in rows if one.claim is not None]
+    if keys:
+        await conn.exec_driver_sql(
+            "DELETE FROM idempotency_keys WHERE merchant_id = $1 AND mode = $2 AND operation = $3"
+            " AND key = ANY($4::text[])",
+            (judge.actor.merchant_row, judge.actor.mode, OPERATION, keys),
+        )
+
+
+def in_order(total: int, accepted: Sequence[str], known: Mapping[int, str | None]) -> list[str]:
+    """Return payout ids in the order of their rows; ``known`` are the rows that are not among the accepted."""
+    left = iter(accepted)
+    found = [known[row] if row in known else next(left) for row in range(total)]
+    return [payout_id for payout_id in found if payout_id is not None]

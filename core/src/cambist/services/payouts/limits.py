@@ -1,0 +1,106 @@
+"""What the operator allows to leave: limits per transfer and per day, and the list of targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.money import format_units, parse_units
+from cambist.domain.payouts import LIMITED, Kind, Limits
+from cambist.plugin import ChainInfo, Token, Units
+from cambist.services.errors import ForbiddenError
+from cambist.services.platform import PlatformSettings
+
+DAY = timedelta(hours=24)
+
+
+class Outgoing(Protocol):
+    """What is judged of a transfer."""
+
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def merchant_row(self) -> int: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def chain(self) -> ChainInfo: ...
+    @property
+    def token(self) -> Token: ...
+
+
+def limits_of(settings: PlatformSettings, chain: ChainInfo, token: Token) -> Limits:
+    """Return the limits of a token in its units."""
+    found = settings.limit_of(chain.id, token.symbol)
+    if found is None:
+        return Limits()
+
+    def units(text: str | None) -> Units | None:
+        return None if text is None else parse_units(text, token.decimals)
+
+    return Limits(per_transaction=units(found.per_transaction), per_day=units(found.per_day))
+
+
+def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
+    settings: PlatformSettings, kind: Kind, chain: ChainInfo, token: Token, target: str, units: Units
+) -> None:
+    """Refuse what cannot be sent whatever else was. Raises ForbiddenError.
+
+    The list of targets holds for everything; limits hold for what a merchant decides on alone.
+    """
+    if not settings.allows_target(chain.id, target):
+        raise ForbiddenError(
+            "TARGET_NOT_ALLOWED", f"The operator has listed the addresses that {chain.name} is sent to, without this."
+        )
+    limits = limits_of(settings, chain, token)
+    if kind in LIMITED and limits.refuses(units):
+        assert limits.per_transaction is not None  # noqa: S101  it has just refused
+        most = format_units(limits.per_transaction, token.decimals)
+        raise ForbiddenError("PAYOUT_LIMIT_EXCEEDED", f"At most {most} {token.symbol} may leave in one transfer.")
+
+
+def day_limit_error(limits: Limits, token: Token) -> ForbiddenError:
+    """Return the refusal of what would be too much for a day."""
+    most = format_units(limits.per_day or Units(0), token.decimals)
+    return ForbiddenError("PAYOUT_LIMIT_EXCEEDED", f"At most {most} {token.symbol} may leave within 24 hours.")
+
+
+async def check_day(
+    conn: AsyncConnection, settings: PlatformSettings, stored: Sequence[Outgoing], now: datetime
+) -> None:
+    """Refuse payouts, stored in this transaction already, with which a day's sum would be too large.
+
+    The merchant's accounts are locked by now, so that nobody else adds to the sum at the same moment.
+    """
+    for one in _distinct(stored):
+        limits = limits_of(settings, one.chain, one.token)
+        if limits.per_day is None:
+            continue
+        sent = await sent_today(conn, one.merchant_row, one.mode, one.chain, one.token, now)
+        if limits.day_refuses(Units(0), sent):
+            raise day_limit_error(limits, one.token)
+
+
+def _distinct(payouts: Iterable[Outgoing]) -> list[Outgoing]:
+    """Return one payout per merchant and token that limits hold for."""
+    limited = [one for one in payouts if one.kind in LIMITED]
+    return list({(one.merchant_row, one.chain.id, one.token.contract): one for one in limited}.values())
+
+
+_SENT = """
+SELECT coalesce(sum(units), 0) FROM payouts
+WHERE merchant_id = $1 AND mode = $2 AND chain = $3 AND contract IS NOT DISTINCT FROM $4 AND created_at > $5
+    AND kind = ANY($6::text[]) AND status <> 'failed'
+"""
+
+
+async def sent_today(  # noqa: PLR0913, PLR0917  whose, of what, until when
+    conn: AsyncConnection, merchant_row: int, mode: str, chain: ChainInfo, token: Token, now: datetime
+) -> Units:
+    """Return what the limits count of the last 24 hours: what was asked for and has not failed."""
+    since, kinds = now - DAY, sorted(str(kind) for kind in LIMITED)
+    found = await conn.exec_driver_sql(_SENT, (merchant_row, mode, chain.id, token.contract, since, kinds))
+    return Units(int(found.scalar_one()))

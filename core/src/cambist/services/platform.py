@@ -1,0 +1,289 @@
+"""What the operator decides while the gateway runs: one row that ``/api/admin/settings`` reads and writes.
+
+Only what was said is stored; everything else has its default, also one that a later version brings. Processes read
+through a cache of at most two seconds, so a change holds everywhere within that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any
+
+import msgspec
+import structlog
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.domain import usage
+from cambist.domain.money import AmountError, parse_fiat, parse_units
+from cambist.domain.usage import CptSettings, Credits, Group, Weight
+from cambist.plugin import ChainInfo, InvalidAddressError, Token
+from cambist.ports import Clock
+from cambist.registry import Registry
+
+from .errors import InvalidError
+
+log = structlog.get_logger(__name__)
+
+CACHE_S = 2.0
+LIMITS_MAX = 1_000
+TARGETS_MAX = 1_000
+
+AmountText = Annotated[str, Meta(min_length=1, max_length=80)]
+
+
+class OutgoingLimit(Group, frozen=True, kw_only=True, omit_defaults=True):
+    """How much of a token may leave one merchant's wallet, in whole tokens. None: as much as there is."""
+
+    per_transaction: AmountText | None = None
+    per_day: AmountText | None = None
+
+
+class CollectionRule(Group, frozen=True, kw_only=True):
+    """When moving a settled deposit to the main wallet is worth it.
+
+    It is collected when it is worth ``min_value_usd`` and the fee is at most ``max_fee_share_bps`` of it, or when it
+    has lain there for ``max_age_hours``. ``batched`` lets chains that can (EIP-7702) move many at once.
+    """
+
+    enabled: bool = True
+    min_value_usd: usage.UsdText = "5"
+    max_fee_share_bps: Annotated[int, Meta(ge=0, le=10_000)] = 500
+    max_age_hours: Annotated[int, Meta(ge=1, le=87_600)] = 168
+    batched: bool = False
+
+    @property
+    def min_value(self) -> Decimal:
+        """The least worth, in US dollars."""
+        return Decimal(self.min_value_usd)
+
+
+Limits = Annotated[Mapping[str, OutgoingLimit], Meta(max_length=LIMITS_MAX)]
+Targets = Annotated[
+    Mapping[str, Annotated[tuple[Annotated[str, Meta(max_length=128)], ...], Meta(max_length=TARGETS_MAX)]],
+    Meta(max_length=usage.CHAINS_MAX),
+]
+
+
+class PlatformSettings(Group, frozen=True, kw_only=True):
+    """All of it. ``limits`` are by ``<chain>/<SYMBOL>``.
+
+    ``targets`` are by chain: where a chain is in it, money goes to these addresses only. They are normalized.
+    """
+
+    payout_enabled: bool = True
+    payout_swap_enabled: bool = False
+    limits: Limits = field(default_factory=dict)
+    targets: Targets = field(default_factory=dict)
+    collection: CollectionRule = CollectionRule()
+    cpt: CptSettings = field(default_factory=CptSettings)
+
+    def limit_of(self, chain: str, symbol: str) -> OutgoingLimit | None:
+        """Return what limits a token that leaves, if anything does."""
+        return self.limits.get(f"{chain}/{symbol}")
+
+    def allows_target(self, chain: str, address: str) -> bool:
+        """Whether money may go to a normalized address."""
+        allowed = self.targets.get(chain)
+        return allowed is None or address in allowed
+
+
+class _Patch(Group, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is sent of a group; what is not sent stays as it is."""
+
+
+class NewLimit(OutgoingLimit, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A limit as it is sent. With a slip in the name of its field, it would limit nothing."""
+
+
+class NewWeights(usage.ChainWeights, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What operations cost on one chain, as it is sent."""
+
+
+class CollectionPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Changes the collection rule."""
+
+    enabled: bool | UnsetType = UNSET
+    min_value_usd: usage.UsdText | UnsetType = UNSET
+    max_fee_share_bps: Annotated[int, Meta(ge=0, le=10_000)] | UnsetType = UNSET
+    max_age_hours: Annotated[int, Meta(ge=1, le=87_600)] | UnsetType = UNSET
+    batched: bool | UnsetType = UNSET
+
+
+class WeightsPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Changes weights. ``chains`` is replaced as a whole."""
+
+    chains: Annotated[Mapping[str, NewWeights], Meta(max_length=usage.CHAINS_MAX)] | UnsetType = UNSET
+    tracker: Weight | UnsetType = UNSET
+    api_method: usage.Free | UnsetType = UNSET
+    webhook_delivery: Weight | UnsetType = UNSET
+
+
+class CptPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Changes what is said about usage credits. ``tiers`` and ``packs`` are replaced as a whole."""
+
+    initial_allowance: Credits | UnsetType = UNSET
+    floor: usage.Floor | UnsetType = UNSET
+    weights: WeightsPatch | UnsetType = UNSET
+    tiers: usage.Tiers | UnsetType = UNSET
+    packs: usage.Packs | UnsetType = UNSET
+
+
+class PlatformPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Changes settings. ``limits`` and ``targets`` are replaced as a whole."""
+
+    payout_enabled: bool | UnsetType = UNSET
+    payout_swap_enabled: bool | UnsetType = UNSET
+    limits: Annotated[Mapping[str, NewLimit], Meta(max_length=LIMITS_MAX)] | UnsetType = UNSET
+    targets: Targets | UnsetType = UNSET
+    collection: CollectionPatch | UnsetType = UNSET
+    cpt: CptPatch | UnsetType = UNSET
+
+
+async def load(conn: AsyncConnection) -> PlatformSettings:
+    """Return the settings as they are now."""
+    found = await conn.exec_driver_sql("SELECT settings::text FROM platform_settings WHERE id = 1")
+    stored = found.scalar_one_or_none()
+    return PlatformSettings() if stored is None else msgspec.json.decode(stored, type=PlatformSettings)
+
+
+async def save(conn: AsyncConnection, registry: Registry, patch: PlatformPatch, now: datetime) -> PlatformSettings:
+    """Change what the patch says, and return the whole. Others who save at the same moment wait, and lose nothing.
+
+    Raises InvalidError, naming the field, for what cannot be meant.
+    """
+    patch = checked(patch, registry)
+    await conn.exec_driver_sql(
+        "INSERT INTO platform_settings (id, settings, updated_at) VALUES (1, '{}', $1) ON CONFLICT DO NOTHING", (now,)
+    )
+    found = await conn.exec_driver_sql("SELECT settings::text FROM platform_settings WHERE id = 1 FOR UPDATE")
+    merged = _merged(msgspec.json.decode(found.scalar_one(), type=dict[str, Any]), patch)
+    settings = msgspec.convert(merged, PlatformSettings)
+    await conn.exec_driver_sql(
+        "UPDATE platform_settings SET settings = $1::jsonb, updated_at = $2 WHERE id = 1",
+        (msgspec.json.encode(merged).decode(), now),
+    )
+    # Nothing secret can be in it: who changes what moves money, and when, must be found again.
+    log.info("platform_settings_changed", changed=msgspec.to_builtins(patch))
+    return settings
+
+
+def _merged(stored: Mapping[str, Any], patch: Struct) -> dict[str, Any]:
+    merged = dict(stored)
+    for attribute, name in zip(patch.__struct_fields__, patch.__struct_encode_fields__, strict=True):
+        value = getattr(patch, attribute)
+        if isinstance(value, _Patch):
+            merged[name] = _merged(stored.get(name, {}), value)
+        elif value is not UNSET:
+            merged[name] = msgspec.to_builtins(value)
+    return merged
+
+
+def checked(patch: PlatformPatch, registry: Registry) -> PlatformPatch:
+    """Return the patch with addresses normalized. Raises InvalidError.
+
+    Only what is sent is judged: what was right when it was stored may name a chain that is gone by now.
+    """
+    if patch.limits is not UNSET:
+        for key, limit in patch.limits.items():
+            _check_limit(registry, key, limit)
+    if patch.collection is not UNSET and patch.collection.min_value_usd is not UNSET:
+        _check_usd("collection.minValueUsd", patch.collection.min_value_usd)
+    if patch.cpt is not UNSET:
+        _check_cpt(patch.cpt, registry)
+    if patch.targets is UNSET:
+        return patch
+    targets = {chain: _normalized(registry, chain, addresses) for chain, addresses in patch.targets.items()}
+    return msgspec.structs.replace(patch, targets=targets)
+
+
+def _check_limit(registry: Registry, key: str, limit: OutgoingLimit) -> None:
+    chain, _, symbol = key.rpartition("/")
+    token = _chain(registry, chain, f"limits.{key}").token(symbol)
+    if token is None:
+        raise InvalidError.field(f"limits.{key}", "names no token of this chain: write <chain>/<SYMBOL>")
+    for name, text in (("perTransaction", limit.per_transaction), ("perDay", limit.per_day)):
+        _check_amount(f"limits.{key}.{name}", text, token)
+
+
+def _check_amount(path: str, text: str | None, token: Token) -> None:
+    if text is None:
+        return
+    try:
+        parse_units(text, token.decimals)
+    except AmountError as error:
+        raise InvalidError.field(path, str(error)) from None
+
+
+def _check_usd(path: str, text: str) -> None:
+    try:
+        parse_fiat(text, "usd")
+    except AmountError as error:
+        raise InvalidError.field(path, str(error)) from None
+
+
+def _check_cpt(patch: CptPatch, registry: Registry) -> None:
+    if patch.tiers is not UNSET and (problem := usage.problem_of_tiers(patch.tiers)) is not None:
+        raise InvalidError.field(f"cpt.tiers{problem[0]}", problem[1])
+    if patch.packs is not UNSET and (problem := usage.problem_of_packs(patch.packs)) is not None:
+        raise InvalidError.field(f"cpt.packs{problem[0]}", problem[1])
+    if patch.weights is not UNSET and patch.weights.chains is not UNSET:
+        for chain in patch.weights.chains:
+            if chain != usage.DEFAULT_CHAIN:
+                _chain(registry, chain, f"cpt.weights.chains.{chain}")
+
+
+def _chain(registry: Registry, chain: str, path: str) -> ChainInfo:
+    found = registry.chains.get(chain)
+    if found is None:
+        raise InvalidError.field(path, "names no chain of this gateway")
+    return found
+
+
+def _normalized(registry: Registry, chain: str, addresses: tuple[str, ...]) -> tuple[str, ...]:
+    family = registry.families[_chain(registry, chain, f"targets.{chain}").family]
+    found = []
+    for place, address in enumerate(addresses):
+        try:
+            found.append(family.normalize_address(address))
+        except InvalidAddressError:
+            raise InvalidError.field(f"targets.{chain}[{place}]", "is no address of this chain") from None
+    return tuple(dict.fromkeys(found))
+
+
+class PlatformSettingsCache:
+    """One process's copy of the settings, never older than ``ttl_s``."""
+
+    def __init__(self, db: Database, clock: Clock, ttl_s: float = CACHE_S) -> None:
+        """Read them when they are first asked for."""
+        self._db = db
+        self._clock = clock
+        self._ttl_s = ttl_s
+        self._settings: PlatformSettings | None = None
+        self._read_at = 0.0
+        self._reading = asyncio.Lock()
+
+    async def get(self) -> PlatformSettings:
+        """Return the settings. One of those who come too late reads them again, the others wait for it."""
+        settings = self._fresh()
+        if settings is not None:
+            return settings
+        async with self._reading:
+            settings = self._fresh()
+            if settings is None:
+                read_at = self._clock.monotonic()
+                async with self._db.autocommit() as conn:
+                    settings = await load(conn)
+                self._settings, self._read_at = settings, read_at
+            return settings
+
+    def forget(self) -> None:
+        """Read them again next time: this process has changed them."""
+        self._settings = None
+
+    def _fresh(self) -> PlatformSettings | None:
+        return self._settings if self._clock.monotonic() - self._read_at < self._ttl_s else None

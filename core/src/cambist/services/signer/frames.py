@@ -1,0 +1,109 @@
+"""What goes over the signer's socket: a length of four bytes, and so many bytes of MessagePack."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from .protocol import REQUESTS_MAX, Name, SignReply, SignRequest
+
+FRAME_BYTES_MAX = 16 * 2**20
+LENGTH_BYTES = 4
+
+T = TypeVar("T")
+
+
+class FrameError(Exception):
+    """What came over the socket is no frame of ours."""
+
+
+class SignCall(Struct, frozen=True, tag="sign"):
+    """``Signer.sign``."""
+
+    requests: Annotated[tuple[SignRequest, ...], Meta(max_length=REQUESTS_MAX)]
+
+
+class XpubCall(Struct, frozen=True, tag="xpub"):
+    """``Signer.account_xpub``."""
+
+    mode: Annotated[str, Meta(max_length=16)]
+    coin_type: Annotated[int, Meta(ge=0, lt=2**31)]
+    account_index: Annotated[int, Meta(ge=0, lt=2**31)]
+
+
+class LearnCall(Struct, frozen=True, tag="learn"):
+    """``Signer.learn``."""
+
+    mode: Annotated[str, Meta(max_length=16)]
+    chain: Name
+    target: Annotated[str, Meta(max_length=256)]
+
+
+class Signed(Struct, frozen=True, tag="signed"):
+    """Answers ``SignCall``."""
+
+    replies: tuple[SignReply, ...]
+
+
+class Xpub(Struct, frozen=True, tag="xpub"):
+    """Answers ``XpubCall``."""
+
+    xpub: str
+
+
+class Learned(Struct, frozen=True, tag="learned"):
+    """Answers ``LearnCall``."""
+
+    since: datetime
+
+
+class Failed(Struct, frozen=True, tag="failed"):
+    """Answers what could not be done. ``wrong``: it never can be; else it may be asked again."""
+
+    message: str
+    wrong: bool = False
+
+
+Call = SignCall | XpubCall | LearnCall
+Answer = Signed | Xpub | Learned | Failed
+
+_CALLS = msgspec.msgpack.Decoder(Call)
+_ANSWERS = msgspec.msgpack.Decoder(Answer)
+
+
+def encode(message: Call | Answer) -> bytes:
+    """Return the frame of a message. Raises FrameError for one that is too large."""
+    body = msgspec.msgpack.encode(message)
+    if len(body) > FRAME_BYTES_MAX:
+        raise FrameError(f"a message of {len(body)} bytes is too large")
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body
+
+
+async def read_call(reader: asyncio.StreamReader, *, timeout_s: float) -> Call | None:
+    """Return the next call, however long it takes to begin; None at the end. Raises FrameError."""
+    return await _read(reader, _CALLS, timeout_s)
+
+
+async def read_answer(reader: asyncio.StreamReader, *, timeout_s: float) -> Answer | None:
+    """Return the next answer; None at the end. Raises FrameError."""
+    return await _read(reader, _ANSWERS, timeout_s)
+
+
+async def _read(reader: asyncio.StreamReader, decoder: msgspec.msgpack.Decoder[T], timeout_s: float) -> T | None:
+    try:
+        first = await reader.read(1)
+        if not first:
+            return None
+        async with asyncio.timeout(timeout_s):
+            size = int.from_bytes(first + await reader.readexactly(LENGTH_BYTES - 1), "big")
+            if size > FRAME_BYTES_MAX:
+                raise FrameError(f"a frame of {size} bytes is too large")
+            return decoder.decode(await reader.readexactly(size))
+    except (asyncio.IncompleteReadError, TimeoutError) as error:
+        raise FrameError("a frame ended before its end") from error
+    except msgspec.DecodeError as error:
+        raise FrameError(f"a frame is no message: {error}") from error

@@ -1,0 +1,1 @@
+"""What a merchant's balances consist of: every change of them, page by page or as one file."""

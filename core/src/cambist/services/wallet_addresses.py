@@ -1,0 +1,45 @@
+"""Merchants' main wallets: one address per merchant, family and mode, ``m/44'/coin'/merchant'/1/0``."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import AddressFamily
+
+from .keys import AccountKeys
+
+WALLET_CHANGE = 1
+"""The branch of the account that deposits never use."""
+
+_FIND = "SELECT id, address FROM addresses WHERE mode = $1 AND family = $2 AND merchant_id = $3 AND purpose = 'wallet'"
+_INSERT = (
+    "INSERT INTO addresses (mode, family, address, purpose, merchant_id, account_index, change, address_index)"
+    " VALUES ($1, $2, $3, 'wallet', $4, $5, $6, 0) ON CONFLICT DO NOTHING"
+)
+
+
+class OwnAddress(Struct, frozen=True):
+    """An address of ours. ``row`` is for statements."""
+
+    row: int
+    address: str
+
+
+async def main_wallet(
+    conn: AsyncConnection, keys: AccountKeys, family: AddressFamily, merchant_row: int, mode: str
+) -> OwnAddress:
+    """Return the merchant's main wallet, which comes into being when it is first asked for.
+
+    Raises KeysUnavailableError while the merchant has no key of the family's coin type yet.
+    """
+    wanted = (mode, family.name, merchant_row)
+    row = (await conn.exec_driver_sql(_FIND, wanted)).one_or_none()
+    if row is None:
+        key = await keys.get(conn, merchant_row, mode, family.coin_type)
+        address = family.derive_address(key.xpub, WALLET_CHANGE, 0)
+        await conn.exec_driver_sql(
+            _INSERT, (mode, family.name, address, merchant_row, key.account_index, WALLET_CHANGE)
+        )
+        row = (await conn.exec_driver_sql(_FIND, wanted)).one()
+    return OwnAddress(row.id, row.address)

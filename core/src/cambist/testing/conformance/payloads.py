@@ -1,0 +1,157 @@
+"""Payloads: what the signer reads out of them is what they do, and what it signs is all of them."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+
+from cambist.plugin import Effects, Movement, PluginError, Step, Units, UnreadablePayloadError, UnsignedTx
+from cambist.testing.guard import Conformance
+from cambist.testing.harness import ChainHarness
+
+from .looks import a_token
+from .sends import funded, mined, native_of, planned, prepared, sealed, signature_of, told
+
+AMOUNT = 3_456_789
+STEPS_COUNT = 200
+FLIPS_COUNT = 200
+GARBAGE = (b"", b"\0", b"\x02", b"\xc0", b"{}", b"[]", b"null", b"\xff" * 100, b"0" * 100_000, bytes(range(256)))
+
+
+class PayloadConformance(Conformance):
+    """The fixture ``harness`` yields a ChainHarness."""
+
+    async def test_effects_are_what_the_step_says(self, harness: ChainHarness) -> None:
+        """For small and enormous numbers, every token and many recipients: nothing is cut, rounded or mixed up."""
+        sender, chance = await funded(harness), Random(0)
+        for token in harness.chain.info.tokens:
+            likely = await planned(harness, sender, token, AMOUNT)
+            steps = [(_varied(harness, likely, chance), _sequence(harness, chance)) for _ in range(STEPS_COUNT)]
+            unsigned = await harness.chain.prepare(steps)
+            assert len(unsigned) == len(steps)
+            for (step, sequence), tx in zip(steps, unsigned, strict=True):
+                assert (tx.sender, tx.sequence, tx.fee) == (step.sender, sequence, step.fee)
+                movement = Movement(contract=step.token.contract, recipient=step.target, amount=step.amount)
+                assert harness.family.effects(harness.chain.info, tx.payload) == Effects(
+                    movements=(movement,), fee_max=Units(step.fee.limit * step.fee.price), sequence=sequence
+                )
+
+    async def test_a_payload_for_another_chain_is_unreadable(self, harness: ChainHarness) -> None:
+        """What is signed for one chain must be worth nothing on any other."""
+        unsigned, info = await _native(harness), harness.chain.info
+        other = replace(info, id=f"{info.id}-other", chain_id_num=(info.chain_id_num or 0) + 1)
+        with pytest.raises(UnreadablePayloadError):
+            harness.family.effects(other, unsigned.payload)
+
+    async def test_a_payload_that_calls_a_stranger_is_unreadable(self, harness: ChainHarness) -> None:
+        """What a contract does that nobody registered cannot be told."""
+        token, info = a_token(harness), harness.chain.info
+        sender = await funded(harness)
+        unsigned = await prepared(harness, sender, await planned(harness, sender, token, AMOUNT))
+        assert harness.family.effects(info, unsigned.payload).movements[0].contract == token.contract
+        without = tuple(known for known in info.tokens if known != token)
+        with pytest.raises(UnreadablePayloadError):
+            harness.family.effects(replace(info, tokens=without), unsigned.payload)
+
+    async def test_a_payload_that_is_cut_or_longer_is_unreadable(self, harness: ChainHarness) -> None:
+        """At every length; and one that has its signature already is no payload either."""
+        sender = await funded(harness)
+        for token in harness.chain.info.tokens[:2]:
+            unsigned = await prepared(harness, sender, await planned(harness, sender, token, AMOUNT))
+            whole = unsigned.payload
+            raw = sealed(harness, unsigned, sender).raw
+            for wrong in (*(whole[:end] for end in range(len(whole))), whole + b"\0", b"\0" + whole, whole * 2, raw):
+                with pytest.raises(UnreadablePayloadError):
+                    harness.family.effects(harness.chain.info, wrong)
+
+    async def test_garbage_is_unreadable(self, harness: ChainHarness) -> None:
+        """It ends in this one error and no other, however close to a payload it comes."""
+        unsigned, chance = await _native(harness), Random(1)
+        for wrong in (*GARBAGE, *(chance.randbytes(length) for length in range(1, 200))):
+            with pytest.raises(UnreadablePayloadError):
+                harness.family.effects(harness.chain.info, wrong)
+        for _ in range(FLIPS_COUNT):
+            try:
+                harness.family.effects(harness.chain.info, _flipped(unsigned.payload, chance))
+            except UnreadablePayloadError:
+                continue
+
+    async def test_a_digest_is_of_the_whole_payload(self, harness: ChainHarness) -> None:
+        """It is 32 bytes, the same each time, and another after any one bit is another."""
+        digest, payload = harness.family.digest, (await _native(harness)).payload
+        assert len(digest(payload)) == 32
+        assert digest(payload) == digest(payload)
+        others = [_bit_flipped(payload, position, 0) for position in range(len(payload))]
+        assert len({digest(other) for other in (payload, *others)}) == len(payload) + 1
+
+    async def test_sealing_again_gives_the_same_transaction(self, harness: ChainHarness) -> None:
+        """After a crash the same bytes are stored and sent, under the same id; others have another."""
+        sender = await funded(harness)
+        step = await planned(harness, sender, harness.chain.info.native, AMOUNT)
+        unsigned = await prepared(harness, sender, step)
+        signature = signature_of(harness, unsigned, sender.private_key)
+        once = harness.family.seal(unsigned, signature)
+        assert once == harness.family.seal(unsigned, signature)
+        assert unsigned.payload != once.raw
+        more = await prepared(harness, sender, replace(step, amount=Units(AMOUNT + 1)))
+        assert sealed(harness, more, sender).tx_id != once.tx_id
+
+    async def test_nothing_but_the_senders_signature_is_taken(self, harness: ChainHarness) -> None:
+        """Of a stranger, over something else, or with a bit changed: sealing it fails, or sending it; nothing moves."""
+        sender, stranger = await funded(harness), await harness.sender()
+        step = await planned(harness, sender, harness.chain.info.native, AMOUNT)
+        unsigned = await prepared(harness, sender, step)
+        more = await prepared(harness, sender, replace(step, amount=Units(AMOUNT + 1)))
+        right = signature_of(harness, unsigned, sender.private_key)
+        wrong = [
+            signature_of(harness, unsigned, stranger.private_key),
+            signature_of(harness, more, sender.private_key),
+            *(_bit_flipped(right, position, position % 8) for position in range(0, len(right), 4)),
+            right[:-1],
+            b"",
+        ]
+        held = await native_of(harness, sender)
+        for signature in wrong:
+            await _refused(harness, unsigned, signature)
+        await harness.mine()
+        assert await native_of(harness, sender) == held
+        assert await harness.chain.balance(step.target, step.token) == 0
+        assert (await mined(harness, harness.family.seal(unsigned, right))).state == "succeeded"
+
+
+def _varied(harness: ChainHarness, step: Step, chance: Random) -> Step:
+    bits = chance.choice((1, 8, 63, 64, 65, 128, 200))
+    fee = replace(
+        step.fee,
+        limit=chance.randrange(1, 10**7),
+        price=chance.randrange(10**6, 10 ** chance.randrange(7, 13)),
+        tip=None if step.fee.tip is None else chance.randrange(10**6),
+    )
+    return replace(step, target=harness.fresh_address(), amount=Units(chance.randrange(1, 2**bits)), fee=fee)
+
+
+def _sequence(harness: ChainHarness, chance: Random) -> int | None:
+    return chance.choice((0, 1, 127, 128, 255, 256, 2**32, 2**53 + 1)) if harness.abilities.sequences else None
+
+
+async def _native(harness: ChainHarness) -> UnsignedTx:
+    sender = await funded(harness)
+    return await prepared(harness, sender, await planned(harness, sender, harness.chain.info.native, AMOUNT))
+
+
+async def _refused(harness: ChainHarness, unsigned: UnsignedTx, signature: bytes) -> None:
+    try:
+        tx = harness.family.seal(unsigned, signature)
+    except (PluginError, ValueError):
+        return
+    assert (await told(harness, tx)).state != "accepted"
+
+
+def _flipped(data: bytes, chance: Random) -> bytes:
+    return _bit_flipped(data, chance.randrange(len(data)), chance.randrange(8))
+
+
+def _bit_flipped(data: bytes, position: int, bit: int) -> bytes:
+    return data[:position] + bytes((data[position] ^ 1 << bit,)) + data[position + 1 :]

@@ -1,0 +1,254 @@
+"""Sending: what is sent arrives once and costs what was said, and what goes wrong is told as what it is."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from cambist.plugin import ChainUnavailableError, Intent, Plan, SignedTx, Token, Units
+from cambist.testing.guard import Conformance
+from cambist.testing.harness import ChainHarness
+
+from .looks import a_token, answers_again, head_of, needs, transfers_above
+from .sends import COINS_HELD, funded, mined, native_of, planned, signed, told
+
+AMOUNT = 5_432_109
+
+
+class SendingConformance(Conformance):
+    """The fixture ``harness`` yields a ChainHarness."""
+
+    async def test_what_is_sent_arrives(self, harness: ChainHarness) -> None:
+        """To the unit, of every token; the sender has so much less, and whoever watches the recipient sees it."""
+        for token in harness.chain.info.tokens:
+            sender, before = await funded(harness, *_some(token)), await head_of(harness)
+            step = await planned(harness, sender, token, AMOUNT)
+            tx = await signed(harness, sender, step)
+            held = await harness.chain.balance(sender.address, token)
+            status = await mined(harness, tx)
+            assert status.state == "succeeded"
+            assert status.fee is not None
+            assert await harness.chain.balance(step.target, token) == AMOUNT
+            lost = held - await harness.chain.balance(sender.address, token)
+            assert lost == AMOUNT + (status.fee if token.is_native else 0)
+            found = await transfers_above(harness, before.height, step.target)
+            assert [(one.tx_id, one.amount, one.contract) for one in found] == [(tx.tx_id, AMOUNT, token.contract)]
+
+    async def test_a_fee_is_what_the_sender_lost_and_no_more_than_planned(self, harness: ChainHarness) -> None:
+        """Whatever was sent."""
+        for token in harness.chain.info.tokens:
+            sender = await funded(harness, *_some(token))
+            step = await planned(harness, sender, token, AMOUNT)
+            held = await native_of(harness, sender)
+            status = await mined(harness, await signed(harness, sender, step))
+            lost = held - await native_of(harness, sender) - (AMOUNT if token.is_native else 0)
+            assert status.fee == lost
+            assert 0 <= lost <= step.fee.cost_max
+
+    async def test_all_but_the_fee_can_be_sent(self, harness: ChainHarness) -> None:
+        """Who holds just what a step needs can send it."""
+        native = harness.chain.info.native
+        sender = await funded(harness)
+        held = await native_of(harness, sender)
+        step = await planned(harness, sender, native, AMOUNT)
+        step = replace(step, amount=Units(held - step.fee.cost_max))
+        assert step.native_needed == held
+        status = await mined(harness, await signed(harness, sender, step))
+        assert status.state == "succeeded"
+        assert await harness.chain.balance(step.target, native) == step.amount
+        assert await native_of(harness, sender) == step.fee.cost_max - (status.fee or 0)
+
+    async def test_a_plan_is_the_intent_and_no_more(self, harness: ChainHarness) -> None:
+        """Each intent of several has its own, in the order of asking."""
+        sender = await funded(harness)
+        intents = [
+            Intent(source=sender.address, target=harness.fresh_address(), token=token, amount=Units(AMOUNT + number))
+            for number, token in enumerate(harness.chain.info.tokens * 2)
+        ]
+        plans = await harness.chain.plan(intents, sponsor=None)
+        assert [plan.refused for plan in plans] == [None] * len(intents)
+        steps = [plan.steps[-1] for plan in plans]
+        assert [(step.sender, step.target, step.token, step.amount) for step in steps] == [
+            (intent.source, intent.target, intent.token, intent.amount) for intent in intents
+        ]
+        assert all(step.fee.limit > 0 and step.fee.price > 0 for step in steps)
+
+    async def test_money_that_has_yet_to_come_is_no_reason_to_refuse(self, harness: ChainHarness) -> None:
+        """A sender with nothing at all is planned for: what is missing is on its way."""
+        needs(harness, "sending")
+        sender = await harness.sender()
+        for token in harness.chain.info.tokens:
+            step = await planned(harness, sender, token, AMOUNT)
+            assert (step.target != sender.address, step.amount) == (True, AMOUNT)
+
+    async def test_a_transfer_that_would_fail_is_not_planned(self, harness: ChainHarness) -> None:
+        """The plan says why it is refused, and those beside it are not."""
+        needs(harness, "refusals")
+        refused, welcome = harness.fresh_address(), harness.fresh_address()
+        token = await harness.refuse(refused)
+        sender = await funded(harness, *_some(token))
+        intents = [
+            Intent(source=sender.address, target=target, token=token, amount=Units(AMOUNT))
+            for target in (welcome, refused, welcome)
+        ]
+        first, second, third = await harness.chain.plan(intents, sponsor=None)
+        assert second.refused
+        assert second.steps == ()
+        assert [_target(first), _target(third)] == [welcome, welcome]
+
+    async def test_a_sent_transaction_is_known_by_its_id(self, harness: ChainHarness) -> None:
+        """Which is known before it is sent; until then nobody knows it."""
+        sender = await funded(harness)
+        step = await planned(harness, sender, harness.chain.info.native, AMOUNT)
+        tx = await signed(harness, sender, step)
+        assert (await harness.chain.transaction(tx.tx_id)).state == "unknown"
+        assert (await told(harness, tx)).state == "accepted"
+        if harness.abilities.pending:
+            assert (await harness.chain.transaction(tx.tx_id)).state == "pending"
+        await harness.mine()
+        status = await harness.chain.transaction(tx.tx_id)
+        assert (status.state, status.block and status.block.height) == ("succeeded", (await head_of(harness)).height)
+
+    async def test_sending_twice_moves_once(self, harness: ChainHarness) -> None:
+        """The same bytes are accepted again while they wait, and are no error once they are mined."""
+        native = harness.chain.info.native
+        sender = await funded(harness)
+        step = await planned(harness, sender, native, AMOUNT)
+        tx = await signed(harness, sender, step)
+        again = await harness.chain.broadcast([tx, tx])
+        assert [answer.state for answer in again] == ["accepted", "accepted"]
+        assert (await told(harness, tx)).state == "accepted"
+        await harness.mine()
+        assert (await told(harness, tx)).state in ("accepted", "sequence_used")
+        await harness.mine()
+        assert await harness.chain.balance(step.target, native) == AMOUNT
+        assert (await harness.chain.transaction(tx.tx_id)).state == "succeeded"
+
+    async def test_a_failed_transaction_costs_its_fee_and_moves_nothing(self, harness: ChainHarness) -> None:
+        """As a token that the sender has not enough of: it is mined, says so, and uses its sequence."""
+        token = a_token(harness)
+        sender = await funded(harness, (token, AMOUNT - 1))
+        step = await planned(harness, sender, token, AMOUNT)
+        tx = await signed(harness, sender, step)
+        held, before = await native_of(harness, sender), await harness.chain.next_sequence(sender.address)
+        status = await mined(harness, tx)
+        assert (status.state, status.block is not None) == ("reverted", True)
+        assert status.fee == held - await native_of(harness, sender)
+        assert 0 < status.fee <= step.fee.cost_max
+        assert await harness.chain.balance(step.target, token) == 0
+        assert await harness.chain.balance(sender.address, token) == AMOUNT - 1
+        if before is not None:
+            assert await harness.chain.next_sequence(sender.address) == before + 1
+
+    async def test_a_sender_who_cannot_pay_is_told(self, harness: ChainHarness) -> None:
+        """And the same bytes are accepted once the money is there."""
+        needs(harness, "sending")
+        native = harness.chain.info.native
+        for token in harness.chain.info.tokens[:2]:
+            sender = await harness.sender(*_some(token)[:1] if not token.is_native else ())
+            tx = await signed(harness, sender, await planned(harness, sender, token, AMOUNT))
+            assert (await told(harness, tx)).state == "unfunded"
+            await harness.transfer(native, sender.address, COINS_HELD * 10**native.decimals)
+            await harness.mine()
+            assert (await mined(harness, tx)).state == "succeeded"
+
+    async def test_answers_come_in_the_order_of_the_questions(self, harness: ChainHarness) -> None:
+        """One that is refused says nothing about its neighbours."""
+        native = harness.chain.info.native
+        senders = [await funded(harness) for _ in range(3)]
+        poor = await harness.sender()
+        txs = [await signed(harness, one, await planned(harness, one, native, AMOUNT)) for one in (*senders, poor)]
+        garbage = SignedTx(tx_id=txs[0].tx_id[:-4] + "0000", raw=txs[0].raw[: len(txs[0].raw) // 2])
+        order = [txs[0], garbage, txs[1], txs[3], txs[2]]
+        states = [answer.state for answer in await harness.chain.broadcast(order)]
+        assert [states[0], states[2], states[3], states[4]] == ["accepted", "accepted", "unfunded", "accepted"]
+        assert states[1] in ("rejected", "unknown")
+        await harness.mine()
+        found = await harness.chain.transactions([tx.tx_id for tx in order])
+        assert [status.state for status in found] == ["succeeded", "unknown", "succeeded", "unknown", "succeeded"]
+
+    async def test_nothing_asked_is_nothing_answered(self, harness: ChainHarness) -> None:
+        """An empty list is no error anywhere."""
+        needs(harness, "sending")
+        chain = harness.chain
+        assert list(await chain.plan([], sponsor=None)) == []
+        assert list(await chain.prepare([])) == []
+        assert list(await chain.broadcast([])) == []
+        assert list(await chain.balances([])) == []
+        assert list(await chain.transactions([])) == []
+
+    async def test_several_balances_are_the_single_ones(self, harness: ChainHarness) -> None:
+        """In the order asked for, repeated where they are asked for twice."""
+        tokens, addresses = harness.chain.info.tokens, [harness.fresh_address() for _ in range(3)]
+        for factor, token in enumerate(tokens, start=1):
+            await harness.transfer(token, addresses[0], factor * AMOUNT)
+            await harness.transfer(token, addresses[1], factor * AMOUNT + 1)
+        await harness.mine()
+        wanted = [(address, token) for address in (*reversed(addresses), addresses[0]) for token in tokens]
+        single = [await harness.chain.balance(address, token) for address, token in wanted]
+        assert list(await harness.chain.balances(wanted)) == single
+        assert len(set(single)) == 2 * len(tokens) + 1
+
+    async def test_several_states_are_the_single_ones(self, harness: ChainHarness) -> None:
+        """In the order asked for, repeated where they are asked for twice."""
+        native = harness.chain.info.native
+        tx_ids = [await harness.transfer(native, harness.fresh_address(), AMOUNT) for _ in range(2)]
+        await harness.mine()
+        tx_ids += [await harness.transfer(native, harness.fresh_address(), AMOUNT), tx_ids[0]]
+        tx_ids.insert(1, tx_ids[0][:-4] + ("0000" if tx_ids[0][-4:] != "0000" else "1111"))
+        single = [await harness.chain.transaction(tx_id) for tx_id in tx_ids]
+        assert list(await harness.chain.transactions(tx_ids)) == single
+        assert len({status.state for status in single}) >= 2
+
+    async def test_an_outage_leaves_a_broadcast_unknown(self, harness: ChainHarness) -> None:
+        """It does not raise; and the same bytes are accepted once there is a node again."""
+        needs(harness, "outages")
+        sender = await funded(harness)
+        tx = await signed(harness, sender, await planned(harness, sender, harness.chain.info.native, AMOUNT))
+        async with harness.outage():
+            assert [answer.state for answer in await harness.chain.broadcast([tx, tx])] == ["unknown", "unknown"]
+        await answers_again(harness)
+        assert (await mined(harness, tx)).state == "succeeded"
+
+    async def test_an_outage_is_no_answer(self, harness: ChainHarness) -> None:
+        """Nothing is planned, counted or looked up by guessing."""
+        needs(harness, "outages")
+        sender, chain, native = await funded(harness), harness.chain, harness.chain.info.native
+        intent = Intent(
+            source=sender.address, target=harness.fresh_address(), token=chain.info.tokens[-1], amount=Units(AMOUNT)
+        )
+        async with harness.outage():
+            for ask in (
+                lambda: chain.plan([intent], sponsor=None),
+                lambda: chain.next_sequence(sender.address),
+                lambda: chain.balances([(sender.address, native)]),
+                lambda: chain.transactions(["0" * 64]),
+            ):
+                with pytest.raises(ChainUnavailableError):
+                    await ask()
+
+    async def test_a_reorg_takes_back_what_was_sent(self, harness: ChainHarness) -> None:
+        """The sequence is free again, and the same bytes can be sent once more; they move once."""
+        needs(harness, "reorgs")
+        native = harness.chain.info.native
+        sender = await funded(harness)
+        await harness.mine(2)
+        step = await planned(harness, sender, native, AMOUNT)
+        before = await harness.chain.next_sequence(sender.address)
+        tx = await signed(harness, sender, step)
+        assert (await mined(harness, tx)).state == "succeeded"
+        await harness.reorg(1)
+        assert (await harness.chain.transaction(tx.tx_id)).state in ("unknown", "pending")
+        assert await harness.chain.next_sequence(sender.address) == before
+        assert await harness.chain.balance(step.target, native) == 0
+        assert (await mined(harness, tx)).state == "succeeded"
+        assert await harness.chain.balance(step.target, native) == AMOUNT
+
+
+def _some(token: Token) -> list[tuple[Token, int]]:
+    return [] if token.is_native else [(token, 3 * AMOUNT)]
+
+
+def _target(plan: Plan) -> str:
+    assert plan.refused is None
+    return plan.steps[-1].target

@@ -1,0 +1,70 @@
+"""How the kit's tests send: accounts with money, plans, signatures."""
+
+from __future__ import annotations
+
+from coincurve import PrivateKey
+
+from cambist.plugin import Broadcast, Intent, SignedTx, Step, Token, TxStatus, Units, UnsignedTx
+from cambist.testing.harness import ChainHarness, Sender
+
+from .looks import needs
+
+COINS_HELD = 100
+
+
+async def funded(harness: ChainHarness, *holdings: tuple[Token, int]) -> Sender:
+    """Return an account that holds these, and native coins for more fees than any test pays."""
+    needs(harness, "sending")
+    native = harness.chain.info.native
+    return await harness.sender((native, COINS_HELD * 10**native.decimals), *holdings)
+
+
+async def planned(harness: ChainHarness, sender: Sender, token: Token, amount: int, target: str | None = None) -> Step:
+    """Return the step for a transfer; to an address that nobody used unless it is named."""
+    intent = Intent(source=sender.address, target=target or harness.fresh_address(), token=token, amount=Units(amount))
+    (plan,) = await harness.chain.plan([intent], sponsor=None)
+    assert plan.refused is None, plan.refused
+    assert len(plan.steps) == 1, "the kit knows only plans of one step"
+    return plan.steps[0]
+
+
+async def prepared(harness: ChainHarness, sender: Sender, step: Step, sequence: int | None = None) -> UnsignedTx:
+    """Return what is signed, under the sender's next sequence unless one is named."""
+    if sequence is None:
+        sequence = await harness.chain.next_sequence(sender.address)
+    (unsigned,) = await harness.chain.prepare([(step, sequence)])
+    return unsigned
+
+
+def signature_of(harness: ChainHarness, unsigned: UnsignedTx, private_key: bytes) -> bytes:
+    """Sign as the gateway does."""
+    return PrivateKey(private_key).sign_recoverable(harness.family.digest(unsigned.payload), hasher=None)
+
+
+def sealed(harness: ChainHarness, unsigned: UnsignedTx, sender: Sender) -> SignedTx:
+    """Return what is broadcast."""
+    return harness.family.seal(unsigned, signature_of(harness, unsigned, sender.private_key))
+
+
+async def signed(harness: ChainHarness, sender: Sender, step: Step, sequence: int | None = None) -> SignedTx:
+    """Return a step as what is broadcast."""
+    return sealed(harness, await prepared(harness, sender, step, sequence), sender)
+
+
+async def told(harness: ChainHarness, tx: SignedTx) -> Broadcast:
+    """Broadcast one transaction, and return what came of it."""
+    (answer,) = await harness.chain.broadcast([tx])
+    return answer
+
+
+async def mined(harness: ChainHarness, *txs: SignedTx) -> TxStatus:
+    """Broadcast transactions that must be accepted, mine them, and return what became of the last."""
+    answers = await harness.chain.broadcast(txs)
+    assert [answer.state for answer in answers] == ["accepted"] * len(txs), answers
+    await harness.mine()
+    return (await harness.chain.transactions([tx.tx_id for tx in txs]))[-1]
+
+
+async def native_of(harness: ChainHarness, sender: Sender) -> int:
+    """Return what the account holds of the native coin."""
+    return await harness.chain.balance(sender.address, harness.chain.info.native)

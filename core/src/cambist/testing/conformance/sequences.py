@@ -1,0 +1,105 @@
+"""Numbered transactions: counted, mined in order, replaced by a higher fee, and never two under one number."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from cambist.plugin import SignedTx, Step, Units
+from cambist.testing.guard import Conformance
+from cambist.testing.harness import ChainHarness, Sender
+
+from .looks import needs
+from .sends import funded, mined, planned, signed, told
+
+AMOUNT = 6_543_210
+MANY = 16
+"""Geth keeps as many of one sender's transactions waiting without question."""
+
+
+class SequenceConformance(Conformance):
+    """The fixture ``harness`` yields a ChainHarness."""
+
+    async def test_a_sequence_counts_what_is_mined(self, harness: ChainHarness) -> None:
+        """From zero, and what waits does not count."""
+        sender, step = await _ready(harness)
+        counts = [await harness.chain.next_sequence(sender.address)]
+        assert (await told(harness, await signed(harness, sender, step, 0))).state == "accepted"
+        counts.append(await harness.chain.next_sequence(sender.address))
+        await harness.mine()
+        counts.append(await harness.chain.next_sequence(sender.address))
+        assert counts == [0, 0, 1]
+
+    async def test_many_of_one_sender_are_mined_in_order(self, harness: ChainHarness) -> None:
+        """Broadcast at once, each to somebody else."""
+        sender, step = await _ready(harness)
+        steps = [replace(step, target=harness.fresh_address(), amount=Units(AMOUNT + n)) for n in range(MANY)]
+        txs = [await signed(harness, sender, one, sequence) for sequence, one in enumerate(steps)]
+        assert (await mined(harness, *txs)).state == "succeeded"
+        assert await harness.chain.next_sequence(sender.address) == MANY
+        held = await harness.chain.balances([(one.target, one.token) for one in steps])
+        assert list(held) == [one.amount for one in steps]
+
+    async def test_a_gap_waits(self, harness: ChainHarness) -> None:
+        """What comes too early is not mined before what it waits for, and is not lost when that comes."""
+        sender, step = await _ready(harness)
+        first = await signed(harness, sender, step, 0)
+        second = await signed(harness, sender, replace(step, target=harness.fresh_address()), 1)
+        assert (await told(harness, second)).state in ("accepted", "unknown")
+        await harness.mine(2)
+        assert (await harness.chain.transaction(second.tx_id)).state in ("pending", "unknown")
+        assert await harness.chain.next_sequence(sender.address) == 0
+        answers = [answer.state for answer in await harness.chain.broadcast([first, second])]
+        assert answers == ["accepted", "accepted"]
+        await harness.mine(2)
+        found = await harness.chain.transactions([first.tx_id, second.tx_id])
+        assert [status.state for status in found] == ["succeeded", "succeeded"]
+        assert await harness.chain.next_sequence(sender.address) == 2
+
+    async def test_a_higher_fee_replaces(self, harness: ChainHarness) -> None:
+        """Again and again; of all of them one is mined, the last, and moves once."""
+        sender, step = await _ready(harness)
+        bids = [step]
+        for _ in range(2):
+            fee = await harness.chain.outbid(bids[-1])
+            assert fee.price > bids[-1].fee.price
+            assert fee.limit >= bids[-1].fee.limit
+            bids.append(replace(bids[-1], fee=fee))
+        txs = [await signed(harness, sender, bid, 0) for bid in bids]
+        for tx in txs:
+            assert (await told(harness, tx)).state == "accepted"
+        await harness.mine(2)
+        found = await harness.chain.transactions([tx.tx_id for tx in txs])
+        assert [status.state == "succeeded" for status in found] == [False, False, True]
+        assert await harness.chain.balance(step.target, step.token) == AMOUNT
+        assert (found[-1].fee or 0) <= bids[-1].fee.cost_max
+
+    async def test_the_same_fee_does_not_replace(self, harness: ChainHarness) -> None:
+        """Another transaction under a number that waits is told to offer more, and the first is mined."""
+        sender, step = await _ready(harness)
+        first = await signed(harness, sender, step, 0)
+        other = await signed(harness, sender, replace(step, target=harness.fresh_address()), 0)
+        assert await _states(harness, first, other) == ["accepted", "underpriced"]
+        await harness.mine()
+        found = await harness.chain.transactions([first.tx_id, other.tx_id])
+        assert [status.state for status in found] == ["succeeded", "unknown"]
+
+    async def test_a_used_sequence_is_told(self, harness: ChainHarness) -> None:
+        """Whatever is offered for it, and nothing moves."""
+        sender, step = await _ready(harness)
+        await mined(harness, await signed(harness, sender, step, 0))
+        other = replace(step, target=harness.fresh_address(), fee=await harness.chain.outbid(step))
+        late = await signed(harness, sender, other, 0)
+        assert (await told(harness, late)).state == "sequence_used"
+        await harness.mine()
+        assert (await harness.chain.transaction(late.tx_id)).state == "unknown"
+        assert await harness.chain.balance(other.target, other.token) == 0
+
+
+async def _ready(harness: ChainHarness) -> tuple[Sender, Step]:
+    needs(harness, "sequences")
+    sender = await funded(harness)
+    return sender, await planned(harness, sender, harness.chain.info.native, AMOUNT)
+
+
+async def _states(harness: ChainHarness, *txs: SignedTx) -> list[str]:
+    return [answer.state for answer in await harness.chain.broadcast(txs)]

@@ -1,0 +1,134 @@
+"""How much gas a transfer needs, and whether the chain takes it at all: tried on a node, without sending anything.
+
+What a source does not hold yet is no obstacle: native coin is lent for the trial, and of a token so much is tried as
+is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from cambist.plugin import ChainError, Intent, Token
+
+from .endpoint import TEXT, Calls, Endpoint
+from .lookups import balance_call, read_balance
+from .payload import transfer_data
+from .reverts import is_revert, reason_of
+from .wire import RpcFailure
+
+PLAIN_GAS: Final = 21_000
+TOKEN_GAS_UNKNOWN: Final = 150_000
+NATIVE_GAS_UNKNOWN: Final = 100_000
+# Where less was tried than will be sent, or nothing: slots that go from nothing to something cost 22 100 each.
+UNTRIED_GAS: Final = 50_000
+
+LENT: Final = hex(1 << 120)
+_WORD_CHARS: Final = 2 + 64
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """What came of trying: the gas; or why the chain refuses; or the node's failure, from which nothing is learned."""
+
+    gas: int | None = None
+    refused: str | None = None
+    failure: RpcFailure | None = None
+
+
+async def measure(endpoint: Endpoint, intents: Sequence[Intent], gas_max: int) -> list[Trial]:
+    """Return for each intent its gas, without a margin, or why it is refused. Raises ChainError.
+
+    ``gas_max`` bounds what a hostile recipient can make the node do.
+    """
+    trials = await _try(endpoint, [_calls(intent, intent.amount, gas_max) for intent in intents])
+    failed = [index for index, trial in enumerate(trials) if trial.gas is None]
+    tokens = [index for index in failed if not intents[index].token.is_native]
+    natives = [index for index in failed if intents[index].token.is_native]
+    for indexes, retry in ((tokens, _retry_tokens), (natives, _retry_natives)):
+        if indexes:
+            retried = await retry(endpoint, [intents[index] for index in indexes], gas_max)
+            for index, trial in zip(indexes, retried, strict=True):
+                trials[index] = trial
+    return trials
+
+
+async def _retry_tokens(endpoint: Endpoint, intents: Sequence[Intent], gas_max: int) -> list[Trial]:
+    """Try as much of each token as its source holds, so that only what the token refuses counts as refused."""
+    held = await endpoint.each([balance_call(one.source, one.token, "latest") for one in intents], TEXT)
+    amounts = [_at_most(endpoint, one, answer) for one, answer in zip(intents, held, strict=True)]
+    tried = await _try(endpoint, [_calls(one, amount, gas_max) for one, amount in zip(intents, amounts, strict=True)])
+    trials = []
+    for intent, amount, trial in zip(intents, amounts, tried, strict=True):
+        if trial.gas is not None and amount < intent.amount:
+            trials.append(Trial(gas=trial.gas + UNTRIED_GAS))
+        elif trial.refused is not None and amount == 0 < intent.amount:
+            trials.append(Trial(gas=TOKEN_GAS_UNKNOWN))
+        else:
+            trials.append(_learned(endpoint, trial))
+    return trials
+
+
+def _at_most(endpoint: Endpoint, intent: Intent, held: str | RpcFailure | None) -> int:
+    if isinstance(held, RpcFailure):
+        return intent.amount
+    try:
+        return min(read_balance(endpoint, intent.token, held), intent.amount)
+    except ChainError:
+        return intent.amount
+
+
+async def _retry_natives(endpoint: Endpoint, intents: Sequence[Intent], gas_max: int) -> list[Trial]:
+    """Lend the coin for the trial; where the node cannot do that, try without any."""
+    lent = await _try(endpoint, [_calls(one, one.amount, gas_max, lent=True) for one in intents])
+    failed = [index for index, trial in enumerate(lent) if trial.failure is not None]
+    empty = await _try(endpoint, [_calls(intents[index], 0, gas_max) for index in failed])
+    for index, trial in zip(failed, empty, strict=True):
+        lent[index] = Trial(gas=NATIVE_GAS_UNKNOWN) if trial.refused is not None else _learned(endpoint, trial)
+    return lent
+
+
+def _learned(endpoint: Endpoint, trial: Trial) -> Trial:
+    if trial.failure is not None:
+        raise endpoint.rpc.error("eth_estimateGas", trial.failure)
+    return trial
+
+
+def _calls(intent: Intent, amount: int, gas_max: int, *, lent: bool = False) -> Calls:
+    """Return the calls that try an intent. A token is asked for its answer, too: some say false and do nothing."""
+    tx: dict[str, Any] = {"from": intent.source, "gas": hex(gas_max)}
+    if intent.token.contract is None:
+        tx |= {"to": intent.target, "value": hex(amount)}
+        override = ({intent.source: {"balance": LENT}},) if lent else ()
+        return [("eth_estimateGas", (tx, "latest", *override))]
+    data = transfer_data(bytes.fromhex(intent.target[2:]), amount)
+    tx |= {"to": intent.token.contract, "data": "0x" + data.hex()}
+    return [("eth_estimateGas", (tx, "latest")), ("eth_call", (tx, "latest"))]
+
+
+async def _try(endpoint: Endpoint, wanted: Sequence[Calls]) -> list[Trial]:
+    said = await endpoint.each([call for calls in wanted for call in calls], TEXT)
+    answers = iter(said)
+    return [trial_of([next(answers) for _ in calls]) for calls in wanted]
+
+
+def trial_of(answers: Sequence[str | RpcFailure | None]) -> Trial:
+    """Return what an estimate says, and the answer of the call itself where that was asked for, too."""
+    for answer in answers:
+        if isinstance(answer, RpcFailure):
+            return Trial(refused=reason_of(answer)) if is_revert(answer) else Trial(failure=answer)
+    try:
+        gas = int(str(answers[0]), 16)
+        # A token that answers nothing, as USDT on Ethereum does, reverts where it refuses.
+        done = all(answer in {"0x", ""} or int(str(answer)[:_WORD_CHARS], 16) for answer in answers[1:])
+    except ValueError:
+        return Trial(failure=RpcFailure(message="neither gas nor an answer"))
+    return Trial(gas=gas) if done else Trial(refused="it answers that it did not do it")
+
+
+async def missing_contracts(endpoint: Endpoint, tokens: Sequence[Token]) -> set[str]:
+    """Return the contracts at which there is no code: a transfer there would succeed and move nothing."""
+    contracts = sorted({token.contract for token in tokens if token.contract is not None})
+    codes = await endpoint.all([("eth_getCode", (contract, "latest")) for contract in contracts], TEXT)
+    return {contract for contract, code in zip(contracts, codes, strict=True) if code in {"0x", "", None}}

@@ -1,0 +1,126 @@
+"""What gas costs now, as the nodes tell it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from statistics import median_low
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from cambist.plugin import ChainUnavailableError, InconsistentChainError
+
+from .addresses import keccak
+from .config import ChainSetup
+from .endpoint import Endpoint
+from .fees import Market
+from .wire import Answer, RpcFailure, RpcFeeHistory, RpcMarketHeader
+
+T = TypeVar("T")
+
+MARKET_TTL_S: Final = 1.0
+HISTORY_BLOCKS: Final = 10
+HISTORY_PERCENTILE: Final = 50
+
+# Where chains of the OP stack tell what a transaction's data costs on the chain below (Fjord's upper bound).
+L1_FEE_ORACLE: Final = "0x420000000000000000000000000000000000000F"
+_L1_FEE_CALL: Final = "0x" + keccak(b"getL1FeeUpperBound(uint256)")[:4].hex()
+TX_BYTES_MAX: Final = 220
+
+_ANYTHING: Final = msgspec.json.Decoder(list[Answer[Any]])
+
+
+class MarketWatch:
+    """The market, read again when it is older than a second. Those who ask at once share one read."""
+
+    def __init__(self, read: Callable[[], Awaitable[Market]], monotonic: Callable[[], float]) -> None:
+        """Keep how to read it. Nothing is read yet."""
+        self._read = read
+        self._now = monotonic
+        self._reading = asyncio.Lock()
+        self._seen: tuple[float, Market] | None = None
+
+    async def now(self) -> Market:
+        """Return the market. Raises ChainUnavailableError."""
+        async with self._reading:
+            asked_at = self._now()
+            if self._seen is None or asked_at - self._seen[0] >= MARKET_TTL_S:
+                self._seen = (asked_at, await self._read())
+            return self._seen[1]
+
+
+async def read_market(endpoint: Endpoint, setup: ChainSetup) -> Market:
+    """Ask an endpoint for everything at once. What it does not offer, other answers make up for."""
+    calls: list[tuple[str, tuple[Any, ...]]] = [
+        ("eth_getBlockByNumber", ("latest", False)),
+        ("eth_feeHistory", (hex(HISTORY_BLOCKS), "latest", (HISTORY_PERCENTILE,))),
+        ("eth_maxPriorityFeePerGas", ()),
+        ("eth_gasPrice", ()),
+    ]
+    if setup.l1_fee:
+        oracle = {"to": L1_FEE_ORACLE, "data": f"{_L1_FEE_CALL}{TX_BYTES_MAX:064x}"}
+        calls.append(("eth_call", (oracle, "latest")))
+    answers = await endpoint.each(calls, _ANYTHING)
+    header = _decoded(answers[0], RpcMarketHeader)
+    if header is None:
+        message = f"{endpoint.name} does not tell what gas costs: it has no newest block"
+        raise ChainUnavailableError(message)
+    extra = _word(endpoint, answers[4]) if setup.l1_fee else 0
+    if header.base_fee_per_gas is None:
+        price = _quantity(answers[3])
+        if price is None:
+            message = f"{endpoint.name} does not tell what gas costs"
+            raise ChainUnavailableError(message)
+        return Market(base_fee=None, tip=max(price, setup.fees.tip_min), data_fee=extra)
+    history = _decoded(answers[1], RpcFeeHistory) or RpcFeeHistory()
+    tip = _quantity(answers[2])
+    if tip is None:
+        tip = _usual_tip(history)
+    return Market(
+        base_fee=_next_base_fee(header.base_fee_per_gas, history),
+        tip=min(max(tip, setup.fees.tip_min), setup.fees.tip_max),
+        data_fee=extra,
+    )
+
+
+def _next_base_fee(newest: str, history: RpcFeeHistory) -> int:
+    """Return the next block's base fee: as the node reckons it, else the most that EIP-1559 lets it become."""
+    told = [fee for fee in map(_number, history.base_fee_per_gas) if fee is not None]
+    now = _number(newest) or 0
+    return max(told[-1], now) if told else now + -(-now // 8)
+
+
+def _usual_tip(history: RpcFeeHistory) -> int:
+    tips = [tip for block in history.reward or () for tip in map(_number, block[:1]) if tip]
+    return median_low(tips) if tips else 0
+
+
+def _word(endpoint: Endpoint, answer: Any) -> int:  # noqa: ANN401 - JSON
+    text = _decoded(answer, str)
+    value = _number(text or "")
+    if value is None:
+        message = f"{endpoint.name} does not tell what data costs: is {L1_FEE_ORACLE} there?"
+        raise InconsistentChainError(message)
+    # The chain below can grow dearer before the transaction is in.
+    return value + value // 4
+
+
+def _quantity(answer: Any) -> int | None:  # noqa: ANN401 - JSON
+    return _number(_decoded(answer, str) or "")
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 16)
+    except ValueError:
+        return None
+
+
+def _decoded(answer: Any, type_: type[T]) -> T | None:  # noqa: ANN401 - JSON
+    if answer is None or isinstance(answer, RpcFailure):
+        return None
+    try:
+        return msgspec.convert(answer, type_)
+    except msgspec.ValidationError:
+        return None

@@ -1,0 +1,105 @@
+"""Makes intents into steps: one transaction each, with the gas that a node found it to need and the present fee."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Protocol, TypeVar
+
+from cambist.plugin import Intent, Plan, Step, UnsignedTx
+
+from .config import ChainSetup
+from .endpoint import Endpoint
+from .fees import Market, fee_now
+from .gas import PLAIN_GAS, Trial, measure, missing_contracts
+from .market import MarketWatch
+from .payload import TxFields, transfer_data, write_payload
+from .rpc import gather_all
+
+T = TypeVar("T")
+
+ZERO_ADDRESS: Final = "0x" + "0" * 40
+
+
+class AskAny(Protocol):
+    """Asks endpoints, one after the other, until one answers."""
+
+    def __call__(self, ask: Callable[[Endpoint], Awaitable[T]], /) -> Awaitable[T]: ...
+
+
+class Planner:
+    """Plans transfers on one chain. Remembers the fee market for a second, and which tokens have code."""
+
+    def __init__(self, setup: ChainSetup, market: MarketWatch, any_endpoint: AskAny) -> None:
+        """Keep what to ask. Nothing is asked yet."""
+        self.market = market
+        self._setup = setup
+        self._any = any_endpoint
+        self._deployed: set[str] = set()
+
+    async def plan(self, intents: Sequence[Intent]) -> list[Plan]:
+        """Return a plan for each intent. Raises ChainError."""
+        refusals = [self._refusal(intent) for intent in intents]
+        tried = [intent for intent, refusal in zip(intents, refusals, strict=True) if refusal is None]
+        if not tried:
+            return [Plan(refused=refusal) for refusal in refusals]
+        market, trials = await gather_all(self.market.now(), self._measured(tried))
+        found = iter(trials)
+        return [
+            Plan(refused=refusal) if refusal is not None else self._planned(intent, next(found), market)
+            for intent, refusal in zip(intents, refusals, strict=True)
+        ]
+
+    def _refusal(self, intent: Intent) -> str | None:
+        """Return why an intent must not be: what it would send to such an address is lost."""
+        if intent.target == ZERO_ADDRESS:
+            return "nobody owns the zero address"
+        for token in self._setup.info.tokens:
+            if token.contract == intent.target:
+                return f"{intent.target} is the contract of {token.symbol}: what is sent there is lost"
+        return None
+
+    async def _measured(self, intents: Sequence[Intent]) -> list[Trial]:
+        async def ask(endpoint: Endpoint) -> list[Trial]:
+            tokens = [one.token for one in intents if one.token.contract not in self._deployed]
+            trials, missing = await gather_all(
+                measure(endpoint, intents, self._setup.transfer_gas_max), missing_contracts(endpoint, tokens)
+            )
+            self._deployed |= {token.contract for token in tokens if token.contract is not None} - missing
+            return [
+                Trial(refused="there is no contract of it") if intent.token.contract in missing else trial
+                for intent, trial in zip(intents, trials, strict=True)
+            ]
+
+        return await self._any(ask)
+
+    def _planned(self, intent: Intent, trial: Trial, market: Market) -> Plan:
+        if trial.gas is None:
+            what = "the recipient refuses" if intent.token.is_native else f"the token {intent.token.symbol} refuses"
+            return Plan(refused=f"{what} the transfer to {intent.target}: {trial.refused}")
+        fee = fee_now(market, self._setup.fees, self._setup.info.id, with_margin(trial.gas))
+        step = Step(sender=intent.source, target=intent.target, token=intent.token, amount=intent.amount, fee=fee)
+        return Plan(steps=(step,))
+
+
+def with_margin(gas: int) -> int:
+    """Return a limit that holds while the chain's state moves on. A plain transfer costs the same for ever."""
+    return gas if gas == PLAIN_GAS else gas + gas // 5
+
+
+def unsigned(step: Step, sequence: int | None, chain_id: int) -> UnsignedTx:
+    """Return the step as what is signed."""
+    if sequence is None:
+        raise ValueError("a transaction on an EVM chain needs a sequence")
+    target = bytes.fromhex(step.target[2:])
+    contract = step.token.contract
+    fields = TxFields(
+        chain_id=chain_id,
+        sequence=sequence,
+        gas=step.fee.limit,
+        price=step.fee.price,
+        tip=step.fee.tip,
+        to=target if contract is None else bytes.fromhex(contract[2:]),
+        value=step.amount if contract is None else 0,
+        data=b"" if contract is None else transfer_data(target, step.amount),
+    )
+    return UnsignedTx(sender=step.sender, sequence=sequence, payload=write_payload(fields), fee=step.fee)

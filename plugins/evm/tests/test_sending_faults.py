@@ -1,0 +1,289 @@
+"""Sending through endpoints that fail, forget and lie: nothing is lost, and nothing is believed to be lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from cambist.plugin import Chain, ChainUnavailableError, Intent, SignedTx
+from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy, Wallet
+
+Connect = Sealed = Callable[..., Any]
+MakeIntent = Callable[..., Intent]
+
+SECRET = "sECRETkEY0123456789"
+GWEI = 10**9
+
+
+@pytest.fixture
+async def proxy(node: Anvil) -> AsyncIterator[FaultyProxy]:
+    async with FaultyProxy(node.url) as proxy:
+        yield proxy
+
+
+async def paying(chain: Chain, sealed: Sealed, *intents: Intent) -> list[SignedTx]:
+    plans = await chain.plan(intents, sponsor=None)
+    txs: list[SignedTx] = await sealed(chain, 0, *(step for plan in plans for step in plan.steps))
+    return txs
+
+
+async def states(chain: Chain, txs: list[SignedTx]) -> list[str]:
+    return [status.state for status in await chain.transactions([tx.tx_id for tx in txs])]
+
+
+async def mined(chain: Chain, txs: list[SignedTx]) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                if set(await states(chain, txs)) == {"succeeded"}:
+                    return
+            except ChainUnavailableError:
+                pass
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault.TIMEOUT,
+        Fault.RESET,
+        Fault.HTTP_429,
+        Fault.HTTP_500,
+        Fault.HTTP_503,
+        Fault.HTML,
+        Fault.TRUNCATED,
+        Fault.WRONG_ID,
+        Fault.DUPLICATED,
+        Fault.RPC_ERROR,
+        Fault.RATE_LIMITED,
+        Fault.ANSWER_LOST,
+    ],
+)
+async def test_whatever_fails_the_transaction_may_be_out(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str, fault: Fault
+) -> None:
+    """So it is unknown, never refused; the same bytes, sent again, arrive once. No message tells the endpoint's key."""
+    timeout_ms = 1000 if fault is Fault.TIMEOUT else 5000
+    async with connect(f"{proxy.url}/v3/{SECRET}", request_timeout_ms=timeout_ms) as chain:
+        native = chain.info.native
+        txs = await paying(chain, sealed, *(intent(customer, amount, native) for amount in (1, 2, 4)))
+        proxy.faults = {fault}
+        said = await chain.broadcast(txs)
+        assert [one.state for one in said] == ["unknown"] * 3
+        assert SECRET not in str(said)
+        resting = await chain.broadcast(txs)
+        assert {one.state for one in resting} == {"unknown"}
+        proxy.faults = set()
+        async with asyncio.timeout(20):
+            while {one.state for one in await chain.broadcast(txs)} - {"accepted", "sequence_used"}:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await mined(chain, txs)
+        assert await chain.balance(customer, native) == 7
+
+
+async def test_a_node_that_forgets_is_not_the_end(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
+) -> None:
+    """Alone, it takes what it forgets, and the look-up tells; beside an honest one, the transaction is out."""
+    async with connect(proxy.url) as chain:
+        txs = await paying(chain, sealed, intent(customer, 5, chain.info.native))
+        proxy.faults = {Fault.FORGETFUL}
+        assert [one.state for one in await chain.broadcast(txs)] == ["accepted"]
+        assert await states(chain, txs) == ["unknown"]
+    async with connect(proxy.url, node.url) as chain:
+        assert [one.state for one in await chain.broadcast(txs)] == ["accepted"]
+        await mined(chain, txs)
+        assert await chain.balance(customer, chain.info.native) == 5
+
+
+async def test_one_endpoint_that_takes_it_is_enough(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
+) -> None:
+    """Whether the others hang, break or are of another chain; and one that hangs does not hold up the rest."""
+    async with Anvil(chain_id=5) as other, connect(proxy.url, other.url, node.url, request_timeout_ms=5000) as chain:
+        native = chain.info.native
+        (first,), (second,) = [
+            await paying(chain, lambda chain, _, *steps, n=n: sealed(chain, n, *steps), intent(customer, 5, native))
+            for n in (0, 1)
+        ]
+        proxy.faults = {Fault.TIMEOUT}
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        assert [one.state for one in await chain.broadcast([first])] == ["accepted"]
+        assert loop.time() - started < 3
+        proxy.faults = {Fault.RESET}
+        assert [one.state for one in await chain.broadcast([second])] == ["accepted"]
+        await mined(chain, [first, second])
+
+
+async def test_who_may_have_let_it_out_outweighs_who_refused_it(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
+) -> None:
+    """One node has no money for it, as it lags behind; the other took it, perhaps."""
+    async with connect(node.url) as chain:
+        txs = await paying(chain, sealed, intent(customer, 5, chain.info.native))
+    async with Anvil(chain_id=1337) as behind, connect(proxy.url, behind.url, lag_blocks_max=1000) as chain:
+        await chain.next_sequence(customer)
+        proxy.faults = {Fault.ANSWER_LOST}
+        assert [one.state for one in await chain.broadcast(txs)] == ["unknown"]
+    async with Anvil(chain_id=1337) as behind, connect(behind.url) as chain:
+        assert [one.state for one in await chain.broadcast(txs)] == ["unfunded"]
+
+
+async def test_the_highest_sequence_of_any_endpoint_counts(
+    node: Anvil, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str, wallet: Wallet
+) -> None:
+    """One that lags would have a sequence used twice."""
+    async with Anvil(chain_id=1337) as behind, connect(behind.url, node.url, lag_blocks_max=1000) as chain:
+        txs = await paying(chain, sealed, intent(customer, 5, chain.info.native))
+        await chain.broadcast(txs)
+        await mined(chain, txs)
+        assert await chain.next_sequence(wallet.address) == 1
+    async with connect("http://127.0.0.1:9") as chain:
+        with pytest.raises(ChainUnavailableError):
+            await chain.next_sequence(wallet.address)
+        (said,) = await chain.broadcast(txs)
+        assert (said.state, said.reason) == ("unknown", "no endpoint of local can be asked now")
+
+
+async def test_what_one_endpoint_has_not_heard_of_the_next_is_asked_for(
+    node: Anvil, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
+) -> None:
+    """Each for what is still missing; unknown is only what none knows."""
+    async with Anvil(chain_id=1337) as behind, connect(behind.url, node.url, lag_blocks_max=1000) as chain:
+        native = chain.info.native
+        txs = await paying(chain, sealed, intent(customer, 5, native), intent(customer, 6, native))
+        await chain.broadcast(txs[:1])
+        await mined(chain, txs[:1])
+        assert await states(chain, [*txs, txs[0]]) == ["succeeded", "unknown", "succeeded"]
+
+
+@pytest.mark.parametrize("faults", [{Fault.FUNDS_FIRST}, {Fault.FUNDS_FIRST, Fault.NO_OVERRIDES}])
+async def test_nodes_that_estimate_only_what_is_funded_are_lent_to_or_tried_without(
+    node: Anvil, proxy: FaultyProxy, splitter: Contract, connect: Connect, intent: MakeIntent, customer: str,
+    faults: set[Fault],
+) -> None:  # fmt: skip
+    """As Geth's are. A contract that refuses is found out where coin can be lent."""
+    stranger = await node.deploy("TestToken", "NONE", 6)
+    proxy.faults = faults
+    async with connect(proxy.url) as chain:
+        targets = [customer, splitter.address, stranger.address]
+        plans = await chain.plan([intent(target, 5, chain.info.native) for target in targets], sponsor=None)
+        plain, taking, refusing = plans
+        assert plain.steps[0].fee.limit == 21_000
+        assert taking.steps[0].fee.limit > 21_000
+        assert (refusing.refused is None) == (Fault.NO_OVERRIDES in faults)
+
+
+async def test_without_advice_on_fees_other_answers_do(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, customer: str
+) -> None:
+    """The base fee is in the newest block, and may rise by an eighth."""
+    await node.call("anvil_setNextBlockBaseFeePerGas", [hex(8 * GWEI)])
+    await node.mine()
+    proxy.faults = {Fault.NO_FEE_ADVICE}
+    async with connect(proxy.url, tip_min_gwei="0.5") as chain:
+        (plan,) = await chain.plan([intent(customer, 1, chain.info.native)], sponsor=None)
+        assert (plan.steps[0].fee.tip, plan.steps[0].fee.price) == (GWEI // 2, 18 * GWEI + GWEI // 2)
+
+
+async def test_without_advice_on_tips_the_usual_one_is_offered(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, customer: str
+) -> None:
+    """The median of what was paid lately."""
+    for gwei in (2, 3, 9):
+        tx = {"from": node.accounts[0], "to": customer, "value": "0x1", "gas": "0x5208"}
+        fees = {"maxFeePerGas": hex(50 * GWEI), "maxPriorityFeePerGas": hex(gwei * GWEI)}
+        await node.call("eth_sendTransaction", [tx | fees])
+        await node.mine()
+    proxy.faults = {Fault.NO_TIP_ADVICE}
+    async with connect(proxy.url) as chain:
+        (plan,) = await chain.plan([intent(customer, 1, chain.info.native)], sponsor=None)
+        assert plan.steps[0].fee.tip == 3 * GWEI
+
+
+async def test_an_error_is_understood_whatever_the_http_status(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str,
+    wallet: Wallet,
+) -> None:  # fmt: skip
+    """Some providers answer a refused call with 400: it is an answer all the same, alone and among others."""
+    async with connect(proxy.url) as chain:
+        txs = await paying(chain, sealed, *(intent(customer, amount, chain.info.native) for amount in (1, 2)))
+        await node.call("anvil_setBalance", [wallet.address, "0x5"])
+        proxy.faults = {Fault.ERRORS_AS_400}
+        assert [one.state for one in await chain.broadcast(txs[:1])] == ["unfunded"]
+        assert [one.state for one in await chain.broadcast(txs)] == ["unfunded", "unfunded"]
+
+
+@pytest.mark.parametrize("fault", [Fault.RESET, Fault.RPC_ERROR, Fault.RATE_LIMITED, Fault.HTML])
+async def test_planning_goes_on_with_the_next_endpoint_or_says_that_it_cannot(
+    node: Anvil, proxy: FaultyProxy, token: Contract, connect: Connect, intent: MakeIntent, customer: str, fault: Fault
+) -> None:
+    """An error of the node is no refusal by the token."""
+    proxy.faults = {fault}
+    async with connect(proxy.url, node.url, token=token) as chain:
+        (plan,) = await chain.plan([intent(customer, 1, chain.info.tokens[1])], sponsor=None)
+        assert plan.refused is None
+    async with connect(proxy.url, token=token) as chain:
+        with pytest.raises(ChainUnavailableError):
+            await chain.plan([intent(customer, 1, chain.info.tokens[1])], sponsor=None)
+
+
+async def test_the_market_is_read_once_a_second_however_many_ask(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, customer: str
+) -> None:
+    async with connect(proxy.url) as chain:
+        wanted = [intent(customer, amount, chain.info.native) for amount in range(1, 41)]
+        await chain.next_sequence(customer)
+        proxy.requests = 0
+        await asyncio.gather(*(chain.plan(wanted, sponsor=None) for _ in range(5)))
+        assert proxy.calls["eth_feeHistory"] == 1
+        assert proxy.calls["eth_estimateGas"] == 200
+        assert proxy.requests == 1 + 5
+
+
+async def test_batches_shrink_to_what_the_endpoint_takes(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
+) -> None:
+    """Providers allow three or a thousand calls in one request, and nobody should have to look it up."""
+    proxy.faults = {Fault.SMALL_BATCHES}
+    async with connect(proxy.url, batch_calls_max=3) as chain:
+        native = chain.info.native
+        txs = await paying(chain, sealed, *(intent(customer, amount, native) for amount in range(1, 41)))
+        assert {one.state for one in await chain.broadcast(txs)} == {"accepted"}
+        await mined(chain, txs)
+        assert await chain.balance(customer, native) == sum(range(1, 41))
+        proxy.requests = 0
+        await chain.balances([(customer, native)] * 30)
+        assert proxy.requests <= 30
+
+
+async def test_with_a_quorum_a_transaction_is_mined_once_so_many_say_so(
+    node: Anvil, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
+) -> None:
+    """What one endpoint alone tells of still waits."""
+    async with Anvil(chain_id=1337) as behind, FaultyProxy(node.url) as second:
+        async with connect(behind.url, node.url, quorum=2, lag_blocks_max=1000) as chain:
+            txs = await paying(chain, sealed, intent(customer, 5, chain.info.native))
+            assert await states(chain, txs) == ["unknown"]
+            await chain.broadcast(txs)
+            async with asyncio.timeout(5):
+                while await states(chain, txs) == ["unknown"]:  # noqa: ASYNC110 - the node tells nobody
+                    await asyncio.sleep(0.01)
+            assert await states(chain, txs) == ["pending"]
+        async with connect(behind.url, node.url, second.url, quorum=2, lag_blocks_max=1000) as chain:
+            await mined(chain, txs)
+
+
+async def test_a_batch_of_one_is_no_batch_where_those_are_unwanted(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
+) -> None:
+    """Each call is a request of its own."""
+    async with connect(proxy.url, batch_calls_max=1) as chain:
+        txs = await paying(chain, sealed, *(intent(customer, amount, chain.info.native) for amount in (1, 2)))
+        await chain.broadcast(txs)
+        await mined(chain, txs)
+        assert proxy.requests == sum(proxy.calls.values())

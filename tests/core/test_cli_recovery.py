@@ -1,0 +1,93 @@
+"""``cambist reconcile``, ``manifest`` and ``restore``, as an operator types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CAMBIST = str(Path(sys.executable).with_name("cambist"))
+NODE = """
+[plugins.evm.chains.ethereum]
+rpc_urls = ["http://127.0.0.1:1"]
+"""
+
+
+@pytest.fixture
+def cambist(tmp_path, database_url, redis_url):
+    base = f'[database]\nurl = "{database_url}"\n[redis]\nurl = "{redis_url}"\n'
+
+    def run(*arguments, settings=NODE, stdin=""):
+        (tmp_path / "cambist.toml").write_text(base + settings)
+        return subprocess.run(
+            [CAMBIST, *arguments], cwd=tmp_path, input=stdin, capture_output=True, text=True, timeout=50, check=False
+        )
+
+    return run
+
+
+@pytest.fixture
+def keystore(cambist, tmp_path):
+    (tmp_path / "passphrase").write_text("correct horse battery\n")
+    words = " ".join(["abandon"] * 11 + ["about"])
+    made = cambist("keys", "init", "k.json", "--import", "--passphrase-file", "passphrase", stdin=words + "\n")
+    assert made.returncode == 0, made.stderr
+    return NODE + '[keys]\nkeystore = "k.json"\npassphrase = { file = "passphrase" }\n'
+
+
+def test_books_that_cannot_be_compared_are_no_difference(cambist):
+    answer = cambist("reconcile")
+    assert answer.returncode == 2
+    assert "ethereum: the worker has not read this chain yet" in answer.stderr
+    answer = cambist("reconcile", "--json")
+    assert (answer.returncode, json.loads(answer.stdout)["agrees"]) == (2, False)
+
+
+def test_a_gateway_without_live_chains_has_no_differences(cambist):
+    answer = cambist("reconcile", "--json", settings="")
+    assert (answer.returncode, json.loads(answer.stdout)) == (0, {"agrees": True, "chains": [], "problems": []})
+
+
+def test_a_chain_that_is_not_there_is_refused(cambist):
+    answer = cambist("reconcile", "--chain", "moon")
+    assert answer.returncode == 78
+    assert "There is no live chain 'moon'; there are: ethereum." in answer.stderr
+
+
+def test_the_manifest_of_a_new_gateway_is_empty(cambist, tmp_path):
+    answer = cambist("manifest", "recovery.json")
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout == "0 merchants and 0 chains are in recovery.json.\n"
+    found = json.loads((tmp_path / "recovery.json").read_text())
+    assert (found["version"], found["merchants"], found["families"][0]["coinType"]) == (1, [], 60)
+    assert cambist("manifest", "nowhere/recovery.json").returncode == 1
+
+
+def test_a_restore_says_what_it_needs(cambist, keystore):
+    answer = cambist("restore", settings=keystore)
+    assert answer.returncode == 2
+    assert "--accounts, --indexes, and a --first-height" in answer.stderr
+    answer = cambist("restore", "--accounts", "1", "--indexes", "1", "--first-height", "ethereum=x", settings=keystore)
+    assert answer.returncode == 2
+    assert "'ethereum=x' is not CHAIN=N" in answer.stderr
+    answer = cambist("restore", "--accounts", "1", "--indexes", "1", "--first-height", "ethereum=1")
+    assert answer.returncode == 78
+    assert "keys.keystore must be set" in answer.stderr
+
+
+def test_a_restore_that_finds_nothing_ends_well(cambist, keystore, tmp_path):
+    (tmp_path / "recovery.json").write_text(
+        '{"merchants": [{"merchantId": "mer_1", "email": "a@b.c", "name": "A", "account": 2,'
+        ' "indexes": {"live/60": 3}}], "chains": []}'
+    )
+    answer = cambist("restore", "recovery.json", "--gap", "4", settings=keystore)
+    assert answer.returncode == 0, answer.stderr
+    assert "Restored: 1 merchants, 8 addresses, 0 deposits." in answer.stdout
+    assert "Not read, because nothing says from where on: ethereum." in answer.stdout
+    again = cambist("manifest", "again.json")
+    assert again.returncode == 0
+    (merchant,) = json.loads((tmp_path / "again.json").read_text())["merchants"]
+    assert (merchant["account"], merchant["indexes"]) == (2, {"live/60": 7, "sandbox/60": 4})

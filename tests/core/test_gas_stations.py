@@ -1,0 +1,111 @@
+"""A gas station is looked at, and the operator hears once when it runs low, when it is empty, and when it is well."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from cambist.services import gas_stations
+from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
+
+COIN = 10**18
+
+
+@pytest.fixture
+async def chain():
+    return MemoryChain(memory_chain_info())
+
+
+@pytest.fixture
+async def address(db):
+    address = MemoryFamily().derive_address(XPUB, 0, 0)
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO addresses (mode, family, address, purpose, account_index, change, address_index)"
+            " VALUES ('live', 'memory', $1, 'gas', 0, 0, 0)",
+            (address,),
+        )
+    return address
+
+
+XPUB = "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj"
+
+
+def fund(chain, address, units):
+    chain.transfer(chain.info.native, address, units)
+    chain.mine()
+
+
+async def check(db, chain, clock, low="1"):
+    with capture_logs() as logs:
+        await gas_stations.check_all(db, {chain.info.id: chain}, {chain.info.id: low} if low else {}, clock.now())
+    return [entry["event"] for entry in logs]
+
+
+async def stations(db):
+    async with db.transaction() as conn:
+        return await gas_stations.list_stations(conn)
+
+
+async def test_before_there_is_an_address_there_is_nothing_to_tell(db, chain, clock):
+    assert await check(db, chain, clock) == []
+    assert await stations(db) == []
+
+
+async def test_each_change_is_told_once(db, chain, clock, address):
+    assert await check(db, chain, clock) == ["gas_station_empty"]
+    assert await check(db, chain, clock) == []
+    fund(chain, address, COIN // 2)
+    assert await check(db, chain, clock) == ["gas_station_low"]
+    assert await check(db, chain, clock) == []
+    fund(chain, address, COIN)
+    assert await check(db, chain, clock) == ["gas_station_recovered"]
+    clock.advance(60)
+    assert await check(db, chain, clock) == []
+    (station,) = await stations(db)
+    assert (station.balance, station.is_low, station.waiting, station.address) == (COIN * 3 // 2, False, 0, address)
+    assert station.checked_at == clock.now()
+
+
+async def test_without_a_limit_it_must_pay_for_a_hundred_of_the_dearest_recent_transfers(db, chain, clock, address):
+    fund(chain, address, 1_000_000)
+    assert await check(db, chain, clock, low=None) == []
+    await stored_transaction(db, cost=10_001)
+    assert await check(db, chain, clock, low=None) == ["gas_station_low"]
+
+
+async def test_it_says_how_many_transfers_wait_for_gas(db, chain, clock, address):
+    fund(chain, address, COIN)
+    await stored_transaction(db, cost=1, state="waiting", reason="gas")
+    await stored_transaction(db, cost=1, state="waiting", reason="turn")
+    await check(db, chain, clock)
+    (station,) = await stations(db)
+    assert station.waiting == 1
+
+
+async def test_a_chain_that_cannot_be_asked_leaves_what_was_known(db, chain, clock, address):
+    fund(chain, address, COIN)
+    await check(db, chain, clock)
+    chain.faults.unavailable = True
+    assert await check(db, chain, clock) == ["gas_station_unknown"]
+    (station,) = await stations(db)
+    assert station.balance == COIN
+
+
+async def stored_transaction(db, *, cost, state="sending", reason=None):
+    async with db.transaction() as conn:
+        count = (await conn.exec_driver_sql("SELECT count(*) FROM outbound_intents")).scalar_one()
+        intent = await conn.exec_driver_sql(
+            "INSERT INTO outbound_intents (reference, kind, mode, chain, scope, source_address_id, target, token,"
+            " decimals, units, state, reason, due_at, created_at, updated_at) SELECT $1, 'top_up', 'live', 'memory', 0,"
+            " id, 'somebody', 'MEM', 18, 1, $2, $3, now(), now(), now() FROM addresses RETURNING id, source_address_id",
+            (f"top_up:{count}", state, reason),
+        )
+        row = intent.one()
+        await conn.exec_driver_sql(
+            "WITH slot AS (INSERT INTO outbound_slots (intent_id, address_id, chain, scope, sequence, created_at)"
+            " VALUES ($1, $2, 'memory', 0, $4, now()) RETURNING id) INSERT INTO outbound_txs (slot_id, chain, scope,"
+            " tx_id, raw, fee_limit, fee_price, fee_extra, created_at) SELECT id, 'memory', 0, 'tx' || id, '', 1, $3,"
+            " 0, now() FROM slot",
+            (row.id, row.source_address_id, cost, count),
+        )

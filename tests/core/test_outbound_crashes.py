@@ -1,0 +1,131 @@
+"""An engine that is killed at any moment whatever: whoever goes on after it sends each payout exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+
+from cambist.domain.payouts import Kind
+from tests.support.fragile import KilledError, Life, fragile
+from tests.support.treasury import Treasury
+
+AMOUNT = 5_000_000
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", 100 * AMOUNT)
+        yield treasury
+        await treasury.check_books()
+
+
+async def lives(treasury: Treasury, life: Life) -> bool:
+    """Take one turn with an engine of this life; return whether it outlived it."""
+    try:
+        await fragile(treasury.engine(), life).turn()
+    except KilledError:
+        return False
+    return True
+
+
+async def events(treasury: Treasury) -> list[tuple[str, str]]:
+    async with treasury.db.transaction() as conn:
+        rows = await conn.exec_driver_sql("SELECT event, resource_id FROM webhook_deliveries ORDER BY id")
+        return [tuple(row) for row in rows]
+
+
+async def test_death_at_each_moment_of_a_turn_that_sends_is_survived(treasury):
+    engine = treasury.engine()
+    await treasury.pay_out("USDX", 1, await treasury.stranger(999))
+    await treasury.work(engine)
+    sent, moment = 1, 0
+    outlived = False
+    while not outlived:
+        moment += 1
+        target = await treasury.stranger(moment)
+        payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+        outlived = await lives(treasury, Life(moment))
+        await treasury.work(engine)
+        sent += 1
+        assert await treasury.on_chain(target, "USDX") == AMOUNT, moment
+        assert (await treasury.payout(payout_id)).status == "completed"
+    assert moment > 20
+    assert treasury.chain.accounts.sequence(treasury.wallet.address) == sent
+
+
+async def test_death_at_each_moment_of_a_turn_that_finishes_is_survived(treasury):
+    engine = treasury.engine()
+    outlived, moment = False, 0
+    while not outlived:
+        moment += 1
+        target = await treasury.stranger(moment)
+        payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+        while (await treasury.payout(payout_id)).status != "broadcast":
+            await engine.turn()
+            await treasury.mine()
+        await treasury.mine(treasury.info.confirmations + 1)
+        outlived = await lives(treasury, Life(moment))
+        await treasury.work(engine)
+        assert await treasury.on_chain(target, "USDX") == AMOUNT, moment
+        told = [event for event, resource in await events(treasury) if resource == payout_id]
+        assert told == ["payout.completed"], moment
+    assert moment > 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_engines_that_die_all_the_time_lose_and_double_nothing(treasury, seed):
+    chance = Random(seed)
+    await treasury.receive("MEM", 10**18)
+    native = await treasury.stranger(100)
+    await treasury.pay_out("MEM", 10**18, native)
+    targets = [await treasury.stranger(n) for n in range(8)]
+    refusing = targets[3]
+    for number, target in enumerate(targets):
+        await treasury.pay_out("USDX", AMOUNT + number, target, kind=chance.choice([Kind.PAYOUT, Kind.WITHDRAWAL]))
+    for round_ in range(400):
+        await lives(treasury, Life(chance.randint(1, 60)))
+        if round_ == 60:
+            treasury.chain.faults.refusing.add((treasury.token("USDX").contract, refusing))
+        if chance.random() < 0.2:
+            await treasury.mine(chance.randint(1, 3))
+        if await treasury.is_idle():
+            break
+    await treasury.work(treasury.engine())
+    got = [await treasury.on_chain(target, "USDX") for target in targets]
+    assert [units for n, units in enumerate(got) if n != 3] == [AMOUNT + n for n in range(8) if n != 3]
+    assert got[3] in {0, AMOUNT + 3}
+    assert await treasury.on_chain(native, "MEM") == 10**18
+    left = 100 * AMOUNT - sum(got)
+    balance = await treasury.balance("USDX")
+    assert (balance.available, balance.pending, balance.held) == (left, 0, 0)
+
+
+async def test_requests_looks_and_engines_side_by_side_never_wait_in_a_circle(treasury):
+    """A circle would end as an error of one of them: the database finds it after a second."""
+    chance, sent = Random(1), []
+    refusing = await treasury.stranger(1000)
+    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, refusing))
+    engines = [treasury.engine(), treasury.engine()]
+
+    async def asks() -> None:
+        for _ in range(4):
+            target = refusing if chance.random() < 0.2 else await treasury.stranger(len(sent))
+            kind = chance.choice([Kind.PAYOUT, Kind.WITHDRAWAL])
+            sent.append((target, await treasury.pay_out("USDX", 1000 + len(sent), target, kind=kind)))
+
+    for _ in range(12):
+        address = await treasury.deposit_address()
+        treasury.chain.transfer(treasury.token("USDX"), address, AMOUNT)
+        treasury.chain.transfer(treasury.info.native, treasury.station, 10**9)
+        treasury.chain.mine()
+        treasury.clock.advance(2)
+        await asyncio.gather(asks(), asks(), treasury.look(), *(engine.turn() for engine in engines))
+    await treasury.work(engines[0])
+    statuses = {target: (await treasury.payout(payout_id)).status for target, payout_id in sent}
+    assert {status for target, status in statuses.items() if target != refusing} == {"completed"}
+    assert statuses[refusing] == "failed"
+    await treasury.mine(5)

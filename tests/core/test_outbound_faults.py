@@ -1,0 +1,267 @@
+"""Whatever nodes, fees and crashes do: each ends in exactly one transfer, or in money that is given back."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cambist.plugin import ChainUnavailableError
+from cambist.services import ledger
+from cambist.services.ledger import asset_key
+from cambist.services.outbound.engine import Engine
+from cambist.services.signer.rules import Rules
+from cambist.testing.memory.blocks import Output
+from tests.support.till import registry
+from tests.support.treasury import Treasury
+
+AMOUNT = 5_000_000
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", 100 * AMOUNT)
+        yield treasury
+        await treasury.check_books()
+
+
+async def ready(treasury: Treasury) -> Engine:
+    """Have the wallet hold money and gas, as it does in everyday life."""
+    engine = treasury.engine()
+    await treasury.pay_out("USDX", 1, await treasury.stranger(999))
+    await treasury.work(engine)
+    return engine
+
+
+async def transfers_to(treasury: Treasury, target: str) -> int:
+    return await treasury.on_chain(target, "USDX")
+
+
+async def sends(treasury: Treasury, target: str, engine: Engine | None = None) -> str:
+    """Pay out, and take the turn that sends it; nothing is mined yet."""
+    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    await (engine or treasury.engine()).turn()
+    return payout_id
+
+
+@pytest.mark.parametrize("fault", ["forgotten_txs", "unanswered_txs", "lost_txs"])
+async def test_a_transaction_that_nodes_lose_is_sent_again_and_arrives_once(treasury, fault):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+    setattr(treasury.chain.faults, fault, 2)
+    payout_id = await sends(treasury, target, engine)
+    await treasury.work(engine)
+    assert await transfers_to(treasury, target) == AMOUNT
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert treasury.chain.accounts.sequence(treasury.wallet.address) == 2
+
+
+async def test_nodes_that_restart_and_forget_everything_are_told_again(treasury):
+    engine = await ready(treasury)
+    targets = [await treasury.stranger(n) for n in range(5)]
+    for target in targets:
+        await treasury.pay_out("USDX", AMOUNT, target)
+    await engine.turn()
+    treasury.chain.forget()
+    await treasury.work(engine)
+    assert [await transfers_to(treasury, target) for target in targets] == [AMOUNT] * 5
+
+
+async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(treasury, monkeypatch):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+
+    async def killed(_):
+        raise ChainUnavailableError("the process is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(treasury.chain, "broadcast", killed)
+        with pytest.raises(ChainUnavailableError):
+            await sends(treasury, target, engine)
+    await treasury.work(treasury.engine())
+    assert await transfers_to(treasury, target) == AMOUNT
+
+
+async def test_a_transaction_that_is_stuck_is_outbid_and_only_one_of_both_is_mined(treasury):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+    payout_id = await sends(treasury, target, engine)
+    first = (await treasury.payout(payout_id)).tx_id
+    treasury.chain.fees.base_price *= 10
+    treasury.clock.advance(61)
+    await treasury.work(engine)
+    payout = await treasury.payout(payout_id)
+    assert (payout.status, payout.tx_id == first) == ("completed", False)
+    assert await transfers_to(treasury, target) == AMOUNT
+    assert treasury.alerts["replaced"] >= 1
+    assert (await treasury.chain.transaction(first)).state == "unknown"
+
+
+async def test_what_was_underpriced_from_the_start_is_outbid_at_once(treasury):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    treasury.chain.fees.price_min *= 1000
+    await engine.turn()
+    treasury.chain.fees.base_price *= 1000
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert await transfers_to(treasury, target) == AMOUNT
+
+
+async def test_above_the_operators_ceiling_nothing_is_sent_and_nothing_fails(treasury):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+    fees = treasury.chain.fees
+    fees.price_max, fees.base_price = fees.base_price * 4, fees.base_price * 10
+    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    await treasury.work(engine, rounds=5, until="enough")
+    payout = await treasury.payout(payout_id)
+    assert (payout.status, payout.waits_for is not None) == ("processing", True)
+    assert treasury.alerts["fees_above_ceiling"] == 1
+    fees.base_price //= 10
+    treasury.clock.advance(30)
+    await treasury.work(engine)
+    assert await transfers_to(treasury, target) == AMOUNT
+
+
+async def test_a_sequence_used_behind_our_back_is_given_up_and_the_money_is_sent_once(treasury):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+    payout_id = await sends(treasury, target, engine)
+    wallet = treasury.wallet.address
+    thief = Output(contract=None, recipient=await treasury.stranger(77), amount=1)
+    treasury.chain.submit([thief], sender=wallet, sequence=treasury.chain.accounts.sequence(wallet))
+    await treasury.mine()
+    assert treasury.chain.accounts.sequence(wallet) == 2
+    await treasury.work(engine)
+    assert await transfers_to(treasury, target) == AMOUNT
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert treasury.alerts["dead"] == 1
+    await explain_what_the_thief_took(treasury)
+
+
+async def explain_what_the_thief_took(treasury: Treasury) -> None:
+    """Post what nobody could know: a unit of gas money that was sent from elsewhere, and its fee."""
+    asset = treasury.asset("MEM")
+    held = await treasury.on_chain(treasury.wallet.address, "MEM")
+    async with treasury.db.transaction() as conn:
+        float_ = ledger.Account(treasury.merchant, asset, ledger.Purpose.FLOAT_WALLET)
+        books = -(await ledger.lock_balances(conn, "live", [float_]))[float_]
+        suspense = ledger.Account(ledger.PLATFORM, asset, ledger.Purpose.SUSPENSE)
+        move = ledger.Movement(suspense, float_, books - held)
+        await ledger.post(conn, "live", [ledger.Posting(mode="live", kind="t", reference="t", movements=[move])])
+
+
+async def test_a_transaction_that_every_node_refuses_for_good_is_cancelled_and_the_money_given_back(treasury):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+    treasury.chain.faults.rejection = "exceeds block gas limit"
+    payout_id = await sends(treasury, target, engine)
+    treasury.clock.advance(61)
+    await engine.turn()
+    treasury.chain.faults.rejection = None
+    await treasury.work(engine)
+    payout = await treasury.payout(payout_id)
+    balance = await treasury.balance("USDX")
+    assert (payout.status, balance.available, balance.pending) == ("failed", 100 * AMOUNT - 1, 0)
+    assert await transfers_to(treasury, target) == 0
+    follower = await treasury.stranger(2)
+    await treasury.pay_out("USDX", AMOUNT, follower)
+    await treasury.work(engine)
+    assert await transfers_to(treasury, follower) == AMOUNT
+
+
+async def test_a_transfer_that_the_token_refuses_fails_before_a_fee_is_paid(treasury):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, target))
+    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    await treasury.work(engine)
+    payout = await treasury.payout(payout_id)
+    assert (payout.status, payout.tx_id) == ("failed", None)
+    assert (await treasury.balance("USDX")).available == 100 * AMOUNT - 1
+
+
+async def test_a_transfer_that_is_mined_and_fails_gives_the_money_back_and_the_fee_is_posted(treasury):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+    payout_id = await sends(treasury, target, engine)
+    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, target))
+    await treasury.work(engine)
+    payout = await treasury.payout(payout_id)
+    assert (payout.status, payout.tx_id is not None) == ("failed", True)
+    assert (await treasury.balance("USDX")).available == 100 * AMOUNT - 1
+
+
+async def test_an_empty_gas_station_holds_what_waits_and_fails_nothing(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open(station=0)
+        await treasury.receive("USDX", AMOUNT)
+        target, engine = await treasury.stranger(1), treasury.engine()
+        payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+        await treasury.work(engine, rounds=6, until="enough")
+        assert (await treasury.payout(payout_id)).status == "processing"
+        assert treasury.alerts["gas_station_empty"] == 1
+        treasury.chain.transfer(treasury.info.native, treasury.station, 10**19)
+        await treasury.mine(5)
+        treasury.clock.advance(60)
+        await treasury.work(engine)
+        assert await transfers_to(treasury, target) == AMOUNT
+        await treasury.check_books()
+
+
+async def test_engines_side_by_side_send_each_payout_once(treasury):
+    await ready(treasury)
+    engines = [treasury.engine() for _ in range(3)]
+    targets = [await treasury.stranger(n) for n in range(40)]
+    await treasury.pay_out_many("USDX", [(target, AMOUNT) for target in targets])
+    for _ in range(30):
+        await asyncio.gather(*(engine.turn() for engine in engines))
+        if await treasury.is_idle():
+            break
+        await treasury.mine()
+    assert [await transfers_to(treasury, target) for target in targets] == [AMOUNT] * 40
+    assert treasury.chain.accounts.sequence(treasury.wallet.address) == 41
+
+
+@pytest.mark.parametrize("depth", [1, 3, 5])
+async def test_a_reorg_before_or_after_the_end_changes_nothing_in_the_end(treasury, depth):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+    payout_id = await sends(treasury, target, engine)
+    await treasury.mine(depth)
+    await engine.turn()
+    await engine.turn()
+    was = (await treasury.payout(payout_id)).status
+    assert was == ("completed" if depth > treasury.info.confirmations else "broadcast")
+    treasury.chain.reorg(depth, new_blocks=depth + 1)
+    await treasury.look()
+    await engine.turn()
+    assert (await treasury.payout(payout_id)).status == "broadcast"
+    assert (await treasury.balance("USDX")).pending == AMOUNT
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert await transfers_to(treasury, target) == AMOUNT
+
+
+async def test_a_signer_that_says_later_is_asked_later(db, clock, ids, tmp_path):
+    token = registry().chains["memory"].token("USDX")
+    rules = Rules(hourly_caps={asset_key("memory", token.contract): 2 * AMOUNT})
+    async with Treasury(db, clock, ids, tmp_path, rules=rules) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", 10 * AMOUNT)
+        engine = treasury.engine()
+        targets = [await treasury.stranger(n) for n in range(5)]
+        await treasury.pay_out_many("USDX", [(target, AMOUNT) for target in targets])
+        await treasury.work(engine, rounds=12, until="enough")
+        assert sum([await transfers_to(treasury, target) for target in targets]) == 2 * AMOUNT
+        for _ in range(3):
+            treasury.clock.advance(3700)
+            await treasury.work(engine, rounds=12, until="enough")
+        assert [await transfers_to(treasury, target) for target in targets] == [AMOUNT] * 5
+        await treasury.check_books()
+
+
+async def test_an_outage_of_the_chain_changes_nothing(treasury):
+    engine, target = await ready(treasury), await treasury.stranger(1)
+    await treasury.pay_out("USDX", AMOUNT, target)
+    treasury.chain.faults.unavailable = True
+    for _ in range(3):
+        with pytest.raises(ChainUnavailableError):
+            await engine.turn()
+    treasury.chain.faults.unavailable = False
+    await treasury.work(engine)
+    assert await transfers_to(treasury, target) == AMOUNT

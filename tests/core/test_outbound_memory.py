@@ -1,0 +1,176 @@
+"""What the engine does when its database has forgotten what it did, when places lie idle, and when failures vanish."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from cambist.services.ledger import PLATFORM, Account, Movement, Posting, Purpose, lock_balances, post
+from cambist.services.outbound.engine import Engine
+from tests.support.fragile import Fragile, KilledError, Life
+from tests.support.treasury import Treasury
+
+AMOUNT = 5_000_000
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", 100 * AMOUNT)
+        engine = treasury.engine()
+        await treasury.pay_out("USDX", 1, await treasury.stranger(999))
+        await treasury.work(engine)
+        yield treasury
+        await treasury.check_books()
+
+
+async def sends(treasury: Treasury, target: str) -> str:
+    """Pay out, and take the turn that sends it; nothing is mined yet."""
+    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    await treasury.engine().turn()
+    return payout_id
+
+
+async def forget_sending(treasury: Treasury) -> None:
+    """Have the database be as it was before anything after the first payout was signed: it is out of a backup."""
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "DELETE FROM outbound_txs WHERE slot_id IN (SELECT id FROM outbound_slots WHERE sequence > 0"
+            " AND address_id = (SELECT id FROM addresses WHERE address = $1))",
+            (treasury.wallet.address,),
+        )
+        await conn.exec_driver_sql(
+            "DELETE FROM outbound_slots WHERE sequence > 0"
+            " AND address_id = (SELECT id FROM addresses WHERE address = $1)",
+            (treasury.wallet.address,),
+        )
+        await conn.exec_driver_sql("UPDATE outbound_intents SET state = 'waiting' WHERE state = 'sending'")
+        await conn.exec_driver_sql(
+            "UPDATE outbound_senders SET next_sequence = 1 WHERE address_id ="
+            " (SELECT id FROM addresses WHERE address = $1)",
+            (treasury.wallet.address,),
+        )
+
+
+async def post_forgotten(treasury: Treasury) -> None:
+    """Let a person book what was sent and forgotten: the payment and its fee."""
+    async with treasury.db.transaction() as conn:
+        for symbol, purpose in (("MEM", Purpose.FLOAT_WALLET), ("USDX", Purpose.CUSTODY_WALLET)):
+            account = Account(treasury.merchant, treasury.asset(symbol), purpose)
+            suspense = Account(PLATFORM, treasury.asset(symbol), Purpose.SUSPENSE)
+            books = -(await lock_balances(conn, "live", [account]))[account]
+            units = books - await treasury.on_chain(treasury.wallet.address, symbol)
+            move = Movement(suspense, account, units)
+            await post(conn, "live", [Posting(mode="live", kind="t", reference=symbol, movements=[move])])
+
+
+async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_mined_since(treasury):
+    target = await treasury.stranger(1)
+    await sends(treasury, target)
+    await treasury.mine(1)
+    await forget_sending(treasury)
+    engine = treasury.engine()
+    await treasury.work(engine, rounds=10, until="enough")
+    treasury.clock.advance(120)
+    await treasury.work(engine, rounds=5, until="enough")
+    assert await treasury.on_chain(target, "USDX") == AMOUNT
+    assert [reason for _, _, reason in await treasury.open_intents()] == ["signer: ALREADY_SIGNED"]
+    # Others are not kept back by it.
+    other = await treasury.stranger(2)
+    await treasury.pay_out("USDX", AMOUNT, other)
+    await treasury.work(engine, rounds=8, until="enough")
+    assert await treasury.on_chain(other, "USDX") == AMOUNT
+    await post_forgotten(treasury)
+
+
+async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_still_on_its_way(treasury):
+    targets = [await treasury.stranger(n) for n in range(3)]
+    for target in targets:
+        await sends(treasury, target)
+    await forget_sending(treasury)
+    # In another order than before.
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE outbound_intents SET priority = 100 - id WHERE state = 'waiting'")
+    await treasury.work(treasury.engine(), rounds=15, until="enough")
+    for _ in range(3):
+        treasury.clock.advance(120)
+        await treasury.work(treasury.engine(), rounds=5, until="enough")
+    assert [await treasury.on_chain(target, "USDX") for target in targets] == [AMOUNT] * 3
+    assert await treasury.is_idle()
+
+
+async def test_signatures_that_a_crash_lost_hold_nobody_up_whoever_is_sent_next(treasury):
+    targets = [await treasury.stranger(n) for n in range(4)]
+    await treasury.pay_out_many("USDX", [(target, AMOUNT) for target in targets])
+    engine = treasury.engine()
+
+    class DiesSigning(Fragile):
+        async def sign(self, requests):
+            await self._thing.sign(requests)
+            raise KilledError
+
+    signer = DiesSigning(engine.desk.signer, Life())
+    with pytest.raises(KilledError):
+        await Engine(structs.replace(engine.desk, signer=signer), treasury.keys).turn()
+    # The first is not sendable any more: the token refuses it. Those behind move up, or stay where they were signed.
+    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, targets[0]))
+    for _ in range(6):
+        await treasury.work(engine, rounds=4, until="enough")
+        treasury.clock.advance(70)
+    assert [await treasury.on_chain(target, "USDX") for target in targets] == [0, AMOUNT, AMOUNT, AMOUNT]
+    assert await treasury.is_idle()
+
+
+async def test_a_gap_that_a_wrong_count_has_left_is_filled(treasury):
+    engine, target = treasury.engine(), await treasury.stranger(1)
+    treasury.chain.faults.sequences_ahead = 2
+    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    await engine.turn()
+    treasury.chain.faults.sequences_ahead = 0
+    for _ in range(6):
+        await treasury.work(engine, rounds=3, until="enough")
+        treasury.clock.advance(10)
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert await treasury.on_chain(target, "USDX") == AMOUNT
+    assert treasury.alerts["gap"] >= 1
+    assert await treasury.is_idle()
+
+
+async def fails_for_good(treasury: Treasury, target: str) -> str:
+    """Pay somebody whom the token refuses, until the money is given back."""
+    payout_id = await sends(treasury, target)
+    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, target))
+    await treasury.work(treasury.engine())
+    assert (await treasury.payout(payout_id)).status == "failed"
+    treasury.chain.faults.refusing.clear()
+    return payout_id
+
+
+async def test_a_failure_that_a_deep_reorg_takes_away_leaves_no_gap_and_is_not_paid(treasury):
+    target, follower = await treasury.stranger(1), await treasury.stranger(2)
+    before = treasury.chain.height
+    payout_id = await fails_for_good(treasury, target)
+    treasury.chain.reorg(treasury.chain.height - before)
+    await treasury.look()
+    engine = treasury.engine()
+    await engine.turn()
+    await treasury.pay_out("USDX", AMOUNT, follower)
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "failed"
+    assert [await treasury.on_chain(one, "USDX") for one in (target, follower)] == [0, AMOUNT]
+    assert (await treasury.balance("USDX")).available == 99 * AMOUNT - 1
+
+
+async def test_a_failure_that_a_deep_reorg_makes_succeed_is_paid_and_taken_again(treasury):
+    target = await treasury.stranger(1)
+    before = treasury.chain.height
+    payout_id = await fails_for_good(treasury, target)
+    tx_id = (await treasury.payout(payout_id)).tx_id
+    treasury.chain.reorg(treasury.chain.height - before, mine_again=[tx_id])
+    await treasury.look()
+    await treasury.work(treasury.engine())
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert await treasury.on_chain(target, "USDX") == AMOUNT
+    balance = await treasury.balance("USDX")
+    assert (balance.available, balance.pending, balance.receivable) == (99 * AMOUNT - 1, 0, 0)

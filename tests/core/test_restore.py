@@ -1,0 +1,315 @@
+"""A database that is lost comes back from the seed, the manifest and the chain: same addresses, same money."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cambist.db.engine import connect
+from cambist.secrets import SecretsBox
+from cambist.services import restore
+from cambist.services.keys import AccountKeys
+from cambist.services.keystore import Keystore
+from cambist.services.reconcile import reconcile_chain
+from cambist.services.restore import RestoreError, Restorer
+from cambist.services.restore.holdings import Settled, remains_of
+from cambist.services.signer.local import KeystoreXpubs
+from cambist.services.wallet_addresses import main_wallet
+from cambist.testing.fixtures import fresh_database
+from tests.support.till import KEYSTORE, registry
+from tests.support.treasury import Treasury
+
+GAP = 5
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        yield treasury
+
+
+@pytest.fixture
+async def empty(servers, _numbers):
+    with fresh_database(servers, _numbers) as url:
+        database = connect(url, application_name="cambist-tests", pool_size=5)
+        yield database
+        await database.close()
+
+
+async def manifest_of(treasury):
+    """Write down what the database knows, as the worker does; the treasury hands out its addresses by hand."""
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "UPDATE account_keys SET next_index = $1 WHERE mode = 'live' AND merchant_id IS NOT NULL",
+            (treasury._index + 1,),
+        )
+        return await restore.compose(conn, treasury.registry, treasury.clock.now())
+
+
+def restorer(treasury, database, *, keystore=KEYSTORE, gap=GAP):
+    box = SecretsBox([b"\1" * 32], treasury.ids.random_bytes)
+    return Restorer(
+        db=database,
+        registry=treasury.registry,
+        chains={treasury.info.id: treasury.chain},
+        signer=KeystoreXpubs(keystore),
+        box=box,
+        keys=AccountKeys(box),
+        clock=treasury.clock,
+        ids=treasury.ids,
+        gap=gap,
+    )
+
+
+async def run(treasury, database, manifest=None, **options):
+    told = []
+    summary = await restorer(treasury, database, **options).restore(
+        manifest or await manifest_of(treasury), told.append
+    )
+    return summary, told
+
+
+async def money(database):
+    """Return what each merchant has of each asset, wherever he has it, and where it lies."""
+    async with database.transaction() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT m.merchant_id, a.asset, CASE WHEN a.debit_normal THEN a.purpose ELSE 'owned' END AS what,"
+            " sum(CASE WHEN a.debit_normal THEN -a.balance ELSE a.balance END) AS units FROM ledger_accounts a"
+            " JOIN merchants m ON m.id = a.merchant_id WHERE a.mode = 'live' AND a.asset <> 'cpt'"
+            " AND a.purpose NOT LIKE 'float%' GROUP BY 1, 2, 3"
+        )
+        return {(row.merchant_id, row.asset, row.what): int(row.units) for row in rows if row.units}
+
+
+async def addresses(database):
+    async with database.transaction() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT a.address, a.purpose, m.merchant_id FROM addresses a LEFT JOIN merchants m ON m.id = a.merchant_id"
+            " WHERE a.mode = 'live'"
+        )
+        return {row.address: (row.purpose, row.merchant_id) for row in rows}
+
+
+async def paid_addresses(database):
+    return [address for address, (purpose, _) in (await addresses(database)).items() if purpose == "payment"]
+
+
+async def busy(treasury):
+    """Have two merchants earn, collect and spend, so that every kind of past is in the chain."""
+    other, _ = await treasury.new_merchant("mer_2")
+    async with treasury.db.transaction() as conn:
+        await main_wallet(conn, treasury.keys, treasury.family, other, "live")
+    for units in (5_000_000, 7_000_000, 2_000_000):
+        await treasury.receive("USDX", units)
+    await treasury.receive("USDX", 4_000_000, merchant=other)
+    await treasury.receive("MEM", 3 * 10**18)
+    target, theirs = await treasury.stranger(1), await treasury.deposit_address(other)
+    await treasury.pay_out_many("USDX", [(target, 6_000_000), (theirs, 1_500_000)])
+    await treasury.pay_out("MEM", 10**18, target)
+    await treasury.work(treasury.engine())
+    await treasury.mine(treasury.info.confirmations + 1)
+    await treasury.receive("USDX", 900_000)
+    return other
+
+
+async def test_addresses_money_and_where_it_lies_are_the_same(treasury, empty):
+    await busy(treasury)
+    await treasury.check_books()
+    before, theirs = await money(treasury.db), await addresses(treasury.db)
+    summary, told = await run(treasury, empty)
+    assert summary.agrees, told
+    after = await money(empty)
+    assert after == before
+    assert len(after) >= 7
+    restored = await addresses(empty)
+    assert theirs.items() <= restored.items()
+    assert (await reconcile_chain(empty, treasury.chain)).differences == []
+
+
+async def test_restored_money_can_be_spent_and_nothing_is_collected_twice(treasury, empty, clock, ids, tmp_path):
+    await busy(treasury)
+    await run(treasury, empty)
+    async with empty.transaction() as conn:
+        merchant = (await conn.exec_driver_sql("SELECT id FROM merchants WHERE merchant_id = 'mer_1'")).scalar_one()
+        project = await conn.exec_driver_sql(
+            "INSERT INTO projects (project_id, merchant_id, name, mode) VALUES ('prj_9', $1, 'Shop', 'live')"
+            " RETURNING id",
+            (merchant,),
+        )
+        project_row = project.scalar_one()
+        collected = await conn.exec_driver_sql(
+            "SELECT count(*) FROM deposits WHERE collection_id IS NOT NULL AND merchant_id = $1", (merchant,)
+        )
+        assert collected.scalar_one() >= 2
+    heir = Treasury(empty, clock, ids, tmp_path / "heir", chain=treasury.chain)
+    heir.box = SecretsBox([b"\1" * 32], ids.random_bytes)
+    heir.keys = AccountKeys(heir.box)
+    heir.signer, heir.station, heir.merchant, heir.project = treasury.signer, treasury.station, merchant, project_row
+    everything = (await heir.balance("USDX")).available
+    assert everything == 14_900_000 - 7_500_000
+    target = await heir.stranger(7)
+    await heir.pay_out("USDX", everything, target)
+    await heir.work(heir.engine())
+    assert await heir.on_chain(target, "USDX") == everything
+    await heir.mine(heir.info.confirmations + 1)
+    assert (await reconcile_chain(empty, heir.chain)).differences == []
+
+
+async def test_what_is_not_settled_yet_settles_after_the_restore(treasury, empty):
+    address = await treasury.deposit_address()
+    treasury.chain.transfer(treasury.token("USDX"), address, 1_000_000)
+    await treasury.mine(1)
+    summary, _ = await run(treasury, empty)
+    assert summary.agrees
+    (line,) = [line for line in summary.reports[0].groups if line.token == "USDX"]
+    assert (line.booked, line.in_transit) == ("0", "+1")
+
+
+async def test_an_address_handed_out_after_the_manifest_is_found_within_the_gap(treasury, empty):
+    await treasury.receive("USDX", 1_000_000)
+    manifest = await manifest_of(treasury)
+    await treasury.receive("USDX", 2_000_000)
+    summary, _ = await run(treasury, empty, manifest)
+    assert summary.deposits - 1 == 2  # and the gas station's own
+    async with empty.transaction() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT DISTINCT next_index FROM account_keys WHERE mode = 'live' AND merchant_id IS NOT NULL"
+        )
+        # What the manifest did not know was address 2, and is among those that are never handed out again.
+        assert list(rows.scalars()) == [treasury._index + GAP]
+
+
+async def test_nobody_knows_the_passwords_until_the_operator_resets_them(treasury, empty):
+    await run(treasury, empty)
+    async with empty.transaction() as conn:
+        row = (await conn.exec_driver_sql("SELECT email, name, password_hash FROM merchants")).one()
+    assert tuple(row) == ("mer_1@example.com", "Shop", "!")
+
+
+async def test_a_database_in_use_is_left_alone(treasury, db):
+    before = await money(db)
+    with pytest.raises(RestoreError, match="in use already"):
+        await run(treasury, db)
+    assert await money(db) == before
+
+
+async def test_another_seed_is_refused(treasury, empty):
+    other = Keystore("legal winner thank year wave sausage worth useful legal winner thank yellow")
+    with pytest.raises(RestoreError, match="not the one of the manifest"):
+        await run(treasury, empty, keystore=other)
+
+
+async def test_it_goes_on_where_it_stopped_and_repeating_it_changes_nothing(treasury, empty, monkeypatch):
+    await busy(treasury)
+    manifest = await manifest_of(treasury)
+    monkeypatch.setattr("cambist.services.restore.scan.PAUSE_FIRST_S", 0)
+    treasury.chain.faults.unavailable = True
+    with pytest.raises(RestoreError, match="goes on from there"):
+        await run(treasury, empty, manifest)
+    treasury.chain.faults.unavailable = False
+    await run(treasury, empty, manifest)
+    once = await money(empty)
+    summary, _ = await run(treasury, empty, manifest)
+    assert summary.agrees
+    assert await money(empty) == once
+    # Not even much later, when customers have paid again.
+    treasury.chain.transfer(treasury.token("USDX"), next(iter(await paid_addresses(empty))), 1_000)
+    treasury.chain.mine(treasury.info.confirmations + 1)
+    await run(treasury, empty, manifest)
+    async with empty.transaction() as conn:
+        held = await conn.exec_driver_sql("SELECT sum(balance) FROM ledger_accounts WHERE purpose = 'held'")
+        waiting = await conn.exec_driver_sql("SELECT sum(units - available_units) FROM deposits WHERE merchant_id > 0")
+        assert (int(held.scalar_one()), int(waiting.scalar_one())) == (1_000, 1_000)
+
+
+async def test_without_a_manifest_accounts_and_indexes_are_given_by_hand(treasury, empty):
+    await busy(treasury)
+    before = await money(treasury.db)
+    by_hand = restore.by_hand(treasury.registry, range(1, 4), 20, {"memory": 0})
+    summary, _ = await run(treasury, empty, by_hand)
+    assert (summary.merchants, summary.agrees) == (3, True)
+    usdx = treasury.asset("USDX")
+    owned = {units for (_, asset, what), units in (await money(empty)).items() if (asset, what) == (usdx, "owned")}
+    assert owned == {units for (_, asset, what), units in before.items() if (asset, what) == (usdx, "owned")}
+
+
+async def test_a_chain_that_is_not_configured_is_asked_for(treasury, empty):
+    by_hand = restore.by_hand(treasury.registry, range(1, 2), 1, {"moon": 0})
+    with pytest.raises(RestoreError, match="not configured here: moon"):
+        await run(treasury, empty, by_hand)
+
+
+async def test_the_manifest_is_written_for_its_owner_alone_and_holds_no_secret(treasury, tmp_path):
+    await treasury.receive("USDX", 1_000_000)
+    path = tmp_path / "recovery.json"
+    manifest = await manifest_of(treasury)
+    restore.write_manifest(path, manifest)
+    restore.write_manifest(path, manifest)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [one.name for one in tmp_path.iterdir() if "recovery" in one.name] == ["recovery.json"]
+    assert restore.read_manifest(path) == manifest
+    text = path.read_text()
+    assert "xpub" not in text
+    (merchant,) = json.loads(text)["merchants"]
+    assert merchant["indexes"]["live/1"] == 2
+    first = json.loads(text)["chains"][0]["firstHeight"]
+    async with treasury.db.transaction() as conn:
+        lowest = (await conn.exec_driver_sql("SELECT min(height) FROM deposits")).scalar_one()
+    assert first <= lowest
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        ("", "no recovery manifest"),
+        ('{"version": 2, "merchants": [], "chains": []}', "no recovery manifest"),
+        ('{"merchants": [], "chains": [], "seed": "x"}', "no recovery manifest"),
+        ('{"merchants": [], "chains": [{"chain": "a", "firstHeight": -1}]}', "no recovery manifest"),
+        ('{"merchants": [], "chains": [{"chain": "a", "firstHeight": 1}, {"chain": "a", "firstHeight": 2}]}', "twice"),
+    ],
+)
+def test_a_file_that_is_no_manifest_is_refused_in_a_sentence(tmp_path, text, problem):
+    path = tmp_path / "recovery.json"
+    path.write_text(text)
+    with pytest.raises(RestoreError, match=problem):
+        restore.read_manifest(path)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(RestoreError, match="cannot be read"):
+        restore.read_manifest(tmp_path / "nowhere.json")
+
+
+@pytest.mark.parametrize(
+    "held, left, surplus", [(0, [], 0), (10, [10], 0), (14, [10], 4), (15, [5, 10], 0), (9, [], 9), (18, [3, 5, 10], 0)]
+)
+def test_what_is_left_are_the_newest_deposits_that_the_address_can_hold(held, left, surplus):
+    deposits = [Settled(row, units) for row, units in enumerate([3, 5, 10])]
+    remains = remains_of(deposits, held, pays_fees=False)
+    assert [one.units for one in remains.left] == left
+    assert remains.surplus == surplus
+    assert [*remains.collected, *remains.left] == deposits
+
+
+@pytest.mark.parametrize(
+    "held, left, surplus",
+    [
+        (0, [], 0),
+        (3, [], 3),
+        (980, [1000], -20),
+        (1004, [1000], 4),
+        (1490, [500, 1000], -10),
+        (9000, [500, 1000], 7500),
+    ],
+)
+def test_of_the_coin_that_pays_fees_the_nearest_sum_is_what_is_left(held, left, surplus):
+    deposits = [Settled(1, 500), Settled(2, 1000)]
+    remains = remains_of(deposits, held, pays_fees=True)
+    assert ([one.units for one in remains.left], remains.surplus) == (left, surplus)
+
+
+def test_by_hand_reserves_indexes_in_both_modes():
+    manifest = restore.by_hand(registry(), range(2, 3), 7, {})
+    assert manifest.merchants[0].indexes == {"live/1": 7, "live/60": 7, "sandbox/1": 7, "sandbox/60": 7}

@@ -1,0 +1,83 @@
+"""What the signer signs for EVM chains is what another wallet with the same mnemonic would send."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+import pytest
+from eth_account import Account
+from eth_utils import to_checksum_address
+
+from cambist.plugin import Fee, UnsignedTx
+from cambist.ports import SystemClock
+from cambist.registry import Registry
+from cambist.services.keystore import Keystore
+from cambist.services.signer.local import LocalSigner
+from cambist.services.signer.protocol import KeyPath, SignRequest
+from cambist.services.signer.reading import Reader
+from cambist.services.signer.rules import Rules
+from cambist.services.signer.store import Store
+from cambist_evm.payload import TxFields, transfer_data, write_payload
+
+MNEMONIC = " ".join(["test"] * 11 + ["junk"])
+PATHS = [
+    KeyPath(account=0, change=0, index=0),
+    KeyPath(account=4, change=1, index=0),
+    KeyPath(account=9, change=0, index=77),
+]
+
+
+@pytest.fixture
+def registry():
+    return Registry(
+        {"evm": {"chains": {"ethereum": {"rpc_urls": ["http://127.0.0.1:1"]}}}},
+        found=[EntryPoint("evm", "cambist_evm.plugin", "cambist.plugins")],
+    )
+
+
+@pytest.fixture
+async def signer(registry, tmp_path):
+    keystore = Keystore(MNEMONIC)
+    reader = Reader(keystore, registry.families, registry.chains)
+    opened = LocalSigner(keystore, reader, rules=Rules(), store=Store(tmp_path / "store"), clock=SystemClock())
+    yield opened
+    await opened.aclose()
+
+
+def account(path: KeyPath):
+    Account.enable_unaudited_hdwallet_features()
+    return Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/{path}")
+
+
+@pytest.mark.parametrize("tip", [None, 3])
+@pytest.mark.parametrize("token", [False, True])
+@pytest.mark.parametrize("path", PATHS, ids=str)
+async def test_a_signed_transaction_is_the_one_that_another_wallet_makes(registry, signer, path, token, tip):
+    chain = registry.chains["ethereum"]
+    family = registry.families["evm"]
+    wallet = account(path)
+    ours = KeyPath(account=path.account, change=1, index=0)
+    target = account(ours).address.lower()
+    to = chain.tokens[1].contract if token else target
+    data = transfer_data(bytes.fromhex(target[2:]), 10**6) if token else b""
+    fields = TxFields(
+        chain_id=1, sequence=5, gas=60_000, price=10**9, tip=tip, to=bytes.fromhex(to[2:]),
+        value=0 if token else 10**15, data=data,
+    )  # fmt: skip
+    payload = write_payload(fields)
+    asked = SignRequest(
+        mode="live", chain="ethereum", payload=payload, path=path, purpose="collection", reference="c:1", own=(ours,)
+    )
+    (reply,) = await signer.sign([asked])
+    assert reply.signature is not None, reply
+    tx = UnsignedTx(
+        sender=family.normalize_address(wallet.address),
+        sequence=5,
+        payload=payload,
+        fee=Fee(limit=60_000, price=10**9, tip=tip),
+    )
+    raw = family.seal(tx, reply.signature).raw
+    assert Account.recover_transaction(raw) == wallet.address
+    said = {"chainId": 1, "nonce": 5, "gas": 60_000, "to": to_checksum_address(to), "value": fields.value, "data": data}
+    fees = {"gasPrice": 10**9} if tip is None else {"maxFeePerGas": 10**9, "maxPriorityFeePerGas": tip}
+    assert raw == bytes(wallet.sign_transaction({**said, **fees}).raw_transaction)

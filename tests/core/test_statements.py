@@ -1,0 +1,141 @@
+"""A statement stays quick however long the history is, and a file cannot hurt a spreadsheet."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from cambist.plugin import Token
+from cambist.services.errors import InvalidError
+from cambist.services.statements import entries, export
+from cambist.services.statements.entries import Bounds, Filters, Scope
+from cambist.services.statements.kinds import PATTERNS, TYPES, sign_of, type_of
+
+USDX = Token(symbol="USDX", contract="0x1", decimals=6, label="Example dollar")
+ASSET = "memory/0x1"
+
+# Two merchants share the history, so that a page of one lies among the entries of the other.
+HISTORY = """
+WITH accounts AS (
+    INSERT INTO ledger_accounts (mode, merchant_id, asset, purpose, guarded, debit_normal)
+    SELECT 'live', m.id, $1, p.purpose, false, p.purpose = 'custody_deposits'
+    FROM merchants m, (VALUES ('available'), ('pending'), ('held'), ('receivable'), ('custody_deposits')) p (purpose)
+    RETURNING id, merchant_id, purpose
+), posted AS (
+    INSERT INTO ledger_transactions (mode, kind, reference, created_at)
+    SELECT 'live', CASE WHEN n % 1000 = 0 THEN 'payout' ELSE 'deposit' END, 'dep_' || n,
+        timestamptz '2026-01-01 00:00Z' + n * interval '1 minute'
+    FROM generate_series(1, $2::int) n RETURNING id
+)
+INSERT INTO ledger_movements (transaction_id, mode, asset, debit_account_id, credit_account_id, units)
+SELECT p.id, 'live', $1, d.id, c.id, 1 FROM posted p
+JOIN LATERAL (SELECT * FROM accounts WHERE purpose = 'custody_deposits' ORDER BY (id + p.id) % 2 LIMIT 1) d ON true
+JOIN accounts c ON c.merchant_id = d.merchant_id AND c.purpose = 'held' ORDER BY p.id
+"""
+
+
+@pytest.fixture
+async def merchants(db):
+    async with db.transaction() as conn:
+        rows = await conn.exec_driver_sql(
+            "INSERT INTO merchants (merchant_id, email, name, password_hash) VALUES ('mer_1', 'a@b.c', 'A', '-'),"
+            " ('mer_2', 'b@b.c', 'B', '-') RETURNING id"
+        )
+        return list(rows.scalars())
+
+
+async def fill(db, count):
+    async with db.transaction() as conn:
+        # Balances are not what is tested here, and keeping them would take most of the time.
+        await conn.exec_driver_sql("ALTER TABLE ledger_movements DISABLE TRIGGER USER")
+        await conn.exec_driver_sql(HISTORY, (ASSET, count))
+    async with db.autocommit() as conn:
+        await conn.exec_driver_sql("VACUUM ANALYZE ledger_movements, ledger_transactions, ledger_accounts")
+
+
+def scope(merchant):
+    return Scope(merchant_row=merchant, mode="live", assets={ASSET: ("memory", USDX)})
+
+
+def nodes(plan):
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+async def explained(conn, filters, bounds=None):
+    arguments = entries.arguments(scope(1), filters, bounds or Bounds())
+    text = (await conn.exec_driver_sql("EXPLAIN (ANALYZE, FORMAT JSON) " + entries.PAGE, arguments)).scalar_one()
+    return list(nodes((json.loads(text) if isinstance(text, str) else text)[0]["Plan"]))
+
+
+async def test_a_page_of_a_long_history_touches_a_page_of_it(db, merchants):
+    await fill(db, 100_000)
+    async with db.autocommit() as conn:
+        for _ in range(7):  # from the sixth time on, PostgreSQL may plan without looking at the values
+            filters = Filters()
+            plan = await explained(conn, filters)
+            await entries.read(conn, scope(merchants[0]), filters, Bounds(), 100)
+        since = datetime(2026, 2, 1, tzinfo=UTC)
+        month = Filters(since=since, until=since + timedelta(days=1))
+        bounds = await entries.bounds_of(conn, month)
+        dated = await explained(conn, month, bounds)
+        found, more = await entries.read(conn, scope(merchants[0]), month, bounds, 100)
+    for node in (*plan, *dated):
+        big = node.get("Relation Name") in {"ledger_movements", "ledger_transactions"}
+        assert not (big and node["Node Type"] == "Seq Scan"), node
+        if big:
+            assert node["Actual Rows"] * node["Actual Loops"] < 2_000, node
+    assert bounds.end - bounds.first < 24 * 60 + 60
+    assert (len(found), more) == (100, True)
+    assert all(since <= entry.created_at < since + timedelta(days=1) for entry in found)
+
+
+async def test_pages_together_are_the_whole_history_once(db, merchants):
+    await fill(db, 2_500)
+    seen, bounds, more = [], Bounds(), True
+    async with db.autocommit() as conn:
+        while more:
+            found, more = await entries.read(conn, scope(merchants[1]), Filters(), bounds, entries.BATCH)
+            seen += [entry.row for entry in found]
+            bounds = Bounds(0, seen[-1])
+        both = (await conn.exec_driver_sql("SELECT count(*) FROM ledger_movements")).scalar_one()
+    assert seen == sorted(set(seen), reverse=True)
+    assert len(seen) == both / 2
+
+
+async def test_a_file_that_would_be_too_long_is_refused_before_it_begins(db, merchants, monkeypatch):
+    await fill(db, 100)
+    monkeypatch.setattr(export, "ENTRIES_MAX", 10)
+    with pytest.raises(InvalidError) as refusal:
+        await export.check_size(db, scope(merchants[0]), Filters(), Bounds())
+    assert refusal.value.code == "EXPORT_TOO_LARGE"
+    await export.check_size(db, scope(merchants[0]), Filters(), Bounds(0, 5))
+
+
+async def test_no_cell_of_a_file_begins_like_a_formula(db, merchants):
+    await fill(db, 2)
+    evil = Token(symbol="=HYPERLINK(1)", contract="@sum", decimals=6, label="Evil")
+    wanted = Scope(merchant_row=merchants[0], mode="live", assets={ASSET: ("+memory", evil)})
+    text = b"".join([piece async for piece in export.lines(db, wanted, Filters(), Bounds())]).decode()
+    assert "'=HYPERLINK(1)" in text
+    for cell in text.replace("\r\n", ",").split(","):
+        assert not cell.startswith(("=", "+", "@", "\t")), cell
+
+
+def test_every_type_is_known_by_its_own_name():
+    for name in PATTERNS:
+        kind = {"reversal": "deposit_reversal", "release": "release", "exchange": "swap"}.get(name, name)
+        assert type_of(kind) == name
+    assert type_of("payout_failed") == "payout"
+    assert type_of("auto_payout_final") == "auto_payout"
+    assert type_of("something") == "adjustment"
+    assert TYPES[-1] == "adjustment"
+
+
+def test_what_comes_nearer_to_being_spent_is_plus():
+    assert [sign_of(None, "held"), sign_of("held", "available"), sign_of("pending", "available")] == [1, 1, 1]
+    assert [sign_of("available", None), sign_of("available", "pending"), sign_of("held", None)] == [-1, -1, -1]
+    assert sign_of("held", "receivable") == 1

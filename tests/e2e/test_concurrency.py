@@ -1,0 +1,88 @@
+"""Everybody asks at once: a balance is spent once, and a key is for one payout."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from tests.support.onlooker import stranger
+
+REQUESTS, COVERED, REPETITIONS = 200, 50, 100
+PATH = "/api/merchant/wallet/payout"
+
+
+@pytest.fixture(autouse=True)
+def world(station, blocks) -> None:
+    """Let both chains run, and the gas station pay."""
+
+
+@pytest.fixture
+async def rich(merchant, customer):
+    """Give the merchant fifty."""
+    assert await merchant.balance("ethereum", "USDX") == {}
+    payment = await merchant.pay("ethereum", "USDX", str(COVERED))
+    customer.pay(payment["depositAddress"], "USDX", COVERED)
+    await merchant.until(payment, "paid", seconds=60)
+    return merchant
+
+
+async def ask(merchant, body: dict, key: str | None = None) -> tuple[int, dict]:
+    headers = merchant.headers | ({} if key is None else {"Idempotency-Key": key})
+    async with merchant.session.post(merchant.url + PATH, json=body, headers=headers) as response:
+        return response.status, await response.json()
+
+
+async def test_two_hundred_payouts_at_once_of_a_balance_for_fifty_are_fifty(rich, onlooker, story_db, gateway):
+    target = stranger()
+    body = {"chain": "ethereum", "token": "USDX", "amount": "1", "toAddress": target}
+    spent = asyncio.Event()
+
+    async def watch() -> int:
+        """Look at the balance all the time, for one that is below zero."""
+        looks = 0
+        while not spent.is_set():
+            async with story_db.transaction() as conn:
+                below = await conn.exec_driver_sql(
+                    "SELECT count(*) FROM ledger_accounts WHERE purpose IN ('available', 'pending', 'held')"
+                    " AND balance < 0"
+                )
+                assert below.scalar_one() == 0
+            looks += 1
+            await asyncio.sleep(0.02)
+        return looks
+
+    watching = asyncio.create_task(watch())
+    answers = await asyncio.gather(*(ask(rich, body) for _ in range(REQUESTS)))
+    spent.set()
+    assert await watching > 0
+    assert Counter((status, answer.get("code")) for status, answer in answers) == {
+        (201, None): COVERED,
+        (403, "INSUFFICIENT_BALANCE"): REQUESTS - COVERED,
+    }
+    assert (await rich.balance("ethereum", "USDX")).get("available", "0") == "0"
+    made = [answer["payout"] for status, answer in answers if status == 201]
+    assert len({payout["payoutId"] for payout in made}) == COVERED
+    for payout in made:
+        await rich.completed(payout)
+    assert onlooker.holds(target, "USDX", COVERED)
+    assert await rich.balance("ethereum", "USDX") == {}
+    await gateway.reconcile()
+
+
+async def test_one_key_sent_a_hundred_times_at_once_is_one_payout(rich, onlooker, gateway):
+    target = stranger()
+    body = {"chain": "ethereum", "token": "USDX", "amount": str(COVERED), "toAddress": target}
+    answers = await asyncio.gather(*(ask(rich, body, "salary") for _ in range(REPETITIONS)))
+    assert Counter((status, answer.get("idempotent")) for status, answer in answers) == {
+        (201, None): 1,
+        (200, True): REPETITIONS - 1,
+    }
+    (payout_id,) = {answer["payout"]["payoutId"] for _, answer in answers}
+    other = await ask(rich, body | {"amount": "1"}, "salary")
+    assert (other[0], other[1]["code"]) == (409, "IDEMPOTENCY_KEY_REUSED")
+    await rich.completed({"payoutId": payout_id})
+    assert onlooker.holds(target, "USDX", COVERED)
+    assert await rich.balance("ethereum", "USDX") == {}
+    await gateway.reconcile()

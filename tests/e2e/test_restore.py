@@ -1,0 +1,141 @@
+"""All that is left are the words and the manifest: a new gateway finds addresses and money again, and pays out."""
+
+from __future__ import annotations
+
+import pytest
+
+from cambist.db.engine import connect
+from cambist.services.keystore import open_keystore
+from cambist.testing.fixtures import fresh_database
+from tests.support.gateway import ADMIN_KEY, GatewayProcess, Merchant, until
+from tests.support.onlooker import Customer, stranger
+
+PASSPHRASE = "a passphrase of the new machine"
+MONEY = """
+SELECT m.merchant_id, a.asset,
+    CASE WHEN a.purpose LIKE 'custody%' OR a.purpose LIKE 'float%' THEN a.purpose ELSE 'owned' END AS what,
+    sum(CASE WHEN a.debit_normal THEN -a.balance ELSE a.balance END) AS units
+FROM ledger_accounts a JOIN merchants m ON m.id = a.merchant_id WHERE a.mode = 'live' AND a.asset <> 'cpt'
+GROUP BY 1, 2, 3
+"""
+
+
+@pytest.fixture(scope="module")
+async def shops(gateway, session, station, blocks):
+    """Open two shops, so that nobody's money can be taken for another's."""
+    return [await Merchant(gateway.url, session).open() for _ in range(2)]
+
+
+@pytest.fixture
+def new_machine(gateway, tmp_path, story_database_url, servers, _numbers):
+    """Give an empty database, and the same settings for it; nothing of the old machine but what is told."""
+    with fresh_database(servers, _numbers) as empty:
+        text = gateway.config.read_text().replace(story_database_url, empty)
+        keys = '\n[keys]\nkeystore = "keystore.json"\npassphrase = { file = "passphrase" }\n'
+        (tmp_path / "passphrase").write_text(PASSPHRASE)
+        machine = GatewayProcess(tmp_path, text + keys)
+        machine.database_url = empty
+        yield machine
+
+
+async def paid(merchant: Merchant, customer: Customer, chain: str, coin: str, amount: int, sent: int) -> dict:
+    payment = await merchant.pay(chain, coin, str(amount))
+    customer.pay(payment["depositAddress"], coin, sent)
+    return await merchant.until(payment, "paid", "overpaid", seconds=60)
+
+
+async def state(db) -> tuple[dict, set]:
+    """Return what merchants own and where it lies, without what is nothing; and every address with its purpose."""
+    async with db.transaction() as conn:
+        money = {(row.merchant_id, row.asset, row.what): int(row.units) for row in await conn.exec_driver_sql(MONEY)}
+        rows = await conn.exec_driver_sql("SELECT address, purpose FROM addresses WHERE mode = 'live'")
+        return {name: units for name, units in money.items() if units}, {tuple(row) for row in rows}
+
+
+async def test_words_and_manifest_bring_everything_back(
+    gateway, shops, new_machine, session, customer, other_customer, onlooker, story_db
+):
+    first, second = shops
+    order = await paid(first, customer, "ethereum", "USDX", 30, 30)
+    await paid(first, customer, "ethereum", "ETH", 20, 20)
+    await paid(first, other_customer, "base", "USDX", 12, 12)
+    await paid(second, customer, "ethereum", "USDX", 15, 17)
+    unpaid = await first.pay("ethereum", "USDX", "9")
+    await first.completed(await first.pay_out("ethereum", "USDX", "10", stranger()))
+    await first.completed(await first.refund(order, customer.address, amount="4"))
+    await first.completed(await first.pay_out("ethereum", "ETH", "5", stranger()))
+    await everything_posted(story_db)
+    await gateway.reconcile()
+    manifest = str(new_machine.folder / "recovery.json")
+    code, output = await gateway.run("manifest", manifest, *gateway.options)
+    assert code == 0, output
+    words = open_keystore(gateway.folder / "data/keystore.json", passphrase_of(gateway)).mnemonic
+    await gateway.stop()
+    before, addresses = await state(story_db)
+    assert len(before) > 6
+
+    code, output = await new_machine.run(
+        "keys", "init", "--import", "keystore.json", "--passphrase-file", "passphrase", answers=[words]
+    )
+    assert code == 0, output
+    code, output = await new_machine.run("migrate", *new_machine.options)
+    assert code == 0, output
+    code, output = await new_machine.run("restore", manifest, "--gap", "20", *new_machine.options)
+    assert code == 0, output
+    assert "2 merchants" in output
+    database = connect(new_machine.database_url, application_name="cambist-stories", pool_size=1)
+    after, restored = await state(database)
+    await database.close()
+    assert after == before
+    assert addresses <= restored
+    assert await new_machine.reconcile()
+
+    async with new_machine:
+        await comes_back(first, new_machine, session)
+        await comes_back(second, new_machine, session)
+        assert await first.balance("ethereum", "USDX") == {"available": "16"}
+        assert await first.balance("ethereum", "ETH") == {"available": "15"}
+        assert await first.balance("base", "USDX") == {"available": "12"}
+        assert await second.balance("ethereum", "USDX") == {"available": "17"}
+        customer.pay(unpaid["depositAddress"], "USDX", 9)
+        target = stranger()
+        for merchant, coin, amount in ((first, "USDX", "16"), (first, "ETH", "15"), (second, "USDX", "17")):
+            await merchant.completed(await merchant.pay_out("ethereum", coin, amount, target))
+        assert (onlooker.holds(target, "USDX", 33), onlooker.holds(target, "ETH", 15)) == (True, True)
+
+        async def late() -> list | None:
+            return (await first.get("/api/merchant/resolutions"))["resolutions"]
+
+        (found,) = await until(late)
+        assert (found["heldAmount"], found["address"], found["reason"]) == ("9", unpaid["depositAddress"], "unexpected")
+        await new_machine.reconcile()
+
+
+async def comes_back(merchant: Merchant, gateway: GatewayProcess, session) -> None:
+    """Have a merchant sign in at the new gateway with a password that the operator let him set."""
+    merchant.url = gateway.url
+    issued = await merchant.post(
+        "/api/admin/password-resets", {"email": merchant.email}, headers={"X-Admin-Key": ADMIN_KEY}, status=201
+    )
+    merchant.password = "another correct horse battery staple"
+    body = {"token": issued["token"], "password": merchant.password}
+    await merchant.post("/api/auth/password-reset/confirm", body)
+    await merchant.sign_in()
+
+
+async def everything_posted(db) -> None:
+    """Wait until nothing is on its way any more, so that the state before and after can be compared."""
+
+    async def quiet() -> bool:
+        async with db.transaction() as conn:
+            found = await conn.exec_driver_sql(
+                "SELECT NOT EXISTS (SELECT FROM outbound_intents WHERE state IN ('waiting', 'sending'))"
+                " AND NOT EXISTS (SELECT FROM outbound_slots WHERE state = 'open')"
+            )
+            return bool(found.scalar_one())
+
+    await until(quiet)
+
+
+def passphrase_of(gateway: GatewayProcess) -> str:
+    return (gateway.folder / "data/keystore.passphrase").read_text().strip()

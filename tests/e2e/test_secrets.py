@@ -1,0 +1,146 @@
+"""Keys stay where they are: not in a log, not in an answer, not in a column, and nowhere in the web process."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+import psutil
+import pytest
+
+from cambist.services.keystore import open_keystore
+from tests.support.gateway import until
+from tests.support.onlooker import stranger
+from tests.support.secrets import Finder, family_of, secrets_of, watch_openings
+
+BAD_REQUESTS = [
+    ("GET", "/api/nothing/here", None),
+    ("GET", "/api/payment/pay_nobody", None),
+    ("POST", "/api/payment", b"{"),
+    ("POST", "/api/payment", b'{"chain": "ethereum", "token": "USDX", "pricingMode": "direct_crypto", "amount": "-1"}'),
+    ("POST", "/api/merchant/wallet/payout", b'{"chain": "ethereum", "token": "USDX", "toAddress": "x", "amount": "1"}'),
+    ("POST", "/api/merchant/wallet/payout", b"\x00\xff"),
+    ("GET", "/api/merchant/wallet/payouts/po_nobody", None),
+    ("POST", "/api/payment/pay_nobody/refund", b"{}"),
+    ("GET", "/api/admin/gas-stations", None),
+    ("PUT", "/api/admin/settings", b'{"payoutEnabled": "perhaps"}'),
+    ("POST", "/api/auth/login", b'{"email": "a@b.example", "password": "wrong password"}'),
+    ("GET", "/metrics", None),
+    ("GET", "/health/ready", None),
+]
+
+
+@pytest.fixture(scope="module")
+def keystore_files(gateway) -> tuple[Path, Path]:
+    """Name the keystore that the gateway made for itself, and its passphrase."""
+    data = gateway.folder / "data"
+    return data / "keystore.json", data / "keystore.passphrase"
+
+
+@pytest.fixture(scope="module")
+async def finder(keystore_files, merchant, busy, story_db) -> Finder:
+    """Know every secret there is, the key of each address that is in use included."""
+    file, passphrase_file = keystore_files
+    passphrase = passphrase_file.read_text().strip()
+    keystore = await asyncio.to_thread(open_keystore, file, passphrase)
+    secrets = secrets_of(keystore, passphrase)
+    async with story_db.transaction() as conn:
+        rows = await conn.exec_driver_sql("SELECT mode, account_index, change, address_index, address FROM addresses")
+        for row in rows:
+            key = keystore.private_key(row.mode, 60, row.account_index, row.change, row.address_index)
+            secrets[f"key of {row.mode} {row.address}"] = key.secret
+    return Finder(secrets)
+
+
+@pytest.fixture(scope="module")
+async def busy(merchant, station, blocks, onlooker, node, usdx, receiver) -> str:
+    """Have money come in and go out, well and badly."""
+    payment = await merchant.pay("ethereum", "USDX", "30")
+    await usdx.send("transfer", payment["depositAddress"], 30 * 10**6)
+    await merchant.until(payment, "paid", seconds=60)
+    target = stranger()
+    await merchant.completed(await merchant.pay_out("ethereum", "USDX", "10", target))
+    await merchant.completed(await merchant.refund(payment, stranger(), amount="5"))
+    assert onlooker.holds(target, "USDX", 10)
+    return target
+
+
+async def test_no_answer_shows_a_secret_whatever_is_asked(finder, gateway, merchant, session):
+    statuses = set()
+    for method, path, body in BAD_REQUESTS:
+        for headers in ({}, merchant.headers, merchant.bearer):
+            sent = {**headers, "Content-Type": "application/json"}
+            async with session.request(method, gateway.url + path, data=body, headers=sent) as response:
+                content = await response.read() + repr(response.raw_headers).encode()
+            assert not finder.find(content), path
+            assert b"Traceback" not in content, path
+            statuses.add(response.status)
+    assert {400, 401, 404} <= statuses
+    assert not {status for status in statuses if status >= 500}
+
+
+async def test_no_log_shows_a_secret(finder, gateway):
+    assert gateway.log.stat().st_size > 0
+    assert finder.find(gateway.log.read_bytes()) == set()
+
+
+async def test_no_column_of_the_database_holds_a_secret(finder, story_db):
+    async with story_db.transaction() as conn:
+        signed = await conn.exec_driver_sql("SELECT count(*) FROM outbound_txs WHERE length(raw) > 0")
+        assert signed.scalar_one() >= 3, "a top-up, a collection, a payout"
+    assert await finder.in_database(story_db) == {}
+
+
+async def test_the_file_beside_the_database_that_holds_no_secret_is_the_keystore_alone(finder, keystore_files, gateway):
+    """Of all that the gateway wrote, only the passphrase's own file says the passphrase; the keystore is encrypted."""
+    found = {}
+    for path in gateway.folder.rglob("*"):
+        if path.is_file() and (names := finder.find(path.read_bytes())):
+            found[path.name] = names
+    assert found == {keystore_files[1].name: {"passphrase"}}
+    assert [path.stat().st_mode & 0o077 for path in keystore_files] == [0, 0]
+
+
+async def test_neither_environment_nor_memory_of_web_holds_a_secret(finder, gateway, keystore_files):
+    def look(process: psutil.Process) -> set[str]:
+        return {name for one in family_of(process) for name in finder.in_memory(one)}
+
+    web, worker = gateway.child("web"), gateway.child("worker")
+    for process in family_of(web):
+        environment = repr(process.environ())
+        assert keystore_files[1].name not in environment
+        assert finder.find(environment.encode()) == set()
+    try:
+        there = await asyncio.to_thread(look, worker)
+        found = await asyncio.to_thread(look, web)
+    except PermissionError:
+        pytest.skip("this machine does not let one process read another's memory")
+    # The signer is in the worker here: what is looked for would be found.
+    assert {"mnemonic", "passphrase"} <= there
+    assert any(name.startswith("key of live") for name in there)
+    assert found == set()
+
+
+async def test_web_never_opens_the_keystore_or_its_passphrase(gateway, keystore_files, merchant, session, onlooker):
+    before = gateway.child("web")
+    with watch_openings(keystore_files) as openings:
+        keystore_files[0].read_bytes()
+        assert openings.count() == 1, "who opens it is noticed"
+        for process in reversed(family_of(before)):
+            process.kill()
+
+        async def is_back() -> bool:
+            try:
+                async with session.get(f"{gateway.url}/health/ready") as response:
+                    return response.status == 200 and gateway.child("web").pid != before.pid
+            except (aiohttp.ClientError, psutil.Error, ValueError):
+                return False
+
+        await until(is_back)
+        payment = await merchant.pay("ethereum", "USDX", "3")
+        assert payment["depositAddress"].startswith("0x")
+        target = stranger()
+        await merchant.completed(await merchant.pay_out("ethereum", "USDX", "2", target))
+        assert onlooker.holds(target, "USDX", 2)
+        assert openings.count() == 0

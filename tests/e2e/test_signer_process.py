@@ -1,0 +1,128 @@
+"""The signer as a process of its own: it alone has the passphrase, and keeps to its caps whoever asks."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e.conftest import chain_settings
+from tests.support.gateway import GatewayProcess, settings_text, until
+from tests.support.onlooker import stranger
+
+PASSPHRASE = "a passphrase that is in no other process"
+CAP = 30
+
+
+@pytest.fixture(scope="module")
+async def words(tmp_path_factory):
+    """Make a keystore as the operator does; give its folder, and the words it is made of."""
+    folder = tmp_path_factory.mktemp("gateway")
+    (folder / "passphrase").write_text(PASSPHRASE)
+    process = GatewayProcess(folder, "")
+    code, output = await process.run("keys", "init", "keystore.json", "--passphrase-file", "passphrase")
+    assert code == 0, output
+    (folder / "passphrase").unlink()
+    lines = [line for line in output.splitlines() if line.startswith("  ")]
+    return folder, " ".join(re.findall(r"[0-9]+ ([a-z]+)", " ".join(lines)))
+
+
+@pytest.fixture(scope="module")
+async def gateway(words, story_database_url, story_redis_url, node, usdx, other_node, other_usdx):
+    """Run a gateway whose signer lets few tokens out within an hour."""
+    folder, _ = words
+    settings = settings_text(
+        database_url=story_database_url,
+        redis_url=story_redis_url,
+        chains={"ethereum": chain_settings(node.url, usdx), "base": chain_settings(other_node.url, other_usdx)},
+        more=[
+            "[keys]", 'keystore = "keystore.json"', 'passphrase = { env = "STORY_PASSPHRASE" }',
+            "[signer]", "separate = true", f'hourly_caps = {{ "ethereum/USDX" = "{CAP}" }}',
+        ],
+    )  # fmt: skip
+    async with GatewayProcess(folder, settings, {"STORY_PASSPHRASE": PASSPHRASE}) as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="module")
+async def merchant(merchant, station, blocks):
+    """Let both chains run, and the gas station pay."""
+    return merchant
+
+
+async def test_a_payout_is_signed_by_a_process_that_alone_knows_passphrase_and_words(
+    gateway, words, merchant, receiver, customer, onlooker
+):
+    payment = await merchant.pay("ethereum", "USDX", "60")
+    customer.pay(payment["depositAddress"], "USDX", 60)
+    await merchant.until(payment, "paid", seconds=60)
+    target = stranger()
+    payout = await merchant.pay_out("ethereum", "USDX", "20", target)
+    await merchant.completed(payout)
+    await receiver.wait(payout["payoutId"], "payout.completed")
+    assert onlooker.holds(target, "USDX", 20)
+    assert onlooker.holds(payment["depositAddress"], "USDX", 0)
+
+    mnemonic = words[1]
+    assert len(mnemonic.split()) == 24
+    knows = {}
+    for name in ("web", "worker", "signer"):
+        process = gateway.child(name)
+        in_environment = PASSPHRASE in process.environ().values()
+        knows[name] = in_environment, find_in_memory(process, [PASSPHRASE, mnemonic])
+    assert knows["web"] == knows["worker"] == (False, {PASSPHRASE: False, mnemonic: False})
+    assert knows["signer"] == (True, {PASSPHRASE: True, mnemonic: True})
+    assert PASSPHRASE not in gateway.log.read_text()
+    assert mnemonic not in gateway.log.read_text()
+
+
+async def test_what_is_above_the_hourly_cap_waits_and_says_why(gateway, merchant, onlooker):
+    large, small = stranger(), stranger()
+    waiting = await merchant.pay_out("ethereum", "USDX", "20", large)
+    path = f"/api/merchant/wallet/payouts/{waiting['payoutId']}"
+
+    async def held() -> dict | None:
+        found: dict = (await merchant.get(path))["payout"]
+        return found if found["waitsFor"] and "cap" in found["waitsFor"].lower() else None
+
+    found = await until(held)
+    assert found["status"] == "processing"
+    await merchant.completed(await merchant.pay_out("ethereum", "USDX", "5", small))
+    assert (onlooker.holds(large, "USDX", 0), onlooker.holds(small, "USDX", 5)) == (True, True)
+    assert await merchant.balance("ethereum", "USDX") == {"available": "15", "pending": "20"}
+    assert (await held() or {})["payoutId"] == waiting["payoutId"]
+    await gateway.reconcile()
+
+
+async def test_a_signer_that_dies_is_started_again_and_remembers_its_caps(gateway, merchant, onlooker):
+    before = gateway.child("signer")
+    before.kill()
+    target, other = stranger(), stranger()
+    payout = await merchant.pay_out("ethereum", "USDX", "5", target)
+    above = await merchant.pay_out("ethereum", "USDX", "1", other)
+    await merchant.completed(payout)
+    assert gateway.child("signer").pid != before.pid
+    assert onlooker.holds(target, "USDX", 5)
+    await asyncio.sleep(1)
+    found = (await merchant.get(f"/api/merchant/wallet/payouts/{above['payoutId']}"))["payout"]
+    assert (found["status"], found["txHash"]) == ("processing", None)
+    assert onlooker.holds(other, "USDX", 0)
+    await gateway.reconcile()
+
+
+def find_in_memory(process: psutil.Process, texts: list[str]) -> dict[str, bool]:
+    """Say which texts can be read in a process's memory."""
+    found = dict.fromkeys(texts, False)
+    with Path(f"/proc/{process.pid}/mem").open("rb", buffering=0) as memory:
+        for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines():
+            start, end = (int(number, 16) for number in line.split()[0].split("-"))
+            if "rw" not in line.split()[1] or "[v" in line:
+                continue
+            memory.seek(start)
+            content = memory.read(end - start) or b""
+            for text in texts:
+                found[text] |= text.encode() in content
+    return found

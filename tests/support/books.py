@@ -1,0 +1,99 @@
+"""What must hold of the books at every moment, whoever wrote them and however many at once: asked of the database."""
+
+from __future__ import annotations
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+# Each selects what breaks it, so that nothing found is the good answer.
+INVARIANTS = {
+    "each mode and asset sums to zero": """
+        SELECT mode, asset, sum(balance) FROM ledger_accounts GROUP BY mode, asset HAVING sum(balance) <> 0""",
+    "a balance is the sum of its movements": """
+        SELECT a.mode, a.asset, a.purpose, a.balance FROM ledger_accounts a WHERE a.balance <>
+            coalesce((SELECT sum(units) FROM ledger_movements WHERE credit_account_id = a.id), 0)
+            - coalesce((SELECT sum(units) FROM ledger_movements WHERE debit_account_id = a.id), 0)""",
+    "what can be spent is never below zero": """
+        SELECT mode, merchant_id, asset, purpose, balance FROM ledger_accounts
+        WHERE purpose IN ('available', 'pending', 'held') AND (balance < 0 OR NOT guarded)""",
+    "each thing is posted once": """
+        SELECT kind, reference, count(*) FROM ledger_transactions GROUP BY kind, reference HAVING count(*) > 1""",
+    "nothing is posted without movements": """
+        SELECT t.kind, t.reference FROM ledger_transactions t
+        WHERE NOT EXISTS (SELECT FROM ledger_movements m WHERE m.transaction_id = t.id)""",
+    "there is one account for each purpose": """
+        SELECT mode, merchant_id, asset, purpose FROM ledger_accounts
+        GROUP BY mode, merchant_id, asset, purpose HAVING count(*) > 1""",
+    "whoever owes something has nothing to spend": """
+        SELECT mode, merchant_id, asset FROM ledger_accounts WHERE purpose IN ('available', 'receivable')
+        GROUP BY mode, merchant_id, asset
+        HAVING max(balance) FILTER (WHERE purpose = 'available') > 0
+            AND min(balance) FILTER (WHERE purpose = 'receivable') < 0""",
+    "nobody is owed more than he has": """
+        SELECT mode, merchant_id, asset, balance FROM ledger_accounts WHERE purpose = 'receivable' AND balance > 0""",
+    "pending is what is under way": """
+        WITH books AS (
+            SELECT mode, merchant_id, asset, balance FROM ledger_accounts WHERE purpose = 'pending' AND balance <> 0
+        ), facts AS (
+            SELECT mode, merchant_id, chain || '/' || coalesce(contract, 'native') AS asset, sum(units) AS units
+            FROM payouts WHERE status IN ('requested', 'processing', 'broadcast') GROUP BY 1, 2, 3
+        )
+        SELECT * FROM books FULL JOIN facts USING (mode, merchant_id, asset) WHERE balance IS DISTINCT FROM units""",
+    "held is what deposits say is held of them": """
+        WITH books AS (
+            SELECT mode, merchant_id, asset, balance FROM ledger_accounts WHERE purpose = 'held' AND balance <> 0
+        ), facts AS (
+            SELECT mode, merchant_id, chain || '/' || coalesce(contract, 'native') AS asset,
+                sum(units - available_units - returned_units) AS units
+            FROM deposits WHERE status = 'settled' AND merchant_id IS NOT NULL GROUP BY 1, 2, 3
+        )
+        SELECT * FROM books FULL JOIN facts USING (mode, merchant_id, asset)
+        WHERE coalesce(balance, 0) <> coalesce(units, 0)""",
+    "whose money it is and where it lies agree, with what came in and went out": """
+        WITH books AS (
+            SELECT mode, merchant_id, asset,
+                sum(balance) FILTER (WHERE NOT debit_normal) AS owned, -sum(balance) FILTER (WHERE debit_normal) AS lies
+            FROM ledger_accounts WHERE merchant_id IS NOT NULL
+                AND purpose IN ('available', 'pending', 'held', 'receivable', 'custody_deposits', 'custody_wallet')
+            GROUP BY 1, 2, 3
+        ), facts AS (
+            SELECT mode, merchant_id, asset, sum(units) AS units FROM (
+                SELECT mode, merchant_id, chain || '/' || coalesce(contract, 'native') AS asset, units
+                FROM deposits WHERE status = 'settled' AND merchant_id IS NOT NULL
+                UNION ALL
+                SELECT mode, merchant_id, chain || '/' || coalesce(contract, 'native'), -units
+                FROM payouts WHERE status = 'completed'
+            ) AS moved GROUP BY 1, 2, 3
+        )
+        SELECT * FROM books FULL JOIN facts USING (mode, merchant_id, asset)
+        WHERE coalesce(owned, 0) <> coalesce(lies, 0) OR coalesce(lies, 0) <> coalesce(units, 0)""",
+    "a payment's refunds are counted on it": """
+        SELECT y.payment_id, y.refunded_units FROM payments y WHERE y.refunded_units <> coalesce((
+            SELECT sum(units) FROM payouts p
+            WHERE p.payment_id = y.id AND p.kind = 'refund' AND p.status <> 'failed'), 0)""",
+    "credits are what was given less what was used": """
+        WITH books AS (
+            SELECT mode, merchant_id, balance FROM ledger_accounts WHERE purpose = 'cpt' AND merchant_id IS NOT NULL
+        ), facts AS (
+            SELECT mode, merchant_id, sum(units) AS units FROM (
+                SELECT mode, merchant_id, CASE operation WHEN 'return' THEN weight ELSE -weight END AS units
+                FROM usage_records WHERE posted
+                UNION ALL
+                SELECT a.mode, a.merchant_id, CASE a.id WHEN m.credit_account_id THEN m.units ELSE -m.units END
+                FROM ledger_transactions t JOIN ledger_movements m ON m.transaction_id = t.id
+                    JOIN ledger_accounts a ON a.id IN (m.credit_account_id, m.debit_account_id) AND a.purpose = 'cpt'
+                WHERE t.kind IN ('cpt_grant', 'cpt_allowance')
+            ) AS given GROUP BY 1, 2
+        )
+        SELECT * FROM books FULL JOIN facts USING (mode, merchant_id)
+        WHERE coalesce(balance, 0) <> coalesce(units, 0)""",
+}
+
+
+async def broken(conn: AsyncConnection) -> dict[str, list[tuple]]:
+    """Return the invariants that do not hold, with what breaks them."""
+    found = {}
+    for name, statement in INVARIANTS.items():
+        rows = [tuple(row) for row in await conn.exec_driver_sql(statement)]
+        if rows:
+            found[name] = rows
+    return found

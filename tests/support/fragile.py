@@ -1,0 +1,77 @@
+"""Parts of an engine that die, as a process does, at a chosen moment: before or after any call that leaves it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from cambist.db.engine import Database
+from cambist.services.outbound.engine import Engine
+
+
+class KilledError(BaseException):
+    """The process is gone. Nothing that expects errors may catch it."""
+
+
+class Life:
+    """So many steps are left; with None it never ends."""
+
+    def __init__(self, steps: int | None = None) -> None:
+        self.steps = steps
+        self.lived = 0
+
+    def step(self) -> None:
+        self.lived += 1
+        if self.steps is not None and self.lived >= self.steps:
+            raise KilledError
+
+
+class FragileDatabase:
+    """Dies before a transaction, before its commit, or right after it."""
+
+    def __init__(self, db: Database, life: Life) -> None:
+        self._db = db
+        self._life = life
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[object]:
+        self._life.step()
+        async with self._db.transaction() as conn:
+            yield conn
+            self._life.step()
+        self._life.step()
+
+
+class Fragile:
+    """Dies before or after any call of the thing that it stands for."""
+
+    def __init__(self, thing: object, life: Life) -> None:
+        self._thing = thing
+        self._life = life
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self._thing, name)
+        if not inspect.iscoroutinefunction(found):
+            return found
+
+        async def call(*args: object, **kwargs: object) -> object:
+            self._life.step()
+            answer = await found(*args, **kwargs)
+            self._life.step()
+            return answer
+
+        return call
+
+
+def fragile(engine: Engine, life: Life) -> Engine:
+    """Return a fresh engine at the same desk, with this life."""
+    desk = engine.desk
+    parts = {
+        "db": FragileDatabase(desk.db, life),
+        "chain": Fragile(desk.chain, life),
+        "signer": Fragile(desk.signer, life),
+    }
+    return Engine(msgspec.structs.replace(desk, **parts), engine._keys)

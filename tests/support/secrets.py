@@ -1,0 +1,136 @@
+"""Looks for what must not be there: secrets in whatever spelling, wherever a program may have left them."""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import os
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+from mnemonic import Mnemonic
+
+from cambist.db.engine import Database
+from cambist.services.bip32 import master_node
+from cambist.services.keystore import Keystore
+
+IN_OPEN = 0x20
+CHUNK_BYTES_MAX = 1 << 26
+EVENT = struct.Struct("iIII")
+
+
+def secrets_of(keystore: Keystore, passphrase: str) -> dict[str, bytes]:
+    """Return what a keystore's owner must never see anywhere, by name."""
+    words = Mnemonic("english")
+    found = {"passphrase": passphrase.encode(), "mnemonic": keystore.mnemonic.encode()}
+    found["entropy"] = bytes(words.to_entropy(keystore.mnemonic))
+    for mode, extra in (("live", ""), ("sandbox", "cambist sandbox")):
+        seed = words.to_seed(keystore.mnemonic, extra)
+        master = master_node(seed)
+        found |= {f"{mode} seed": seed, f"{mode} master key": master.key, f"{mode} chain code": master.chain_code}
+        purpose = master.hardened(44)
+        found |= {f"{mode} m/44'": purpose.key, f"{mode} m/44'/60'": purpose.hardened(60).key}
+    return found
+
+
+def spellings(name: str, secret: bytes) -> dict[str, bytes]:
+    """Return a secret as it is, and as programs write bytes."""
+    found = {name: secret}
+    if not secret.isascii():
+        found |= {
+            f"{name} in hex": secret.hex().encode(),
+            f"{name} in HEX": secret.hex().upper().encode(),
+            f"{name} in base64": base64.b64encode(secret).rstrip(b"="),
+            f"{name} in base64 for URLs": base64.urlsafe_b64encode(secret).rstrip(b"="),
+            f"{name} as a number": str(int.from_bytes(secret, "big")).encode(),
+        }
+    return found
+
+
+class Finder:
+    """Knows the spellings of some secrets, and that an extended private key begins with ``xprv``."""
+
+    def __init__(self, secrets: Mapping[str, bytes]) -> None:
+        self.needles = {"an extended private key": b"xprv9"}
+        for name, secret in secrets.items():
+            self.needles |= spellings(name, secret)
+
+    def find(self, content: bytes) -> set[str]:
+        return {name for name, needle in self.needles.items() if needle in content}
+
+    async def in_database(self, db: Database) -> dict[str, set[str]]:
+        """Read every column of every table, bytes as bytes and everything else as text; return where what stands."""
+        found: dict[str, set[str]] = {}
+        async with db.transaction() as conn:
+            columns = await conn.exec_driver_sql(
+                "SELECT table_name, column_name, data_type FROM information_schema.columns"
+                " WHERE table_schema = 'public'"
+            )
+            for table, column, kind in columns.all():
+                value = f'"{column}"' if kind == "bytea" else f'"{column}"::text'
+                rows = await conn.exec_driver_sql(f'SELECT {value} FROM "{table}" WHERE "{column}" IS NOT NULL')  # noqa: S608  our own names
+                for cell in rows.scalars():
+                    if names := self.find(cell if isinstance(cell, bytes) else cell.encode()):
+                        found.setdefault(f"{table}.{column}", set()).update(names)
+        return found
+
+    def in_memory(self, process: psutil.Process) -> set[str]:
+        """Return what stands in the writable memory of a process. Raises PermissionError."""
+        return {name for content in memory(process) for name in self.find(content)}
+
+
+def memory(process: psutil.Process) -> Iterator[bytes]:
+    """Yield a process's writable memory, with pieces that overlap by more than the longest secret."""
+    maps = Path(f"/proc/{process.pid}/maps").read_text().splitlines()
+    with Path(f"/proc/{process.pid}/mem").open("rb", buffering=0) as stream:
+        for line in maps:
+            start, end = (int(number, 16) for number in line.split()[0].split("-"))
+            if "rw" not in line.split()[1] or "[v" in line:
+                continue
+            for first in range(start, end, CHUNK_BYTES_MAX):
+                try:
+                    stream.seek(first)
+                    yield stream.read(min(CHUNK_BYTES_MAX + 1024, end - first)) or b""
+                except OSError:  # it has been given back meanwhile
+                    continue
+
+
+def family_of(process: psutil.Process) -> list[psutil.Process]:
+    """Return a process and all that it has started."""
+    return [process, *process.children(recursive=True)]
+
+
+class Openings:
+    """Counts how often anybody opens some files, as the kernel tells it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def count(self) -> int:
+        """Return how often since the last time."""
+        found = 0
+        while True:
+            try:
+                events = os.read(self._descriptor, 1 << 16)
+            except BlockingIOError:
+                return found
+            while events:
+                *_, name_bytes = EVENT.unpack_from(events)
+                found, events = found + 1, events[EVENT.size + name_bytes :]
+
+
+@contextmanager
+def watch_openings(paths: Iterable[Path]) -> Iterator[Openings]:
+    """Watch files with inotify."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    assert descriptor >= 0, os.strerror(ctypes.get_errno())
+    try:
+        for path in paths:
+            assert libc.inotify_add_watch(descriptor, os.fsencode(path), IN_OPEN) >= 0, path
+        yield Openings(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,303 @@
+"""A merchant whose money really moves on a chain in memory: paid by customers, collected, and sent on by the engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Self
+
+from cambist.db.engine import Database
+from cambist.domain.payouts import Kind
+from cambist.hints import Hints
+from cambist.plugin import Chain, Token
+from cambist.registry import Registry
+from cambist.secrets import SecretsBox
+from cambist.services import ledger
+from cambist.services.deposits import AddressWatch, Watcher
+from cambist.services.keys import AccountKeys, fill_stock, register_gas_stations
+from cambist.services.keystore import Keystore
+from cambist.services.outbound.desk import Desk
+from cambist.services.outbound.engine import Engine
+from cambist.services.outbound.kinds import outcomes
+from cambist.services.outbound.rows import Site
+from cambist.services.payouts import queue
+from cambist.services.payouts.queue import NewPayout
+from cambist.services.platform import PlatformSettings
+from cambist.services.prices import RateBook
+from cambist.services.signer.local import LocalSigner
+from cambist.services.signer.reading import Reader
+from cambist.services.signer.rules import Rules
+from cambist.services.signer.store import Store
+from cambist.services.wallet_addresses import main_wallet
+from cambist.settings import OutboundSettings
+from cambist.testing.memory import MemoryChain
+from tests.support.till import KEYSTORE, Prices, registry
+
+RICH = 10**20
+
+
+class Treasury:
+    """One merchant on one chain. ``engine()`` makes an engine; several may run side by side."""
+
+    def __init__(
+        self,
+        db: Database,
+        clock,
+        ids,
+        folder,
+        *,
+        chain: Chain | None = None,
+        chains: Registry | None = None,
+        rules: Rules | None = None,
+        settings: OutboundSettings | None = None,
+        keystore: Keystore = KEYSTORE,
+    ) -> None:
+        self.db, self.clock, self.ids = db, clock, ids
+        self.registry = chains or registry()
+        self.chain = chain or MemoryChain(self.registry.chains["memory"])
+        self.info = self.chain.info
+        self.family = self.registry.families[self.info.family]
+        self.settings = settings or OutboundSettings(rebroadcast_s=5, stuck_after_s=60, collect_interval_ms=100)
+        self.keystore = keystore
+        self.folder = folder
+        self.rules = rules or Rules()
+        self.prices = Prices(clock)
+        self.prices.board |= {("USDX", "usd"): "1", ("DAIX", "usd"): "1", ("MEM", "usd"): "3"}
+        self.rates = RateBook([self.prices], clock)
+        self.box = SecretsBox([bytes(32)], ids.random_bytes)
+        self.keys = AccountKeys(self.box)
+        self.watch = AddressWatch(db, self.family, "live")
+        self.watcher = Watcher(
+            db=db, chain=self.chain, family=self.family, watch=self.watch, scope=0, mode="live", clock=clock, ids=ids,
+            hints=Hints(None),
+        )  # fmt: skip
+        self.platform = PlatformSettings()
+        self.alerts: Counter[str] = Counter()
+        self._stack = AsyncExitStack()
+        self._index = 0
+
+    async def __aenter__(self) -> Self:
+        self.signer = LocalSigner(
+            self.keystore,
+            Reader(self.keystore, self.registry.families, self.registry.chains),
+            rules=self.rules,
+            store=Store(self.folder),
+            clock=self.clock,
+        )
+        self._stack.push_async_callback(self.signer.aclose)
+        coin_types = {family.coin_type for family in self.registry.families.values()}
+        await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, target=3)
+        async with self.db.transaction() as conn:
+            await register_gas_stations(conn, self.keys, self.registry.families.values())
+            self.station = (
+                await conn.exec_driver_sql(
+                    "SELECT address FROM addresses WHERE purpose = 'gas' AND mode = 'live' AND family = $1",
+                    (self.family.name,),
+                )
+            ).scalar_one()
+        self.merchant, self.project = await self.new_merchant("mer_1")
+        async with self.db.transaction() as conn:
+            self.wallet = await main_wallet(conn, self.keys, self.family, self.merchant, "live")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def new_merchant(self, merchant_id: str) -> tuple[int, int]:
+        async with self.db.transaction() as conn:
+            merchant = (
+                await conn.exec_driver_sql(
+                    "INSERT INTO merchants (merchant_id, email, name, password_hash)"
+                    " VALUES ($1, $1 || '@example.com', 'Shop', '-') RETURNING id",
+                    (merchant_id,),
+                )
+            ).scalar_one()
+            await conn.exec_driver_sql(
+                "UPDATE account_keys SET merchant_id = $1 WHERE account_index ="
+                " (SELECT min(account_index) FROM account_keys WHERE merchant_id IS NULL AND account_index > 0)",
+                (merchant,),
+            )
+            project = (
+                await conn.exec_driver_sql(
+                    "INSERT INTO projects (project_id, merchant_id, name, mode, payment_webhook_url)"
+                    " VALUES ('prj_' || $1::text, $2, 'Shop', 'live', 'https://shop.example/hook') RETURNING id",
+                    (merchant_id, merchant),
+                )
+            ).scalar_one()
+        return merchant, project
+
+    def token(self, symbol: str) -> Token:
+        token = self.info.token(symbol)
+        assert token is not None
+        return token
+
+    def asset(self, symbol: str) -> str:
+        return ledger.asset_key(self.info.id, self.token(symbol).contract)
+
+    def engine(self, settings: OutboundSettings | None = None) -> Engine:
+        desk = Desk(
+            db=self.db,
+            chain=self.chain,
+            family=self.family,
+            signer=self.signer,
+            rates=self.rates,
+            clock=self.clock,
+            ids=self.ids,
+            outcomes=outcomes(),
+            settings=settings or self.settings,
+            site=Site(info=self.info, scope=0, mode="live"),
+            alerts=self.alerts,
+        )
+        return Engine(desk, self.keys)
+
+    async def stranger(self, number: int) -> str:
+        """Return an address that is nobody's of ours."""
+        xpub = await self.signer.account_xpub("sandbox", self.family.coin_type, 9)
+        return self.family.derive_address(xpub, 0, number)
+
+    async def deposit_address(self, merchant: int | None = None) -> str:
+        """Hand out a one-time address, without a payment: what arrives is held, until it is released."""
+        merchant = merchant or self.merchant
+        async with self.db.transaction() as conn:
+            key = await self.keys.get(conn, merchant, "live", self.family.coin_type)
+            self._index += 1
+            address = self.family.derive_address(key.xpub, 0, self._index)
+            await conn.exec_driver_sql(
+                "INSERT INTO addresses (mode, family, address, merchant_id, account_index, change, address_index)"
+                " VALUES ('live', $1, $2, $3, $4, 0, $5)",
+                (self.family.name, address, merchant, key.account_index, self._index),
+            )
+        return address
+
+    async def look(self) -> None:
+        look = await self.watcher.look()
+        while look.behind:
+            look = await self.watcher.look()
+
+    async def mine(self, blocks: int = 1, *, seconds: float = 2) -> None:
+        self.chain.mine(blocks)
+        self.clock.advance(seconds)
+        await self.look()
+
+    async def open(self, *, station: int = RICH) -> None:
+        """Fund the gas station, and read the chain for the first time."""
+        if station:
+            self.chain.transfer(self.info.native, self.station, station)
+        await self.mine()
+
+    async def receive(self, symbol: str, units: int, *, merchant: int | None = None) -> str:
+        """Have a customer pay to a fresh address until it is settled and spendable; return the address."""
+        address = await self.deposit_address(merchant)
+        self.chain.transfer(self.token(symbol), address, units)
+        await self.mine(1 + self.info.confirmations)
+        await self.release(symbol, units, merchant or self.merchant)
+        return address
+
+    async def release(self, symbol: str, units: int, merchant: int) -> None:
+        accounts = [
+            ledger.Account(merchant, self.asset(symbol), purpose)
+            for purpose in (ledger.Purpose.HELD, ledger.Purpose.AVAILABLE)
+        ]
+        posting = ledger.Posting(
+            mode="live",
+            kind="test_release",
+            reference=self.ids.new("rel"),
+            movements=[ledger.Movement(accounts[0], accounts[1], units)],
+        )
+        async with self.db.transaction() as conn:
+            await ledger.post(conn, "live", [posting])
+
+    async def pay_out(self, symbol: str, units: int, target: str, **more) -> str:
+        return (await self.pay_out_many(symbol, [(target, units)], **more))[0]
+
+    async def pay_out_many(
+        self,
+        symbol: str,
+        wanted: Sequence[tuple[str, int]],
+        *,
+        kind: Kind = Kind.PAYOUT,
+        merchant: int | None = None,
+        project: int | None = None,
+    ) -> Sequence[str]:
+        desk = queue.Desk(registry=self.registry, keys=self.keys, clock=self.clock, ids=self.ids)
+        payouts = [
+            NewPayout(
+                kind=kind,
+                payout_id=self.ids.new("po"),
+                project_row=project or self.project,
+                merchant_row=merchant or self.merchant,
+                mode="live",
+                chain=self.info,
+                token=self.token(symbol),
+                target=target,
+                units=units,
+            )
+            for target, units in wanted
+        ]
+        async with self.db.transaction() as conn:
+            await queue.debit_and_queue(conn, desk, self.platform, payouts)
+        return [one.payout_id for one in payouts]
+
+    async def work(self, engine: Engine, *, rounds: int = 40, until: str = "idle") -> None:
+        """Let engine and chain run side by side, until nothing waits or is under way any more."""
+        for _ in range(rounds):
+            turn = await engine.turn()
+            while turn.more:
+                turn = await engine.turn()
+            if until == "idle" and await self.is_idle():
+                return
+            await self.mine()
+        assert until != "idle", f"still open: {await self.open_intents()}"
+
+    async def is_idle(self) -> bool:
+        return not await self.open_intents()
+
+    async def open_intents(self) -> Sequence[tuple[str, str, str | None]]:
+        async with self.db.transaction() as conn:
+            rows = await conn.exec_driver_sql(
+                "SELECT kind, state, reason FROM outbound_intents WHERE state IN ('waiting', 'sending') ORDER BY id"
+            )
+            return [tuple(row) for row in rows]
+
+    async def payout(self, payout_id: str):
+        async with self.db.transaction() as conn:
+            return (await conn.exec_driver_sql("SELECT * FROM payouts WHERE payout_id = $1", (payout_id,))).one()
+
+    async def balance(self, symbol: str, merchant: int | None = None) -> ledger.Balance:
+        async with self.db.transaction() as conn:
+            found = await ledger.balances(conn, merchant or self.merchant, "live", self.asset(symbol))
+        return found[0] if found else ledger.Balance(asset=self.asset(symbol))
+
+    async def on_chain(self, address: str, symbol: str) -> int:
+        return await self.chain.balance(address, self.token(symbol))
+
+    async def check_books(self) -> None:
+        """Compare what the ledger says lies on addresses of ours with the chain, group by group."""
+        async with self.db.transaction() as conn:
+            total = (await conn.exec_driver_sql("SELECT coalesce(sum(balance), 0) FROM ledger_accounts")).scalar_one()
+            assert total == 0
+            addresses = list(
+                await conn.exec_driver_sql(
+                    "SELECT address, purpose, merchant_id FROM addresses WHERE mode = 'live' AND family = $1",
+                    (self.family.name,),
+                )
+            )
+            accounts = list(
+                await conn.exec_driver_sql(
+                    "SELECT merchant_id, asset, purpose, -balance AS units FROM ledger_accounts WHERE mode = 'live'"
+                    " AND (purpose LIKE 'custody%' OR purpose LIKE 'float\\_%')"
+                )
+            )
+        groups = {"payment": "deposits", "wallet": "wallet", "gas": "gas"}
+        for token in self.info.tokens:
+            asset = ledger.asset_key(self.info.id, token.contract)
+            chain: Counter[tuple[int | None, str]] = Counter()
+            books: Counter[tuple[int | None, str]] = Counter()
+            for row in addresses:
+                chain[row.merchant_id, groups[row.purpose]] += await self.chain.balance(row.address, token)
+            for row in accounts:
+                if row.asset == asset:
+                    books[row.merchant_id, row.purpose.partition("_")[2]] += int(row.units)
+            assert +chain == +books, token.symbol
+            assert all(units >= 0 for units in books.values()), token.symbol

@@ -1,0 +1,82 @@
+"""Usage credits in the worker: what was delivered is metered, and what was metered reaches the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+
+from cambist.bootstrap import Gateway
+from cambist.db.engine import Database
+from cambist.domain.usage import Weights
+from cambist.domain.webhooks import RetrySchedule
+from cambist.hints import Hints
+from cambist.ports import Ids
+from cambist.services import usage
+from cambist.services.platform import PlatformSettings
+from cambist.services.usage import Metered
+from cambist.services.webhooks.delivery import Deliverer
+from cambist.services.webhooks.log import redeliver
+from cambist.services.webhooks.sender import open_sender
+from cambist.testing.clock import ManualClock
+from cambist_tasks.chores import chores
+from cambist_tasks.turns import Turns
+from tests.support.webhooks import make_project, paid, put, receiver, signing_secrets
+
+
+async def records(db: Database) -> list[tuple[object, ...]]:
+    async with db.autocommit() as conn:
+        rows = await conn.exec_driver_sql("SELECT mode, operation, chain, reference, weight FROM usage_records")
+        return [tuple(row) for row in rows]
+
+
+async def test_a_webhook_costs_once_when_it_is_delivered_whatever_came_before_and_after(
+    db: Database, clock: ManualClock, ids: Ids
+) -> None:
+    project = await make_project(db, ids)
+    async with (
+        receiver() as merchant,
+        open_sender(clock=clock, timeout_ms=2_000, allow_private_targets=True) as sender,
+    ):
+        deliverer = Deliverer(
+            db=db,
+            sender=sender,
+            secrets=signing_secrets(),
+            hints=Hints(None),
+            clock=clock,
+            schedule=RetrySchedule(),
+            timeout_ms=2_000,
+        )
+        merchant.statuses = [500]
+        await put(db, [paid(project, merchant.url)], ids=ids, clock=clock)
+        assert await deliverer.deliver_due() == 1
+        assert await records(db) == []
+        clock.advance(3600)
+        assert await deliverer.deliver_due() == 1
+        [delivered] = merchant.received[1:]
+        event = delivered.headers["X-Webhook-Id"]
+        told = [("live", "webhook_delivery", None, event, Weights().webhook_delivery)]
+        assert await records(db) == told
+        async with db.transaction() as conn:
+            await redeliver(conn, project[0], event, now=clock.now())
+        assert await deliverer.deliver_due() == 1
+        assert len(merchant.received) == 3
+        assert await records(db) == told
+
+
+async def test_two_workers_roll_usage_up_and_give_allowances_once(gateway: Gateway, ids: Ids) -> None:
+    await make_project(gateway.db, ids)
+    async with gateway.db.transaction() as conn:
+        row = (await conn.exec_driver_sql("SELECT id FROM merchants")).scalar_one()
+        done = [Metered(row, "live", "payment", "memory", f"pay_{number}") for number in range(10)]
+        settings = PlatformSettings()
+        await usage.meter(conn, done, settings, gateway.clock.now())
+    for turns in (Turns(gateway.db), Turns(gateway.db)):
+        works = {chore.name: chore.work for chore in chores(gateway, turns)}
+        assert await asyncio.gather(works["usage"](), works["allowances"]()) == [False, False]
+        await turns.aclose()
+    async with gateway.db.autocommit() as conn:
+        left = await usage.balance(conn, row, "live")
+        posted = await conn.exec_driver_sql(
+            "SELECT balance FROM ledger_accounts WHERE merchant_id = $1 AND mode = 'live' AND purpose = 'cpt'", (row,)
+        )
+    allowance = settings.cpt.initial_allowance
+    assert left == posted.scalar_one() == allowance - 10 * settings.cpt.weights.of("payment", "memory")

@@ -1,0 +1,132 @@
+"""The operator's door: settings that hold at once, and credits that are granted once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cambist.services.platform import PlatformSettings
+from tests.support.web import ADMIN_KEY, refused
+
+SETTINGS = "/api/admin/settings"
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
+ALLOWANCE = PlatformSettings().cpt.initial_allowance
+
+
+async def put(client, **body):
+    return await client.put(SETTINGS, json=body, headers=ADMIN)
+
+
+async def test_only_the_admin_key_opens_it(client, merchant):
+    for headers in ({}, merchant.key, merchant.bearer, {"X-Admin-Key": "no"}):
+        refused(await client.get(SETTINGS, headers=headers), 401, "ADMIN_KEY_INVALID")
+        refused(await client.put(SETTINGS, json={}, headers=headers), 401, "ADMIN_KEY_INVALID")
+        path = f"/api/admin/merchants/{merchant.merchant_id}/credits"
+        refused(await client.post(path, json={}, headers=headers), 401, "ADMIN_KEY_INVALID")
+
+
+async def test_settings_are_told_whole_with_their_defaults(client):
+    answer = (await client.get(SETTINGS, headers=ADMIN)).json()
+    assert answer["success"] is True
+    assert (answer["payoutEnabled"], answer["payoutSwapEnabled"], answer["limits"]) == (True, False, {})
+    assert answer["collection"]["minValueUsd"] == "5"
+    assert set(answer["cpt"]) == {"initialAllowance", "floor", "weights", "tiers", "packs"}
+    assert set(answer["cpt"]["tiers"][0]) == {"name", "minCpt", "maxCpt", "pricePer10kUsd"}
+
+
+async def test_a_change_keeps_the_rest_and_answers_the_whole(client):
+    first = (await put(client, payoutEnabled=False, limits={"memory/USDX": {"perDay": "10"}})).json()
+    assert (first["payoutEnabled"], first["limits"]) == (False, {"memory/USDX": {"perDay": "10"}})
+    second = (await put(client, payoutSwapEnabled=True)).json()
+    assert second == {**first, "payoutSwapEnabled": True}
+    assert (await client.get(SETTINGS, headers=ADMIN)).json() == second
+    assert (await put(client)).json() == second
+
+
+async def test_changes_at_once_lose_no_field(client):
+    answers = await asyncio.gather(
+        put(client, payoutEnabled=False),
+        put(client, collection={"batched": True}),
+        put(client, collection={"maxAgeHours": 5}),
+        put(client, cpt={"floor": -7}),
+    )
+    assert {answer.status_code for answer in answers} == {200}
+    found = (await client.get(SETTINGS, headers=ADMIN)).json()
+    assert (found["payoutEnabled"], found["cpt"]["floor"]) == (False, -7)
+    assert (found["collection"]["batched"], found["collection"]["maxAgeHours"]) == (True, 5)
+
+
+@pytest.mark.parametrize(
+    "body, field",
+    [
+        ({"payoutsEnabled": True}, "payoutsEnabled"),
+        ({"payoutEnabled": "yes"}, "payoutEnabled"),
+        ({"collection": {"maxFeeShareBps": 10_001}}, "collection.maxFeeShareBps"),
+        ({"collection": {"minValue": "5"}}, "collection.minValue"),
+        ({"cpt": {"floor": 1}}, "cpt.floor"),
+        ({"cpt": {"initialAllowance": -1}}, "cpt.initialAllowance"),
+        ({"cpt": {"weights": {"webhookDelivery": -1}}}, "cpt.weights.webhookDelivery"),
+        ({"cpt": {"weights": {"apiMethod": 1}}}, "cpt.weights.apiMethod"),
+        (
+            {"cpt": {"tiers": [{"name": "a", "minCpt": 1, "maxCpt": None, "pricePer10kUsd": "1"}]}},
+            "cpt.tiers[0].minCpt",
+        ),
+        ({"limits": {"memory/USDX": {"perDay": 5}}}, "limits[...].perDay"),
+        ({"limits": {"memory/USDX": {"perDay": "5.5.5"}}}, "limits.memory/USDX.perDay"),
+        ({"limits": {"memory/USDX": {"perDays": "5"}}}, "limits[...].perDays"),
+        ({"cpt": {"weights": {"chains": {"memory": {"payuot": 9}}}}}, "cpt.weights.chains[...].payuot"),
+    ],
+)
+async def test_what_cannot_be_meant_is_refused_by_its_field(client, body, field):
+    refused(await client.put(SETTINGS, json=body, headers=ADMIN), 400, "VALIDATION_ERROR", field)
+
+
+async def test_a_switch_holds_for_what_merchants_see_at_once_in_the_process_that_changed_it(client, merchant):
+    await client.get("/api/merchant/wallet", headers=merchant.key)
+    await put(client, cpt={"floor": -3})
+    wallet = (await client.get("/api/merchant/wallet", headers=merchant.key)).json()
+    assert wallet["systemCredit"]["floor"] == -3
+
+
+async def test_credits_are_granted_once_for_each_reference(client, merchant):
+    path = f"/api/admin/merchants/{merchant.merchant_id}/credits"
+    body = {"amount": 500, "mode": "live", "reference": "order 17"}
+    first = await client.post(path, json=body, headers=ADMIN)
+    assert first.status_code == 201
+    assert first.json() == {
+        "success": True,
+        "merchantId": merchant.merchant_id,
+        "systemCredit": {
+            "balance": ALLOWANCE + 500,
+            "floor": PlatformSettings().cpt.floor,
+            "currency": "CPT",
+            "mode": "live",
+        },
+    }
+    again = await client.post(path, json=body, headers=ADMIN)
+    assert (again.status_code, again.json()) == (200, {**first.json(), "idempotent": True})
+    refused(await client.post(path, json={**body, "amount": 501}, headers=ADMIN), 409, "CREDIT_REFERENCE_REUSED")
+    corrected = await client.post(path, json={**body, "amount": -500, "reference": "order 17 undone"}, headers=ADMIN)
+    assert corrected.json()["systemCredit"]["balance"] == ALLOWANCE
+
+
+@pytest.mark.parametrize(
+    "body, field",
+    [
+        ({"amount": 0}, "amount"),
+        ({"amount": "5"}, "amount"),
+        ({"mode": "test"}, "mode"),
+        ({"reference": ""}, "reference"),
+    ],
+)
+async def test_credits_that_cannot_be_meant_are_refused(client, merchant, body, field):
+    path = f"/api/admin/merchants/{merchant.merchant_id}/credits"
+    whole = {"amount": 1, "mode": "live", "reference": "a", **body}
+    refused(await client.post(path, json=whole, headers=ADMIN), 400, "VALIDATION_ERROR", field)
+
+
+async def test_nobody_is_granted_nothing(client):
+    body = {"amount": 1, "mode": "live", "reference": "a"}
+    answer = await client.post("/api/admin/merchants/mer_none/credits", json=body, headers=ADMIN)
+    refused(answer, 404, "MERCHANT_NOT_FOUND")

@@ -1,0 +1,205 @@
+"""Who may do what with whose money: every endpoint that was added for it, and everybody who could knock."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.house import House
+from tests.support.purse import person
+from tests.support.web import refused
+
+PAY = {"chain": "memory", "token": "USDX", "toAddress": person("thief"), "amount": "1"}
+BACK = {"toAddress": person("thief"), "amount": "1"}
+ROWS = {"chain": "memory", "token": "USDX", "destinations": [{"toAddress": person("thief"), "amount": "1"}]}
+
+# What a project has: for programs at the first path, for people below their project at the second.
+PROJECT = {
+    ("GET", "wallet", ""): None,
+    ("GET", "wallet", "/balance?chain=memory&token=USDX"): None,
+    ("GET", "wallet", "/addresses"): None,
+    ("GET", "wallet", "/transactions"): None,
+    ("GET", "wallet", "/transactions.csv"): None,
+    ("GET", "wallet", "/collections"): None,
+    ("GET", "wallet", "/coins"): None,
+    ("PUT", "wallet", "/coins"): {"coins": []},
+    ("PATCH", "wallet", "/coins/{chain}/{symbol}/settings"): {"autopayoutThreshold": "1"},
+    ("GET", "wallet", "/payouts"): None,
+    ("GET", "wallet", "/payouts/{payout_id}"): None,
+    ("POST", "wallet", "/payout"): PAY,
+    ("POST", "wallet", "/payout/batch"): ROWS,
+    ("GET", "usage", ""): None,
+    ("GET", "resolutions", ""): None,
+    ("GET", "resolutions", "/{deposit_id}"): None,
+    ("POST", "resolutions", "/{deposit_id}/accept"): None,
+    ("POST", "resolutions", "/{deposit_id}/release"): None,
+    ("POST", "resolutions", "/{deposit_id}/refund"): BACK,
+    ("GET", "payments", "/refunds/list"): None,
+    ("GET", "payments", "/refunds/{refund_id}"): None,
+    ("POST", "payments", "/{payment_id}/refund"): BACK,
+    ("POST", "sandbox", "/fail-payout"): {"payoutId": "{payout_id}"},
+}
+KEY_PATHS = {
+    "wallet": "/api/merchant/wallet",
+    "usage": "/api/merchant/usage",
+    "resolutions": "/api/merchant/resolutions",
+    "payments": "/api/payment",
+    "sandbox": "/api/sandbox",
+}
+# What only a person may do, for all projects.
+PERSON = {
+    ("GET", "/api/dashboard/withdrawals"): None,
+    ("POST", "/api/dashboard/withdrawals"): {**PAY, "projectId": "{project_id}", "totpCode": "000000"},
+    ("GET", "/api/dashboard/withdrawals/{withdrawal_id}"): None,
+    ("GET", "/api/dashboard/approved-addresses"): None,
+    ("POST", "/api/dashboard/approved-addresses"): {"chain": "memory", "address": person("thief")},
+    ("DELETE", "/api/dashboard/approved-addresses/{approval_id}"): None,
+    ("GET", "/api/dashboard/two-factor"): None,
+    ("POST", "/api/dashboard/two-factor/enrol"): {"password": "wrong"},
+    ("POST", "/api/dashboard/two-factor/confirm"): {"totpCode": "000000"},
+    ("POST", "/api/dashboard/two-factor/recovery-codes"): {"totpCode": "000000"},
+    ("POST", "/api/dashboard/two-factor/disable"): {"totpCode": "000000"},
+}
+OPERATOR = {
+    ("GET", "/api/admin/settings"): None,
+    ("PUT", "/api/admin/settings"): {"payoutEnabled": False},
+    ("GET", "/api/admin/collections"): None,
+    ("GET", "/api/admin/gas-stations"): None,
+    ("POST", "/api/admin/merchants/{merchant_id}/credits"): {"amount": 5, "mode": "live", "reference": "x"},
+    ("POST", "/api/admin/merchants/two-factor/reset"): {"email": "ada@shop.example"},
+    ("POST", "/api/admin/password-resets"): {"email": "ada@shop.example"},
+}
+STRANGERS = ("key of the sibling", "key of the live project", "key of another merchant")
+NO_KEY = ("nobody", "session", "session of another merchant", "operator", "tracker", "garbage")
+NO_SESSION = ("nobody", "key", *STRANGERS, "operator", "tracker", "garbage")
+NO_OPERATOR = ("nobody", "key", *STRANGERS, "session", "session of another merchant", "tracker", "garbage")
+NOT_FOUND = {
+    "payout_id": "PAYOUT_NOT_FOUND",
+    "deposit_id": "DEPOSIT_NOT_FOUND",
+    "refund_id": "REFUND_NOT_FOUND",
+    "payment_id": "PAYMENT_NOT_FOUND",
+    "withdrawal_id": "WITHDRAWAL_NOT_FOUND",
+    "approval_id": "APPROVED_ADDRESS_NOT_FOUND",
+}
+
+
+@pytest.fixture
+async def house(client, clock):
+    return await House(client, clock).build()
+
+
+def filled(house, value):
+    if isinstance(value, dict):
+        return {name: filled(house, item) for name, item in value.items()}
+    if isinstance(value, str):
+        return re.sub(r"\{(\w+)\}", lambda found: house.ids[found[1]], value)
+    return value
+
+
+async def knock(house, who, method, path, body):
+    return await house.client.request(method, filled(house, path), json=filled(house, body), headers=house.who[who])
+
+
+async def test_the_rules_of_this_file_know_every_endpoint_for_money(client):
+    told = {(method, KEY_PATHS[noun] + rest.partition("?")[0]) for method, noun, rest in PROJECT}
+    told |= {
+        (method, f"/api/dashboard/projects/{{project_id}}/{noun}{rest.partition('?')[0]}")
+        for method, noun, rest in PROJECT
+    }
+    told |= set(PERSON) | set(OPERATOR)
+    mine = re.compile(
+        r"/api/admin|/api/dashboard/(withdrawals|approved|two-factor)|.*/(wallet|usage|resolutions|refund|fail-payout)"
+    )
+    found = set()
+    for route in client._transport.app.routes:
+        path = re.sub(r"\{(\w+):\w+\}", r"{\1}", route.path)
+        if mine.match(path):
+            found |= {(method, path) for method in route.methods if method != "OPTIONS"}
+    assert found == told
+
+
+async def test_who_brings_no_credential_of_the_right_kind_is_not_let_in_anywhere(house):
+    before = await house.picture()
+    for (method, noun, rest), body in PROJECT.items():
+        for who in NO_KEY:
+            answer = await knock(house, who, method, KEY_PATHS[noun] + rest, body)
+            code = "API_KEY_INVALID" if who == "garbage" else "API_KEY_MISSING"
+            refused(answer, 401, code)
+        for who in NO_SESSION:
+            answer = await knock(house, who, method, f"/api/dashboard/projects/{{project_id}}/{noun}{rest}", body)
+            refused(answer, 401, "INVALID_TOKEN" if who == "garbage" else "SESSION_REQUIRED")
+    for (method, path), body in PERSON.items():
+        for who in NO_SESSION:
+            answer = await knock(house, who, method, path, body)
+            refused(answer, 401, "INVALID_TOKEN" if who == "garbage" else "SESSION_REQUIRED")
+    for (method, path), body in OPERATOR.items():
+        for who in NO_OPERATOR:
+            refused(await knock(house, who, method, path, body), 401, "ADMIN_KEY_INVALID")
+    assert await house.picture() == before
+
+
+async def test_what_has_an_id_is_there_for_its_project_alone(house):
+    before = await house.picture()
+    for (method, noun, rest), body in PROJECT.items():
+        named = re.search(r"\{(\w+_id)\}", rest + str(body))
+        for who in STRANGERS if named else ():
+            answer = await knock(house, who, method, KEY_PATHS[noun] + rest, body)
+            if noun == "sandbox" and who == "key of the live project":
+                refused(answer, 403, "SANDBOX_ONLY")
+            else:
+                refused(answer, 404, NOT_FOUND[named[1]])
+        path = f"/api/dashboard/projects/{{project_id}}/{noun}{rest}"
+        refused(await knock(house, "session of another merchant", method, path, body), 403, "PROJECT_NOT_OWNED")
+    for (method, path), body in PERSON.items():
+        if (named := re.search(r"\{(\w+_id)\}", path)) is not None:
+            answer = await knock(house, "session of another merchant", method, path, body)
+            refused(answer, 404, NOT_FOUND[named[1]])
+    answer = await knock(
+        house,
+        "session of another merchant",
+        "POST",
+        "/api/dashboard/withdrawals",
+        PERSON["POST", "/api/dashboard/withdrawals"],
+    )
+    refused(answer, 403, "PROJECT_NOT_OWNED")
+    assert await house.picture() == before
+
+
+async def test_lists_tell_strangers_of_nothing(house):
+    lists = {
+        "wallet": ("/payouts", "/payouts?batchId={batch_id}"),
+        "resolutions": ("",),
+        "payments": ("/refunds/list",),
+    }
+    for noun, rests in lists.items():
+        for rest in rests:
+            assert (await knock(house, "key", "GET", KEY_PATHS[noun] + rest, None)).json()["total"] > 0
+            for who in STRANGERS:
+                assert (await knock(house, who, "GET", KEY_PATHS[noun] + rest, None)).json()["total"] == 0, (who, rest)
+    for rest in ("/transactions", "/transactions.csv", "/collections", ""):
+        for who in ("key of the live project", "key of another merchant"):
+            answer = await knock(house, who, "GET", KEY_PATHS["wallet"] + rest, None)
+            assert answer.status_code == 200
+            assert not any(house.ids[name] in answer.text for name in house.ids if name.endswith("_id")), (who, rest)
+    project = {"projectId": house.ids["project_id"]}
+    for path in ("/api/dashboard/withdrawals", "/api/dashboard/approved-addresses"):
+        answer = await house.client.get(path, params=project, headers=house.bob.bearer)
+        assert not any(one in answer.text for one in house.ids.values() if "_" in one), answer.text
+
+
+async def test_the_right_credential_is_let_in_everywhere(house):
+    refusals = {"API_KEY_MISSING", "API_KEY_INVALID", "SESSION_REQUIRED", "INVALID_TOKEN", "ADMIN_KEY_INVALID"}
+    rows = [("key", method, KEY_PATHS[noun] + rest, body) for (method, noun, rest), body in PROJECT.items()]
+    rows += [
+        ("session", method, f"/api/dashboard/projects/{{project_id}}/{noun}{rest}", body)
+        for (method, noun, rest), body in PROJECT.items()
+    ]
+    rows += [("session", method, path, body) for (method, path), body in PERSON.items()]
+    rows += [("operator", method, path, body) for (method, path), body in OPERATOR.items() if "reset" not in path]
+    for who, method, path, body in rows:
+        answer = await knock(house, who, method, path, body)
+        assert answer.status_code < 500 or answer.json()["code"] == "PAYOUT_DISABLED", (path, answer.text)
+        if answer.status_code >= 400:
+            assert answer.json()["code"] not in refusals, (who, path, answer.text)
+            assert method != "GET", (path, answer.text)

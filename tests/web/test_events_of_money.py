@@ -1,0 +1,117 @@
+"""What merchants are told of money on its way, and that what is made up to try a receiver looks the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cambist.domain.webhooks import EVENTS
+from tests.support.house import APPROVED, CONFIRMED, WALLET, WITHDRAWALS, House
+from tests.support.purse import person
+from tests.support.webhooks import receiver
+
+OPTIONAL = {"orderId", "batchId"}
+ACCOUNTS = {"account.deposit.received", "account.deposit.confirmed"}  # there are no accounts yet
+BY_HAND = {"payment.rate_recalculated"}  # of a fiat price; tests/core/test_payments_recalculate.py
+
+
+@pytest.fixture
+async def house(client, clock):
+    return await House(client, clock).build()
+
+
+@pytest.fixture
+async def told(house, gateway):
+    """Let everything happen to Ada's money; return what she was told, by the event's name."""
+    mine = {"chain": "memory", "blocks": CONFIRMED + 2}
+    await house.post("/api/sandbox/mine", mine)
+    coin = {"chain": "memory", "token": "USDX"}
+    pay = {**coin, "toAddress": person(), "amount": "1"}
+    payout = (await house.post(f"{WALLET}/payout", pay))["payout"]["payoutId"]
+    taken = {**pay, "projectId": house.ada.project_id, "totpCode": house.phone.code()}
+    withdrawal = (await house.post(WITHDRAWALS, taken, house.ada.bearer))["withdrawal"]["withdrawalId"]
+    for one in (payout, withdrawal):
+        await house.post("/api/sandbox/fail-payout", {"payoutId": one})
+    await house.post("/api/payment", {**coin, "pricingMode": "direct_crypto", "amount": "7", "expiresInMinutes": 5})
+    await house.post("/api/sandbox/advance-time", {"seconds": 3600})
+    await house.post("/api/sandbox/mine", mine)
+    async with gateway.db.transaction() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT w.event, w.resource_id, w.body, p.project_id FROM webhook_deliveries w"
+            " JOIN projects p ON p.id = w.project_id ORDER BY w.id"
+        )
+        found = {}
+        for row in rows:
+            body = json.loads(row.body)
+            assert set(body) == {"event", "webhookId", "data"}
+            assert (
+                (body["event"], body["webhookId"]) == (row.event, house.ada.project_id) == (row.event, row.project_id)
+            )
+            assert row.resource_id in body["data"].values()
+            found.setdefault(row.event, []).append(body["data"])
+    return found
+
+
+async def test_every_event_happens_and_carries_what_the_made_up_one_carries(told, house):
+    assert set(told) == set(EVENTS) - ACCOUNTS - BY_HAND
+    async with receiver() as shop:
+        for event, resource in EVENTS.items():
+            body = {"event": event, "url": shop.url}
+            path = f"/api/merchant/projects/{house.ada.project_id}/test-webhook"
+            made_up = (await house.post(path, body, house.ada.bearer))["payload"]["data"]
+            assert made_up["resource"] == resource
+            for real in told.get(event, ()):
+                assert set(real) - OPTIONAL == set(made_up) - {"isTest"}, event
+                kinds = {name: type(value) for name, value in real.items() if name not in OPTIONAL}
+                assert kinds == {name: type(value) for name, value in made_up.items() if name != "isTest"}, event
+                assert made_up["status"] == real["status"]
+
+
+async def test_events_of_payouts_name_what_they_are_about(told, house):
+    for name, resource in (("payout", "payout"), ("withdrawal", "withdrawal")):
+        for outcome in ("completed", "failed"):
+            for data in told[f"{name}.{outcome}"]:
+                assert (data["resource"], data["status"]) == (resource, outcome)
+                assert data[f"{name}Id"].startswith({"payout": "po_", "withdrawal": "wd_"}[name])
+                assert (data["chain"], data["token"], data["amount"]) == ("memory", "USDX", "1")
+                assert data["toAddress"] in {person(), person("bert")}
+                assert data["txHash"]
+                assert ("error" in data) is (outcome == "failed")
+    (batched,) = [data for data in told["payout.completed"] if "batchId" in data]
+    assert batched["batchId"] == house.ids["batch_id"]
+    (refunded,) = told["payment.refunded"]
+    assert refunded["paymentId"] == house.ids["payment_id"]
+    assert (refunded["refundId"], refunded["amount"]) == (house.ids["refund_id"], "2")
+    assert (refunded["receivedAmount"], refunded["refundedAmount"]) == ("105", "2")
+    events = [data for many in told.values() for data in many]
+    assert not any(house.ids["refund_id"] in (data.get("payoutId"), data.get("withdrawalId")) for data in events)
+
+
+async def test_nobody_is_told_of_customers_or_of_secrets(house, gateway):
+    asked = {
+        "chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "5", "orderId": "=1+1",
+        "customerName": "Grace Hopper", "customerEmail": "grace@customer.example",
+        "metadata": {"note": "a private note"},
+    }  # fmt: skip
+    payment = (await house.post("/api/payment", asked))["payment"]
+    paid = {"paymentId": payment["paymentId"], "amount": "6", "confirmations": CONFIRMED}
+    await house.post("/api/sandbox/deposit", paid)
+    back = {"toAddress": person(), "amount": "1", "reason": "a private reason"}
+    await house.post(f"/api/payment/{payment['paymentId']}/refund", back)
+    public = await house.get(f"/api/payment/public/{payment['publicId']}", {})
+    file = (await house.client.get(f"{WALLET}/transactions.csv", headers=house.ada.key)).text
+    picture = await house.picture()
+    lists = json.dumps({path: value for path, value in picture.items() if not path.endswith("/payments")})
+    async with gateway.db.transaction() as conn:
+        bodies = str((await conn.exec_driver_sql("SELECT body FROM webhook_deliveries")).scalars().all())
+    for text in (json.dumps(public), file, lists, bodies):
+        for private in ("Grace", "grace@", "private note"):
+            assert private not in text
+    for text in (json.dumps(public), file, bodies):
+        assert "private reason" not in text
+    secrets = [house.phone.key.hex(), house.ada.webhook_secret, house.ada.key["X-Api-Key"]]
+    for text in (json.dumps(public), file, json.dumps(picture), bodies):
+        assert not any(secret in text for secret in secrets)
+    assert "refund" not in set(public["payment"]) | {name[:6] for name in public["payment"]}
+    assert (await house.client.get(APPROVED, headers=house.bob.bearer)).json()["approvedAddresses"] == []

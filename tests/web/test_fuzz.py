@@ -1,0 +1,124 @@
+"""Every operation of the description, with input made up from it: never an error of ours, always what it promises."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core import NotSet
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.support.house import House
+from tests.support.purse import person
+from tests.support.web import refused
+
+DOCUMENTED = (Path(__file__).parents[2] / "docs/merchants/errors.md").read_text()
+CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
+CASES = 200 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 3
+LEFT_OUT = re.compile(
+    r"/test-webhook$"  # it would call whatever it is given
+    r"|/auth/|/two-factor/|/password-resets|/api-keys"  # they would sign Ada out
+)
+
+
+def made_up(operation, mode, number):
+    """Return cases of an operation, the same ones every time."""
+    found = []
+
+    @seed(number)
+    @settings(
+        max_examples=CASES,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(operation.as_strategy(generation_mode=mode))
+    def collect(case):
+        found.append(case)
+
+    with contextlib.suppress(Unsatisfiable):  # where there is no input, none can be wrong
+        collect()
+    return found
+
+
+def credential(house, path):
+    if path.startswith("/api/admin"):
+        return house.who["operator"]
+    return house.ada.bearer if path.startswith(("/api/dashboard", "/api/merchant/projects")) else house.ada.key
+
+
+@pytest.fixture
+async def house(client, clock):
+    return await House(client, clock).build()
+
+
+def known(house, chance, parameters):
+    """Put what there is in the place of names that are made up, most of the time."""
+    ids = {re.sub(r"_(\w)", lambda found: found[1].upper(), name): value for name, value in house.ids.items()}
+    return {
+        name: ids[name] if name in ids and (name == "projectId" or chance.random() < 0.7) else str(value)
+        for name, value in parameters.items()
+    }
+
+
+def enlivened(house, chance, body):
+    """Have some fields of a body be right, so that a case comes further than the first look at it."""
+    right = {
+        "chain": "memory", "token": "USDX", "toAddress": person(), "amount": "1",
+        "projectId": house.ada.project_id, "paymentId": house.ids["payment_id"], "payoutId": house.ids["payout_id"],
+    }  # fmt: skip
+    if not isinstance(body, dict):
+        return body
+    return {name: right[name] if name in right and chance.random() < 0.7 else value for name, value in body.items()}
+
+
+async def answer_of(house, case, chance):
+    headers = {str(name): str(value) for name, value in (case.headers or {}).items()}
+    path = case.operation.path
+    sent = {"params": {name: value for name, value in (case.query or {}).items() if value is not None}}
+    if not isinstance(case.body, NotSet):
+        body = enlivened(house, chance, case.body)
+        sent["content"] = body if isinstance(body, bytes) else json.dumps(body, default=repr).encode()
+        headers["Content-Type"] = case.media_type or "application/json"
+    for name, value in known(house, chance, case.path_parameters or {}).items():
+        path = path.replace(f"{{{name}}}", re.sub(r"[^\w.~-]", lambda x: f"%{ord(x[0]) % 256:02x}", value) or "%20")
+    headers = {name: value.encode("utf-8", "replace") for name, value in headers.items()}
+    return await house.client.request(case.method, path, headers={**headers, **credential(house, path)}, **sent)
+
+
+@pytest.mark.campaign
+async def test_every_operation_survives_what_is_made_up_for_it(house, client):
+    schema = schemathesis.openapi.from_dict((await client.get("/api/openapi.json")).json())
+    chance = random.Random(11)
+    codes, sent = set(), 0
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if LEFT_OUT.search(operation.path):
+            continue
+        for number, mode in enumerate((GenerationMode.POSITIVE, GenerationMode.NEGATIVE)):
+            for case in made_up(operation, mode, number):
+                answer = await answer_of(house, case, chance)
+                sent += 1
+                case.validate_response(answer, checks=CHECKS)
+                if answer.status_code >= 400:
+                    code = refused(answer, answer.status_code, answer.json()["code"])["code"]
+                    assert f"`{code}`" in DOCUMENTED
+                codes.add(answer.status_code)
+    assert codes >= {200, 201, 400, 404, 409}
+    assert sent > 100 * CASES
+    await house.picture()

@@ -1,0 +1,33 @@
+"""What the operator sees of the gas stations over HTTP."""
+
+from __future__ import annotations
+
+from tests.support.web import ADMIN_KEY, refused
+
+PATH = "/api/admin/gas-stations"
+
+
+async def test_the_operator_sees_what_pays_for_gas(client, gateway):
+    admin = {"X-Admin-Key": ADMIN_KEY}
+    assert (await client.get(PATH, headers=admin)).json() == {"success": True, "gasStations": []}
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO gas_stations (mode, chain, address, symbol, decimals, balance, waiting, is_low, checked_at)"
+            " VALUES ('live', 'memory', 'mem1abc', 'MEM', 18, 1500000000000000000, 2, true, '2026-01-01T12:00Z')"
+        )
+    assert (await client.get(PATH, headers=admin)).json()["gasStations"] == [
+        {
+            "chain": "memory",
+            "address": "mem1abc",
+            "symbol": "MEM",
+            "balance": "1.5",
+            "isLow": True,
+            "waiting": 2,
+            "checkedAt": "2026-01-01T12:00:00Z",
+        }
+    ]
+
+
+async def test_nobody_else_does(client, merchant):
+    refused(await client.get(PATH), 401, "ADMIN_KEY_INVALID")
+    refused(await client.get(PATH, headers=merchant.key), 401, "ADMIN_KEY_INVALID")

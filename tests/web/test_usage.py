@@ -1,0 +1,112 @@
+"""What merchants and calculators are told of usage credits."""
+
+from __future__ import annotations
+
+import pytest
+
+from cambist.services import usage
+from cambist.services.platform import PlatformSettings
+from cambist.services.usage import Metered
+from tests.support.web import ADMIN_KEY, Merchant, refused
+
+USAGE = "/api/merchant/usage"
+WALLET = "/api/merchant/wallet"
+CALCULATOR = "/api/public/cpt-calculator-config"
+SETTINGS = "/api/admin/settings"
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
+DEFAULTS = PlatformSettings().cpt
+
+
+async def meter(gateway, merchant, *references, mode="live"):
+    async with gateway.db.transaction() as conn:
+        found = await conn.exec_driver_sql("SELECT id FROM merchants WHERE merchant_id = $1", (merchant.merchant_id,))
+        row = found.scalar_one()
+        done = [Metered(row, mode, "payout", "memory", reference) for reference in references]
+        await usage.meter(conn, done, PlatformSettings(), gateway.clock.now())
+
+
+async def test_the_wallet_tells_what_is_left_of_the_allowance_in_the_mode_of_the_key(merchant, client, gateway):
+    await meter(gateway, merchant, "po_1")
+    live = (await client.get(WALLET, headers=merchant.key)).json()["systemCredit"]
+    weight = DEFAULTS.weights.of("payout", "memory")
+    assert live == {
+        "balance": DEFAULTS.initial_allowance - weight,
+        "floor": DEFAULTS.floor,
+        "currency": "CPT",
+        "mode": "live",
+    }
+    await merchant.add_project(mode="sandbox")
+    sandbox = (await client.get(WALLET, headers=merchant.key)).json()["systemCredit"]
+    assert (sandbox["balance"], sandbox["mode"]) == (DEFAULTS.initial_allowance, "sandbox")
+
+
+async def test_usage_is_listed_by_page_and_operation_to_key_and_dashboard_alike(merchant, client, gateway):
+    await meter(gateway, merchant, "po_1", "po_2", "po_3")
+    first = (await client.get(f"{USAGE}?limit=2", headers=merchant.key)).json()
+    assert [(one["operation"], one["reference"]) for one in first["usage"]] == [("payout", "po_3"), ("payout", "po_2")]
+    assert first["usage"][0] == {
+        "operation": "payout",
+        "chain": "memory",
+        "reference": "po_3",
+        "amount": DEFAULTS.weights.of("payout", "memory"),
+        "createdAt": "2026-01-01T12:00:00Z",
+    }
+    assert (first["page"], first["limit"], first["total"]) == (1, 2, 3)
+    mirrored = f"/api/dashboard/projects/{merchant.project_id}/usage?limit=2"
+    assert (await client.get(mirrored, headers=merchant.bearer)).json() == first
+    none = (await client.get(f"{USAGE}?operation=payment", headers=merchant.key)).json()
+    assert (none["usage"], none["total"]) == ([], 0)
+    refused(await client.get(f"{USAGE}?operation=lunch", headers=merchant.key), 400, "VALIDATION_ERROR", "operation")
+    refused(await client.get(USAGE), 401, "API_KEY_MISSING")
+
+
+async def test_usage_of_others_and_of_the_other_mode_is_not_seen(merchant, client, gateway):
+    await meter(gateway, merchant, "po_1", mode="sandbox")
+    stranger = await Merchant(client).open("eve@shop.example")
+    await meter(gateway, stranger, "po_2")
+    assert (await client.get(USAGE, headers=merchant.key)).json()["usage"] == []
+
+
+async def test_making_a_payment_shows_in_the_usage(merchant, client):
+    await merchant.add_project(mode="sandbox")
+    body = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
+    made = (await client.post("/api/payment", json=body, headers=merchant.key)).json()
+    [entry] = (await client.get(USAGE, headers=merchant.key)).json()["usage"]
+    assert (entry["operation"], entry["reference"]) == ("payment", made["payment"]["paymentId"])
+
+
+async def test_the_calculator_gets_chains_weights_tiers_and_packs(client):
+    answer = (await client.get(CALCULATOR)).json()
+    assert set(answer) == {"success", "chains", "weights", "tiers", "packs"}
+    assert answer["success"] is True
+    assert {"chain": "memory", "name": "Memory (memory)", "nativeSymbol": "MEM"} in answer["chains"]
+    assert set(answer["weights"]) == {"chains", "tracker", "apiMethod", "webhookDelivery"}
+    listed = {chain["chain"] for chain in answer["chains"]}
+    assert set(answer["weights"]["chains"]) == {"default", *listed}
+    for weights in answer["weights"]["chains"].values():
+        assert set(weights) == {"payment", "payout", "refund", "withdrawal", "collection", "swap", "bridge"}
+        assert all(type(weight) is int for weight in weights.values())
+    for tier in answer["tiers"]:
+        assert set(tier) == {"name", "minCpt", "maxCpt", "pricePer10kUsd"}
+        assert type(tier["pricePer10kUsd"]) is str
+    assert answer["tiers"][-1]["maxCpt"] is None
+    assert all(set(pack) == {"name", "cpt", "priceUsd"} for pack in answer["packs"])
+
+
+async def test_the_calculator_follows_the_settings_within_a_minute(client, clock):
+    before = (await client.get(CALCULATOR)).json()
+    body = {"cpt": {"weights": {"chains": {"memory": {"payout": 9}}}, "packs": []}}
+    assert (await client.put(SETTINGS, json=body, headers=ADMIN)).status_code == 200
+    clock.advance(59)
+    assert (await client.get(CALCULATOR)).json() == before
+    clock.advance(1)
+    after = (await client.get(CALCULATOR)).json()
+    assert after["weights"]["chains"]["memory"]["payout"] == 9
+    assert after["weights"]["chains"]["default"] == before["weights"]["chains"]["default"]
+    assert after["packs"] == []
+
+
+@pytest.mark.parametrize("path", [USAGE, f"{USAGE}?page=0", f"{USAGE}?limit=101"])
+async def test_pages_have_limits(merchant, client, path):
+    answer = await client.get(path, headers=merchant.key)
+    assert answer.status_code == (200 if path == USAGE else 400)

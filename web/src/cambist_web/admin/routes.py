@@ -1,0 +1,62 @@
+"""Platform settings and usage credits, for the operator's own programs."""
+
+from __future__ import annotations
+
+from litestar import Controller, Response, get, post, put
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+from msgspec import UNSET
+
+from cambist.services import merchants, platform, usage
+from cambist.services.platform import PlatformPatch
+from cambist_web.context import Web
+from cambist_web.usage.schemas import system_credit
+
+from .schemas import CreditsGranted, GrantCredits, PlatformSettingsAnswer, settings_answer
+
+
+class PlatformSettingsRoutes(Controller):
+    """One set of settings for the whole gateway."""
+
+    path = "/settings"
+    tags = ("Operator",)
+
+    @get("/", summary="Read the platform settings")
+    async def read(self, web: NamedDependency[Web]) -> PlatformSettingsAnswer:
+        """Return every setting, defaults included."""
+        async with web.db.autocommit() as conn:
+            return settings_answer(await platform.load(conn))
+
+    @put("/", summary="Change platform settings")
+    async def change(self, data: JSONBody[PlatformPatch], web: NamedDependency[Web]) -> PlatformSettingsAnswer:
+        """Change what is sent, leave the rest, and return the whole.
+
+        Lists and maps by chain or token are replaced as a whole. Every process follows within two seconds.
+        """
+        async with web.db.transaction() as conn:
+            settings = await platform.save(conn, web.gateway.registry, data, web.clock.now())
+        web.platform.forget()
+        return settings_answer(settings)
+
+
+class Credits(Controller):
+    """Usage credits that were sold, or given."""
+
+    tags = ("Operator",)
+
+    @post("/merchants/{merchant_id:str}/credits", status_code=201, summary="Grant usage credits")
+    async def grant(
+        self, merchant_id: FromPath[str], data: JSONBody[GrantCredits], web: NamedDependency[Web]
+    ) -> Response[CreditsGranted]:
+        """Give a merchant credits, once for each reference: a repetition grants nothing and answers 200."""
+        async with web.db.transaction() as conn:
+            row = await merchants.find_row(conn, merchant_id)
+            granted = await usage.grant(conn, row, data.mode, data.amount, data.reference)
+            balance = await usage.balance(conn, row, data.mode)
+            settings = await platform.load(conn)
+        answer = CreditsGranted(
+            merchant_id=merchant_id,
+            system_credit=system_credit(balance, settings, data.mode),
+            idempotent=UNSET if granted else True,
+        )
+        return Response(answer, status_code=201 if granted else 200)

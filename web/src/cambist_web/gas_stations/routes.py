@@ -1,0 +1,59 @@
+"""What the operator sees of the addresses that pay for gas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from msgspec import Struct
+
+from cambist.domain.money import format_units
+from cambist.services import gas_stations
+from cambist_web.context import Web
+from cambist_web.schemas import Answer
+
+
+class GasStationView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One station, as the worker last saw it. Send native coin to `address` when `isLow`."""
+
+    chain: str
+    address: str
+    symbol: str
+    balance: str
+    is_low: bool
+    waiting: int
+    checked_at: datetime
+
+
+class GasStationList(Answer, frozen=True, kw_only=True):
+    """Every chain's station."""
+
+    gas_stations: Sequence[GasStationView]
+
+
+class GasStations(Controller):
+    """The platform's own addresses."""
+
+    tags = ("Operator",)
+
+    @get("/", summary="List gas stations")
+    async def list(self, web: NamedDependency[Web]) -> GasStationList:
+        """Return what pays for gas on each live chain. `waiting` is how many transfers wait for it."""
+        async with web.db.autocommit() as conn:
+            found = await gas_stations.list_stations(conn)
+        return GasStationList(
+            gas_stations=[
+                GasStationView(
+                    chain=station.chain,
+                    address=station.address,
+                    symbol=station.symbol,
+                    balance=format_units(station.balance, station.decimals),
+                    is_low=station.is_low,
+                    waiting=station.waiting,
+                    checked_at=station.checked_at,
+                )
+                for station in found
+            ]
+        )

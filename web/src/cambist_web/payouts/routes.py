@@ -1,0 +1,130 @@
+"""Payouts: asked for alone or by the hundred, listed, read. The same handlers serve programs and people."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
+from msgspec import UNSET
+
+from cambist.domain.payouts import Status
+from cambist.services.api_keys import Actor
+from cambist.services.payouts import batch, create, read
+from cambist.services.payouts.queue import Desk
+from cambist.services.payouts.requests import BatchRequest, PayoutRequest
+from cambist.services.payouts.views import payout_view
+from cambist_web.context import Web
+from cambist_web.sandbox.sending import send_simulated
+
+from .schemas import BatchMade, PayoutAnswer, PayoutList, PayoutMade, batch_view
+
+IdempotencyKey = Annotated[
+    str | None,
+    HeaderParameter(name="Idempotency-Key", description="The same key never pays twice."),
+]
+Page = Annotated[int, QueryParameter(ge=1, le=read.PAGE_MAX)]
+Limit = Annotated[int, QueryParameter(ge=1, le=read.LIMIT_MAX)]
+Filter = Annotated[str | None, QueryParameter(max_length=64)]
+BatchFilter = Annotated[str | None, QueryParameter(name="batchId", max_length=64)]
+
+
+def desk_of(web: Web) -> Desk:
+    """Return what sending money needs."""
+    gateway = web.gateway
+    return Desk(registry=gateway.registry, keys=gateway.keys, clock=gateway.clock, ids=gateway.ids)
+
+
+async def sent_on(web: Web, actor: Actor, chain: str) -> None:
+    """Wake the engine after the commit. What is simulated is sent at once, with what was there when it was asked."""
+    await web.gateway.hints.publish("outbound")
+    await send_simulated(web, actor, [chain])
+
+
+class Payouts(Controller):
+    """The payouts of one project, out of its merchant's wallet."""
+
+    tags = ("Wallet",)
+
+    @post("/payout", status_code=201, summary="Pay somebody")
+    async def create(
+        self,
+        data: JSONBody[PayoutRequest],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response[PayoutMade]:
+        """Debit the wallet and queue the payout. The recipient gets the amount whole: the platform pays the fee.
+
+        A repetition with the same idempotency key returns the first payout with status 200 and `idempotent`.
+        """
+        async with web.db.transaction() as conn:
+            made = await create.create_payout(conn, desk_of(web), actor, data, idempotency_key)
+        if not made.replayed:
+            await sent_on(web, actor, made.payout.chain)
+        answer = PayoutMade(
+            payout=payout_view(made.payout, web.gateway.registry), idempotent=True if made.replayed else UNSET
+        )
+        return Response(answer, status_code=200 if made.replayed else 201)
+
+    @post("/payout/batch", status_code=201, summary="Pay many")
+    async def create_batch(
+        self,
+        data: JSONBody[BatchRequest],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response[BatchMade]:
+        """Pay every row that can be paid, or none where the balance does not cover them all.
+
+        A row with a bad address or amount is refused alone. A row whose own key was used before returns that payout.
+        """
+        async with web.db.transaction() as conn:
+            made = await batch.create_batch(conn, desk_of(web), actor, data, idempotency_key)
+        if made.accepted and not made.replayed:
+            await sent_on(web, actor, made.chain)
+        answer = BatchMade(
+            batch=batch_view(made),
+            payouts=[payout_view(payout, web.gateway.registry) for payout in made.payouts],
+            rejected=made.rejected,
+            idempotent=True if made.replayed else UNSET,
+        )
+        return Response(answer, status_code=200 if made.replayed else 201)
+
+    @get("/payouts", summary="List payouts")
+    async def list(  # noqa: PLR0913  every query parameter is one
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        status: Annotated[Status | None, QueryParameter()] = None,
+        chain: Filter = None,
+        token: Filter = None,
+        batch_id: BatchFilter = None,
+        page: Page = 1,
+        limit: Limit = read.LIMIT,
+    ) -> PayoutList:
+        """Return the project's payouts, its automatic ones among them, newest first."""
+        async with web.db.transaction() as conn:
+            found = await read.list_payouts(
+                conn,
+                actor.project_row,
+                status=status,
+                chain=chain,
+                token=token,
+                batch_id=batch_id,
+                page=page,
+                limit=limit,
+            )
+        views = [payout_view(payout, web.gateway.registry) for payout in found.payouts]
+        return PayoutList(payouts=views, page=page, limit=limit, total=found.total)
+
+    @get("/payouts/{payout_id:str}", summary="Read a payout")
+    async def read(
+        self, payout_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> PayoutAnswer:
+        """Return how far the payout has come."""
+        async with web.db.autocommit() as conn:
+            found = await read.find_payout(conn, actor.project_row, payout_id)
+        return PayoutAnswer(payout=payout_view(found, web.gateway.registry))

@@ -1,0 +1,83 @@
+"""Refunds of a project's payments. The same handlers serve programs and people."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
+from msgspec import UNSET
+
+from cambist.domain.payouts import Status
+from cambist.services.api_keys import Actor
+from cambist.services.payouts.read import LIMIT, LIMIT_MAX, PAGE_MAX
+from cambist.services.refunds import create, read
+from cambist.services.refunds.create import Made
+from cambist.services.refunds.requests import RefundRequest
+from cambist_web.context import Web
+from cambist_web.payouts.routes import desk_of, sent_on
+
+from .schemas import RefundAnswer, RefundList, RefundMade
+
+IdempotencyKey = Annotated[
+    str | None,
+    HeaderParameter(name="Idempotency-Key", description="The same key never refunds twice."),
+]
+Page = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
+Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX)]
+
+
+async def made_answer(web: Web, actor: Actor, made: Made) -> Response[RefundMade]:
+    """Have a new refund be sent, and answer with it."""
+    if not made.replayed:
+        await sent_on(web, actor, made.refund.chain)
+    answer = RefundMade(refund=made.refund, idempotent=True if made.replayed else UNSET)
+    return Response(answer, status_code=200 if made.replayed else 201)
+
+
+class Refunds(Controller):
+    """What goes back to customers."""
+
+    tags = ("Payments",)
+
+    @post("/{payment_id:str}/refund", status_code=201, summary="Refund a payment")
+    async def create(
+        self,
+        payment_id: FromPath[str],
+        data: JSONBody[RefundRequest],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response[RefundMade]:
+        """Send back what the payment received, or a part of it: never more than that in sum.
+
+        A held excess goes first, the rest comes out of the available balance. A repetition with the same idempotency
+        key returns the first refund with status 200 and `idempotent`.
+        """
+        async with web.db.transaction() as conn:
+            made = await create.create_refund(conn, desk_of(web), actor, payment_id, data, idempotency_key)
+        return await made_answer(web, actor, made)
+
+    @get("/refunds/list", summary="List refunds")
+    async def list(
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        status: Annotated[Status | None, QueryParameter()] = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> RefundList:
+        """Return the project's refunds, newest first."""
+        async with web.db.transaction() as conn:
+            found = await read.list_refunds(conn, actor.project_row, status=status, page=page, limit=limit)
+        return RefundList(refunds=found.refunds, page=page, limit=limit, total=found.total)
+
+    @get("/refunds/{refund_id:str}", summary="Read a refund")
+    async def read(
+        self, refund_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> RefundAnswer:
+        """Return how far the refund has come."""
+        async with web.db.autocommit() as conn:
+            return RefundAnswer(refund=await read.get_refund(conn, actor.project_row, refund_id))

@@ -1,0 +1,89 @@
+"""The resolution list, and the decisions that empty it. The same handlers serve programs and people."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from cambist.services.api_keys import Actor
+from cambist.services.payouts.read import LIMIT
+from cambist.services.refunds.requests import RefundRequest
+from cambist.services.resolutions import decide
+from cambist.services.resolutions.read import Reason, get_resolution, list_resolutions
+from cambist_web.context import Web
+from cambist_web.payouts.routes import desk_of
+from cambist_web.refunds.routes import IdempotencyKey, Limit, Page, made_answer
+from cambist_web.refunds.schemas import RefundMade
+
+from .schemas import ResolutionAnswer, ResolutionList
+
+ChainFilter = Annotated[str | None, QueryParameter(max_length=64)]
+
+
+class Resolutions(Controller):
+    """Money that does not simply belong to an order: surplus, late, wrong, unexpected."""
+
+    tags = ("Resolutions",)
+
+    @get("/", summary="List what waits for a decision")
+    async def list(  # noqa: PLR0913  every query parameter is one
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        reason: Annotated[Reason | None, QueryParameter()] = None,
+        chain: ChainFilter = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> ResolutionList:
+        """Return deposits to addresses of the project's payments, and to the wallet's own, newest first."""
+        async with web.db.transaction() as conn:
+            found = await list_resolutions(conn, actor, reason=reason, chain=chain, page=page, limit=limit)
+        return ResolutionList(resolutions=found.resolutions, page=page, limit=limit, total=found.total)
+
+    @get("/{deposit_id:str}", summary="Read a deposit")
+    async def read(
+        self, deposit_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> ResolutionAnswer:
+        """Return the deposit, and what was decided about it."""
+        async with web.db.autocommit() as conn:
+            return ResolutionAnswer(resolution=await get_resolution(conn, actor, deposit_id))
+
+    @post("/{deposit_id:str}/accept", status_code=200, summary="Count a deposit to its order")
+    async def accept(
+        self, deposit_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> ResolutionAnswer:
+        """Take the deposit for its order, however late it came; the payment is judged again at once."""
+        async with web.db.transaction() as conn:
+            decided = await decide.accept(conn, desk_of(web), actor, deposit_id)
+        await web.gateway.hints.publish("webhooks", *(f"payment:{public_id}" for public_id in decided.changed))
+        return ResolutionAnswer(resolution=decided.resolution)
+
+    @post("/{deposit_id:str}/release", status_code=200, summary="Release a deposit to the wallet")
+    async def release(
+        self, deposit_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> ResolutionAnswer:
+        """Make the deposit available, and leave its payment as it is."""
+        async with web.db.transaction() as conn:
+            decided = await decide.release(conn, desk_of(web), actor, deposit_id)
+        return ResolutionAnswer(resolution=decided.resolution)
+
+    @post("/{deposit_id:str}/refund", status_code=201, summary="Send a deposit back")
+    async def refund(
+        self,
+        deposit_id: FromPath[str],
+        data: JSONBody[RefundRequest],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response[RefundMade]:
+        """Send back what is held of the deposit, or a part of it, on the chain on which it came.
+
+        The status of its payment stays. A repetition returns the first refund with status 200 and `idempotent`.
+        """
+        async with web.db.transaction() as conn:
+            made = await decide.refund(conn, desk_of(web), actor, deposit_id, data, idempotency_key)
+        return await made_answer(web, actor, made)

@@ -1,0 +1,94 @@
+"""Turning two-factor authentication on and off, by the merchant in person, and the operator's way to reset it."""
+
+from __future__ import annotations
+
+import segno
+import structlog
+from litestar import Controller, get, post
+from litestar.di import NamedDependency
+from litestar.params import JSONBody
+
+from cambist.services import merchants, two_factor
+from cambist.services.errors import ForbiddenError, UnauthenticatedError
+from cambist.services.sessions import SessionPrincipal
+from cambist_web.context import Web
+from cambist_web.schemas import Answer
+
+from .schemas import Code, Enrol, Enrolled, RecoveryCodes, ResetTwoFactor, StatusView
+
+log = structlog.get_logger(__name__)
+
+
+class TwoFactorRoutes(Controller):
+    """A merchant's own second factor."""
+
+    tags = ("Sessions",)
+
+    @get("/", summary="Whether two-factor authentication is on")
+    async def status(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> StatusView:
+        """Say whether codes are asked for, and how many recovery codes are left."""
+        async with web.db.autocommit() as conn:
+            status = await web.two_factor.status(conn, session.merchant_row)
+        return StatusView(enabled=status.enabled, recovery_codes_left=status.recovery_codes_left)
+
+    @post("/enrol", status_code=200, summary="Get a secret for an authenticator")
+    async def enrol(
+        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Enrol], web: NamedDependency[Web]
+    ) -> Enrolled:
+        """Return a new secret. It is good for nothing until confirmed; an authenticator in use stays so till then."""
+        email = await _check_password(web, session, data.password)
+        enrolment = await web.two_factor.enrol(session.merchant_row, email, data.totp_code)
+        qr_code = segno.make(enrolment.uri, micro=False).svg_data_uri(border=4)
+        return Enrolled(secret=enrolment.secret, otpauth_uri=enrolment.uri, qr_code=qr_code)
+
+    @post("/confirm", status_code=200, summary="Turn two-factor authentication on")
+    async def confirm(
+        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
+    ) -> RecoveryCodes:
+        """Put the secret into force with its first code. Every other session of yours ends."""
+        codes = await web.two_factor.confirm(session.merchant_row, data.totp_code, session_id=session.session_id)
+        return RecoveryCodes(recovery_codes=codes)
+
+    @post("/recovery-codes", status_code=200, summary="Get new recovery codes")
+    async def renew_recovery_codes(
+        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
+    ) -> RecoveryCodes:
+        """Return new recovery codes; the ones before stop working."""
+        codes = await web.two_factor.renew_recovery_codes(session.merchant_row, data.totp_code)
+        return RecoveryCodes(recovery_codes=codes)
+
+    @post("/disable", status_code=200, summary="Turn two-factor authentication off")
+    async def disable(
+        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
+    ) -> Answer:
+        """Forget authenticator and recovery codes. What needs them is out of reach from then on."""
+        await web.two_factor.disable(session.merchant_row, data.totp_code)
+        return Answer()
+
+
+class TwoFactorReset(Controller):
+    """What the operator does for a merchant who lost authenticator and recovery codes."""
+
+    tags = ("Operator",)
+
+    @post("/merchants/two-factor/reset", status_code=200, summary="Take a merchant's second factor away")
+    async def reset(self, data: JSONBody[ResetTwoFactor], web: NamedDependency[Web]) -> Answer:
+        """Turn two-factor authentication off for a merchant, and end every session."""
+        email = merchants.normalize_email(data.email)
+        async with web.db.transaction() as conn:
+            merchant_id = await two_factor.reset(conn, email, now=web.clock.now())
+        log.warning("two_factor_reset_by_operator", merchant_id=merchant_id)
+        return Answer()
+
+
+async def _check_password(web: Web, session: SessionPrincipal, password: str) -> str:
+    """Return the merchant's e-mail address where the password is right. Raises ForbiddenError."""
+    async with web.db.autocommit() as conn:
+        email = (await merchants.get(conn, session.merchant_row)).email
+    await web.limiter.take(web.limits.login_per_email, email)
+    try:
+        await merchants.check_password(web.db, email=email, password=password, passwords=web.passwords)
+    except UnauthenticatedError:
+        # The session is good, so no 401, at which a client would sign in again.
+        raise ForbiddenError("PASSWORD_INVALID", "The password is wrong.") from None
+    return email
