@@ -39,9 +39,7 @@ async def events(treasury: Treasury) -> list[tuple[str, str]]:
 
 
 async def test_death_at_each_moment_of_a_turn_that_sends_is_survived(treasury):
-    engine = treasury.engine()
-    await treasury.pay_out("USDX", 1, await treasury.stranger(999))
-    await treasury.work(engine)
+    engine = await treasury.ready()
     sent, moment = 1, 0
     outlived = False
     while not outlived:

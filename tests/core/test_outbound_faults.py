@@ -27,14 +27,6 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
-async def ready(treasury: Treasury) -> Engine:
-    """Have the wallet hold money and gas, as it does in everyday life."""
-    engine = treasury.engine()
-    await treasury.pay_out("USDX", 1, await treasury.stranger(999))
-    await treasury.work(engine)
-    return engine
-
-
 async def transfers_to(treasury: Treasury, target: str) -> int:
     return await treasury.on_chain(target, "USDX")
 
@@ -48,7 +40,7 @@ async def sends(treasury: Treasury, target: str, engine: Engine | None = None) -
 
 @pytest.mark.parametrize("fault", ["forgotten_txs", "unanswered_txs", "lost_txs"])
 async def test_a_transaction_that_nodes_lose_is_sent_again_and_arrives_once(treasury, fault):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     setattr(treasury.chain.faults, fault, 2)
     payout_id = await sends(treasury, target, engine)
     await treasury.work(engine)
@@ -58,7 +50,7 @@ async def test_a_transaction_that_nodes_lose_is_sent_again_and_arrives_once(trea
 
 
 async def test_nodes_that_restart_and_forget_everything_are_told_again(treasury):
-    engine = await ready(treasury)
+    engine = await treasury.ready()
     targets = [await treasury.stranger(n) for n in range(5)]
     for target in targets:
         await treasury.pay_out("USDX", AMOUNT, target)
@@ -69,7 +61,7 @@ async def test_nodes_that_restart_and_forget_everything_are_told_again(treasury)
 
 
 async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(treasury, monkeypatch):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
 
     async def killed(_):
         raise ChainUnavailableError("the process is gone")
@@ -83,7 +75,7 @@ async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(tre
 
 
 async def test_a_transaction_that_is_stuck_is_outbid_and_only_one_of_both_is_mined(treasury):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await sends(treasury, target, engine)
     first = (await treasury.payout(payout_id)).tx_id
     treasury.chain.fees.base_price *= 10
@@ -97,7 +89,7 @@ async def test_a_transaction_that_is_stuck_is_outbid_and_only_one_of_both_is_min
 
 
 async def test_what_was_underpriced_from_the_start_is_outbid_at_once(treasury):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
     treasury.chain.fees.price_min *= 1000
     await engine.turn()
@@ -108,7 +100,7 @@ async def test_what_was_underpriced_from_the_start_is_outbid_at_once(treasury):
 
 
 async def test_above_the_operators_ceiling_nothing_is_sent_and_nothing_fails(treasury):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     fees = treasury.chain.fees
     fees.price_max, fees.base_price = fees.base_price * 4, fees.base_price * 10
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
@@ -123,7 +115,7 @@ async def test_above_the_operators_ceiling_nothing_is_sent_and_nothing_fails(tre
 
 
 async def test_a_sequence_used_behind_our_back_is_given_up_and_the_money_is_sent_once(treasury):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await sends(treasury, target, engine)
     wallet = treasury.wallet.address
     thief = Output(contract=None, recipient=await treasury.stranger(77), amount=1)
@@ -150,7 +142,7 @@ async def explain_what_the_thief_took(treasury: Treasury) -> None:
 
 
 async def test_a_transaction_that_every_node_refuses_for_good_is_cancelled_and_the_money_given_back(treasury):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     treasury.chain.faults.rejection = "exceeds block gas limit"
     payout_id = await sends(treasury, target, engine)
     treasury.clock.advance(61)
@@ -168,7 +160,7 @@ async def test_a_transaction_that_every_node_refuses_for_good_is_cancelled_and_t
 
 
 async def test_a_transfer_that_the_token_refuses_fails_before_a_fee_is_paid(treasury):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     treasury.chain.faults.refusing.add((treasury.token("USDX").contract, target))
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
     await treasury.work(engine)
@@ -178,7 +170,7 @@ async def test_a_transfer_that_the_token_refuses_fails_before_a_fee_is_paid(trea
 
 
 async def test_a_transfer_that_is_mined_and_fails_gives_the_money_back_and_the_fee_is_posted(treasury):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await sends(treasury, target, engine)
     treasury.chain.faults.refusing.add((treasury.token("USDX").contract, target))
     await treasury.work(engine)
@@ -205,7 +197,7 @@ async def test_an_empty_gas_station_holds_what_waits_and_fails_nothing(db, clock
 
 
 async def test_engines_side_by_side_send_each_payout_once(treasury):
-    await ready(treasury)
+    await treasury.ready()
     engines = [treasury.engine() for _ in range(3)]
     targets = [await treasury.stranger(n) for n in range(40)]
     await treasury.pay_out_many("USDX", [(target, AMOUNT) for target in targets])
@@ -220,7 +212,7 @@ async def test_engines_side_by_side_send_each_payout_once(treasury):
 
 @pytest.mark.parametrize("depth", [1, 3, 5])
 async def test_a_reorg_before_or_after_the_end_changes_nothing_in_the_end(treasury, depth):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await sends(treasury, target, engine)
     await treasury.mine(depth)
     await engine.turn()
@@ -256,7 +248,7 @@ async def test_a_signer_that_says_later_is_asked_later(db, clock, ids, tmp_path)
 
 
 async def test_an_outage_of_the_chain_changes_nothing(treasury):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     await treasury.pay_out("USDX", AMOUNT, target)
     treasury.chain.faults.unavailable = True
     for _ in range(3):

@@ -23,14 +23,6 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
-async def ready(treasury: Treasury) -> Engine:
-    """Have the wallet hold money and gas, as it does in everyday life."""
-    engine = treasury.engine()
-    await treasury.pay_out("USDX", 1, await treasury.stranger(999))
-    await treasury.work(engine)
-    return engine
-
-
 async def sends(treasury: Treasury, engine: Engine, target: str) -> str:
     """Pay out, and take the turn that sends it; nothing is mined yet."""
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
@@ -47,7 +39,7 @@ async def passes(treasury: Treasury, engine: Engine, blocks: int) -> None:
 
 @pytest.mark.parametrize("forgotten", [False, True])
 async def test_a_node_that_counts_too_many_transactions_makes_nothing_be_sent_twice(treasury, forgotten):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     faults = treasury.chain.faults
     faults.mining_paused = True
     payout_id = await sends(treasury, engine, target)
@@ -63,7 +55,7 @@ async def test_a_node_that_counts_too_many_transactions_makes_nothing_be_sent_tw
 
 
 async def test_a_receipt_that_once_was_missing_costs_no_patience_later(treasury):
-    engine, target = await ready(treasury), await treasury.stranger(1)
+    engine, target = await treasury.ready(), await treasury.stranger(1)
     faults = treasury.chain.faults
     faults.mining_paused = True
     payout_id = await sends(treasury, engine, target)
@@ -82,7 +74,7 @@ async def test_a_receipt_that_once_was_missing_costs_no_patience_later(treasury)
 
 
 async def test_all_transactions_of_a_place_are_followed_together_however_many_there_are(treasury, monkeypatch):
-    engine = await ready(treasury)
+    engine = await treasury.ready()
     targets = [await treasury.stranger(n) for n in range(2)]
     monkeypatch.setattr(store, "OPEN_MAX", 2)
     for target in targets:
@@ -100,7 +92,7 @@ async def test_all_transactions_of_a_place_are_followed_together_however_many_th
 
 
 async def test_a_balance_of_before_the_latest_transfer_is_not_spent_again(treasury):
-    engine = await ready(treasury)
+    engine = await treasury.ready()
     await collect_only_what_is_needed(treasury)
     await treasury.receive("USDX", 30 * AMOUNT)
     targets = [await treasury.stranger(n) for n in range(2)]
@@ -116,7 +108,7 @@ async def test_a_balance_of_before_the_latest_transfer_is_not_spent_again(treasu
 
 
 async def test_what_waits_for_money_does_not_keep_back_what_can_be_paid(treasury):
-    engine = await ready(treasury)
+    engine = await treasury.ready()
     settings = structs.replace(treasury.settings, in_flight_max=2)
     engine = treasury.engine(settings)
     stolen = 100 * AMOUNT - 11
@@ -165,7 +157,7 @@ async def collect_only_what_is_needed(treasury: Treasury) -> None:
 
 
 async def test_a_pile_that_is_not_there_does_not_keep_back_a_payout_that_another_pile_covers(treasury):
-    engine = await ready(treasury)
+    engine = await treasury.ready()
     await collect_only_what_is_needed(treasury)
     large = await treasury.receive("USDX", 300 * AMOUNT)
     await treasury.receive("USDX", 290 * AMOUNT)
@@ -206,7 +198,7 @@ async def test_collections_that_wait_for_gas_hide_no_payout_that_can_be_sent(db,
     async with Treasury(db, clock, ids, tmp_path) as treasury:
         await treasury.open(station=27_000_000 * 10**9)
         await treasury.receive("USDX", 100 * AMOUNT)
-        await ready(treasury)
+        await treasury.ready()
         engine = treasury.engine(structs.replace(treasury.settings, batch_max=2))
         for _ in range(12):
             await treasury.receive("USDX", 10 * AMOUNT)
@@ -218,7 +210,7 @@ async def test_collections_that_wait_for_gas_hide_no_payout_that_can_be_sent(db,
 
 
 async def test_payouts_that_wait_for_money_hide_no_payout_that_can_be_sent_however_many_they_are(treasury):
-    await ready(treasury)
+    await treasury.ready()
     engine = treasury.engine(structs.replace(treasury.settings, batch_max=2))
     stolen = 95 * AMOUNT
     await steal(treasury, stolen)

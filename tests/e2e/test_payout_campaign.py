@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from contextlib import asynccontextmanager, suppress
@@ -147,7 +146,7 @@ async def test_each_payout_arrives_once_though_workers_are_killed_and_the_node_i
     check_the_chain(node, usdx, campaign.amounts, first_block)
     assert (await merchant.balance("ethereum", "USDX")) == {}
     await node.mine(6)
-    await reconciled(gateway)
+    await gateway.reconcile()
     told = [e["data"]["payoutId"] for e in receiver.received if e["event"] == "payout.completed"]
     assert len(set(told)) == PAYOUTS
 
@@ -179,17 +178,3 @@ def check_the_chain(node, usdx, amounts: dict[str, int], first_block: int) -> No
         if to in amounts:
             found.setdefault(to, []).append(int.from_bytes(log["data"], "big"))
     assert found == {to: [units] for to, units in amounts.items()}
-
-
-async def reconciled(gateway: GatewayProcess) -> None:
-    """Have the gateway compare its books with the chain; it may need a moment to read the last blocks."""
-    for _ in range(20):
-        process = await asyncio.create_subprocess_exec(
-            str(Path(sys.executable).with_name("cambist")), "reconcile", "--json", "--config", str(gateway.config),
-            "--data-dir", str(gateway.folder / "data"), stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        output, _ = await process.communicate()
-        if process.returncode == 0:
-            return
-        await asyncio.sleep(0.5)
-    raise AssertionError(json.dumps(json.loads(output), indent=1)[:3000])

@@ -260,6 +260,13 @@ class Treasury:
             )
             return [tuple(row) for row in rows]
 
+    async def ready(self) -> Engine:
+        """Have the wallet hold money and gas, as it does in everyday life; return an engine."""
+        engine = self.engine()
+        await self.pay_out("USDX", 1, await self.stranger(999))
+        await self.work(engine)
+        return engine
+
     async def payout(self, payout_id: str):
         async with self.db.transaction() as conn:
             return (await conn.exec_driver_sql("SELECT * FROM payouts WHERE payout_id = $1", (payout_id,))).one()

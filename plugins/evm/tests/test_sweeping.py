@@ -18,13 +18,14 @@ from cambist.plugin import (
     Fee,
     FeeAboveCeilingError,
     Intent,
+    SignatureError,
     Token,
     Units,
     UnreadablePayloadError,
     UnsignedTx,
 )
 from cambist_evm.authorization import Authorization, SignedAuthorization, write_authorization
-from cambist_evm.family import EvmFamily, SignatureError
+from cambist_evm.family import EvmFamily
 from cambist_evm.payload import TxFields, write_payload
 from cambist_evm.sweeper import collect_data, deployment, read_collect
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy, Wallet

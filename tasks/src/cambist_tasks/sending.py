@@ -10,24 +10,19 @@ from msgspec import Struct, field
 
 from cambist.bootstrap import Gateway
 from cambist.hints import Hints
-from cambist.plugin import Chain, ChainError, RateLimitedError
+from cambist.plugin import Chain
 from cambist.services.outbound.desk import Desk
 from cambist.services.outbound.engine import Engine
 from cambist.services.outbound.kinds import outcomes
 from cambist.services.outbound.rows import Site
-from cambist.services.signer.protocol import SignerUnavailableError
 
-from .supervision import Backoff
+from .chain_turns import Pauses, whenever_ours
 from .turns import Turns
 
 log = structlog.get_logger(__name__)
 
 TOPIC = "outbound"
-TAKE_OVER_S = 1.0
 TURN_TIMEOUT_S = 120.0
-PAUSE_FIRST_S = 0.5
-PAUSE_MAX_S = 30.0
-PAUSE_ASKED_MAX_S = 300.0
 
 
 class SendState(Struct, kw_only=True):
@@ -56,58 +51,38 @@ class ChainSender:
 
     async def run(self) -> None:
         """Send until cancelled, or wait for the turn."""
+        await whenever_ours(self._turns, self._turn, self._send)
+
+    async def _send(self) -> None:
+        log.info("sending", chain=self._info.id)
+        self.state.sending = True
         try:
-            while True:
-                if await self._turns.take(self._turn):
-                    log.info("sending", chain=self._info.id)
-                    self.state.sending = True
-                    await self._follow()
-                    self.state.sending = False
-                await asyncio.sleep(TAKE_OVER_S)
+            await self._follow()
         finally:
             self.state.sending = False
-            await self._turns.give(self._turn)
 
     async def _follow(self) -> None:
-        pauses = Backoff(PAUSE_FIRST_S, PAUSE_MAX_S)
+        pauses = Pauses(self.state, "sending_failed", self._info.id)
         async with self._hints.subscribe([TOPIC]) as hints:
             while await self._turns.still(self._turn):
                 pause_s = await self._once(pauses)
                 if pause_s > 0:
                     await hints.wait(pause_s)
 
-    async def _once(self, pauses: Backoff) -> float:
+    async def _once(self, pauses: Pauses) -> float:
         """Take one turn, and return how long nothing needs to be done."""
         try:
             async with asyncio.timeout(TURN_TIMEOUT_S):
                 turn = await self._engine.turn()
         except Exception as error:  # noqa: BLE001  a plugin may raise anything, and only its chain is affected
-            return self._pause_s(error, pauses)
-        pauses.reset()
+            return pauses.after(error)
+        if pauses.over():
+            log.info("sending_is_back", chain=self._info.id)
         if turn.told:
             await self._hints.publish("webhooks")
         self.state.turns += 1
         self.state.collected += turn.collected
-        if self.state.failing:
-            self.state.failing = False
-            log.info("sending_is_back", chain=self._info.id)
         return 0.0 if turn.more else self._info.poll_interval_ms / 1000
-
-    def _pause_s(self, error: Exception, pauses: Backoff) -> float:
-        self.state.failures += 1
-        self.state.failing = True
-        pause_s = pauses.next_s()
-        if isinstance(error, RateLimitedError):
-            pause_s = max(pause_s, min(error.retry_after, PAUSE_ASKED_MAX_S))
-        expected = isinstance(error, ChainError | SignerUnavailableError | TimeoutError)
-        log.warning(
-            "sending_failed",
-            chain=self._info.id,
-            error=f"{type(error).__name__}: {error}",
-            pause_s=pause_s,
-            exc_info=None if expected else error,
-        )
-        return pause_s
 
 
 def chain_senders(gateway: Gateway, turns: Turns) -> list[ChainSender]:

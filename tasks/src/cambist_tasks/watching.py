@@ -8,22 +8,16 @@ from typing import Protocol
 import structlog
 from msgspec import Struct
 
-from cambist.plugin import Chain, ChainError, RateLimitedError
+from cambist.plugin import Chain
 from cambist.services.deposits import Look
 
-from .supervision import Backoff
+from .chain_turns import Pauses, whenever_ours
 from .turns import Turns
 
 log = structlog.get_logger(__name__)
 
-TAKE_OVER_S = 1.0
-"""How often a worker asks whether a chain's watcher is gone."""
 LOOK_TIMEOUT_S = 120.0
 """A look that hangs is given up. A plugin's own timeouts are shorter."""
-PAUSE_FIRST_S = 0.5
-PAUSE_MAX_S = 30.0
-PAUSE_ASKED_MAX_S = 300.0
-"""An endpoint that asks for more than this is asked again all the same."""
 
 
 class Looks(Protocol):
@@ -68,53 +62,29 @@ class ChainWatch:
 
     async def run(self) -> None:
         """Watch until cancelled, or wait for the turn."""
+        await whenever_ours(self._turns, self._turn, self._watch)
+
+    async def _watch(self) -> None:
+        log.info("watching", chain=self._info.id)
+        self.state.watching = True
         try:
-            while True:
-                if await self._turns.take(self._turn):
-                    log.info("watching", chain=self._info.id)
-                    self.state.watching = True
-                    await self._follow()
-                    self.state.watching = False
-                await asyncio.sleep(TAKE_OVER_S)
+            await self._follow()
         finally:
             self.state.watching = False
-            await self._turns.give(self._turn)
 
     async def _follow(self) -> None:
         loop = asyncio.get_running_loop()
-        pauses = Backoff(PAUSE_FIRST_S, PAUSE_MAX_S)
+        pauses = Pauses(self.state, "look_failed", self._info.id)
         while await self._turns.still(self._turn):
             started = loop.time()
             try:
                 async with asyncio.timeout(LOOK_TIMEOUT_S):
                     look = await self._watcher.look()
             except Exception as error:  # noqa: BLE001  a plugin may raise anything, and only its chain is affected
-                pause_s = self._pause_s(error, pauses)
+                pause_s = pauses.after(error)
             else:
-                pauses.reset()
-                self._note(look)
+                self.state.note(look)
+                if pauses.over():
+                    log.info("chain_is_back", chain=self._info.id, head=look.head, behind=look.behind)
                 pause_s = 0.0 if look.behind > 0 else self._info.poll_interval_ms / 1000 - (loop.time() - started)
             await asyncio.sleep(max(0.0, pause_s))
-
-    def _note(self, look: Look) -> None:
-        self.state.note(look)
-        if self.state.failing:
-            self.state.failing = False
-            log.info("chain_is_back", chain=self._info.id, head=look.head, behind=look.behind)
-
-    def _pause_s(self, error: Exception, pauses: Backoff) -> float:
-        """Log what happened, and return how long the chain is left alone."""
-        self.state.failures += 1
-        self.state.failing = True
-        pause_s = pauses.next_s()
-        if isinstance(error, RateLimitedError):
-            pause_s = max(pause_s, min(error.retry_after, PAUSE_ASKED_MAX_S))
-        expected = isinstance(error, ChainError | TimeoutError)
-        log.warning(
-            "look_failed",
-            chain=self._info.id,
-            error=f"{type(error).__name__}: {error}",
-            pause_s=pause_s,
-            exc_info=None if expected else error,
-        )
-        return pause_s

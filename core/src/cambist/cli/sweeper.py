@@ -11,11 +11,10 @@ from cambist.bootstrap import open_database, plugin_context
 from cambist.plugin import Chain, SweeperDeployment, SweepingChain
 from cambist.ports import SystemClock, system_random
 from cambist.registry import Registry, RegistryError
+from cambist.services.wallet_addresses import gas_station
 from cambist.settings import Settings, SettingsError
 
 from .options import Invocation, settings_options
-
-_STATION = "SELECT address FROM addresses WHERE mode = 'live' AND family = $1 AND purpose = 'gas'"
 
 
 @click.command()
@@ -55,9 +54,9 @@ async def _station(settings: Settings, chain: Chain) -> str:
     database = open_database(settings, "sweeper")
     try:
         async with database.transaction() as conn:
-            found = (await conn.exec_driver_sql(_STATION, (chain.info.family,))).scalar_one_or_none()
+            found = await gas_station(conn, chain.info.family, "live")
     finally:
         await database.close()
     if found is None:
         raise SettingsError("There is no gas station yet: the worker makes its address known when it starts.")
-    return str(found)
+    return found.address

@@ -29,6 +29,7 @@ from .errors import (
     PluginError,
     PriceUnavailableError,
     RateLimitedError,
+    SignatureError,
     SpanTooWideError,
     UnreadablePayloadError,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "PriceUnavailableError",
     "RateLimitedError",
     "ScanResult",
+    "SignatureError",
     "SignedTx",
     "Span",
     "SpanTooWideError",

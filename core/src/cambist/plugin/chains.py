@@ -97,6 +97,7 @@ class AddressFamily(ABC):
         """Put payload and signature together.
 
         ``signature`` is secp256k1's: r and s of 32 bytes each, s in the lower half, and the recovery id as one byte.
+        Raises SignatureError where it is not the sender's.
         """
 
 

@@ -12,6 +12,7 @@
     │   │                             parent): nothing of the batch is used, another endpoint is asked
     │   ├── SpanTooWideError          a node refuses the span: the gateway halves it and asks again
     │   └── FeeAboveCeilingError      sending now costs more than the operator allows: what waits, waits on
+    ├── SignatureError            a signature is not the sender's: nothing is stored, nothing is sent
     ├── UnreadablePayloadError    the family cannot say what a payload does: the signer does not sign it
     └── PriceUnavailableError     this source has no usable price now: other sources are asked
 
@@ -78,3 +79,7 @@ class FeeAboveCeilingError(ChainError):
 
 class UnreadablePayloadError(PluginError):
     """A payload is not one that the family makes, or does more than can be told."""
+
+
+class SignatureError(PluginError):
+    """A signature is none, or does not belong to the payload and its sender."""

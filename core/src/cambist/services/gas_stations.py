@@ -14,6 +14,7 @@ from cambist.domain.money import AmountError, format_units, parse_units
 from cambist.plugin import Chain, ChainError, ChainInfo, Units
 
 from .outbound.sending import WAITS_FOR_GAS, WAITS_FOR_STATION
+from .wallet_addresses import gas_station
 
 log = structlog.get_logger(__name__)
 
@@ -24,7 +25,6 @@ LOW_TRANSFERS = 100
 """Where nothing is configured, a station is low that could not pay for this many of the dearest recent transfers."""
 RECENT_TXS = 200
 
-_STATION = "SELECT address FROM addresses WHERE mode = $1 AND family = $2 AND purpose = 'gas'"
 _WAITING = (
     "SELECT count(*) FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting'"
     " AND reason = ANY($3::text[])"
@@ -75,15 +75,15 @@ async def check(db: Database, chain: Chain, low_balance: str | None, now: dateti
     """
     info = chain.info
     async with db.transaction() as conn:
-        address = (await conn.exec_driver_sql(_STATION, (MODE, info.family))).scalar_one_or_none()
-    if address is None:
+        own = await gas_station(conn, info.family, MODE)
+    if own is None:
         return None
-    balance = await chain.balance(address, info.native)
+    balance = await chain.balance(own.address, info.native)
     async with db.transaction() as conn:
         reasons = [WAITS_FOR_GAS, WAITS_FOR_STATION]
         station = GasStation(
             chain=info.id,
-            address=address,
+            address=own.address,
             symbol=info.native.symbol,
             decimals=info.native.decimals,
             balance=balance,

@@ -1,4 +1,4 @@
-"""Merchants' main wallets: one address per merchant, family and mode, ``m/44'/coin'/merchant'/1/0``."""
+"""Main wallets, one per merchant, family and mode: ``m/44'/coin'/merchant'/1/0``; and the platform's gas stations."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ WALLET_CHANGE = 1
 """The branch of the account that deposits never use."""
 
 _FIND = "SELECT id, address FROM addresses WHERE mode = $1 AND family = $2 AND merchant_id = $3 AND purpose = 'wallet'"
+_GAS_STATION = "SELECT id, address FROM addresses WHERE mode = $1 AND family = $2 AND purpose = 'gas'"
 _INSERT = (
     "INSERT INTO addresses (mode, family, address, purpose, merchant_id, account_index, change, address_index)"
     " VALUES ($1, $2, $3, 'wallet', $4, $5, $6, 0) ON CONFLICT DO NOTHING"
@@ -43,3 +44,9 @@ async def main_wallet(
         )
         row = (await conn.exec_driver_sql(_FIND, wanted)).one()
     return OwnAddress(row.id, row.address)
+
+
+async def gas_station(conn: AsyncConnection, family: str, mode: str) -> OwnAddress | None:
+    """Return the address that pays fees for a family's chains, or None before the worker has made it known."""
+    row = (await conn.exec_driver_sql(_GAS_STATION, (mode, family))).first()
+    return None if row is None else OwnAddress(row.id, row.address)

@@ -18,7 +18,7 @@ from cambist.plugin import (
 
 from .addresses import keccak, parse_address, spell
 from .bip32 import ExtendedKeyError, PublicNode, parse_xpub
-from .signing import SignatureError, effects_of, sealed
+from .signing import effects_of, sealed
 
 BRANCHES_CACHED_MAX: Final = 20_000
 """About 10 MB: two branches for each of 10 000 merchants that were active lately."""
@@ -77,4 +77,4 @@ class EvmFamily(AddressFamily):
         return sealed(tx, signature)
 
 
-__all__ = ["EvmFamily", "ExtendedKeyError", "SignatureError"]
+__all__ = ["EvmFamily", "ExtendedKeyError"]

@@ -10,7 +10,7 @@ from cambist.plugin import (
     ChainInfo,
     Effects,
     Movement,
-    PluginError,
+    SignatureError,
     SignedTx,
     Units,
     UnreadablePayloadError,
@@ -27,10 +27,6 @@ SIGNATURE_BYTES: Final = 65
 
 _HALF_ORDER: Final = int.from_bytes(ORDER, "big") // 2
 _PARITY_MAX: Final = 1
-
-
-class SignatureError(PluginError):
-    """A signature does not belong to the payload and its sender, or is not written as the chain wants it."""
 
 
 def effects_of(chain: ChainInfo, payload: bytes) -> Effects:

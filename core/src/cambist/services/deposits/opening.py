@@ -6,8 +6,9 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.plugin import Chain, ChainError, Units
+from cambist.plugin import Chain, ChainError, ChainInfo, Units
 from cambist.services.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
+from cambist.services.wallet_addresses import OwnAddress, gas_station
 
 from .store import Site, load_cursor
 
@@ -15,7 +16,6 @@ log = structlog.get_logger(__name__)
 
 KIND = "opening"
 
-_GAS = "SELECT id, address FROM addresses WHERE mode = $1 AND family = $2 AND purpose = 'gas'"
 _OPENED = "SELECT EXISTS (SELECT FROM ledger_transactions WHERE kind = $1 AND reference = $2)"
 _FUNDED = (
     "SELECT coalesce(sum(units), 0) FROM deposits WHERE chain = $1 AND scope = $2 AND address_id = $3"
@@ -28,12 +28,14 @@ def reference(chain: str, address: str) -> str:
     return f"{chain}:{address}"
 
 
-async def is_open(conn: AsyncConnection, site: Site) -> bool:
+async def is_open(conn: AsyncConnection, info: ChainInfo, mode: str) -> bool:
     """Whether the books of this chain's gas station have begun: before they have, it sends nothing."""
-    row = (await conn.exec_driver_sql(_GAS, (site.mode, site.family.name))).first()
-    if row is None:
-        return False
-    opened = await conn.exec_driver_sql(_OPENED, (KIND, reference(site.info.id, row.address)))
+    station = await gas_station(conn, info.family, mode)
+    return station is not None and await _is_opened(conn, info, station)
+
+
+async def _is_opened(conn: AsyncConnection, info: ChainInfo, station: OwnAddress) -> bool:
+    opened = await conn.exec_driver_sql(_OPENED, (KIND, reference(info.id, station.address)))
     return bool(opened.scalar_one())
 
 
@@ -44,11 +46,11 @@ async def open_books(db: Database, chain: Chain, site: Site) -> bool:
     it does not matter which came first, the address, its money, or the first look at the chain.
     """
     async with db.transaction() as conn:
-        station = (await conn.exec_driver_sql(_GAS, (site.mode, site.family.name))).first()
+        station = await gas_station(conn, site.info.family, site.mode)
         cursor = await load_cursor(conn, site)
         if station is None or cursor is None:
             return False
-        if (await conn.exec_driver_sql(_OPENED, (KIND, reference(site.info.id, station.address)))).scalar_one():
+        if await _is_opened(conn, site.info, station):
             return True
     try:
         balance = await chain.balance(station.address, site.info.native, cursor.height)
@@ -63,7 +65,7 @@ async def open_books(db: Database, chain: Chain, site: Site) -> bool:
         )
         if still.first() is None:
             return False
-        funded = await conn.exec_driver_sql(_FUNDED, (*site.key, station.id, cursor.height))
+        funded = await conn.exec_driver_sql(_FUNDED, (*site.key, station.row, cursor.height))
         opening = max(0, balance - int(funded.scalar_one()))
         asset = asset_key(site.info.id, None)
         custody, float_ = (Account(PLATFORM, asset, purpose) for purpose in (Purpose.CUSTODY_GAS, Purpose.FLOAT))

@@ -10,17 +10,11 @@ from cambist.services import usage
 from cambist.services.ledger import Account, Movement, Posting, Purpose, post
 from cambist.services.platform import load
 
-from .outcomes import Moment, Sent
+from .outcomes import Moment, QuietOutcomes, Sent
 
 
-class CollectionOutcomes:
+class CollectionOutcomes(QuietOutcomes):
     """What a collection does when something happens to it. Whose money it is does not change, only where it lies."""
-
-    async def on_waiting(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
-        """Do nothing: the merchant has the money already."""
-
-    async def on_broadcast(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
-        """Do nothing."""
 
     async def on_final(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
         """Post that it lies in the main wallet now, and bill it."""

@@ -14,10 +14,9 @@ from cambist.plugin import FeeAboveCeilingError, Intent, Plan, Token, Units
 from cambist.services.keys import AccountKeys
 from cambist.services.platform import load
 from cambist.services.prices import RateUnavailableError
-from cambist.services.wallet_addresses import OwnAddress, main_wallet
+from cambist.services.wallet_addresses import OwnAddress, gas_station, main_wallet
 
 from .desk import Desk
-from .funding import station_address
 from .intents import NewIntent, submit
 from .sending import WAITS_FOR_FUNDS
 
@@ -81,7 +80,7 @@ async def collect(desk: Desk, keys: AccountKeys, *, only_needed: bool = False) -
             return 0
         rule = (await load(conn)).collection
         piles = await _piles(conn, desk, now)
-        station = await station_address(conn, desk)
+        station = await gas_station(conn, desk.site.info.family, desk.site.mode)
     if not piles or station is None:
         return 0
     forced = _covering(piles, needs)
@@ -91,7 +90,7 @@ async def collect(desk: Desk, keys: AccountKeys, *, only_needed: bool = False) -
         age_max=timedelta(hours=rule.max_age_hours),
     )
     others = [pile for pile in piles if rule.enabled and not only_needed and pile not in forced]
-    chosen = [*forced, *await _worth(desk, others, worth, station[1], now)]
+    chosen = [*forced, *await _worth(desk, others, worth, station.address, now)]
     made = 0
     for pile in chosen:
         async with desk.db.transaction() as conn:

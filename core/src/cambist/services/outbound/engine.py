@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import structlog
 from msgspec import Struct
 
 from cambist.services.deposits import opening
-from cambist.services.deposits.store import Site as ReadingSite
 from cambist.services.keys import AccountKeys
 
 from .collecting import collect
@@ -15,8 +13,6 @@ from .sending import send_waiting
 from .settling import settle
 from .sweeping import sweep_waiting
 from .tracking import Tracker
-
-log = structlog.get_logger(__name__)
 
 
 class Turn(Struct, frozen=True, kw_only=True):
@@ -56,12 +52,8 @@ class Engine:
     async def _are_books_open(self) -> bool:
         """Whether the gas station's opening balance is posted: before it is, nothing may leave it."""
         if not self._books_open:
-            desk = self.desk
-            site = ReadingSite(
-                info=desk.site.info, family=desk.family, scope=desk.site.scope, mode=desk.site.mode, ids=desk.ids
-            )
-            async with desk.db.transaction() as conn:
-                self._books_open = await opening.is_open(conn, site)
+            async with self.desk.db.transaction() as conn:
+                self._books_open = await opening.is_open(conn, self.desk.site.info, self.desk.site.mode)
         return self._books_open
 
     async def _collect(self) -> int:

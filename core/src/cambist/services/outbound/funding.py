@@ -9,18 +9,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.plugin import Fee, Units
 from cambist.services.ledger import Purpose, asset_key
+from cambist.services.wallet_addresses import gas_station
 
 from .desk import Desk
-from .intents import NewIntent, submit
+from .intents import NewIntent, is_coming, submit
 from .rows import OwnPath
 
 TOP_UP_PRIORITY = 0
 
-_STATION = "SELECT id, address FROM addresses WHERE mode = $1 AND family = $2 AND purpose = 'gas'"
-_COMING = (
-    "SELECT EXISTS (SELECT FROM outbound_intents WHERE recipient_address_id = $1 AND chain = $2 AND scope = $3"
-    " AND kind = 'top_up' AND state IN ('waiting', 'sending'))"
-)
+TOP_UP = "top_up"
 
 # What is mined and not posted yet: gas that has come, and fees at their highest while they are not known.
 _UNPOSTED = """
@@ -81,29 +78,20 @@ def fee_within(fee: Fee, units: int) -> Fee:
     return fee if fee.price_now is None or price < fee.price_now else structs.replace(fee, price=price)
 
 
-async def station_address(conn: AsyncConnection, desk: Desk) -> tuple[int, str] | None:
-    """Return row and address of the gas station, or None before the worker has made it known."""
-    row = (await conn.exec_driver_sql(_STATION, (desk.site.mode, desk.family.name))).first()
-    return None if row is None else (row.id, row.address)
-
-
 async def ask_for_gas(conn: AsyncConnection, desk: Desk, recipient: OwnPath, units: int, now: datetime) -> bool:
     """Have native coin sent to an address of ours, unless some is on its way; return whether it is asked for now."""
-    # The row's lock makes two engines that ask at once take turns.
-    await conn.exec_driver_sql("SELECT FROM addresses WHERE id = $1 FOR NO KEY UPDATE", (recipient.row,))
-    coming = await conn.exec_driver_sql(_COMING, (recipient.row, *desk.site.key))
-    station = await station_address(conn, desk)
-    if coming.scalar_one() or station is None or units <= 0:
+    coming = await is_coming(conn, desk.site.info.id, desk.site.scope, recipient.row, TOP_UP)
+    station = await gas_station(conn, desk.site.info.family, desk.site.mode)
+    if coming or station is None or units <= 0:
         return False
-    row, _ = station
     intent = NewIntent(
-        reference=f"top_up:{desk.ids.new('gas')}",
-        kind="top_up",
+        reference=f"{TOP_UP}:{desk.ids.new('gas')}",
+        kind=TOP_UP,
         mode=desk.site.mode,
         chain=desk.site.info.id,
         scope=desk.site.scope,
         merchant_row=recipient.merchant_row,
-        source_row=row,
+        source_row=station.row,
         recipient_row=recipient.row,
         target=recipient.address,
         token=desk.site.info.native,

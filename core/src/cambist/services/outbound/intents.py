@@ -75,3 +75,16 @@ async def submit(conn: AsyncConnection, intents: Sequence[NewIntent], now: datet
         ),
     )
     return {row.reference: row.id for row in rows}
+
+
+_COMING = """
+SELECT EXISTS (SELECT FROM outbound_intents WHERE recipient_address_id = $1 AND chain = $2 AND scope = $3
+    AND kind = $4 AND state IN ('waiting', 'sending'))
+"""
+
+
+async def is_coming(conn: AsyncConnection, chain: str, scope: int, recipient_row: int, kind: str) -> bool:
+    """Whether an intent of this kind to an address of ours is open. Engines that ask at once take turns."""
+    await conn.exec_driver_sql("SELECT FROM addresses WHERE id = $1 FOR NO KEY UPDATE", (recipient_row,))
+    coming = await conn.exec_driver_sql(_COMING, (recipient_row, chain, scope, kind))
+    return bool(coming.scalar_one())

@@ -8,8 +8,8 @@ from cambist.services.payouts.outcomes import PayoutOutcomes
 from cambist.services.refunds.outcomes import RefundOutcomes
 
 from .collected import CollectionOutcomes
-from .mending import REPAIR, RepairOutcomes
-from .outcomes import Outcomes
+from .mending import REPAIR
+from .outcomes import Outcomes, QuietOutcomes
 from .posting import TopUpOutcomes
 from .swept import SweepOutcomes
 
@@ -24,7 +24,7 @@ def outcomes() -> Mapping[str, Outcomes]:
         "withdrawal": payouts,
         "auto_payout": payouts,
         "collection": collections,
-        REPAIR: RepairOutcomes(),
+        REPAIR: QuietOutcomes(),
         "sweep": SweepOutcomes(collections),
         "top_up": TopUpOutcomes(),
     }

@@ -71,3 +71,22 @@ class Outcomes(Protocol):
 
     async def on_undone(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
         """Post the opposite: a reorg took back what was final. It may become final again, or fail."""
+
+
+class QuietOutcomes:
+    """Nothing comes of any news: what a kind begins with that only some of it concerns."""
+
+    async def on_waiting(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
+        """Do nothing."""
+
+    async def on_broadcast(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
+        """Do nothing."""
+
+    async def on_final(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
+        """Do nothing."""
+
+    async def on_failed(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
+        """Do nothing."""
+
+    async def on_undone(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
+        """Do nothing."""

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.plugin import ChainInfo
 from cambist.services.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
 
-from .outcomes import Moment, Sent
+from .outcomes import Moment, QuietOutcomes, Sent
 from .rows import OwnPath, TxRow
 
 _FLOAT = {"payment": Purpose.FLOAT_DEPOSITS, "wallet": Purpose.FLOAT_WALLET, "gas": Purpose.CUSTODY_GAS}
@@ -42,21 +42,12 @@ async def post_fees(
     await post(conn, mode, postings)
 
 
-class TopUpOutcomes:
+class TopUpOutcomes(QuietOutcomes):
     """Gas that goes from the platform's own address to one of a merchant's: it stays the platform's."""
-
-    async def on_waiting(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
-        """Do nothing: what waits for the gas says so."""
-
-    async def on_broadcast(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
-        """Do nothing."""
 
     async def on_final(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:  # noqa: ARG002
         """Move the float to where it lies now."""
         await _post_top_ups(conn, sent, back=False)
-
-    async def on_failed(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
-        """Do nothing: what waits for the gas asks again."""
 
     async def on_undone(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:  # noqa: ARG002
         """Move it back."""

@@ -9,10 +9,11 @@ from msgspec import Struct, structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.plugin import FeeAboveCeilingError, Plan, Step, Token
+from cambist.services.wallet_addresses import gas_station
 
 from . import settled_store, store
 from .desk import Desk, retold
-from .funding import ask_for_gas, fee_within, gas_left, lean_price, station_address
+from .funding import ask_for_gas, fee_within, gas_left, lean_price
 from .handing_out import hand_out
 from .locking import hold_still, lock_spending
 from .mending import REPAIR
@@ -86,13 +87,13 @@ async def send_waiting(desk: Desk) -> bool:
     now = desk.clock.now()
     async with desk.db.transaction() as conn:
         waiting = await store.waiting(conn, desk.site, now, desk.settings.batch_max)
-        station = await station_address(conn, desk)
+        station = await gas_station(conn, desk.site.info.family, desk.site.mode)
     groups: dict[int, list[IntentRow]] = {}
     for intent in waiting:
         groups.setdefault(intent.source.row, []).append(intent)
     more = False
     for intents in groups.values():
-        more |= await _send_from(desk, intents, None if station is None else station[1])
+        more |= await _send_from(desk, intents, None if station is None else station.address)
     return more
 
 

@@ -16,10 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.plugin import ChainError, FeeAboveCeilingError, SignedTx, Sweep, SweepingChain, Units
 from cambist.services.platform import load
 from cambist.services.signer.protocol import KeyPath, SignRequest
+from cambist.services.wallet_addresses import OwnAddress, gas_station
 
 from . import store, sweep_store
 from .desk import Desk, path_of, retold
-from .funding import station_address
 from .handing_out import hand_out
 from .intents import NewIntent, submit
 from .rows import IntentRow
@@ -51,10 +51,10 @@ async def sweep_waiting(desk: Desk) -> bool:
             return False
         reasons = (WAITS_FOR_FEES, WAITS_FOR_STATION)
         found = await sweep_store.candidates(conn, desk.site, reasons, now, SWEPT_MAX)
-        station = await station_address(conn, desk)
+        station = await gas_station(conn, desk.site.info.family, desk.site.mode)
     if station is None or not found:
         return False
-    planned = await _plan(desk, chain, found, station[1])
+    planned = await _plan(desk, chain, found, station.address)
     if planned is None or not await _is_affordable(desk, planned, station):
         return False
     signed = await _commit(desk, chain, planned, station)
@@ -82,34 +82,33 @@ async def _plan(desk: Desk, chain: SweepingChain, found: Sequence[IntentRow], st
     return Load(sweep=plan.sweep, intents=intents)
 
 
-async def _is_affordable(desk: Desk, planned: Load, station: tuple[int, str]) -> bool:
+async def _is_affordable(desk: Desk, planned: Load, station: OwnAddress) -> bool:
     """Whether the gas station can pay, and may have one more under way; else the collections wait for it."""
-    row, address = station
     now = desk.clock.now()
     async with desk.db.transaction() as conn:
-        burden = await store.burden(conn, desk.site, row)
+        burden = await store.burden(conn, desk.site, station.row)
     if burden.slots >= desk.settings.in_flight_max:
         return False
-    held = await desk.chain.balance(address, desk.site.info.native)
+    held = await desk.chain.balance(station.address, desk.site.info.native)
     if held - burden.units.get(None, 0) >= planned.sweep.fee.cost_max:
         return True
     async with desk.db.transaction() as conn:
         fresh = await desk.hold(conn, planned.intents, WAITS_FOR_STATION, now + DRY_PAUSE, now)
     if fresh:
-        desk.alert("gas_station_empty", waiting=fresh, address=address)
+        desk.alert("gas_station_empty", waiting=fresh, address=station.address)
     return False
 
 
-async def _commit(desk: Desk, chain: SweepingChain, planned: Load, station: tuple[int, str]) -> SignedTx | None:
+async def _commit(desk: Desk, chain: SweepingChain, planned: Load, station: OwnAddress) -> SignedTx | None:
     """Sign and store, all in one transaction; None where something has come in between, or the signer refuses."""
-    mined = await desk.chain.next_sequence(station[1])
+    mined = await desk.chain.next_sequence(station.address)
     now = desk.clock.now()
     async with desk.db.transaction() as conn:
-        first = await store.lock_sender(conn, desk.site, station[0], mined)
+        first = await store.lock_sender(conn, desk.site, station.row, mined)
         if not await sweep_store.lock_free(conn, desk.site, planned.intents):
             return None
         sequence, reference = None if mined is None else first, f"{SWEEP}:{desk.ids.new('swp')}"
-        path = path_of(await sweep_store.own_path(conn, station[0]))
+        path = path_of(await sweep_store.own_path(conn, station.row))
         agreed = await _signatures(desk, _authorizations(desk, planned), reference)
         if agreed is None:
             return None
@@ -127,10 +126,10 @@ async def _commit(desk: Desk, chain: SweepingChain, planned: Load, station: tupl
         if signatures is None:
             return None
         signed = desk.seal(unsigned, signatures[0])
-        intent = await _store_intent(desk, conn, planned, reference, station[0])
+        intent = await _store_intent(desk, conn, planned, reference, station.row)
         tx = NewTx(intent=intent, sequence=sequence, signed=signed, fee=unsigned.fee, valid_until=unsigned.valid_until)
         next_sequence = first if mined is None else first + 1
-        await store.open_slots(conn, desk.site, station[0], [tx], next_sequence=next_sequence, now=now)
+        await store.open_slots(conn, desk.site, station.row, [tx], next_sequence=next_sequence, now=now)
         await sweep_store.join_sweep(conn, intent.id, planned.intents, now)
         await desk.tell(conn, "on_broadcast", [retold(intent.sent, tx_id=signed.tx_id)], now)
     return signed

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.plugin import Units
 
 from . import settled_store, sweep_store
-from .outcomes import Moment, Outcomes, Sent
+from .outcomes import Moment, Outcomes, QuietOutcomes, Sent
 from .rows import IntentRow
 
 SWEEP = "sweep"
@@ -19,15 +19,12 @@ SWEEP_FAILED = "sweep_failed"
 """Why a collection waits that goes the plain way now."""
 
 
-class SweepOutcomes:
+class SweepOutcomes(QuietOutcomes):
     """What a sweep does when something happens to it: what its collections do. Its fee is the gas station's."""
 
     def __init__(self, collections: Outcomes) -> None:
         """Tell these of the collections."""
         self._collections = collections
-
-    async def on_waiting(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
-        """Do nothing: a sweep never waits."""
 
     async def on_broadcast(self, conn: AsyncConnection, sent: Sequence[Sent], moment: Moment) -> None:
         """Tell the collections."""

@@ -24,6 +24,7 @@ from cambist.services.payments.read import not_found
 from cambist.services.payouts.create import insert_claim, require_payouts
 from cambist.services.payouts.queue import Desk, NewPayout, debit_and_queue
 from cambist.services.payouts.targets import check_target
+from cambist.services.platform import PlatformSettings
 from cambist.services.quotes import Asset, read_units
 
 from . import parts
@@ -38,6 +39,19 @@ class Made(Struct, frozen=True):
 
     refund: RefundView
     replayed: bool
+
+
+class NewRefund(Struct, frozen=True, kw_only=True):
+    """A refund that was checked: of a payment, or of one deposit. ``held`` are the parts that come from held."""
+
+    refund_id: str
+    asset: Asset
+    target: str
+    units: Units
+    held: Sequence[parts.Part]
+    payment_row: int | None
+    deposit_row: int | None
+    reason: str | None
 
 
 async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
@@ -60,24 +74,43 @@ async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
     payment = await _find(conn, actor, payment_id, lock=True)
     units = _units(payment, deposits, request, asset.token)
     held = parts.held_parts(deposits, units)
+    order = NewRefund(
+        refund_id=refund_id,
+        asset=asset,
+        target=target,
+        units=units,
+        held=held,
+        payment_row=payment.id,
+        deposit_row=None,
+        reason=request.reason,
+    )
+    return await queue_refund(conn, desk, actor, settings, order)
+
+
+async def queue_refund(
+    conn: AsyncConnection, desk: Desk, actor: Actor, settings: PlatformSettings, order: NewRefund
+) -> Made:
+    """Set aside what a refund takes, and queue it. Its payment and deposits are locked."""
     new = NewPayout(
         kind=Kind.REFUND,
-        payout_id=refund_id,
+        payout_id=order.refund_id,
         project_row=actor.project_row,
         merchant_row=actor.merchant_row,
         mode=actor.mode,
-        chain=asset.chain,
-        token=asset.token,
-        target=target,
-        units=units,
-        held_units=parts.total(held),
-        payment_row=payment.id,
-        reason=request.reason,
+        chain=order.asset.chain,
+        token=order.asset.token,
+        target=order.target,
+        units=order.units,
+        held_units=parts.total(order.held),
+        payment_row=order.payment_row,
+        deposit_row=order.deposit_row,
+        reason=order.reason,
     )
     (payout,) = await debit_and_queue(conn, desk, settings, [new])
-    await parts.take(conn, payout.row, held)
-    await count(conn, desk, payment.id, units)
-    return Made(await get_refund(conn, actor.project_row, refund_id), replayed=False)
+    await parts.take(conn, payout.row, order.held)
+    if order.payment_row is not None:
+        await _count(conn, desk, order.payment_row, order.units)
+    return Made(await get_refund(conn, actor.project_row, order.refund_id), replayed=False)
 
 
 async def claim(  # noqa: PLR0913, PLR0917  whose key, for what
@@ -111,7 +144,7 @@ async def claim(  # noqa: PLR0913, PLR0917  whose key, for what
     return await get_refund(conn, actor.project_row, before)
 
 
-async def count(conn: AsyncConnection, desk: Desk, payment_row: int, units: Units) -> None:
+async def _count(conn: AsyncConnection, desk: Desk, payment_row: int, units: Units) -> None:
     """Add to what was sent back of a payment, which is locked."""
     await conn.exec_driver_sql(
         "UPDATE payments SET refunded_units = refunded_units + $2, updated_at = $3 WHERE id = $1",

@@ -15,7 +15,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain import payments as machine
 from cambist.domain.money import format_units
 from cambist.domain.payments import Status
-from cambist.domain.payouts import Kind
 from cambist.plugin import Head, Units
 from cambist.services.api_keys import Actor
 from cambist.services.deposits import crediting, judging
@@ -24,11 +23,11 @@ from cambist.services.deposits.rows import DepositRow
 from cambist.services.deposits.store import Site
 from cambist.services.errors import ConflictError
 from cambist.services.payouts.create import require_payouts
-from cambist.services.payouts.queue import Desk, NewPayout, debit_and_queue
+from cambist.services.payouts.queue import Desk
 from cambist.services.payouts.targets import check_target
 from cambist.services.quotes import read_units
 from cambist.services.refunds import parts
-from cambist.services.refunds.create import Made, asset_of, claim, count
+from cambist.services.refunds.create import Made, NewRefund, asset_of, claim, queue_refund
 from cambist.services.refunds.read import get_refund
 from cambist.services.refunds.requests import RefundRequest
 
@@ -116,31 +115,22 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
     if units > held:
         most = format_units(held, asset.token.decimals)
         raise ConflictError("REFUND_EXCEEDS_HELD", f"Of this deposit, {most} {asset.token.symbol} are held.")
-    new = NewPayout(
-        kind=Kind.REFUND,
-        payout_id=refund_id,
-        project_row=actor.project_row,
-        merchant_row=actor.merchant_row,
-        mode=actor.mode,
-        chain=asset.chain,
-        token=asset.token,
-        target=target,
-        units=units,
-        held_units=units,
-        payment_row=None if case.payment is None else case.payment.id,
-        deposit_row=case.deposit.id,
-        reason=request.reason,
-    )
-    (payout,) = await debit_and_queue(conn, desk, settings, [new])
-    await parts.take(conn, payout.row, [parts.Part(case.deposit, units)])
     if units == held:
         await conn.exec_driver_sql(
             "UPDATE deposits SET resolution = 'refunded', resolved_at = $2 WHERE id = $1",
             (case.deposit.id, desk.clock.now()),
         )
-    if case.payment is not None:
-        await count(conn, desk, case.payment.id, units)
-    return Made(await get_refund(conn, actor.project_row, refund_id), replayed=False)
+    order = NewRefund(
+        refund_id=refund_id,
+        asset=asset,
+        target=target,
+        units=units,
+        held=[parts.Part(case.deposit, units)],
+        payment_row=None if case.payment is None else case.payment.id,
+        deposit_row=case.deposit.id,
+        reason=request.reason,
+    )
+    return await queue_refund(conn, desk, actor, settings, order)
 
 
 _FIND = """

@@ -113,7 +113,7 @@ class Restorer:
             except Impossible as error:
                 raise RestoreError(f"{error}. The same command goes on from there.") from error
             async with self._db.transaction() as conn:
-                if not await opening.is_open(conn, site):
+                if not await opening.is_open(conn, site.info, site.mode):
                     raise RestoreError(
                         f"{chain.info.id}: its node does not tell what the gas station held; try again in a minute."
                     )

@@ -12,6 +12,7 @@ from cambist.plugin import (
     Effects,
     InvalidAddressError,
     Movement,
+    SignatureError,
     SignedTx,
     Token,
     Units,
@@ -19,7 +20,7 @@ from cambist.plugin import (
     UnsignedTx,
 )
 
-from .keys import SignatureError, branch, child, key_id, signer_of
+from .keys import branch, child, key_id, signer_of
 from .payload import digest_of, read_payload, tx_id_of
 
 _PREFIX = "mem1"

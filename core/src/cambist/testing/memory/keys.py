@@ -8,17 +8,13 @@ from functools import lru_cache
 
 from coincurve import PublicKey
 
-from cambist.plugin import PluginError
+from cambist.plugin import SignatureError
 
 SIGNATURE_BYTES = 65
 _HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _XPUB_BYTES = 78
 _XPUB_VERSION = bytes.fromhex("0488b21e")
-
-
-class SignatureError(PluginError):
-    """A signature is none, or is not by the sender of what it is put to."""
 
 
 @lru_cache(maxsize=20_000)

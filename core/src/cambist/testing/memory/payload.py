@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from cambist.plugin import Fee, UnreadablePayloadError
+from cambist.plugin import Fee, SignatureError, UnreadablePayloadError
 
-from .keys import SIGNATURE_BYTES, SignatureError, signer_of
+from .keys import SIGNATURE_BYTES, signer_of
 
 PAYLOAD_BYTES_MAX = 2_000
 _TEXT = Meta(max_length=100)

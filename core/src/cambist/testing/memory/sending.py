@@ -15,6 +15,7 @@ from cambist.plugin import (
     Intent,
     InvalidAddressError,
     Plan,
+    SignatureError,
     SignedTx,
     Step,
     UnreadablePayloadError,
@@ -25,7 +26,6 @@ from .accounts import Accounts
 from .blocks import Output, Transaction
 from .faults import Call, MemoryFaults
 from .fees import NATIVE_WORK, MemoryFees
-from .keys import SignatureError
 from .payload import Payload, open_raw, tx_id_of, write_payload
 from .pool import WAITING_MAX, Pool
 
