@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 WORKERS ?= auto
-MEMBERS := core web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml)))
+MEMBERS := core chainkit web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml)))
 MANIFESTS := $(MEMBERS:%=%/pyproject.toml)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -45,7 +45,7 @@ soak: .venv/installed tests/node_modules/installed  ## Run the campaigns at full
 lock: .venv/locked  ## Write requirements.lock anew from the manifests
 	$(UV) pip compile $(UPGRADE) --output-file requirements.lock --custom-compile-command 'make lock' \
 	  --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
-	  --no-emit-package cambist-core --extra testing --group build --group dev $(MANIFESTS)
+	  --no-emit-package cambist-core --no-emit-package cambist-chainkit --extra testing --group build --group dev $(MANIFESTS)
 
 clean:  ## Remove everything that was installed or built here, and the embedded servers' data
 	rm -rf .venv tests/node_modules .cambist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

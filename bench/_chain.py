@@ -9,10 +9,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Self
+from typing import Any
 
 import msgspec
-from _http import json_answer, listen
+from _http import Replay, json_answer
 from msgspec import Struct
 
 RECORDED = Path(__file__).resolve().parents[1] / "plugins" / "evm" / "tests" / "recorded"
@@ -153,29 +153,14 @@ class _Request(Struct):
     params: list[Any] = []
 
 
-class ReplayNode:
-    """An HTTP server that knows one chain by heart. ``url`` is where it listens."""
+class ReplayNode(Replay):
+    """A node that knows one chain by heart."""
 
     def __init__(self, blocks: int) -> None:
         """Encode everything."""
         self._chain = build(blocks)
-        self.url = ""
 
-    async def __aenter__(self) -> Self:
-        """Listen on a free port."""
-        self._server, self.url = await listen(self._reply)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Stop listening."""
-        self._server.close()
-
-    def address(self) -> str:
-        """Return the URL."""
-        return self.url
-
-    def _reply(self, body: bytes) -> Sequence[bytes]:
-        """Answer with the encoded pieces as they are: to copy megabytes would cost what is measured beside it."""
+    def reply(self, path: bytes, body: bytes) -> Sequence[bytes]:  # noqa: ARG002 - every question goes to one path
         batch = body.startswith(b"[")
         requests = msgspec.json.decode(body if batch else b"[%b]" % body, type=list[_Request])
         pieces = [b"["] if batch else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -19,8 +20,8 @@ class Run(Struct, frozen=True):
     latencies_s: list[float]
 
 
-Answer = Callable[[bytes], Sequence[bytes] | None]
-"""Takes a request's body, and returns the pieces of the answer; None leaves the client waiting."""
+Answer = Callable[[bytes, bytes], Sequence[bytes] | None]
+"""Takes a request's path and body, and returns the pieces of the answer; None leaves the client waiting."""
 
 OK = (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",)
 
@@ -49,7 +50,7 @@ class ServerConnection(asyncio.Protocol):
             whole = body_at + content_length(self._received[:end])
             if len(self._received) < whole:
                 return
-            pieces = self._answer(self._received[body_at:whole])
+            pieces = self._answer(self._received[:end].split(b" ", 2)[1], self._received[body_at:whole])
             self._received = self._received[whole:]
             if pieces is not None:
                 with suppress(ConnectionError):
@@ -66,6 +67,29 @@ async def listen(answer: Answer) -> tuple[asyncio.Server, str]:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: ServerConnection(answer), "127.0.0.1", 0, backlog=1024)
     return server, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+class Replay(ABC):
+    """A server in a process of its own that knows its answers by heart. ``url`` is where it listens."""
+
+    url = ""
+
+    async def __aenter__(self) -> Self:
+        """Listen on a free port."""
+        self._server, self.url = await listen(self.reply)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop listening."""
+        self._server.close()
+
+    def address(self) -> str:
+        """Return the URL."""
+        return self.url
+
+    @abstractmethod
+    def reply(self, path: bytes, body: bytes) -> Sequence[bytes]:
+        """Answer with encoded pieces as they are: to copy megabytes would cost what is measured beside it."""
 
 
 class LoadConnection(asyncio.Protocol):

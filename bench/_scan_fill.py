@@ -1,25 +1,38 @@
-"""What is in the database before the scanning benchmark begins."""
+"""What is in the database before a scanning benchmark begins."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 
-from _chain import DEPOSIT_UNITS, USDT, paid_addresses
+from _chain import DEPOSIT_UNITS
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import connect
 from cambist.ports import SystemClock
-from cambist_evm.addresses import spell
+
+ROWS_AT_ONCE = 50_000
 
 
-def fill(database_url: str, blocks: int, watched: int) -> None:
+class People(Struct, frozen=True, kw_only=True):
+    """Who is paid on a chain, in which token. ``others`` makes more addresses, where any 20 bytes in hex are none."""
+
+    chain: str
+    family: str
+    contract: str
+    recipients: Sequence[str]
+    others: Callable[[int], Sequence[str]] | None = None
+
+
+def fill(database_url: str, people: People, watched: int) -> None:
     """Put a merchant with this many addresses into an empty database, those that the chain pays to among them."""
-    asyncio.run(_fill(database_url, blocks, watched))
+    asyncio.run(_fill(database_url, people, watched))
 
 
-async def _fill(database_url: str, blocks: int, watched: int) -> None:
+async def _fill(database_url: str, people: People, watched: int) -> None:
     db = connect(database_url, application_name="bench")
     now = SystemClock().now()
-    recipients = [spell(text[2:]) for text in paid_addresses(blocks)]
     async with db.transaction() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO merchants (merchant_id, email, name, password_hash)"
@@ -32,26 +45,42 @@ async def _fill(database_url: str, blocks: int, watched: int) -> None:
         await conn.exec_driver_sql(
             "INSERT INTO payments (payment_id, public_id, project_id, merchant_id, mode, chain, scope, token, contract,"
             " decimals, address, pricing_mode, amount, expected_units, required_confirmations, expires_at, created_at,"
-            " updated_at) SELECT 'pay_' || n, 'pub_' || n, p.id, p.merchant_id, 'live', 'ethereum', 0, 'USDT', $1, 6,"
+            " updated_at) SELECT 'pay_' || n, 'pub_' || n, p.id, p.merchant_id, 'live', $5, 0, 'USDT', $1, 6,"
             " a, 'direct_crypto', 1, $2, 12, $3, $3, $3"
             " FROM projects p, unnest($4::text[]) WITH ORDINALITY AS u (a, n)",
-            (spell(USDT[2:]), DEPOSIT_UNITS, now, recipients),
+            (people.contract, DEPOSIT_UNITS, now, list(people.recipients), people.chain),
         )
         await conn.exec_driver_sql(
             "INSERT INTO addresses (mode, family, address, merchant_id, payment_id, account_index, change,"
-            " address_index) SELECT 'live', 'evm', address, merchant_id, id, 1, 0, id FROM payments"
+            " address_index) SELECT 'live', $1, address, merchant_id, id, 1, 0, id FROM payments",
+            (people.family,),
         )
         # The others were handed out once and are watched for ever. In order, and without foreign keys being looked
         # up, so that filling takes less time than measuring; the spelling is of no matter here.
         await conn.exec_driver_sql("SET LOCAL statement_timeout = 0")
         await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
-        await conn.exec_driver_sql(
-            "INSERT INTO addresses (mode, family, address, merchant_id, account_index, change, address_index)"
-            " SELECT 'live', 'evm', address, p.id, 2, 0, n FROM merchants p, (SELECT address, row_number() OVER () AS n"
-            " FROM (SELECT '0x' || left(encode(sha256(s::text::bytea), 'hex'), 40) AS address"
-            " FROM generate_series(1, $1::int) AS s ORDER BY 1) AS sorted) AS numbered",
-            (watched - len(recipients),),
-        )
+        await _fill_others(conn, people, watched - len(people.recipients))
     async with db.autocommit() as conn:
         await conn.exec_driver_sql("ANALYZE")
     await db.close()
+
+
+async def _fill_others(conn: AsyncConnection, people: People, count: int) -> None:
+    if people.others is None:
+        await conn.exec_driver_sql(
+            "INSERT INTO addresses (mode, family, address, merchant_id, account_index, change, address_index)"
+            " SELECT 'live', $1, address, p.id, 2, 0, n FROM merchants p,"
+            " (SELECT address, row_number() OVER () AS n"
+            " FROM (SELECT '0x' || left(encode(sha256(s::text::bytea), 'hex'), 40) AS address"
+            " FROM generate_series(1, $2::int) AS s ORDER BY 1) AS sorted) AS numbered",
+            (people.family, count),
+        )
+        return
+    others = sorted(people.others(count))
+    for start in range(0, count, ROWS_AT_ONCE):
+        await conn.exec_driver_sql(
+            "INSERT INTO addresses (mode, family, address, merchant_id, account_index, change, address_index)"
+            " SELECT 'live', $1, address, p.id, 2, 0, $3::int + row"
+            " FROM merchants p, unnest($2::text[]) WITH ORDINALITY AS u (address, row)",
+            (people.family, others[start : start + ROWS_AT_ONCE], start),
+        )

@@ -1,4 +1,4 @@
-"""Our side of the scanning benchmark: the watcher itself, over HTTP and into PostgreSQL."""
+"""Our side of the scanning benchmarks: the watcher itself, over HTTP and into PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 import time
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 from _chain import DEPOSITS_PER_BLOCK, build
 
 from cambist.db.engine import connect
 from cambist.hints import Hints
-from cambist.plugin import PluginContext
+from cambist.plugin import AddressFamily, ChainPlugin, PluginContext
 from cambist.ports import SystemClock, system_ids, system_random
 from cambist.services.deposits import AddressWatch, Watcher
 from cambist_evm.config import ChainConfig, EvmConfig
@@ -22,20 +22,37 @@ from cambist_evm.family import EvmFamily
 from cambist_evm.plugin import EvmPlugin
 from cambist_evm.wire import Answer, RpcBlock, RpcReceipt
 from cambist_tasks.worker import _calm_garbage_collection
+from cambist_tron.config import TronConfig
+from cambist_tron.family import TronFamily
+from cambist_tron.networks import MAINNET
+from cambist_tron.plugin import TronPlugin
 
 BATCH = ChainConfig().batch_calls_max
+
+
+def _ethereum(url: str) -> tuple[AddressFamily, ChainPlugin[Any], Any]:
+    return EvmFamily(), EvmPlugin(), EvmConfig(chains={"ethereum": ChainConfig(rpc_urls=(url,))})
+
+
+def _tron(url: str) -> tuple[AddressFamily, ChainPlugin[Any], Any]:
+    usdt = {"symbol": "USDT", "contract": MAINNET.tokens[0].contract, "decimals": 6}
+    table = {"network": "local", "rpc_urls": [url], "tokens": [usdt]}
+    return TronFamily(), TronPlugin(), msgspec.convert(table, TronConfig)
+
+
+_CHAINS = {"ethereum": _ethereum, "tron": _tron}
 
 
 class Scanner:
     """Watches the replayed chain from its first block to its last, as a worker does."""
 
-    def __init__(self, database_url: str, node_url: str, blocks: int) -> None:
+    def __init__(self, database_url: str, node_url: str, blocks: int, chain: str = "ethereum") -> None:
         """Say where; nothing is opened."""
         self._database_url = database_url
-        self._node_url = node_url
         self._blocks = blocks
         self._clock = SystemClock()
-        self._family = EvmFamily()
+        self._name = chain
+        self._family, self._plugin, self._config = _CHAINS[chain](node_url)
 
     async def __aenter__(self) -> Self:
         """Open the database and the chain."""
@@ -46,8 +63,7 @@ class Scanner:
         context = PluginContext(
             now=self._clock.now, monotonic=self._clock.monotonic, random=system_random(), user_agent="bench"
         )
-        config = EvmConfig(chains={"ethereum": ChainConfig(rpc_urls=(self._node_url,))})
-        (self._chain,) = await self._stack.enter_async_context(EvmPlugin().connect(config, context))
+        (self._chain,) = await self._stack.enter_async_context(self._plugin.connect(self._config, context))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -94,9 +110,8 @@ class Scanner:
         async with self._db.transaction() as conn:
             await conn.exec_driver_sql("TRUNCATE deposits, chain_blocks, chain_cursors, webhook_deliveries CASCADE")
             await conn.exec_driver_sql(
-                "INSERT INTO chain_cursors (chain, scope, height, hash, head, updated_at)"
-                " VALUES ('ethereum', 0, 0, $1, 0, $2)",
-                (first.hash, now),
+                "INSERT INTO chain_cursors (chain, scope, height, hash, head, updated_at) VALUES ($1, 0, 0, $2, 0, $3)",
+                (self._name, first.hash, now),
             )
             await conn.exec_driver_sql(
                 "UPDATE payments SET status = 'pending', received_units = 0, dirty = false, expires_at = $1",

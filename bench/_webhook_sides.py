@@ -44,7 +44,7 @@ class Sink:
         self._servers = []
         for number in range(self._receivers):
             healthy = number < self._receivers - self._hanging
-            server, url = await listen(self._note if healthy else lambda _: None)
+            server, url = await listen(self._note if healthy else lambda *_: None)
             self._servers.append(server)
             self.urls.append(f"{url}/hook")
         return self
@@ -54,7 +54,7 @@ class Sink:
         for server in self._servers:
             server.close()
 
-    def _note(self, body: bytes) -> Sequence[bytes]:
+    def _note(self, _: bytes, body: bytes) -> Sequence[bytes]:
         self._received.append((time.time(), body))
         return OK
 

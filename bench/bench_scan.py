@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import sys
 
+from _chain import USDT, paid_addresses
 from _harness import Row, alternate, at_most, compare, report, told
 from _processes import Child, migrated_servers
-from _scan_fill import fill
+from _scan_fill import People, fill
+
+from cambist_evm.addresses import spell
 
 SIZES = (1_000, 100_000, 3_000_000)
 BLOCKS = 200
@@ -19,7 +22,9 @@ MEMORY_MB_MAX = 500
 
 def measure(watched: int, node_url: str) -> list[Row]:
     with migrated_servers() as (database_url, _):
-        fill(database_url, BLOCKS, watched)
+        recipients = [spell(text[2:]) for text in paid_addresses(BLOCKS)]
+        people = People(chain="ethereum", family="evm", contract=spell(USDT[2:]), recipients=recipients)
+        fill(database_url, people, watched)
         with (
             Child("_scan_ours:Scanner", database_url, node_url, BLOCKS) as scanner,
             Child("_scan_ours:Decoder", BLOCKS) as decoder,

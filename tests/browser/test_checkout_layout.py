@@ -69,6 +69,24 @@ async def test_the_keyboard_reaches_what_can_be_done_in_the_order_of_reading(ope
     assert reached == ["Copy the amount", "Copy the address", "Open in wallet", "Cancel and return", "Payment details"]
 
 
+async def test_where_no_wallet_reads_a_link_none_is_offered_and_amount_and_address_can_be_copied(open_page):
+    page = await open_page()
+    await show(page, PAGES.checkout(view(SAMPLES["pending-tron"])))
+    await expect(page.get_by_role("link", name="Open in wallet")).to_have_count(0)
+    await expect(page.get_by_text("Scan the address, then enter the amount")).to_be_visible()
+    await expect(page.get_by_text("Send only USDT on TRON (TRC-20).")).to_be_visible()
+    for name in ("Copy the amount", "Copy the address"):
+        await expect(page.get_by_role("button", name=name)).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [320, 390, 1100])
+async def test_the_ends_of_an_address_which_people_compare_are_never_broken(open_page, width):
+    page = await open_page(viewport={"width": width, "height": 800})
+    await show(page, PAGES.checkout(view(SAMPLES["pending-tron"])))
+    lines = await page.locator("#address b").evaluate_all("ends => ends.map(end => end.getClientRects().length)")
+    assert lines == [1, 1]
+
+
 async def test_who_wants_less_motion_gets_none(open_page):
     page = await open_page(reduced_motion="reduce")
     await show(page, PAGES.checkout(view(SAMPLES["confirming"])))

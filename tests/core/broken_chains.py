@@ -18,6 +18,7 @@ from cambist.plugin import (
     ScanResult,
     Span,
     SpanTooWideError,
+    StateUnavailableError,
     Transfer,
     TxStatus,
     Units,
@@ -93,6 +94,32 @@ class LateHead(MemoryView):
     async def head(self) -> Head:
         head = await super().head()
         return replace(head, hash=(await self.block(max(0, head.height - 1))).hash)
+
+
+@caught_by("test_what_is_mined_becomes_final")
+class NeverFinal(MemoryView):
+    async def head(self) -> Head:
+        return replace(await super().head(), finalized_height=0)
+
+
+@caught_by("test_a_reorg_leaves_what_is_final")
+class TakesOneMore(MemoryChain):
+    def reorg(self, depth, **kwargs) -> None:
+        super().reorg(depth + 1, **kwargs)
+
+
+@caught_by("test_a_past_balance_is_exact_or_refused")
+class TellsNowForThen(MemoryChain):
+    async def balances(self, wanted, at=None) -> Sequence[Units]:
+        return await super().balances(wanted)
+
+
+@caught_by("test_a_balance_at_the_finalized_height_is_told")
+class KnowsOnlyNow(MemoryChain):
+    async def balances(self, wanted, at=None) -> Sequence[Units]:
+        if at not in (None, self.height):
+            raise StateUnavailableError
+        return await super().balances(wanted)
 
 
 @caught_by("test_the_finalized_height_is_not_above_the_head")

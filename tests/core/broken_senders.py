@@ -39,6 +39,18 @@ class SmallNumbers(MemoryFamily):
         return replace(effects, movements=(replace(movement, amount=Units(movement.amount % 2**64)),))
 
 
+@caught_by("test_what_is_paid_is_no_more_than_the_payload_allows")
+class FreeOfCharge(MemoryFamily):
+    def effects(self, chain, payload) -> Effects:
+        return replace(super().effects(chain, payload), fee_max=Units(0))
+
+
+@caught_by("test_a_payload_has_a_sequence_or_expires")
+class HasBoth(MemoryFamily):
+    def effects(self, chain, payload) -> Effects:
+        return replace(super().effects(chain, payload), valid_until=2**31)
+
+
 @caught_by("test_a_payload_for_another_chain_is_unreadable")
 class EveryChainsPayload(MemoryFamily):
     def effects(self, chain, payload) -> Effects:
@@ -115,9 +127,9 @@ class IdsOfPayloads(MemoryFamily):
 class ChangedSteps(MemoryChain):
     """Whose plans have other steps."""
 
-    async def plan(self, intents, *, sponsor) -> Sequence[Plan]:
-        plans = await super().plan(intents, sponsor=sponsor)
-        return [replace(plan, steps=tuple(map(self.change, plan.steps))) for plan in plans]
+    async def plan(self, intents, **more) -> Sequence[Plan]:
+        plans = await super().plan(intents, **more)
+        return [replace(plan, step=plan.step and self.change(plan.step)) for plan in plans]
 
     def change(self, step: Step) -> Step:
         raise NotImplementedError
@@ -131,14 +143,14 @@ class CutTaken(ChangedSteps):
 
 @caught_by("test_a_plan_is_the_intent_and_no_more")
 class PlansBackwards(MemoryChain):
-    async def plan(self, intents, *, sponsor) -> Sequence[Plan]:
-        return [*reversed(await super().plan(intents, sponsor=sponsor))]
+    async def plan(self, intents, **more) -> Sequence[Plan]:
+        return [*reversed(await super().plan(intents, **more))]
 
 
 @caught_by("test_money_that_has_yet_to_come_is_no_reason_to_refuse")
 class CashOnly(MemoryChain):
-    async def plan(self, intents, *, sponsor) -> Sequence[Plan]:
-        plans = await super().plan(intents, sponsor=sponsor)
+    async def plan(self, intents, **more) -> Sequence[Plan]:
+        plans = await super().plan(intents, **more)
         held = await self.balances([(intent.source, intent.token) for intent in intents])
         return [
             plan if amount >= intent.amount else Plan(refused="the balance is too low")
@@ -154,9 +166,9 @@ class Sanguine(MemoryChain):
 
 @caught_by("test_nothing_asked_is_nothing_answered")
 class NeedsOne(MemoryChain):
-    async def plan(self, intents, *, sponsor) -> Sequence[Plan]:
+    async def plan(self, intents, **more) -> Sequence[Plan]:
         assert intents
-        return await super().plan(intents, sponsor=sponsor)
+        return await super().plan(intents, **more)
 
 
 # What it costs.
@@ -261,6 +273,12 @@ class CountsByItself(MemoryChain):
 
 
 # What is counted, mined and looked up.
+
+
+@caught_by("test_nothing_is_dead_where_nothing_expires")
+class UnknownIsDead(MemoryChain):
+    async def expired(self, txs) -> Sequence[bool]:
+        return [(await self.transaction(tx.tx_id)).state == "unknown" for tx in txs]
 
 
 @caught_by("test_a_sequence_counts_what_is_mined")

@@ -230,8 +230,9 @@ def test_migrate_tells_when_the_database_is_out_of_reach(cambist):
 def test_plugins_are_listed_with_what_is_wrong_with_them(cambist):
     answer = cambist("plugins", settings="[plugins.prices]")
     assert answer.returncode == 0, answer.stdout
-    assert re.search(r"^evm +no +cambist-evm +\S+ +0$", answer.stdout, re.MULTILINE)
-    assert re.search(r"^prices +yes +cambist-prices +\S+ +0$", answer.stdout, re.MULTILINE)
+    assert re.search(r"^evm +no +cambist-evm +\S+ +1$", answer.stdout, re.MULTILINE)
+    assert re.search(r"^prices +yes +cambist-prices +\S+ +1$", answer.stdout, re.MULTILINE)
+    assert re.search(r"^tron +yes +cambist-tron +\S+ +1$", answer.stdout, re.MULTILINE)
     missing = cambist("plugins", settings="[plugins.evn]")
     assert missing.returncode == 1
     assert "evn: it is not installed" in missing.stdout
@@ -243,6 +244,8 @@ def test_the_doctor_finds_a_healthy_gateway_healthy(cambist, database_url, redis
     assert answer.returncode == 0, answer.stdout
     assert "✓ database: PostgreSQL 18, at revision" in answer.stdout
     assert "✓ redis: Valkey 9" in answer.stdout
+    assert "✓ plugins: enabled: tron" in answer.stdout
+    assert "✓ chain tron: no endpoints are configured; it is listed" in answer.stdout
     assert "✗" not in answer.stdout
 
 

@@ -62,7 +62,8 @@ def test_the_manifest_of_a_new_gateway_is_empty(cambist, tmp_path):
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout == "0 merchants and 0 chains are in recovery.json.\n"
     found = json.loads((tmp_path / "recovery.json").read_text())
-    assert (found["version"], found["merchants"], found["families"][0]["coinType"]) == (1, [], 60)
+    coin_types = [family["coinType"] for family in found["families"]]
+    assert (found["version"], found["merchants"], coin_types) == (1, [], [195, 60])
     assert cambist("manifest", "nowhere/recovery.json").returncode == 1
 
 
@@ -85,9 +86,10 @@ def test_a_restore_that_finds_nothing_ends_well(cambist, keystore, tmp_path):
     )
     answer = cambist("restore", "recovery.json", "--gap", "4", settings=keystore)
     assert answer.returncode == 0, answer.stderr
-    assert "Restored: 1 merchants, 8 addresses, 0 deposits." in answer.stdout
+    assert "Restored: 1 merchants, 13 addresses, 0 deposits." in answer.stdout
     assert "Not read, because nothing says from where on: ethereum." in answer.stdout
     again = cambist("manifest", "again.json")
     assert again.returncode == 0
     (merchant,) = json.loads((tmp_path / "again.json").read_text())["merchants"]
-    assert (merchant["account"], merchant["indexes"]) == (2, {"live/60": 7, "sandbox/60": 4})
+    indexes = {"live/60": 7, "sandbox/60": 4, "live/195": 4, "sandbox/195": 4}
+    assert (merchant["account"], merchant["indexes"]) == (2, indexes)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
+from cambist.plugin import LendingChain, Stake
 from cambist.services import gas_stations
+from cambist.services.gas_stations import LowMarks
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 
 COIN = 10**18
@@ -36,9 +38,12 @@ def fund(chain, address, units):
     chain.mine()
 
 
-async def check(db, chain, clock, low="1"):
+async def check(db, chain, clock, low="1", low_stake=None):
+    marks = LowMarks(
+        balances={chain.info.id: low} if low else {}, stakes={chain.info.id: low_stake} if low_stake else {}
+    )
     with capture_logs() as logs:
-        await gas_stations.check_all(db, {chain.info.id: chain}, {chain.info.id: low} if low else {}, clock.now())
+        await gas_stations.check_all(db, {chain.info.id: chain}, marks, clock.now())
     return [entry["event"] for entry in logs]
 
 
@@ -90,6 +95,58 @@ async def test_a_chain_that_cannot_be_asked_leaves_what_was_known(db, chain, clo
     assert await check(db, chain, clock) == ["gas_station_unknown"]
     (station,) = await stations(db)
     assert station.balance == COIN
+
+
+class Staking(MemoryChain, LendingChain):
+    """Tells the stake that the test says."""
+
+    staked = Stake()
+    own = ""
+
+    async def stake(self, address):
+        assert address == self.own
+        return self.staked
+
+
+@pytest.fixture
+async def staking(address):
+    chain = Staking(memory_chain_info())
+    chain.own = address
+    fund(chain, address, 5 * COIN)
+    return chain
+
+
+async def test_what_is_staked_is_remembered_where_the_chain_lends(db, chain, staking, clock, address):
+    await check(db, chain, clock)
+    assert (await stations(db))[0].stake is None
+    staking.staked = Stake(staked=50, lent=20, lendable=29, leaving=7, withdrawable=3)
+    assert await check(db, staking, clock) == ["gas_station_recovered"]
+    assert (await stations(db))[0].stake == staking.staked
+    assert (await stations(db))[0].stake.total == 60
+
+
+async def test_a_stake_that_is_used_up_is_told_once_and_what_is_lent_counts_as_left(db, staking, clock):
+    staking.staked = Stake(staked=1000, lendable=1000)
+    assert await check(db, staking, clock) == []
+    staking.staked = Stake(staked=1000, lent=99, lendable=1)
+    assert await check(db, staking, clock) == []
+    staking.staked = Stake(staked=1000, lent=98, lendable=1)
+    assert await check(db, staking, clock) == ["gas_station_stake_low"]
+    assert await check(db, staking, clock) == []
+    staking.staked = Stake(staked=1000, lendable=500)
+    assert await check(db, staking, clock) == ["gas_station_stake_recovered"]
+
+
+async def test_where_nothing_is_staked_no_stake_is_low(db, staking, clock):
+    staking.staked = Stake(leaving=COIN)
+    assert await check(db, staking, clock) == []
+
+
+async def test_the_operator_says_from_which_stake_on_he_wants_to_know(db, staking, clock):
+    staking.staked = Stake(staked=COIN, lendable=COIN)
+    assert await check(db, staking, clock, low_stake="1") == []
+    assert await check(db, staking, clock, low_stake="1.5") == ["gas_station_stake_low"]
+    assert "gas_low_stake_unusable" in await check(db, staking, clock, low_stake="0.0000000000000000001")
 
 
 async def stored_transaction(db, *, cost, state="sending", reason=None):

@@ -1,11 +1,11 @@
-"""The chain in memory passes the kit that every chain passes."""
+"""The chains in memory pass the kit that every chain passes."""
 
 from __future__ import annotations
 
 import pytest
 
 from cambist.testing.conformance import ChainConformance
-from cambist.testing.memory import MemoryChain, MemoryFees, MemoryHarness, memory_chain_info
+from cambist.testing.memory import MemoryChain, MemoryFees, MemoryHarness, MemoryRules, memory_chain_info
 
 
 class TestMemoryChain(ChainConformance):
@@ -18,3 +18,15 @@ class TestMemoryChainWithLegacyFees(ChainConformance):
     @pytest.fixture
     async def harness(self) -> MemoryHarness:
         return MemoryHarness(MemoryChain(memory_chain_info(), finality_lag_blocks=5, fees=MemoryFees(legacy=True)))
+
+
+class TestMemoryChainThatExpires(ChainConformance):
+    @pytest.fixture
+    async def harness(self) -> MemoryHarness:
+        return MemoryHarness(MemoryChain(memory_chain_info(), rules=MemoryRules()))
+
+
+class TestMemoryLendingChain(ChainConformance):
+    @pytest.fixture
+    async def harness(self) -> MemoryHarness:
+        return MemoryHarness.lending()

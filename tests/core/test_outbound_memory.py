@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from cambist.services.ledger import PLATFORM, Account, Movement, Posting, Purpose, lock_balances, post
 from cambist.services.outbound.engine import Engine
 from tests.support.fragile import Fragile, KilledError, Life
 from tests.support.treasury import Treasury
@@ -53,18 +52,6 @@ async def forget_sending(treasury: Treasury) -> None:
         )
 
 
-async def post_forgotten(treasury: Treasury) -> None:
-    """Let a person book what was sent and forgotten: the payment and its fee."""
-    async with treasury.db.transaction() as conn:
-        for symbol, purpose in (("MEM", Purpose.FLOAT_WALLET), ("USDX", Purpose.CUSTODY_WALLET)):
-            account = Account(treasury.merchant, treasury.asset(symbol), purpose)
-            suspense = Account(PLATFORM, treasury.asset(symbol), Purpose.SUSPENSE)
-            books = -(await lock_balances(conn, "live", [account]))[account]
-            units = books - await treasury.on_chain(treasury.wallet.address, symbol)
-            move = Movement(suspense, account, units)
-            await post(conn, "live", [Posting(mode="live", kind="t", reference=symbol, movements=[move])])
-
-
 async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_mined_since(treasury):
     target = await treasury.stranger(1)
     await sends(treasury, target)
@@ -81,7 +68,7 @@ async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_mined_sinc
     await treasury.pay_out("USDX", AMOUNT, other)
     await treasury.work(engine, rounds=8, until="enough")
     assert await treasury.on_chain(other, "USDX") == AMOUNT
-    await post_forgotten(treasury)
+    await treasury.post_forgotten()
 
 
 async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_still_on_its_way(treasury):

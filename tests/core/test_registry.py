@@ -7,12 +7,13 @@ import itertools
 import sys
 import textwrap
 from datetime import UTC, datetime
+from importlib.metadata import entry_points
 from random import Random
 
 import pytest
 
 from cambist.plugin import PluginContext, Price, Span
-from cambist.registry import Registry, RegistryError, installed_plugins
+from cambist.registry import GROUP, Registry, RegistryError, installed_plugins
 from cambist.registry import connect as connect_module
 from cambist.testing import watching
 
@@ -33,6 +34,7 @@ TWIN = """
 """
 CHAIN_PLUGIN = """
     from contextlib import asynccontextmanager
+    from typing import Literal
     from msgspec import Struct
     from cambist.plugin import ChainPlugin, ConfigError, hookimpl
 
@@ -42,11 +44,12 @@ CHAIN_PLUGIN = """
     class Config(Struct, frozen=True, forbid_unknown_fields=True):
         rpc_urls: list[str] = []
         limits: Limits = Limits()
+        speed: Literal["slow", "fast"] = "slow"
         broken: str = ""
 
     class Plugin(ChainPlugin[Config]):
         name = "example"
-        api_version = 0
+        api_version = 1
         config_type = Config
 
         def families(self):
@@ -55,6 +58,8 @@ CHAIN_PLUGIN = """
         def chains(self, config):
             if config.broken == "config":
                 raise ConfigError("rpc_urls is empty")
+            if config.broken == "whole name":
+                raise ConfigError("plugins.example.rpc_urls is empty")
             if config.broken == "bug":
                 raise ZeroDivisionError("one by nought")
             return []
@@ -110,19 +115,23 @@ def test_only_what_the_file_names_is_imported(install):
     registry = Registry({"memory": {}})
     assert memory in sys.modules
     assert other not in sys.modules
-    assert list(registry.chains) == ["memory"]
+    assert registry.plugins == ["tron", "memory"]
+    assert list(registry.chains) == ["tron", "memory"]
     assert registry.families["memory"].coin_type == 1
 
 
-def test_no_tables_mean_no_plugins():
-    registry = Registry({})
-    assert (registry.chains, registry.families) == ({}, {})
+def test_a_stranger_that_takes_the_name_of_what_is_always_there_is_not_loaded_by_being_installed(install):
+    stranger = install("tron", TWIN.format(name="tron"), distribution="stranger")
+    found = [point for point in entry_points(group=GROUP) if point.dist.name == "stranger"]
+    assert Registry({}, found=found).chains == {}
+    assert stranger not in sys.modules
+    assert "several distributions bring a plugin of this name: cambist-tron, stranger" in refusal({})
 
 
 def test_chains_keep_the_order_of_the_file(install):
     install("memory", MEMORY)
     registry = Registry({"memory": {"chains": {"zeta": {}, "alpha": {"mode": "simulated", "confirmations": 7}}}})
-    assert list(registry.chains) == ["zeta", "alpha"]
+    assert list(registry.chains) == ["tron", "zeta", "alpha"]
     assert registry.chains["alpha"].confirmations == 7
 
 
@@ -134,16 +143,16 @@ def test_an_unknown_plugin_is_named_with_what_is_installed(install):
     assert "memory" in text.split("installed: ")[1]
 
 
-@pytest.mark.parametrize("version", ["1", "-1", "99"])
+@pytest.mark.parametrize("version", ["0", "-1", "99"])
 def test_another_api_version_is_refused(install, version):
-    install("example", CHAIN_PLUGIN.replace("api_version = 0", f"api_version = {version}"), REGISTER)
+    install("example", CHAIN_PLUGIN.replace("api_version = 1", f"api_version = {version}"), REGISTER)
     text = refusal({"example": {}})
-    assert f"'example': Plugin was written for plugin API version {version}, and this gateway has version 0" in text
+    assert f"'example': Plugin was written for plugin API version {version}, and this gateway has version 1" in text
 
 
 @pytest.mark.parametrize("line", ["", "api_version = '0'", "api_version = False"])
 def test_no_api_version_is_refused(install, line):
-    install("example", CHAIN_PLUGIN.replace("api_version = 0", line), REGISTER)
+    install("example", CHAIN_PLUGIN.replace("api_version = 1", line), REGISTER)
     assert "Plugin states no api_version" in refusal({"example": {}})
 
 
@@ -194,7 +203,9 @@ def test_two_plugins_with_one_chain_are_refused(install):
         ({"limits": {"calls": 1}}, "[plugins.example.limits] has an unknown field 'calls'"),
         ({"limits": {"calls_max": "1"}}, "[plugins.example] limits.calls_max: Expected `int`, got `str`"),
         ({"rpc_urls": [3]}, "[plugins.example] rpc_urls[0]: Expected `str`, got `int`"),
+        ({"speed": "fats"}, "[plugins.example] speed: Invalid enum value 'fats'; it is one of 'fast', 'slow'"),
         ({"broken": "config"}, "[plugins.example] rpc_urls is empty"),
+        ({"broken": "whole name"}, "[plugins.example] rpc_urls is empty"),
         ({"broken": "bug"}, "chains() failed with ZeroDivisionError: one by nought"),
         (3, "[plugins.example] is a table, not 3"),
     ],
@@ -429,7 +440,7 @@ PRICES = """
 
     class Plugin(PricePlugin[Config]):
         name = "NAME"
-        api_version = 0
+        api_version = 1
         config_type = Config
 
         @asynccontextmanager
@@ -458,13 +469,13 @@ async def test_price_sources_are_connected_and_a_second_of_one_name_is_left_out(
 
 def test_what_is_installed_is_listed_with_what_is_wrong_with_it(install):
     install("memory", MEMORY, version="4.5")
-    install("example", CHAIN_PLUGIN.replace("api_version = 0", "api_version = 9"), REGISTER)
+    install("example", CHAIN_PLUGIN.replace("api_version = 1", "api_version = 9"), REGISTER)
     install("broken", "import no_such_library")
     install("double", MEMORY, distribution="one")
     install("double", MEMORY, distribution="other")
     rows = {(row.name, row.distribution): row for row in installed_plugins({"memory": {}, "absent": {}})}
     memory = rows["memory", "cambist-memory"]
-    assert (memory.version, memory.api_version, memory.enabled, memory.problem) == ("4.5", 0, True, None)
+    assert (memory.version, memory.api_version, memory.enabled, memory.problem) == ("4.5", 1, True, None)
     example = rows["example", "cambist-example"]
     assert (example.api_version, example.enabled) == (9, False)
     assert "plugin API version 9" in example.problem
@@ -478,5 +489,5 @@ def test_what_is_installed_is_listed_with_what_is_wrong_with_it(install):
 def test_our_own_plugins_come_in_by_the_same_door():
     rows = {row.name: row for row in installed_plugins({})}
     assert rows["prices"].distribution == "cambist-prices"
-    assert rows["prices"].api_version == 0
+    assert rows["prices"].api_version == 1
     assert rows["prices"].problem is None

@@ -17,6 +17,7 @@ from cambist.services.restore.holdings import Settled, remains_of
 from cambist.services.signer.local import KeystoreXpubs
 from cambist.services.wallet_addresses import main_wallet
 from cambist.testing.fixtures import fresh_database
+from tests.support.forgetful import FINALITY_LAG, forgetful_chain
 from tests.support.till import KEYSTORE, registry
 from tests.support.treasury import Treasury
 
@@ -24,8 +25,14 @@ GAP = 5
 
 
 @pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path) as treasury:
+def make_chain():
+    """Make the chain in memory; a test may ask for another."""
+    return lambda: None
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path, make_chain):
+    async with Treasury(db, clock, ids, tmp_path, chain=make_chain()) as treasury:
         await treasury.open()
         yield treasury
 
@@ -114,8 +121,10 @@ async def busy(treasury):
     return other
 
 
+@pytest.mark.parametrize("make_chain", [lambda: None, forgetful_chain], ids=["past kept", "past forgotten"])
 async def test_addresses_money_and_where_it_lies_are_the_same(treasury, empty):
     await busy(treasury)
+    await treasury.mine(FINALITY_LAG)
     await treasury.check_books()
     before, theirs = await money(treasury.db), await addresses(treasury.db)
     summary, told = await run(treasury, empty)

@@ -33,7 +33,7 @@ async def test_a_transfer_is_signed_for_one_place_and_replaced_there_as_often_as
         None,
     ]
     (reply,) = await signer.sign([transfer(6)])
-    assert (reply.sequence, reply.retry_at) == (5, None)
+    assert (reply.place, reply.retry_at) == (5, None)
 
 
 async def test_it_may_have_another_place_once_the_first_is_dead(signer):

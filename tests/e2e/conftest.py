@@ -1,29 +1,62 @@
-"""A gateway, two real nodes and a receiver, shared by the stories of one file."""
+"""A gateway, two networks and a receiver, shared by the stories of one file, which are told on each kind of chain."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import aiohttp
 import pytest
 
 from cambist.db.engine import Database, connect
 from cambist.testing.fixtures import fresh_database
-from cambist_evm.testing import Anvil, Contract
 from tests.support.gateway import GatewayProcess, Merchant, settings_text
-from tests.support.onlooker import DECIMALS, Customer, Onlooker
+from tests.support.networks import CONFIRMATIONS, NETWORKS, AnvilNetwork, Coin, Customer, Network, Onlooker
 from tests.support.receiver import Receiver
 
-CONFIRMATIONS = 3
-STATION_WEI = 5 * 10**18
 BLOCK_S = 0.25
 
 
 @pytest.fixture(scope="module")
-def story_database_url(servers, _numbers):
-    """Give the address of a fresh, migrated database for all stories of the file."""
+def network_options() -> Mapping[str, Any]:
+    """Say what the network has to be for the stories of a file, which overrides this where it matters."""
+    return {}
+
+
+@pytest.fixture(scope="module", params=NETWORKS)
+async def network(request, network_options) -> AsyncIterator[Network]:
+    """Run the chain that the story is told on."""
+    async with NETWORKS[request.param](**network_options) as network:
+        yield network
+
+
+@pytest.fixture(scope="module")
+async def other(network) -> AsyncIterator[Network]:
+    """Run the chain beside it: Base."""
+    async with AnvilNetwork("base") as other:
+        yield other
+
+
+@pytest.fixture(scope="module")
+def usdx(network) -> Coin:
+    return network.usdx
+
+
+@pytest.fixture(scope="module")
+def native(network) -> Coin:
+    return network.native
+
+
+@pytest.fixture(scope="module")
+def onlooker(network) -> Onlooker:
+    return network.onlooker
+
+
+@pytest.fixture(scope="module")
+def story_database_url(servers, _numbers, network):
+    """Give the address of a fresh, migrated database for all stories of the file on one network."""
     with fresh_database(servers, _numbers) as url:
         yield url
 
@@ -40,88 +73,62 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.fixture(scope="module")
-async def node() -> AsyncIterator[Anvil]:
-    """Run Ethereum, mined by hand."""
-    async with Anvil(chain_id=1, automine=False) as node:
-        yield node
-
-
-@pytest.fixture(scope="module")
-async def other_node() -> AsyncIterator[Anvil]:
-    """Run Base, mined by hand."""
-    async with Anvil(chain_id=8453, automine=False) as node:
-        yield node
-
-
-@pytest.fixture(scope="module")
-async def usdx(node) -> Contract:
-    return await token_on(node)
-
-
-@pytest.fixture(scope="module")
-async def other_usdx(other_node) -> Contract:
-    return await token_on(other_node)
-
-
-async def token_on(node: Anvil) -> Contract:
-    token = await node.deploy("TestToken", "USDX", 6)
-    await token.send("mint", node.accounts[0], 10**15)
-    await node.mine()
-    return token
-
-
-def chain_settings(url: str, token: Contract) -> dict:
-    return {
-        "rpc_urls": [url],
-        "confirmations": CONFIRMATIONS,
-        "poll_interval_ms": 100,
-        "l1_fee": False,  # anvil charges for gas alone, whichever chain it plays
-        "tokens": [{"symbol": "USDX", "contract": token.address, "decimals": 6, "label": "Example dollar"}],
-    }
-
-
-@pytest.fixture(scope="module")
-async def receiver() -> AsyncIterator[Receiver]:
+async def receiver(network) -> AsyncIterator[Receiver]:
     async with Receiver() as receiver:
         yield receiver
         assert receiver.rejected == []
 
 
 @pytest.fixture(scope="module")
-async def gateway(
-    tmp_path_factory, story_database_url, story_redis_url, node, usdx, other_node, other_usdx
-) -> AsyncIterator[GatewayProcess]:
-    settings = settings_text(
-        database_url=story_database_url,
-        redis_url=story_redis_url,
-        chains={"ethereum": chain_settings(node.url, usdx), "base": chain_settings(other_node.url, other_usdx)},
-    )
+def tables(network, other) -> Mapping[str, Mapping[str, Any]]:
+    """Give the tables of the chains in the operator's file."""
+    return {**network.settings(), **other.settings()}
+
+
+@pytest.fixture(scope="module")
+def more_settings() -> Sequence[str]:
+    """Give further lines of the operator's file."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def settings(story_database_url, story_redis_url, tables, more_settings) -> str:
+    return settings_text(database_url=story_database_url, redis_url=story_redis_url, tables=tables, more=more_settings)
+
+
+@pytest.fixture(scope="module")
+async def gateway(tmp_path_factory, settings) -> AsyncIterator[GatewayProcess]:
     async with GatewayProcess(tmp_path_factory.mktemp("gateway"), settings) as gateway:
         yield gateway
 
 
 @pytest.fixture(scope="module")
-async def station(gateway, story_db, node, other_node) -> str:
-    """Fund the gas station on both chains, as the operator does, and return its address."""
-    async with story_db.transaction() as conn:
-        found = await conn.exec_driver_sql(
-            "SELECT address FROM addresses WHERE purpose = 'gas' AND mode = 'live' AND family = 'evm'"
-        )
-        address: str = found.scalar_one()
-    for chain in (node, other_node):
-        await chain.send_native(address, STATION_WEI)
+async def station(gateway, story_db, network, other) -> str:
+    """Fund the gas station on both chains, as the operator does, and return its address on the first."""
+    for chain in (other, network):
+        address = await station_address(story_db, chain)
+        await chain.native.send(address, chain.station_float)
         await chain.mine(CONFIRMATIONS + 1)
     return address
 
 
+async def station_address(db: Database, network: Network) -> str:
+    async with db.transaction() as conn:
+        found = await conn.exec_driver_sql(
+            "SELECT address FROM addresses WHERE purpose = 'gas' AND mode = 'live' AND family = $1", (network.family,)
+        )
+        address: str = found.scalar_one()
+    return address
+
+
 @pytest.fixture(scope="module")
-async def blocks(node, other_node) -> AsyncIterator[None]:
+async def blocks(network, other) -> AsyncIterator[None]:
     """Mine both chains all the time, as the world does."""
 
     async def mine() -> None:
         while True:
-            await node.mine()
-            await other_node.mine()
+            await network.mine()
+            await other.mine()
             await asyncio.sleep(BLOCK_S)
 
     mining = asyncio.create_task(mine())
@@ -130,36 +137,14 @@ async def blocks(node, other_node) -> AsyncIterator[None]:
     mining.cancel()
 
 
-@pytest.fixture(scope="module")
-def onlooker(node, usdx) -> Onlooker:
-    """Look at Ethereum with web3.py."""
-    return Onlooker(node.url, usdx.address)
-
-
-@pytest.fixture(scope="module")
-def other_onlooker(other_node, other_usdx) -> Onlooker:
-    """Look at Base with web3.py."""
-    return Onlooker(other_node.url, other_usdx.address)
+@pytest.fixture
+async def customer(network) -> Customer:
+    return await network.rich_customer()
 
 
 @pytest.fixture
-async def customer(node, usdx, onlooker) -> Customer:
-    """Make a customer who has a hundred of everything on Ethereum."""
-    return await rich_customer(node, usdx, onlooker)
-
-
-@pytest.fixture
-async def other_customer(other_node, other_usdx, other_onlooker) -> Customer:
-    """Make a customer who has a hundred of everything on Base."""
-    return await rich_customer(other_node, other_usdx, other_onlooker)
-
-
-async def rich_customer(node: Anvil, token: Contract, onlooker: Onlooker) -> Customer:
-    customer = Customer(onlooker)
-    await node.send_native(customer.address, 100 * 10 ** DECIMALS["ETH"])
-    await token.send("transfer", customer.address, 100 * 10 ** DECIMALS["USDX"])
-    await node.mine()
-    return customer
+async def other_customer(other) -> Customer:
+    return await other.rich_customer()
 
 
 @pytest.fixture(scope="module")
@@ -192,8 +177,9 @@ async def books(story_db):
             total = (await conn.exec_driver_sql("SELECT coalesce(sum(balance), 0) FROM ledger_accounts")).scalar_one()
             assert total == 0
             rows = await conn.exec_driver_sql(
-                "SELECT a.asset, sum(-a.balance) AS custody, (SELECT coalesce(sum(units), 0) FROM deposits d WHERE"
-                " d.status = 'settled' AND d.chain || '/' || coalesce(d.contract, 'native') = a.asset) AS settled"
+                "SELECT a.asset, sum(-a.balance) AS custody, (SELECT coalesce(sum(units), 0) FROM deposits d"
+                " JOIN addresses p ON p.id = d.address_id AND p.purpose = 'payment'"
+                " WHERE d.status = 'settled' AND d.chain || '/' || coalesce(d.contract, 'native') = a.asset) AS settled"
                 " FROM ledger_accounts a WHERE a.purpose = 'custody_deposits' GROUP BY a.asset"
             )
             assert all(row.custody == row.settled for row in rows)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.onlooker import stranger
+from tests.support.gateway import named
 
 REQUESTS, COVERED, REPETITIONS = 200, 50, 100
 PATH = "/api/merchant/wallet/payout"
@@ -19,11 +19,11 @@ def world(station, blocks) -> None:
 
 
 @pytest.fixture
-async def rich(merchant, customer):
+async def rich(merchant, customer, usdx):
     """Give the merchant fifty."""
-    assert await merchant.balance("ethereum", "USDX") == {}
-    payment = await merchant.pay("ethereum", "USDX", str(COVERED))
-    customer.pay(payment["depositAddress"], "USDX", COVERED)
+    assert await merchant.balance(usdx) == {}
+    payment = await merchant.pay(usdx, COVERED)
+    await customer.pay(payment["depositAddress"], usdx, COVERED)
     await merchant.until(payment, "paid", seconds=60)
     return merchant
 
@@ -34,9 +34,9 @@ async def ask(merchant, body: dict, key: str | None = None) -> tuple[int, dict]:
         return response.status, await response.json()
 
 
-async def test_two_hundred_payouts_at_once_of_a_balance_for_fifty_are_fifty(rich, onlooker, story_db, gateway):
-    target = stranger()
-    body = {"chain": "ethereum", "token": "USDX", "amount": "1", "toAddress": target}
+async def test_two_hundred_payouts_at_once_of_a_balance_for_fifty_are_fifty(rich, network, usdx, story_db, gateway):
+    target = network.stranger()
+    body = {**named(usdx), "amount": "1", "toAddress": target}
     spent = asyncio.Event()
 
     async def watch() -> int:
@@ -61,19 +61,19 @@ async def test_two_hundred_payouts_at_once_of_a_balance_for_fifty_are_fifty(rich
         (201, None): COVERED,
         (403, "INSUFFICIENT_BALANCE"): REQUESTS - COVERED,
     }
-    assert (await rich.balance("ethereum", "USDX")).get("available", "0") == "0"
+    assert (await rich.balance(usdx)).get("available", "0") == "0"
     made = [answer["payout"] for status, answer in answers if status == 201]
     assert len({payout["payoutId"] for payout in made}) == COVERED
     for payout in made:
         await rich.completed(payout)
-    assert onlooker.holds(target, "USDX", COVERED)
-    assert await rich.balance("ethereum", "USDX") == {}
+    assert await network.onlooker.holds(target, usdx, COVERED)
+    assert await rich.balance(usdx) == {}
     await gateway.reconcile()
 
 
-async def test_one_key_sent_a_hundred_times_at_once_is_one_payout(rich, onlooker, gateway):
-    target = stranger()
-    body = {"chain": "ethereum", "token": "USDX", "amount": str(COVERED), "toAddress": target}
+async def test_one_key_sent_a_hundred_times_at_once_is_one_payout(rich, network, usdx, gateway):
+    target = network.stranger()
+    body = {**named(usdx), "amount": str(COVERED), "toAddress": target}
     answers = await asyncio.gather(*(ask(rich, body, "salary") for _ in range(REPETITIONS)))
     assert Counter((status, answer.get("idempotent")) for status, answer in answers) == {
         (201, None): 1,
@@ -83,6 +83,6 @@ async def test_one_key_sent_a_hundred_times_at_once_is_one_payout(rich, onlooker
     other = await ask(rich, body | {"amount": "1"}, "salary")
     assert (other[0], other[1]["code"]) == (409, "IDEMPOTENCY_KEY_REUSED")
     await rich.completed({"payoutId": payout_id})
-    assert onlooker.holds(target, "USDX", COVERED)
-    assert await rich.balance("ethereum", "USDX") == {}
+    assert await network.onlooker.holds(target, usdx, COVERED)
+    assert await rich.balance(usdx) == {}
     await gateway.reconcile()

@@ -1,7 +1,7 @@
 """The whole way of money on a real node: paid, collected, paid out, refunded, withdrawn; told and accounted for.
 
 Every step is checked by somebody else's client, address by address: the customer, the one-time address, the main
-wallet and the gas station, to the last wei.
+wallet and the gas station, to the last unit.
 """
 
 from __future__ import annotations
@@ -14,44 +14,39 @@ import pytest
 from msgspec import Struct
 
 from cambist.db.engine import Database
-from tests.e2e.conftest import STATION_WEI, chain_settings
-from tests.support.gateway import ADMIN_KEY, GatewayProcess, Merchant, settings_text, until
-from tests.support.onlooker import DECIMALS, Customer, Onlooker, stranger
+from tests.support.gateway import ADMIN_KEY, Merchant, until
+from tests.support.networks import Coin, Customer, Network
 from tests.support.receiver import Receiver
 
 
 @pytest.fixture(scope="module")
-async def gateway(tmp_path_factory, story_database_url, story_redis_url, node, usdx, other_node, other_usdx):
-    """Run a gateway that collects what is worth it without being asked twice."""
-    settings = settings_text(
-        database_url=story_database_url,
-        redis_url=story_redis_url,
-        chains={"ethereum": chain_settings(node.url, usdx), "base": chain_settings(other_node.url, other_usdx)},
-        more=["[outbound]", "collect_interval_ms = 500"],
-    )
-    async with GatewayProcess(tmp_path_factory.mktemp("gateway"), settings) as gateway:
-        yield gateway
+def more_settings():
+    """Collect what is worth it without being asked twice."""
+    return ["[outbound]", "collect_interval_ms = 500"]
 
 
 class Story(Struct, frozen=True):
     """A merchant nobody has paid yet, his server, and who looks on."""
 
-    coin: str
+    coin: Coin
     merchant: Merchant
     receiver: Receiver
     wallet: str
     station: str
-    onlooker: Onlooker
     db: Database
 
-    def check(self, **holders: tuple[str, int]) -> None:
+    @property
+    def network(self) -> Network:
+        return self.coin.network
+
+    async def check(self, **holders: tuple[str, int]) -> None:
         """Compare what addresses hold with what they should: whole coins, and beside them only the platform's gas."""
+        onlooker, native = self.network.onlooker, self.network.native
         for name, (address, amount) in holders.items():
-            found, own = self.onlooker.units(address, self.coin), amount * 10 ** DECIMALS[self.coin]
-            gas = self.onlooker.gas(address, self.station) if self.coin == "ETH" else 0
-            assert found == own + gas, name
-        given = -self.onlooker.gas(self.station, self.station)
-        assert self.onlooker.units(self.station, "ETH") == STATION_WEI - given, "the gas station"
+            gas = await onlooker.gas(address, self.station) if self.coin == native else 0
+            assert await onlooker.units(address, self.coin) == self.coin.units(amount) + gas, name
+        left = native.units(self.network.station_float) + await onlooker.gas(self.station, self.station)
+        assert await onlooker.units(self.station, native) == left, "the gas station"
 
     async def ledger(self) -> dict[str, int]:
         """Return the merchant's balances by purpose, in smallest units and as they are meant: none below zero."""
@@ -60,62 +55,58 @@ class Story(Struct, frozen=True):
                 "SELECT a.purpose, CASE WHEN a.debit_normal THEN -a.balance ELSE a.balance END AS units"
                 " FROM ledger_accounts a JOIN projects p ON p.merchant_id = a.merchant_id"
                 " WHERE p.project_id = $1 AND a.asset = $2 AND a.mode = 'live'",
-                (self.merchant.project["projectId"], await self.asset()),
+                (self.merchant.project["projectId"], self.coin.asset),
             )
             return {row.purpose: int(row.units) for row in rows if row.units and "float" not in row.purpose}
 
-    async def asset(self) -> str:
-        balance = await self.merchant.get(f"/api/merchant/wallet/balance?chain=ethereum&token={self.coin}")
-        return f"ethereum/{balance['balance']['contractAddress'] or 'native'}"
 
-
-@pytest.fixture(params=["USDX", "ETH"])
-async def story(request, gateway, session, station, onlooker, blocks, story_db) -> AsyncIterator[Story]:
+@pytest.fixture(params=["usdx", "native"])
+async def story(request, gateway, session, station, network, blocks, story_db) -> AsyncIterator[Story]:
     """Begin a story with a token, and one with the native coin."""
     async with Receiver() as receiver:
         merchant = await Merchant(gateway.url, session).open(webhook_url=receiver.url)
         receiver.secret = merchant.project["webhookSecret"]
         await merchant.enrol()
-        wallet = await merchant.wallet()
-        yield Story(request.param, merchant, receiver, wallet, station, onlooker, story_db)
+        wallet, coin = await merchant.wallet(network.family), getattr(network, request.param)
+        yield Story(coin, merchant, receiver, wallet, station, story_db)
         assert receiver.rejected == []
 
 
 async def test_money_is_paid_collected_paid_out_refunded_and_withdrawn(story: Story, gateway, customer: Customer):
     merchant, receiver, coin = story.merchant, story.receiver, story.coin
-    payment = await merchant.pay("ethereum", coin, "40")
-    paid_with = customer.pay(payment["depositAddress"], coin, 40)
+    payment = await merchant.pay(coin, 40)
+    paid_with = await customer.pay(payment["depositAddress"], coin, 40)
     told = await receiver.wait(payment["paymentId"], "payment.paid", seconds=60)
     assert (told["receivedAmount"], told["txHash"]) == ("40", paid_with)
     deposit = payment["depositAddress"]
 
     await collected(story, 40)
-    story.check(customer=(customer.address, 60), deposit=(deposit, 0), wallet=(story.wallet, 40))
-    assert await merchant.balance("ethereum", coin) == {"available": "40"}
+    await story.check(customer=(customer.address, 60), deposit=(deposit, 0), wallet=(story.wallet, 40))
+    assert await merchant.balance(coin) == {"available": "40"}
 
-    friend = stranger()
-    payout = await merchant.pay_out("ethereum", coin, "15", friend)
+    friend = story.network.stranger()
+    payout = await merchant.pay_out(coin, 15, friend)
     assert (payout["status"], payout["amount"], payout["toAddress"]) == ("requested", "15", friend)
     done = await merchant.completed(payout)
     told = await receiver.wait(payout["payoutId"], "payout.completed")
     assert (told["resource"], told["status"], told["txHash"]) == ("payout", "completed", done["txHash"])
-    story.check(friend=(friend, 15), deposit=(deposit, 0), wallet=(story.wallet, 25))
+    await story.check(friend=(friend, 15), deposit=(deposit, 0), wallet=(story.wallet, 25))
 
     refund = await merchant.refund(payment, customer.address, amount="10", reason="too large")
     done = await merchant.completed(refund)
     told = await receiver.wait(payment["paymentId"], "payment.refunded")
     assert (told["status"], told["refundedAmount"], told["txHash"]) == ("refunded", "10", done["txHash"])
-    story.check(customer=(customer.address, 70), deposit=(deposit, 0), wallet=(story.wallet, 15))
+    await story.check(customer=(customer.address, 70), deposit=(deposit, 0), wallet=(story.wallet, 15))
 
-    owner = stranger()
-    withdrawal = (await merchant.withdraw("ethereum", coin, "5", owner))["withdrawal"]
+    owner = story.network.stranger()
+    withdrawal = (await merchant.withdraw(coin, 5, owner))["withdrawal"]
     done = await merchant.completed(withdrawal)
     told = await receiver.wait(withdrawal["withdrawalId"], "withdrawal.completed")
     assert (told["resource"], told["amount"], told["txHash"]) == ("withdrawal", "5", done["txHash"])
-    story.check(owner=(owner, 5), friend=(friend, 15), deposit=(deposit, 0), wallet=(story.wallet, 10))
+    await story.check(owner=(owner, 5), friend=(friend, 15), deposit=(deposit, 0), wallet=(story.wallet, 10))
 
-    assert await merchant.balance("ethereum", coin) == {"available": "10"}
-    ten = 10 * 10 ** DECIMALS[coin]
+    assert await merchant.balance(coin) == {"available": "10"}
+    ten = coin.units(10)
     assert await story.ledger() == {"available": ten, "custody_wallet": ten}
     assert (await merchant.payment(payment))["status"] == "refunded"
     assert await statement(merchant) == [
@@ -124,11 +115,12 @@ async def test_money_is_paid_collected_paid_out_refunded_and_withdrawn(story: St
     ]  # fmt: skip
     await balanced(story.db)
     report = await gateway.reconcile()
-    assert group(report, merchant, "wallet", coin)["onChain"].startswith("10")
+    told = group(report, merchant, "wallet", coin)["onChain"]
+    assert coin.units(told) == await story.network.onlooker.units(story.wallet, coin)
     await every_fee_is_booked(story)
 
-    await merchant.completed(await merchant.pay_out("ethereum", coin, "10", friend))
-    story.check(friend=(friend, 25), deposit=(deposit, 0), wallet=(story.wallet, 0))
+    await merchant.completed(await merchant.pay_out(coin, 10, friend))
+    await story.check(friend=(friend, 25), deposit=(deposit, 0), wallet=(story.wallet, 0))
     assert await story.ledger() == {}
 
 
@@ -136,15 +128,15 @@ async def test_what_is_not_worth_collecting_is_collected_when_a_payout_needs_it(
     story: Story, gateway, customer: Customer, nothing_is_worth_it
 ):
     merchant, coin = story.merchant, story.coin
-    payment = await merchant.pay("ethereum", coin, "7")
-    customer.pay(payment["depositAddress"], coin, 7)
+    payment = await merchant.pay(coin, 7)
+    await customer.pay(payment["depositAddress"], coin, 7)
     await merchant.until(payment, "paid", seconds=60)
     await asyncio.sleep(2)
-    story.check(deposit=(payment["depositAddress"], 7), wallet=(story.wallet, 0))
-    friend = stranger()
-    await merchant.completed(await merchant.pay_out("ethereum", coin, "7", friend))
-    story.check(friend=(friend, 7), deposit=(payment["depositAddress"], 0), wallet=(story.wallet, 0))
-    assert await merchant.balance("ethereum", coin) == {}
+    await story.check(deposit=(payment["depositAddress"], 7), wallet=(story.wallet, 0))
+    friend = story.network.stranger()
+    await merchant.completed(await merchant.pay_out(coin, 7, friend))
+    await story.check(friend=(friend, 7), deposit=(payment["depositAddress"], 0), wallet=(story.wallet, 0))
+    assert await merchant.balance(coin) == {}
     assert await story.ledger() == {}
     await balanced(story.db)
     await gateway.reconcile()
@@ -167,8 +159,8 @@ async def collected(story: Story, amount: int) -> None:
     """Wait until the main wallet has the coins and the books say so."""
 
     async def look() -> bool:
-        there = (await story.ledger()).get("custody_wallet") == amount * 10 ** DECIMALS[story.coin]
-        return there and story.onlooker.units(story.wallet, story.coin) > 0
+        there = (await story.ledger()).get("custody_wallet") == story.coin.units(amount)
+        return there and await story.network.onlooker.units(story.wallet, story.coin) > 0
 
     await until(look)
 
@@ -188,13 +180,13 @@ async def balanced(db: Database) -> None:
         assert {(row.asset, row.mode): row.total for row in rows if row.total} == {}
 
 
-def group(report: Mapping[str, Any], merchant: Merchant, name: str, coin: str) -> Mapping[str, Any]:
+def group(report: Mapping[str, Any], merchant: Merchant, name: str, coin: Coin) -> Mapping[str, Any]:
     """Return one line of the comparison of books and chain."""
-    (chain,) = [chain for chain in report["chains"] if chain["chain"] == "ethereum"]
+    (chain,) = [chain for chain in report["chains"] if chain["chain"] == coin.chain]
     (found,) = [
         line
         for line in chain["groups"]
-        if (line["merchantId"], line["group"], line["token"]) == (merchant.merchant_id, name, coin)
+        if (line["merchantId"], line["group"], line["token"]) == (merchant.merchant_id, name, coin.symbol)
     ]
     return found
 
@@ -205,9 +197,10 @@ async def every_fee_is_booked(story: Story) -> None:
     async def look() -> bool:
         async with story.db.transaction() as conn:
             ours = await conn.exec_driver_sql("SELECT address FROM addresses WHERE mode = 'live'")
-            fees = story.onlooker.fees(ours.scalars())
+            fees = await story.network.onlooker.fees(ours.scalars())
             booked = await conn.exec_driver_sql(
-                "SELECT -balance FROM ledger_accounts WHERE purpose = 'gas_spent' AND asset = 'ethereum/native'"
+                "SELECT -balance FROM ledger_accounts WHERE purpose = 'gas_spent' AND asset = $1",
+                (story.network.native.asset,),
             )
             return booked.scalar_one() == fees > 0
 

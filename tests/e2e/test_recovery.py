@@ -12,7 +12,6 @@ import pytest
 from cambist.db.engine import connect
 from cambist.testing.fixtures import fresh_database
 
-ONE = 10**6
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
 
 
@@ -26,32 +25,32 @@ async def cambist(gateway, *arguments: str, config: str = "cambist.toml") -> tup
     return process.returncode or 0, output.decode()
 
 
-async def settled_paid(merchant, node, usdx, amount: int) -> None:
-    payment = await merchant.pay("ethereum", "USDX", str(amount))
-    await usdx.send("transfer", payment["depositAddress"], amount * ONE)
-    await node.mine(5)
+async def settled_paid(merchant, usdx, amount: int) -> None:
+    payment = await merchant.pay(usdx, amount)
+    await usdx.send(payment["depositAddress"], amount)
+    await usdx.network.mine(5)
     await merchant.until(payment, "paid")
 
 
-async def finished(merchant, node, payout_id: str) -> None:
+async def finished(merchant, network, payout_id: str) -> None:
     for _ in range(200):
         found = (await merchant.get(f"/api/merchant/wallet/payouts/{payout_id}"))["payout"]
         if found["status"] == "completed":
             return
-        await node.mine()
+        await network.mine()
         await asyncio.sleep(0.2)
     raise AssertionError(f"the payout is {found}")
 
 
-async def state(url: str) -> tuple[dict, set]:
+async def state(url: str, coin) -> tuple[dict, set]:
     """Return what merchants have and where it lies, and every address."""
     database = connect(url, application_name="cambist-stories", pool_size=1)
     async with database.transaction() as conn:
         rows = await conn.exec_driver_sql(
             "SELECT m.merchant_id, a.asset, CASE WHEN a.debit_normal THEN a.purpose ELSE 'owned' END AS what,"
             " sum(CASE WHEN a.debit_normal THEN -a.balance ELSE a.balance END) AS units FROM ledger_accounts a"
-            " JOIN merchants m ON m.id = a.merchant_id WHERE a.mode = 'live' AND a.asset LIKE 'ethereum/0x%'"
-            " GROUP BY 1, 2, 3"
+            " JOIN merchants m ON m.id = a.merchant_id WHERE a.mode = 'live' AND a.asset = $1 GROUP BY 1, 2, 3",
+            (coin.asset,),
         )
         money = {(row.merchant_id, row.asset, row.what): int(row.units) for row in rows if row.units}
         addresses = await conn.exec_driver_sql("SELECT address, purpose FROM addresses WHERE mode = 'live'")
@@ -68,29 +67,23 @@ def empty(servers, _numbers):
 
 
 async def test_a_lost_database_comes_back_with_its_money(
-    gateway, merchant, node, usdx, other_node, story_db, story_database_url, empty
+    gateway, merchant, station, network, usdx, story_database_url, empty
 ):
-    async with story_db.transaction() as conn:
-        row = await conn.exec_driver_sql("SELECT address FROM addresses WHERE purpose = 'gas' AND mode = 'live'")
-        station = row.scalar_one()
-    await node.send_native(station, 5 * 10**18)
-    await other_node.mine(5)
     for amount in (40, 25, 10):
-        await settled_paid(merchant, node, usdx, amount)
-    body = {"chain": "ethereum", "token": "USDX", "toAddress": "0x" + "ab" * 20, "amount": "50"}
-    payout = (await merchant.post("/api/merchant/wallet/payout", body, status=201))["payout"]
-    await finished(merchant, node, payout["payoutId"])
-    await node.mine(5)
-    await settled_paid(merchant, node, usdx, 7)
-    assert (await merchant.balance("ethereum", "USDX")) == {"available": "32"}
+        await settled_paid(merchant, usdx, amount)
+    payout = await merchant.pay_out(usdx, 50, network.stranger())
+    await finished(merchant, network, payout["payoutId"])
+    await network.mine(5)
+    await settled_paid(merchant, usdx, 7)
+    assert (await merchant.balance(usdx)) == {"available": "32"}
 
     code, output = await cambist(gateway, "reconcile")
     assert code == 0, output
-    assert "ethereum: no difference" in output
+    assert f"{usdx.chain}: no difference" in output
     code, output = await cambist(gateway, "manifest", "recovery.json")
     assert code == 0, output
     await gateway.stop()
-    before, addresses = await state(story_database_url)
+    before, addresses = await state(story_database_url, usdx)
 
     text = gateway.config.read_text().replace(story_database_url, empty)
     keys = '[keys]\nkeystore = "data/keystore.json"\npassphrase = { file = "data/keystore.passphrase" }\n'
@@ -98,9 +91,9 @@ async def test_a_lost_database_comes_back_with_its_money(
     code, output = await cambist(gateway, "restore", "recovery.json", "--gap", "20", config="new.toml")
     assert code == 0, output
     assert "Restored: 1 merchants" in output
-    after, restored = await state(empty)
+    after, restored = await state(empty, usdx)
     assert after == before
-    assert sum(units for (_, _, what), units in after.items() if what == "owned") == 32 * ONE
+    assert sum(units for (_, _, what), units in after.items() if what == "owned") == usdx.units(32)
     assert addresses <= restored
     code, output = await cambist(gateway, "reconcile", "--json", config="new.toml")
     assert (code, json.loads(output.splitlines()[-1])["agrees"]) == (0, True), output

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cambist.db.engine import connect
-from cambist.services.keystore import open_keystore
 from cambist.testing.fixtures import fresh_database
 from tests.support.gateway import ADMIN_KEY, GatewayProcess, Merchant, until
-from tests.support.onlooker import Customer, stranger
+from tests.support.networks import Coin, Customer
+from tests.support.secrets import keystore_of
 
 PASSPHRASE = "a passphrase of the new machine"
 MONEY = """
@@ -38,9 +38,9 @@ def new_machine(gateway, tmp_path, story_database_url, servers, _numbers):
         yield machine
 
 
-async def paid(merchant: Merchant, customer: Customer, chain: str, coin: str, amount: int, sent: int) -> dict:
-    payment = await merchant.pay(chain, coin, str(amount))
-    customer.pay(payment["depositAddress"], coin, sent)
+async def paid(merchant: Merchant, customer: Customer, coin: Coin, amount: int, sent: int) -> dict:
+    payment = await merchant.pay(coin, amount)
+    await customer.pay(payment["depositAddress"], coin, sent)
     return await merchant.until(payment, "paid", "overpaid", seconds=60)
 
 
@@ -53,23 +53,23 @@ async def state(db) -> tuple[dict, set]:
 
 
 async def test_words_and_manifest_bring_everything_back(
-    gateway, shops, new_machine, session, customer, other_customer, onlooker, story_db
+    gateway, shops, new_machine, session, customer, other_customer, network, other, usdx, native, story_db
 ):
     first, second = shops
-    order = await paid(first, customer, "ethereum", "USDX", 30, 30)
-    await paid(first, customer, "ethereum", "ETH", 20, 20)
-    await paid(first, other_customer, "base", "USDX", 12, 12)
-    await paid(second, customer, "ethereum", "USDX", 15, 17)
-    unpaid = await first.pay("ethereum", "USDX", "9")
-    await first.completed(await first.pay_out("ethereum", "USDX", "10", stranger()))
+    order = await paid(first, customer, usdx, 30, 30)
+    await paid(first, customer, native, 20, 20)
+    await paid(first, other_customer, other.usdx, 12, 12)
+    await paid(second, customer, usdx, 15, 17)
+    unpaid = await first.pay(usdx, 9)
+    await first.completed(await first.pay_out(usdx, 10, network.stranger()))
     await first.completed(await first.refund(order, customer.address, amount="4"))
-    await first.completed(await first.pay_out("ethereum", "ETH", "5", stranger()))
+    await first.completed(await first.pay_out(native, 5, network.stranger()))
     await everything_posted(story_db)
     await gateway.reconcile()
     manifest = str(new_machine.folder / "recovery.json")
     code, output = await gateway.run("manifest", manifest, *gateway.options)
     assert code == 0, output
-    words = open_keystore(gateway.folder / "data/keystore.json", passphrase_of(gateway)).mnemonic
+    words = keystore_of(gateway.folder / "data").mnemonic
     await gateway.stop()
     before, addresses = await state(story_db)
     assert len(before) > 6
@@ -93,15 +93,16 @@ async def test_words_and_manifest_bring_everything_back(
     async with new_machine:
         await comes_back(first, new_machine, session)
         await comes_back(second, new_machine, session)
-        assert await first.balance("ethereum", "USDX") == {"available": "16"}
-        assert await first.balance("ethereum", "ETH") == {"available": "15"}
-        assert await first.balance("base", "USDX") == {"available": "12"}
-        assert await second.balance("ethereum", "USDX") == {"available": "17"}
-        customer.pay(unpaid["depositAddress"], "USDX", 9)
-        target = stranger()
-        for merchant, coin, amount in ((first, "USDX", "16"), (first, "ETH", "15"), (second, "USDX", "17")):
-            await merchant.completed(await merchant.pay_out("ethereum", coin, amount, target))
-        assert (onlooker.holds(target, "USDX", 33), onlooker.holds(target, "ETH", 15)) == (True, True)
+        assert await first.balance(usdx) == {"available": "16"}
+        assert await first.balance(native) == {"available": "15"}
+        assert await first.balance(other.usdx) == {"available": "12"}
+        assert await second.balance(usdx) == {"available": "17"}
+        await customer.pay(unpaid["depositAddress"], usdx, 9)
+        target = network.stranger()
+        for merchant, coin, amount in ((first, usdx, 16), (first, native, 15), (second, usdx, 17)):
+            await merchant.completed(await merchant.pay_out(coin, amount, target))
+        assert await network.onlooker.holds(target, usdx, 33)
+        assert await network.onlooker.holds(target, native, 15)
 
         async def late() -> list | None:
             return (await first.get("/api/merchant/resolutions"))["resolutions"]
@@ -135,7 +136,3 @@ async def everything_posted(db) -> None:
             return bool(found.scalar_one())
 
     await until(quiet)
-
-
-def passphrase_of(gateway: GatewayProcess) -> str:
-    return (gateway.folder / "data/keystore.passphrase").read_text().strip()

@@ -9,10 +9,8 @@ import aiohttp
 import psutil
 import pytest
 
-from cambist.services.keystore import open_keystore
 from tests.support.gateway import until
-from tests.support.onlooker import stranger
-from tests.support.secrets import Finder, family_of, secrets_of, watch_openings
+from tests.support.secrets import COIN_TYPES, Finder, family_of, keystore_of, secrets_of, watch_openings
 
 BAD_REQUESTS = [
     ("GET", "/api/nothing/here", None),
@@ -41,28 +39,29 @@ def keystore_files(gateway) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 async def finder(keystore_files, merchant, busy, story_db) -> Finder:
     """Know every secret there is, the key of each address that is in use included."""
-    file, passphrase_file = keystore_files
-    passphrase = passphrase_file.read_text().strip()
-    keystore = await asyncio.to_thread(open_keystore, file, passphrase)
-    secrets = secrets_of(keystore, passphrase)
+    keystore = await asyncio.to_thread(keystore_of, keystore_files[0].parent)
+    secrets = secrets_of(keystore, keystore_files[1].read_text().strip())
     async with story_db.transaction() as conn:
-        rows = await conn.exec_driver_sql("SELECT mode, account_index, change, address_index, address FROM addresses")
+        rows = await conn.exec_driver_sql(
+            "SELECT mode, family, account_index, change, address_index, address FROM addresses"
+        )
         for row in rows:
-            key = keystore.private_key(row.mode, 60, row.account_index, row.change, row.address_index)
+            path = (row.account_index, row.change, row.address_index)
+            key = keystore.private_key(row.mode, COIN_TYPES[row.family], *path)
             secrets[f"key of {row.mode} {row.address}"] = key.secret
     return Finder(secrets)
 
 
 @pytest.fixture(scope="module")
-async def busy(merchant, station, blocks, onlooker, node, usdx, receiver) -> str:
+async def busy(merchant, station, blocks, network, onlooker, usdx, receiver) -> str:
     """Have money come in and go out, well and badly."""
-    payment = await merchant.pay("ethereum", "USDX", "30")
-    await usdx.send("transfer", payment["depositAddress"], 30 * 10**6)
+    payment = await merchant.pay(usdx, 30)
+    await usdx.send(payment["depositAddress"], 30)
     await merchant.until(payment, "paid", seconds=60)
-    target = stranger()
-    await merchant.completed(await merchant.pay_out("ethereum", "USDX", "10", target))
-    await merchant.completed(await merchant.refund(payment, stranger(), amount="5"))
-    assert onlooker.holds(target, "USDX", 10)
+    target = network.stranger()
+    await merchant.completed(await merchant.pay_out(usdx, 10, target))
+    await merchant.completed(await merchant.refund(payment, network.stranger(), amount="5"))
+    assert await onlooker.holds(target, usdx, 10)
     return target
 
 
@@ -122,7 +121,9 @@ async def test_neither_environment_nor_memory_of_web_holds_a_secret(finder, gate
     assert found == set()
 
 
-async def test_web_never_opens_the_keystore_or_its_passphrase(gateway, keystore_files, merchant, session, onlooker):
+async def test_web_never_opens_the_keystore_or_its_passphrase(
+    gateway, keystore_files, merchant, session, network, usdx
+):
     before = gateway.child("web")
     with watch_openings(keystore_files) as openings:
         keystore_files[0].read_bytes()
@@ -138,9 +139,9 @@ async def test_web_never_opens_the_keystore_or_its_passphrase(gateway, keystore_
                 return False
 
         await until(is_back)
-        payment = await merchant.pay("ethereum", "USDX", "3")
-        assert payment["depositAddress"].startswith("0x")
-        target = stranger()
-        await merchant.completed(await merchant.pay_out("ethereum", "USDX", "2", target))
-        assert onlooker.holds(target, "USDX", 2)
+        payment = await merchant.pay(usdx, 3)
+        assert len(payment["depositAddress"]) == len(network.stranger())
+        target = network.stranger()
+        await merchant.completed(await merchant.pay_out(usdx, 2, target))
+        assert await network.onlooker.holds(target, usdx, 2)
         assert openings.count() == 0

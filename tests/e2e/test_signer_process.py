@@ -9,16 +9,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.e2e.conftest import chain_settings
-from tests.support.gateway import GatewayProcess, settings_text, until
-from tests.support.onlooker import stranger
+from tests.support.gateway import GatewayProcess, until
 
 PASSPHRASE = "a passphrase that is in no other process"
 CAP = 30
 
 
 @pytest.fixture(scope="module")
-async def words(tmp_path_factory):
+async def words(tmp_path_factory, network):
     """Make a keystore as the operator does; give its folder, and the words it is made of."""
     folder = tmp_path_factory.mktemp("gateway")
     (folder / "passphrase").write_text(PASSPHRASE)
@@ -31,18 +29,17 @@ async def words(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-async def gateway(words, story_database_url, story_redis_url, node, usdx, other_node, other_usdx):
-    """Run a gateway whose signer lets few tokens out within an hour."""
+def more_settings(usdx):
+    """Have the signer let few tokens out within an hour."""
+    return [
+        "[keys]", 'keystore = "keystore.json"', 'passphrase = { env = "STORY_PASSPHRASE" }',
+        "[signer]", "separate = true", f'hourly_caps = {{ "{usdx.chain}/{usdx.symbol}" = "{CAP}" }}',
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+async def gateway(words, settings):
     folder, _ = words
-    settings = settings_text(
-        database_url=story_database_url,
-        redis_url=story_redis_url,
-        chains={"ethereum": chain_settings(node.url, usdx), "base": chain_settings(other_node.url, other_usdx)},
-        more=[
-            "[keys]", 'keystore = "keystore.json"', 'passphrase = { env = "STORY_PASSPHRASE" }',
-            "[signer]", "separate = true", f'hourly_caps = {{ "ethereum/USDX" = "{CAP}" }}',
-        ],
-    )  # fmt: skip
     async with GatewayProcess(folder, settings, {"STORY_PASSPHRASE": PASSPHRASE}) as gateway:
         yield gateway
 
@@ -54,17 +51,17 @@ async def merchant(merchant, station, blocks):
 
 
 async def test_a_payout_is_signed_by_a_process_that_alone_knows_passphrase_and_words(
-    gateway, words, merchant, receiver, customer, onlooker
+    gateway, words, merchant, receiver, customer, network, usdx, onlooker
 ):
-    payment = await merchant.pay("ethereum", "USDX", "60")
-    customer.pay(payment["depositAddress"], "USDX", 60)
+    payment = await merchant.pay(usdx, 60)
+    await customer.pay(payment["depositAddress"], usdx, 60)
     await merchant.until(payment, "paid", seconds=60)
-    target = stranger()
-    payout = await merchant.pay_out("ethereum", "USDX", "20", target)
+    target = network.stranger()
+    payout = await merchant.pay_out(usdx, 20, target)
     await merchant.completed(payout)
     await receiver.wait(payout["payoutId"], "payout.completed")
-    assert onlooker.holds(target, "USDX", 20)
-    assert onlooker.holds(payment["depositAddress"], "USDX", 0)
+    assert await onlooker.holds(target, usdx, 20)
+    assert await onlooker.holds(payment["depositAddress"], usdx, 0)
 
     mnemonic = words[1]
     assert len(mnemonic.split()) == 24
@@ -79,9 +76,9 @@ async def test_a_payout_is_signed_by_a_process_that_alone_knows_passphrase_and_w
     assert mnemonic not in gateway.log.read_text()
 
 
-async def test_what_is_above_the_hourly_cap_waits_and_says_why(gateway, merchant, onlooker):
-    large, small = stranger(), stranger()
-    waiting = await merchant.pay_out("ethereum", "USDX", "20", large)
+async def test_what_is_above_the_hourly_cap_waits_and_says_why(gateway, merchant, network, usdx, onlooker):
+    large, small = network.stranger(), network.stranger()
+    waiting = await merchant.pay_out(usdx, 20, large)
     path = f"/api/merchant/wallet/payouts/{waiting['payoutId']}"
 
     async def held() -> dict | None:
@@ -90,26 +87,27 @@ async def test_what_is_above_the_hourly_cap_waits_and_says_why(gateway, merchant
 
     found = await until(held)
     assert found["status"] == "processing"
-    await merchant.completed(await merchant.pay_out("ethereum", "USDX", "5", small))
-    assert (onlooker.holds(large, "USDX", 0), onlooker.holds(small, "USDX", 5)) == (True, True)
-    assert await merchant.balance("ethereum", "USDX") == {"available": "15", "pending": "20"}
+    await merchant.completed(await merchant.pay_out(usdx, 5, small))
+    assert await onlooker.holds(large, usdx, 0)
+    assert await onlooker.holds(small, usdx, 5)
+    assert await merchant.balance(usdx) == {"available": "15", "pending": "20"}
     assert (await held() or {})["payoutId"] == waiting["payoutId"]
     await gateway.reconcile()
 
 
-async def test_a_signer_that_dies_is_started_again_and_remembers_its_caps(gateway, merchant, onlooker):
+async def test_a_signer_that_dies_is_started_again_and_remembers_its_caps(gateway, merchant, network, usdx, onlooker):
     before = gateway.child("signer")
     before.kill()
-    target, other = stranger(), stranger()
-    payout = await merchant.pay_out("ethereum", "USDX", "5", target)
-    above = await merchant.pay_out("ethereum", "USDX", "1", other)
+    target, other = network.stranger(), network.stranger()
+    payout = await merchant.pay_out(usdx, 5, target)
+    above = await merchant.pay_out(usdx, 1, other)
     await merchant.completed(payout)
     assert gateway.child("signer").pid != before.pid
-    assert onlooker.holds(target, "USDX", 5)
+    assert await onlooker.holds(target, usdx, 5)
     await asyncio.sleep(1)
     found = (await merchant.get(f"/api/merchant/wallet/payouts/{above['payoutId']}"))["payout"]
     assert (found["status"], found["txHash"]) == ("processing", None)
-    assert onlooker.holds(other, "USDX", 0)
+    assert await onlooker.holds(other, usdx, 0)
     await gateway.reconcile()
 
 

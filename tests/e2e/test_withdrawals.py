@@ -7,37 +7,35 @@ import asyncio
 import pytest
 
 from cambist.services.auto_payout import INTERVAL_S
-from tests.support.gateway import until
-from tests.support.onlooker import stranger
+from tests.support.gateway import named, until
 
 HERE = "/api/dashboard/withdrawals"
 
 
 @pytest.fixture(scope="module")
-async def merchant(gateway, session, receiver, station, blocks, merchant):
+async def merchant(station, blocks, usdx, merchant):
     """Give the merchant an authenticator."""
-    body = request(merchant, stranger(), totpCode="123456")
+    body = request(merchant, usdx, usdx.network.stranger(), totpCode="123456")
     refused = await merchant.post(HERE, body, headers=merchant.bearer, status=403)
     assert refused["code"] == "TWO_FACTOR_NOT_ENROLLED"
     await merchant.enrol()
     return merchant
 
 
-def request(merchant, target: str, **more) -> dict:
+def request(merchant, coin, target: str, **more) -> dict:
     return {
-        "projectId": merchant.project["projectId"], "chain": "ethereum", "token": "USDX", "amount": "5",
-        "toAddress": target, **more,
+        "projectId": merchant.project["projectId"], **named(coin), "amount": "5", "toAddress": target, **more
     }  # fmt: skip
 
 
 async def test_money_above_the_threshold_goes_to_the_approved_address_by_itself_and_once(
-    merchant, receiver, customer, onlooker, gateway
+    merchant, receiver, customer, network, usdx, onlooker, gateway
 ):
-    savings, coin = stranger(), "/api/merchant/wallet/coins/ethereum/USDX/settings"
+    savings, coin = network.stranger(), f"/api/merchant/wallet/coins/{usdx.chain}/{usdx.symbol}/settings"
     rule = {"autopayoutPolicy": "limit", "autopayoutThreshold": "10", "autopayoutAddress": savings}
     refused = await merchant.patch(coin, rule, status=403)
     assert refused["code"] == "ADDRESS_NOT_APPROVED"
-    approval = {"chain": "ethereum", "address": savings, "label": "savings"}
+    approval = {"chain": usdx.chain, "address": savings, "label": "savings"}
     no_code = await merchant.post("/api/dashboard/approved-addresses", approval, headers=merchant.bearer, status=403)
     assert no_code["code"] == "TWO_FACTOR_REQUIRED"
     await merchant.post("/api/dashboard/approved-addresses", approval, status=401)
@@ -45,8 +43,8 @@ async def test_money_above_the_threshold_goes_to_the_approved_address_by_itself_
     await merchant.post("/api/dashboard/approved-addresses", approval, headers=merchant.bearer, status=201)
     await merchant.patch(coin, rule)
 
-    payment = await merchant.pay("ethereum", "USDX", "40")
-    customer.pay(payment["depositAddress"], "USDX", 40)
+    payment = await merchant.pay(usdx, 40)
+    await customer.pay(payment["depositAddress"], usdx, 40)
     await merchant.until(payment, "paid", seconds=60)
 
     async def made() -> list:
@@ -59,16 +57,16 @@ async def test_money_above_the_threshold_goes_to_the_approved_address_by_itself_
     await receiver.wait(payout["payoutId"], "payout.completed")
     await asyncio.sleep(INTERVAL_S + 1)
     assert [one["payoutId"] for one in await made()] == [payout["payoutId"]]
-    assert onlooker.holds(savings, "USDX", 30)
-    assert await merchant.balance("ethereum", "USDX") == {"available": "10"}
+    assert await onlooker.holds(savings, usdx, 30)
+    assert await merchant.balance(usdx) == {"available": "10"}
     await gateway.reconcile()
 
 
 async def test_a_withdrawal_takes_a_session_and_a_code_and_an_api_key_gets_nowhere(
-    merchant, receiver, onlooker, gateway
+    merchant, receiver, network, usdx, onlooker, gateway
 ):
-    target = stranger()
-    body = request(merchant, target, totpCode=await merchant.phone.code())
+    target = network.stranger()
+    body = request(merchant, usdx, target, totpCode=await merchant.phone.code())
     with_key = await merchant.post(HERE, body, status=401)
     assert with_key["code"] == "SESSION_REQUIRED"
     as_bearer = {"Authorization": f"Bearer {merchant.headers['X-Api-Key']}"}
@@ -78,26 +76,26 @@ async def test_a_withdrawal_takes_a_session_and_a_code_and_an_api_key_gets_nowhe
     for code, answer in ((None, "TWO_FACTOR_REQUIRED"), ("abcdef", "TWO_FACTOR_INVALID")):
         refused = await merchant.post(HERE, body | {"totpCode": code}, headers=merchant.bearer, status=403)
         assert refused["code"] == answer
-    assert await merchant.balance("ethereum", "USDX") == {"available": "10"}
+    assert await merchant.balance(usdx) == {"available": "10"}
 
     made = (await merchant.post(HERE, body, headers={**merchant.bearer, **merchant.headers}, status=201))["withdrawal"]
     assert (made["status"], made["amount"], made["toAddress"]) == ("requested", "5", target)
-    replayed = await merchant.post(HERE, body | {"toAddress": stranger()}, headers=merchant.bearer, status=403)
+    replayed = await merchant.post(HERE, body | {"toAddress": network.stranger()}, headers=merchant.bearer, status=403)
     assert replayed["code"] == "TWO_FACTOR_INVALID"
     done = await merchant.completed(made)
     told = await receiver.wait(made["withdrawalId"], "withdrawal.completed")
     assert (told["resource"], told["txHash"]) == ("withdrawal", done["txHash"])
-    assert onlooker.holds(target, "USDX", 5)
-    assert await merchant.balance("ethereum", "USDX") == {"available": "5"}
+    assert await onlooker.holds(target, usdx, 5)
+    assert await merchant.balance(usdx) == {"available": "5"}
     payouts = (await merchant.get("/api/merchant/wallet/payouts"))["payouts"]
     assert made["withdrawalId"] not in {payout["payoutId"] for payout in payouts}
     await merchant.get(f"{HERE}/{made['withdrawalId']}", status=401)
     await gateway.reconcile()
 
 
-async def test_one_code_sent_many_times_at_once_withdraws_once(merchant, onlooker, gateway):
-    target = stranger()
-    body = request(merchant, target, amount="1", totpCode=await merchant.phone.code())
+async def test_one_code_sent_many_times_at_once_withdraws_once(merchant, network, usdx, onlooker, gateway):
+    target = network.stranger()
+    body = request(merchant, usdx, target, amount="1", totpCode=await merchant.phone.code())
 
     async def ask() -> int:
         async with merchant.session.post(merchant.url + HERE, json=body, headers=merchant.bearer) as response:
@@ -110,5 +108,5 @@ async def test_one_code_sent_many_times_at_once_withdraws_once(merchant, onlooke
         one for one in (await merchant.get(HERE, headers=merchant.bearer))["withdrawals"] if one["toAddress"] == target
     ]
     await merchant.completed(made)
-    assert onlooker.holds(target, "USDX", 1)
-    assert await merchant.balance("ethereum", "USDX") == {"available": "4"}
+    assert await onlooker.holds(target, usdx, 1)
+    assert await merchant.balance(usdx) == {"available": "4"}

@@ -10,7 +10,7 @@ SOURCES = sorted(
     path
     for folder in [ROOT / "core/src", ROOT / "web/src", ROOT / "tasks/src", *ROOT.glob("plugins/*/src")]
     for path in folder.rglob("*.py")
-    if "testing" not in path.parts
+    if not {"testing", "tests"} & set(path.parts)
 )
 
 CLOCKS = {"now", "utcnow", "today", "time", "time_ns"}

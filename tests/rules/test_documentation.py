@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import click
 import pytest
 
 from cambist.cli import cambist
 from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS
-from cambist.plugin import hookspecs
+from cambist.plugin import (
+    Action,
+    AddressFamily,
+    Broadcast,
+    Chain,
+    ChainPlugin,
+    ChainView,
+    LendingChain,
+    PluginError,
+    PricePlugin,
+    PriceSource,
+    SweepingChain,
+    hookspecs,
+)
+from cambist.testing.harness import Abilities, ChainHarness
 from cambist_web import auth
 from cambist_web.app import create_app
 from cambist_web.errors import camel
@@ -66,6 +83,8 @@ def commands(group: click.Group, above: str):
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if isinstance(command, click.Group):
+            if command.invoke_without_command:
+                yield f"`{above} {name}`"
             yield from commands(command, f"{above} {name}")
         else:
             arguments = "".join(
@@ -87,3 +106,57 @@ def test_every_hook_is_documented_with_its_arguments_and_nothing_else_is():
     }
     assert len(specified) >= 2
     assert {row[0] for row in rows("plugins/README.md", 1) if "(" in row[0]} == specified
+
+
+def told(name: str, expected: Iterable[str]) -> set[str]:
+    """Return which of these names begin a row of the page, several of them in one cell perhaps."""
+    found = {word for row in rows(name, 1) for word in re.findall(r"`(\w+)`", row[0])}
+    return found & set(expected)
+
+
+def below(error: type) -> Iterator[type]:
+    for kind in error.__subclasses__():
+        if kind.__module__.startswith("cambist.plugin"):
+            yield kind
+            yield from below(kind)
+
+
+def test_every_error_of_the_contract_is_documented():
+    names = {error.__name__ for error in below(PluginError)} - {"ChainError"}
+    assert len(names) >= 10
+    assert told("plugins/README.md", names) == names
+
+
+def test_every_answer_to_a_broadcast_is_documented():
+    states = set(get_args(get_type_hints(Broadcast)["state"]))
+    assert len(states) >= 6
+    assert told("plugins/sending.md", states) == states
+
+
+def test_every_action_is_documented():
+    assert told("plugins/sending.md", get_args(Action)) == set(get_args(Action))
+    assert len(get_args(Action)) >= 6
+
+
+def test_every_ability_of_the_kit_is_documented_with_what_its_harness_implements():
+    abilities = set(Abilities.__struct_fields__)
+    assert told("plugins/kit.md", abilities) == abilities
+    needed = {row[2] for row in rows("plugins/kit.md", 3) if row[0].strip("`") in abilities}
+    methods = {word for cell in needed for word in re.findall(r"`(\w+)`", cell)}
+    optional = {
+        name
+        for name, value in vars(ChainHarness).items()
+        if inspect.isfunction(value) and "NotImplementedError" in inspect.getsource(value)
+    }
+    assert methods - {"transfer"} == optional
+
+
+def test_what_a_plugin_must_implement_is_documented():
+    pages = "".join(path.read_text() for path in sorted(DOCS.glob("plugins/*.md")))
+    kinds = [AddressFamily, Chain, ChainView, ChainPlugin, LendingChain, SweepingChain, PricePlugin, PriceSource]
+    for kind in kinds:
+        assert f"`{kind.__name__}`" in pages
+    methods = {name for kind in (AddressFamily, ChainPlugin, LendingChain) for name in kind.__abstractmethods__}
+    methods -= {"balance", "transaction"}  # of which `balances` and `transactions` are told
+    missing = {name for name in methods if not re.search(rf"`(\w+\.)?{name}(\(.*?\))?`", pages)}
+    assert missing == set()

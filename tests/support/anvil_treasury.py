@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
-from random import Random
 
-from cambist.plugin import Chain, PluginContext
+from cambist.plugin import Chain
 from cambist.services.signer.rules import Rules
 from cambist.settings import OutboundSettings
 from cambist_evm.sweeper import deployment
 from cambist_evm.testing import Anvil, Contract
+from tests.support.node_treasury import NodeTreasury, plugin_context
 from tests.support.till import KEYSTORE, registry
-from tests.support.treasury import Treasury
 
 CHAIN_ID = 1337
 STATION_WEI = 10**19
@@ -28,39 +25,22 @@ def station_address() -> str:
     return address
 
 
-class AnvilTreasury(Treasury):
-    """``node`` mines when the treasury does, and never by itself."""
+class AnvilTreasury(NodeTreasury):
+    """On anvil, with the sweeper if wanted."""
 
     node: Anvil
     tokens: dict[str, Contract]
-
-    async def mine(self, blocks: int = 1, *, seconds: float = 2) -> None:
-        await self.node.mine(blocks)
-        self.clock.advance(seconds)
-        await self.look()
+    station_units = STATION_WEI
 
     async def pay(self, symbol: str, address: str, units: int) -> None:
-        """Have a customer pay; it waits to be mined."""
         if symbol in self.tokens:
             token = self.tokens[symbol]
             await self.node.send(token.address, data=token.data("mint", address, units), gas=200_000)
         else:
             await self.node.send_native(address, units)
 
-    async def open(self, *, station: int = STATION_WEI) -> None:
-        if station:
-            await self.node.send_native(self.station, station)
-        await self.mine()
-
-    async def receive_many(self, symbol: str, units: list[int], *, merchant: int | None = None) -> list[str]:
-        """Have customers pay to fresh addresses until all is settled and spendable; return the addresses."""
-        addresses = [await self.deposit_address(merchant) for _ in units]
-        for address, amount in zip(addresses, units, strict=True):
-            await self.pay(symbol, address, amount)
-        await self.mine(1 + self.info.confirmations)
-        for amount in units:
-            await self.release(symbol, amount, merchant or self.merchant)
-        return addresses
+    async def forget(self) -> None:
+        await self.node.call("anvil_dropAllTransactions")
 
     async def batch(self) -> None:
         """Switch sweeps on, as the operator does."""
@@ -68,14 +48,6 @@ class AnvilTreasury(Treasury):
             await conn.exec_driver_sql(
                 "INSERT INTO platform_settings (id, settings, updated_at) VALUES (1, $1, now())", (BATCHED,)
             )
-
-    async def intents(self, kind: str) -> list[tuple[str, bool]]:
-        """Return state of each intent of a kind, and whether it has been in a sweep."""
-        async with self.db.transaction() as conn:
-            rows = await conn.exec_driver_sql(
-                "SELECT state, sweep_id IS NOT NULL FROM outbound_intents WHERE kind = $1 ORDER BY id", (kind,)
-            )
-            return [tuple(row) for row in rows]
 
     async def wei(self, address: str) -> int:
         return int(await self.node.call("eth_getBalance", [address, "latest"]), 16)
@@ -107,11 +79,8 @@ async def anvil_treasury(
             **chain_settings,
         }
         chains = registry({"evm": {"chains": {"local": local}}})
-        context = PluginContext(
-            now=lambda: datetime.now(UTC), monotonic=time.monotonic, random=Random(7), user_agent="cambist-tests"
-        )
         rules = Rules(delegates={"local": frozenset({sweeper.address})} if delegates else {})
-        async with chains.connect_chains(context) as connected:
+        async with chains.connect_chains(plugin_context()) as connected:
             chain: Chain = connected["local"]
             treasury = kind(db, clock, ids, folder, chain=chain, chains=chains, rules=rules, settings=settings)
             treasury.node, treasury.tokens = node, {"USDT": token}

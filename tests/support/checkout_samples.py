@@ -9,9 +9,12 @@ from typing import Any
 import msgspec
 
 from cambist.domain.payments import Status
-from cambist.plugin import ChainInfo, Token, Units
+from cambist.plugin import AddressFamily, ChainInfo, Token, Units
 from cambist.services.checkout import CheckoutDeposit, CheckoutPayment
 from cambist_evm.family import EvmFamily
+from cambist_tron.config import TronConfig
+from cambist_tron.family import TronFamily
+from cambist_tron.plugin import TronPlugin
 from cambist_web.checkout.build import checkout_view
 from cambist_web.checkout.view import CheckoutView
 
@@ -27,7 +30,10 @@ CHAIN = ChainInfo(
     chain_id_num=1,
     is_evm=True,
     explorer_tx_url="https://etherscan.io/tx/{tx_id}",
+    token_standard="ERC-20",
 )
+TRON = msgspec.structs.replace(TronPlugin().chains(TronConfig())[0], mode="live")
+NETWORKS: dict[str, tuple[ChainInfo, AddressFamily]] = {"ethereum": (CHAIN, FAMILY), "tron": (TRON, TronFamily())}
 PENDING = CheckoutPayment(
     payment_id="pay_0g3k7m9q2s4v6x8z1b5d0f7h3j",
     public_id="pub_5wq8e2r4t6y1m3n7b9v0c4x2za",
@@ -75,11 +81,16 @@ def payment(status: Status = Status.PENDING, *deposits: CheckoutDeposit, **more:
 
 def view(of: CheckoutPayment, now: datetime = NOW) -> CheckoutView:
     """Return what its page shows."""
-    return checkout_view(of, now, CHAIN, FAMILY)
+    return checkout_view(of, now, *NETWORKS[of.chain])
 
 
 _WHOLE = PENDING.expected
 _ROUND: dict[str, Any] = {"expected": Units(10_000_000), "fiat_currency": None, "exchange_rate": None}
+_TRON: dict[str, Any] = {
+    "chain": "tron", "token": "USDT", "contract": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "required_confirmations": 19,
+    "address": "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH",
+}  # fmt: skip
+_TRON_TX = "57b7d31df22f8d6cb0e1ff1e60cf6bc6ec4b4a40f8ab6c9a1d1cf9ab2b4e3a10"
 _OVER = {"expires_at": NOW - timedelta(hours=1)}
 
 SAMPLES: dict[str, CheckoutPayment] = {
@@ -101,4 +112,13 @@ SAMPLES: dict[str, CheckoutPayment] = {
     "expired": payment(Status.EXPIRED, **_OVER),
     "failed": payment(Status.FAILED, **_OVER),
     "refunded": payment(Status.REFUNDED, deposit(_WHOLE, settled=True)),
+    "pending-tron": payment(**_TRON),
+    "confirming-tron": payment(
+        Status.CONFIRMING,
+        deposit(
+            _WHOLE, confirmations=12, chain="tron", token="USDT", tx_id=_TRON_TX, required_confirmations=19,
+            finalized=994,
+        ),
+        **_TRON,
+    ),
 }  # fmt: skip

@@ -52,6 +52,10 @@ class Fragile:
         self._thing = thing
         self._life = life
 
+    @property  # type: ignore[misc]  what it stands for is asked what it can do
+    def __class__(self) -> type:
+        return type(self._thing)
+
     def __getattr__(self, name: str) -> object:
         found = getattr(self._thing, name)
         if not inspect.iscoroutinefunction(found):

@@ -16,6 +16,7 @@ import aiohttp
 import psutil
 
 from cambist.embedded.processes import free_port
+from tests.support.networks import Amount, Coin
 from tests.support.two_factor import Phone
 
 START_S = 40
@@ -210,9 +211,9 @@ class Merchant:
             assert response.status == status, (path, response.status, answer)
             return answer
 
-    async def pay(self, chain: str, token: str, amount: str, **more: Any) -> dict[str, Any]:
-        """Create a payment in the token itself, or as ``more`` says."""
-        body = {"chain": chain, "token": token, "pricingMode": "direct_crypto", "amount": amount, **more}
+    async def pay(self, coin: Coin, amount: Amount, **more: Any) -> dict[str, Any]:
+        """Create a payment in the coin itself, or as ``more`` says."""
+        body = {**named(coin), "pricingMode": "direct_crypto", "amount": str(amount), **more}
         payment: dict[str, Any] = (await self.post("/api/payment", body, status=201))["payment"]
         return payment
 
@@ -230,9 +231,9 @@ class Merchant:
             await asyncio.sleep(0.1)
         raise AssertionError(f"the payment is {found.get('status')}, not {statuses}, after {seconds} s")
 
-    async def pay_out(self, chain: str, token: str, amount: str, to: str, **more: Any) -> dict[str, Any]:
+    async def pay_out(self, coin: Coin, amount: Amount, to: str, **more: Any) -> dict[str, Any]:
         """Ask for a payout."""
-        body = {"chain": chain, "token": token, "amount": amount, "toAddress": to, **more}
+        body = {**named(coin), "amount": str(amount), "toAddress": to, **more}
         made: dict[str, Any] = (await self.post("/api/merchant/wallet/payout", body, status=201))["payout"]
         return made
 
@@ -243,12 +244,12 @@ class Merchant:
         return made
 
     async def withdraw(
-        self, chain: str, token: str, amount: str, to: str, *, code: str | None = None, status: int = 201, **more: Any
+        self, coin: Coin, amount: Amount, to: str, *, code: str | None = None, status: int = 201, **more: Any
     ) -> dict[str, Any]:
         """Ask for a withdrawal, with the phone's next code unless one is given; return the whole answer."""
         assert code is not None or self.phone is not None
         body = {
-            "projectId": self.project["projectId"], "chain": chain, "token": token, "amount": amount,
+            "projectId": self.project["projectId"], **named(coin), "amount": str(amount),
             "toAddress": to, "totpCode": code or await self.phone.code(), **more,
         }  # fmt: skip
         return await self.post("/api/dashboard/withdrawals", body, headers=self.bearer, status=status)
@@ -274,38 +275,44 @@ class Merchant:
 
         return await until(look, seconds=seconds)
 
-    async def wallet(self) -> str:
-        """Return the address of the main wallet."""
+    async def wallet(self, family: str) -> str:
+        """Return the address of the main wallet on chains of this family."""
         (found,) = [
-            one for one in (await self.get("/api/merchant/wallet/addresses"))["addresses"] if one["family"] == "evm"
+            one for one in (await self.get("/api/merchant/wallet/addresses"))["addresses"] if one["family"] == family
         ]
         address: str = found["address"]
         return address
 
-    async def balance(self, chain: str, token: str) -> dict[str, str]:
-        """Return what the wallet holds of a token, without the zeros."""
-        answer = await self.get(f"/api/merchant/wallet/balance?chain={chain}&token={token}")
+    async def balance(self, coin: Coin) -> dict[str, str]:
+        """Return what the wallet holds of a coin, without the zeros."""
+        answer = await self.get(f"/api/merchant/wallet/balance?chain={coin.chain}&token={coin.symbol}")
         found = answer["balance"]
         return {name: found[name] for name in ("available", "pending", "held") if found.get(name, "0") != "0"}
 
 
+def named(coin: Coin) -> dict[str, str]:
+    """Return how a request names a coin."""
+    return {"chain": coin.chain, "token": coin.symbol}
+
+
 def settings_text(
-    *, database_url: str, redis_url: str, chains: Mapping[str, Mapping[str, Any]], more: Sequence[str] = ()
+    *, database_url: str, redis_url: str, tables: Mapping[str, Mapping[str, Any]], more: Sequence[str] = ()
 ) -> str:
-    """Return an operator's file: these servers, these EVM chains, one price, and whatever ``more`` says."""
+    """Return an operator's file: these servers, these tables of chains, some prices, and whatever ``more`` says."""
     lines = [
         "[database]", f'url = "{database_url}"', "[redis]", f'url = "{redis_url}"',
         "[webhooks]", "allow_private_targets = true",
         "[auth]", f'admin_key = "{ADMIN_KEY}"',
         "[web.rate_limits]", "per_key = 0", "per_address = 0", "login_per_address = 0",
         *more,
-        "[plugins.prices.static]", 'USDX = { usd = "1", eur = "0.92" }', 'ETH = { usd = "2500" }',
+        "[plugins.prices.static]", 'USDX = { usd = "1", eur = "0.92" }',
+        'ETH = { usd = "2500" }', 'TRX = { usd = "0.25" }',
     ]  # fmt: skip
-    for name, chain in chains.items():
-        lines.append(f"[plugins.evm.chains.{name}]")
-        lines += [f"{key} = {_toml(value)}" for key, value in chain.items() if key != "tokens"]
-        for token in chain.get("tokens", ()):
-            lines.append(f"[[plugins.evm.chains.{name}.tokens]]")
+    for name, table in tables.items():
+        lines.append(f"[{name}]")
+        lines += [f"{key} = {_toml(value)}" for key, value in table.items() if key != "tokens"]
+        for token in table.get("tokens", ()):
+            lines.append(f"[[{name}.tokens]]")
             lines += [f"{key} = {_toml(value)}" for key, value in token.items()]
     return "\n".join(lines) + "\n"
 

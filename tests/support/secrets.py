@@ -15,11 +15,17 @@ from mnemonic import Mnemonic
 
 from cambist.db.engine import Database
 from cambist.services.bip32 import master_node
-from cambist.services.keystore import Keystore
+from cambist.services.keystore import Keystore, open_keystore
 
 IN_OPEN = 0x20
 CHUNK_BYTES_MAX = 1 << 26
 EVENT = struct.Struct("iIII")
+COIN_TYPES = {"evm": 60, "tron": 195}
+
+
+def keystore_of(data: Path) -> Keystore:
+    """Open the keystore that a gateway made for itself in its data directory."""
+    return open_keystore(data / "keystore.json", (data / "keystore.passphrase").read_text().strip())
 
 
 def secrets_of(keystore: Keystore, passphrase: str) -> dict[str, bytes]:
@@ -32,7 +38,8 @@ def secrets_of(keystore: Keystore, passphrase: str) -> dict[str, bytes]:
         master = master_node(seed)
         found |= {f"{mode} seed": seed, f"{mode} master key": master.key, f"{mode} chain code": master.chain_code}
         purpose = master.hardened(44)
-        found |= {f"{mode} m/44'": purpose.key, f"{mode} m/44'/60'": purpose.hardened(60).key}
+        found[f"{mode} m/44'"] = purpose.key
+        found |= {f"{mode} m/44'/{coin}'": purpose.hardened(coin).key for coin in COIN_TYPES.values()}
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Self
 from cambist.db.engine import Database
 from cambist.domain.payouts import Kind
 from cambist.hints import Hints
-from cambist.plugin import Chain, Token
+from cambist.plugin import Chain, LendingChain, Token
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
 from cambist.services import ledger
@@ -279,6 +279,19 @@ class Treasury:
     async def on_chain(self, address: str, symbol: str) -> int:
         return await self.chain.balance(address, self.token(symbol))
 
+    async def post_forgotten(self) -> None:
+        """Let a person book what the main wallet sent and the database forgot: the payment and its fee."""
+        async with self.db.transaction() as conn:
+            native = self.info.native.symbol
+            for symbol, purpose in ((native, ledger.Purpose.FLOAT_WALLET), ("USDX", ledger.Purpose.CUSTODY_WALLET)):
+                account = ledger.Account(self.merchant, self.asset(symbol), purpose)
+                suspense = ledger.Account(ledger.PLATFORM, self.asset(symbol), ledger.Purpose.SUSPENSE)
+                books = -(await ledger.lock_balances(conn, "live", [account]))[account]
+                units = books - await self.on_chain(self.wallet.address, symbol)
+                movements = [ledger.Movement(suspense, account, units)]
+                posting = ledger.Posting(mode="live", kind="test_booked", reference=symbol, movements=movements)
+                await ledger.post(conn, "live", [posting])
+
     async def check_books(self) -> None:
         """Compare what the ledger says lies on addresses of ours with the chain, group by group."""
         async with self.db.transaction() as conn:
@@ -296,15 +309,18 @@ class Treasury:
                     " AND (purpose LIKE 'custody%' OR purpose LIKE 'float\\_%')"
                 )
             )
-        groups = {"payment": "deposits", "wallet": "wallet", "gas": "gas"}
+        groups = {"payment": "deposits", "wallet": "wallet", "gas": "gas", "custody_staked": "gas"}
         for token in self.info.tokens:
             asset = ledger.asset_key(self.info.id, token.contract)
             chain: Counter[tuple[int | None, str]] = Counter()
             books: Counter[tuple[int | None, str]] = Counter()
             for row in addresses:
                 chain[row.merchant_id, groups[row.purpose]] += await self.chain.balance(row.address, token)
+                if token.is_native and row.purpose == "gas" and isinstance(self.chain, LendingChain):
+                    chain[row.merchant_id, "gas"] += (await self.chain.stake(row.address)).total
             for row in accounts:
                 if row.asset == asset:
-                    books[row.merchant_id, row.purpose.partition("_")[2]] += int(row.units)
+                    group = groups.get(row.purpose, row.purpose.partition("_")[2])
+                    books[row.merchant_id, group] += int(row.units)
             assert +chain == +books, token.symbol
             assert all(units >= 0 for units in books.values()), token.symbol

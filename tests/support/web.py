@@ -58,9 +58,11 @@ def web_settings(
 
 
 @asynccontextmanager
-async def memory_gateway(settings: Settings, clock: Clock, ids: Ids, *, stock: int = 5) -> AsyncIterator[Gateway]:
-    """Open a web gateway with keys in stock for so many merchants."""
-    registry = Registry(settings.plugins, found=[MEMORY])
+async def memory_gateway(
+    settings: Settings, clock: Clock, ids: Ids, *, stock: int = 5, registry: Registry | None = None
+) -> AsyncIterator[Gateway]:
+    """Open a web gateway with keys in stock for so many merchants, on the chains in memory unless others are given."""
+    registry = registry or Registry(settings.plugins, found=[MEMORY])
     async with open_gateway(settings, role="web", parts=Parts(clock=clock, ids=ids, registry=registry)) as gateway:
         if stock:
             coin_types = {family.coin_type for family in registry.families.values()}

@@ -70,7 +70,7 @@ async def test_two_workers_roll_usage_up_and_give_allowances_once(gateway: Gatew
         settings = PlatformSettings()
         await usage.meter(conn, done, settings, gateway.clock.now())
     for turns in (Turns(gateway.db), Turns(gateway.db)):
-        works = {chore.name: chore.work for chore in chores(gateway, turns)}
+        works = {chore.name: chore.work for chore in chores(gateway, turns, [])}
         assert await asyncio.gather(works["usage"](), works["allowances"]()) == [False, False]
         await turns.aclose()
     async with gateway.db.autocommit() as conn:

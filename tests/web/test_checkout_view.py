@@ -20,7 +20,8 @@ CSS = Path(cambist_web.checkout.__file__).with_name("static") / "checkout.css"
 
 
 def test_only_an_open_payment_asks_for_money():
-    assert {name for name, sample in SAMPLES.items() if view(sample).pay} == {"pending", "pending-sandbox", "part-paid"}
+    asking = {name for name, sample in SAMPLES.items() if view(sample).pay}
+    assert asking == {"pending", "pending-sandbox", "pending-tron", "part-paid"}
 
 
 def test_the_code_asks_for_what_is_missing():
@@ -29,6 +30,30 @@ def test_the_code_asks_for_what_is_missing():
     assert box.qr_text.endswith("uint256=7500000")
     assert box.wallet_uri == box.qr_text
     assert box.address == SAMPLES["part-paid"].address
+
+
+def test_where_the_code_is_the_address_alone_the_page_says_so_and_offers_no_link():
+    box = view(SAMPLES["pending-tron"]).pay
+    assert box.qr_text == box.address == SAMPLES["pending-tron"].address
+    assert box.wallet_uri is None
+    assert box.qr_caption == "Scan the address, then enter the amount"
+    assert view(SAMPLES["pending"]).pay.qr_caption == "Scan with your wallet"
+
+
+def test_the_warning_calls_the_network_what_wallets_and_exchanges_call_it():
+    assert view(SAMPLES["pending-tron"]).pay.warning == "Send only USDT on TRON (TRC-20). Anything else may be lost."
+    assert view(SAMPLES["pending"]).pay.warning == "Send only USDC on Ethereum (ERC-20). Anything else may be lost."
+    coin = msgspec.structs.replace(SAMPLES["pending-tron"], token="TRX", contract=None)
+    assert view(coin).pay.warning == "Send only TRX on TRON. Anything else may be lost."
+
+
+def test_progress_shows_confirmations_before_a_block_is_final_and_the_last_one_after():
+    (now,) = [step for step in view(SAMPLES["confirming-tron"]).steps if step.state == "now"]
+    assert (now.detail, view(SAMPLES["confirming-tron"]).transfers[0].detail) == (
+        "12 of 19",
+        "12 of 19 confirmations",
+    )
+    assert view(SAMPLES["confirming-tron"]).transfers[0].url.startswith("https://tronscan.org/#/transaction/57b7")
 
 
 def test_a_test_payment_is_not_opened_in_a_wallet_and_has_no_explorer():
@@ -65,12 +90,15 @@ def test_progress_counts_the_slowest_transfer_that_is_needed_and_no_later_dust()
         ({"head": 5000}, False, 12),
         ({"head": 999}, False, 0),
         ({"head": None}, False, 0),
-        ({"head": 1005, "finalized": 1002}, True, 2),
-        ({"head": 1005, "finalized": None}, True, 0),
+        ({"head": 1005, "finalized": 998}, True, 5),
+        ({"head": 1020, "finalized": 999}, True, 11),
+        ({"head": 1020, "finalized": None}, True, 11),
+        ({"head": 1020, "finalized": 1000}, True, 12),
+        ({"head": 1005, "finalized": 1002}, True, 5),
         ({"head": 1001, "settled": True}, True, 12),
     ],
 )
-def test_confirmations_are_blocks_above_the_transfers_own(fields, required, expected):
+def test_confirmations_are_blocks_above_the_transfers_own_and_the_last_needs_finality(fields, required, expected):
     assert confirmations(deposit(1, **fields), finality_required=required) == expected
 
 

@@ -63,7 +63,7 @@ def credential(house, path):
 
 
 @pytest.fixture
-async def house(client, clock):
+async def house(client, clock, station):
     return await House(client, clock).build()
 
 

@@ -31,3 +31,21 @@ async def test_the_operator_sees_what_pays_for_gas(client, gateway):
 async def test_nobody_else_does(client, merchant):
     refused(await client.get(PATH), 401, "ADMIN_KEY_INVALID")
     refused(await client.get(PATH, headers=merchant.key), 401, "ADMIN_KEY_INVALID")
+
+
+async def test_a_station_that_stakes_tells_what_of_it_can_be_lent(client, gateway):
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO gas_stations (mode, chain, address, symbol, decimals, balance, staked, lent, lendable,"
+            " leaving, withdrawable, is_stake_low)"
+            " VALUES ('live', 'memory', 'mem1abc', 'MEM', 6, 1, 5000000, 1500000, 0, 20, 3, true)"
+        )
+    (station,) = (await client.get(PATH, headers={"X-Admin-Key": ADMIN_KEY})).json()["gasStations"]
+    assert station["stake"] == {
+        "staked": "5",
+        "lent": "1.5",
+        "lendable": "0",
+        "leaving": "0.00002",
+        "withdrawable": "0.000003",
+        "isLow": True,
+    }

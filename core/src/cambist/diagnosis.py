@@ -28,6 +28,11 @@ CHAIN_TIMEOUT_S = 30
 SIGNER_TIMEOUT_S = 10
 POSTGRES_VERSION_MIN = 15
 
+_NOT_LIVE = {
+    "simulated": "simulated, for sandbox projects; no node is asked",
+    "unconfigured": "no endpoints are configured; it is listed, and live payments on it are refused",
+}
+
 
 class Finding(Struct, frozen=True):
     """One thing that was looked at, and what was seen."""
@@ -48,7 +53,7 @@ async def diagnose(settings: Settings) -> AsyncIterator[Finding]:
     except RegistryError as error:
         yield Finding("plugins", str(error), problem=True)
         return
-    yield Finding("plugins", f"enabled: {', '.join(settings.plugins) or 'none'}")
+    yield Finding("plugins", f"enabled: {', '.join(registry.plugins) or 'none'}")
     if settings.signer_socket is not None:
         yield await _signer(settings.signer_socket, registry)
     for finding in _rules(settings, registry):
@@ -139,7 +144,7 @@ async def _chains(registry: Registry) -> AsyncIterator[Finding]:
             yield Finding(f"plugin {problem.plugin}", redact_text(problem.sentence), problem=True)
         for chain_id, info in registry.chains.items():
             if info.mode != "live":
-                yield Finding(f"chain {chain_id}", f"{info.mode}; no node is asked")
+                yield Finding(f"chain {chain_id}", _NOT_LIVE[info.mode])
             elif chain_id in chains:
                 for finding in await _chain(chains[chain_id]):
                     yield finding

@@ -134,9 +134,13 @@ class SignerSettings(Group, frozen=True, kw_only=True):
 
 
 class GasSettings(Group, frozen=True, kw_only=True):
-    """The platform's own addresses, which pay for gas. ``low_balance`` is in the native coin, by chain."""
+    """The platform's own addresses, which pay for gas.
+
+    ``low_balance`` and, where they stake, ``low_stake`` are in the native coin, by chain.
+    """
 
     low_balance: Amounts = field(default_factory=dict)
+    low_stake: Amounts = field(default_factory=dict)
 
 
 class PaymentSettings(Group, frozen=True, kw_only=True):

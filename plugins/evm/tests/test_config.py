@@ -27,7 +27,7 @@ def chains(**tables: dict[str, Any]) -> dict[str, ChainInfo]:
 def test_the_hook_brings_the_plugin() -> None:
     """Under the name of its entry point and of its table."""
     (plugin,) = register_chains()
-    assert (plugin.name, plugin.api_version) == ("evm", 0)
+    assert (plugin.name, plugin.api_version) == ("evm", 1)
     assert [family.coin_type for family in plugin.families()] == [60]
 
 

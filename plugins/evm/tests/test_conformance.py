@@ -76,9 +76,11 @@ class AnvilHarness(ChainHarness):
         finality=True,
         pending=True,
         outages=True,
+        refusals=True,
         sending=True,
         sequences=True,
-        refusals=True,
+        payload_names_chain=True,
+        fees_in_payload=True,
     )
 
     def __init__(self, chain: Chain, node: Anvil, proxy: FaultyProxy, contracts: dict[str, Contract]) -> None:

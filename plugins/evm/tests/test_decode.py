@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from cambist.plugin import InconsistentChainError
-from cambist_evm.decode import TRANSFER_TOPIC, check_header, check_links, check_receipts, transfers_of
-from cambist_evm.rpc import decode_deep
+from cambist_chainkit.answers import decode_deep
+from cambist_chainkit.spans import check_links
+from cambist_evm.decode import TRANSFER_TOPIC, check_header, check_receipts, transfers_of
 from cambist_evm.traces import from_call_frames, from_flat_traces, walk_frames
 from cambist_evm.wire import (
     Answer,

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from cambist_evm.doctor import read_text
 from cambist_evm.testing import Anvil
 
 Connect = Callable[..., Any]
@@ -49,10 +48,3 @@ async def test_an_endpoint_of_another_network_and_one_that_is_down_are_told(conn
         wrong, down = await chain.problems()
         assert "serves chain id 5, and local is 1337" in wrong
         assert down.startswith("127.0.0.1:9 could not be reached")
-
-
-def test_old_tokens_answer_their_symbol_in_one_word() -> None:
-    """As 32 bytes instead of an ABI string; and whatever a contract answers, nothing breaks."""
-    assert read_text(b"MKR".ljust(32, b"\0")) == "MKR"
-    assert read_text(b"") == ""
-    assert read_text((32).to_bytes(32, "big") + (10**9).to_bytes(32, "big") + b"\xffA") == "\ufffdA"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cambist.plugin import Chain, ChainError, ChainUnavailableError
-from cambist_evm.pool import EndpointPool
+from cambist_chainkit.pool import EndpointPool
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
 
 Connect = Scan = Callable[..., Any]
@@ -27,7 +27,7 @@ def urls(proxies: list[FaultyProxy]) -> list[str]:
 
 
 def pool_of(chain: Any) -> EndpointPool:
-    pool: EndpointPool = chain._pool
+    pool: EndpointPool[Any] = chain.pool
     return pool
 
 

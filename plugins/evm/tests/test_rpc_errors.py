@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from cambist.plugin import ChainUnavailableError, RateLimitedError, SpanTooWideError
-from cambist_evm.rpc import endpoint_names
-from cambist_evm.rpc_errors import MethodUnsupportedError, from_answer, from_status
+from cambist_evm.rpc_errors import MethodUnsupportedError, from_answer
 from cambist_evm.wire import RpcFailure
 
 
@@ -48,20 +45,3 @@ def test_a_refusal_is_the_error_it_means(code: int, text: str, error: type[Excep
 def test_a_long_message_is_cut() -> None:
     """Some nodes answer with the whole request."""
     assert len(str(from_answer("node", "eth_call", RpcFailure(0, "x" * 10_000)))) < 300
-
-
-@pytest.mark.parametrize(
-    "header, seconds",
-    [(None, 0), ("7", 7), ("Thu, 01 Jan 2026 00:00:30 GMT", 30), ("soon", 0), ("-5", 0), ("9" * 40, 300)],
-)
-def test_retry_after_is_read_as_seconds_or_date(header: str | None, seconds: float) -> None:
-    """And is bounded."""
-    error = from_status("node", 429, header, lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    assert isinstance(error, RateLimitedError)
-    assert error.retry_after == seconds
-
-
-def test_names_of_endpoints_hold_no_secrets() -> None:
-    """Host and port, numbered where they are the same."""
-    urls = ["https://user:pass@a.example/v3/key", "https://a.example/other", "http://[::1]:8545/?key=1"]
-    assert endpoint_names(urls) == ["a.example", "a.example (2)", "[::1]:8545"]

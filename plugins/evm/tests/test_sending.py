@@ -24,7 +24,7 @@ ETHER = 10**18
 async def steps_of(chain: Chain, *intents: Intent) -> list[Step]:
     plans = await chain.plan(intents, sponsor=None)
     assert [plan.refused for plan in plans] == [None] * len(intents)
-    return [step for plan in plans for step in plan.steps]
+    return [plan.step for plan in plans if plan.step is not None]
 
 
 async def states(chain: Chain, txs: Sequence[Any]) -> list[str]:
@@ -226,7 +226,7 @@ async def test_a_token_that_refuses_the_recipient_is_a_refused_plan(
             refused, good = await chain.plan(
                 [intent(customer, 600, pick), intent(other_customer, 600, pick)], sponsor=None
             )
-            assert refused.steps == ()
+            assert refused.step is None
             assert refused.refused is not None
             assert f"the token PICK refuses the transfer to {customer}" in refused.refused
             assert reason in refused.refused
@@ -252,7 +252,7 @@ async def test_money_that_has_yet_to_come_refuses_nothing(
         assert little.refused is None
         assert refused.refused is not None
         await token.send("mint", wallet.address, 601)
-        txs = await sealed(chain, 0, nothing, *little.steps)
+        txs = await sealed(chain, 0, nothing, little.step)
         await chain.broadcast(txs)
         assert await mined_states(chain, txs) == ["succeeded", "succeeded"]
         assert await token.read("balanceOf", customer) == 1_200
@@ -269,8 +269,8 @@ async def test_contracts_take_native_coin_if_they_will(
         native = chain.info.native
         targets = [splitter.address, stranger.address, trap.address]
         taken, refused, trapped = await chain.plan([intent(target, 5, native) for target in targets], sponsor=None)
-        assert taken.steps[0].fee.limit > 21_000
-        txs = await sealed(chain, 0, *taken.steps)
+        assert taken.step.fee.limit > 21_000
+        txs = await sealed(chain, 0, taken.step)
         await chain.broadcast(txs)
         assert await mined_states(chain, txs) == ["succeeded"]
         for plan, target in ((refused, stranger.address), (trapped, trap.address)):

@@ -26,7 +26,7 @@ async def proxy(node: Anvil) -> AsyncIterator[FaultyProxy]:
 
 async def paying(chain: Chain, sealed: Sealed, *intents: Intent) -> list[SignedTx]:
     plans = await chain.plan(intents, sponsor=None)
-    txs: list[SignedTx] = await sealed(chain, 0, *(step for plan in plans for step in plan.steps))
+    txs: list[SignedTx] = await sealed(chain, 0, *(plan.step for plan in plans))
     return txs
 
 
@@ -173,8 +173,8 @@ async def test_nodes_that_estimate_only_what_is_funded_are_lent_to_or_tried_with
         targets = [customer, splitter.address, stranger.address]
         plans = await chain.plan([intent(target, 5, chain.info.native) for target in targets], sponsor=None)
         plain, taking, refusing = plans
-        assert plain.steps[0].fee.limit == 21_000
-        assert taking.steps[0].fee.limit > 21_000
+        assert plain.step.fee.limit == 21_000
+        assert taking.step.fee.limit > 21_000
         assert (refusing.refused is None) == (Fault.NO_OVERRIDES in faults)
 
 
@@ -187,7 +187,7 @@ async def test_without_advice_on_fees_other_answers_do(
     proxy.faults = {Fault.NO_FEE_ADVICE}
     async with connect(proxy.url, tip_min_gwei="0.5") as chain:
         (plan,) = await chain.plan([intent(customer, 1, chain.info.native)], sponsor=None)
-        assert (plan.steps[0].fee.tip, plan.steps[0].fee.price) == (GWEI // 2, 18 * GWEI + GWEI // 2)
+        assert (plan.step.fee.tip, plan.step.fee.price) == (GWEI // 2, 18 * GWEI + GWEI // 2)
 
 
 async def test_without_advice_on_tips_the_usual_one_is_offered(
@@ -202,7 +202,7 @@ async def test_without_advice_on_tips_the_usual_one_is_offered(
     proxy.faults = {Fault.NO_TIP_ADVICE}
     async with connect(proxy.url) as chain:
         (plan,) = await chain.plan([intent(customer, 1, chain.info.native)], sponsor=None)
-        assert plan.steps[0].fee.tip == 3 * GWEI
+        assert plan.step.fee.tip == 3 * GWEI
 
 
 async def test_an_error_is_understood_whatever_the_http_status(

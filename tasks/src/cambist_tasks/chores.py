@@ -10,6 +10,7 @@ import structlog
 
 from cambist.bootstrap import Gateway
 from cambist.services import auto_payout, gas_stations, price_points, restore
+from cambist.services.gas_stations import GasStation, LowMarks
 from cambist.services.keys import register_gas_stations, top_up_stock
 from cambist.services.payouts.queue import Desk
 from cambist.services.sandbox import Sandbox
@@ -29,8 +30,8 @@ USAGE_INTERVAL_S = 2.0
 ALLOWANCES_INTERVAL_S = 60.0
 
 
-def chores(gateway: Gateway, turns: Turns) -> Sequence[Chore]:
-    """Return what this worker does, each chore in one worker at a time."""
+def chores(gateway: Gateway, turns: Turns, stations: list[GasStation]) -> Sequence[Chore]:
+    """Return what this worker does, each in one worker at a time; ``stations`` keeps what was last seen of them."""
     sandbox = Sandbox(
         db=gateway.db, registry=gateway.registry, clock=gateway.clock, ids=gateway.ids, hints=gateway.hints
     )
@@ -56,8 +57,8 @@ def chores(gateway: Gateway, turns: Turns) -> Sequence[Chore]:
         return False
 
     async def check_gas() -> bool:
-        low_balances = gateway.settings.gas.low_balance
-        await gas_stations.check_all(gateway.db, gateway.chains, low_balances, gateway.clock.now())
+        marks = LowMarks(balances=gateway.settings.gas.low_balance, stakes=gateway.settings.gas.low_stake)
+        stations[:] = await gas_stations.check_all(gateway.db, gateway.chains, marks, gateway.clock.now())
         return False
 
     async def write_manifest() -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from decimal import Decimal
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from cambist.services.gas_stations import GasStation
 from cambist.services.webhooks.delivery import Deliverer
 
 from .sending import SendState
@@ -19,17 +21,25 @@ from .watching import ChainState
 class WorkerCollector(Collector):
     """Reads chains and deliverer as they are."""
 
-    def __init__(self, chains: Sequence[ChainState], senders: Sequence[SendState], deliverer: Deliverer) -> None:
-        """Read these."""
+    def __init__(
+        self,
+        chains: Sequence[ChainState],
+        senders: Sequence[SendState],
+        deliverer: Deliverer,
+        stations: Sequence[GasStation],
+    ) -> None:
+        """Read these, which go on changing."""
         self._chains = chains
         self._senders = senders
         self._deliverer = deliverer
+        self._stations = stations
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric."""
         yield from self._watching()
         yield from self._endpoints()
         yield from self._sending()
+        yield from self._gas_stations()
         yield from self._webhooks()
 
     def _watching(self) -> Iterator[Metric]:
@@ -78,6 +88,14 @@ class WorkerCollector(Collector):
                 alerts.add_metric([chain, alert], count)
         yield from (sending, failing, collected, alerts)
 
+    def _gas_stations(self) -> Iterator[Metric]:
+        for name, text, value in _STATION_GAUGES:
+            gauge = GaugeMetricFamily(f"cambist_gas_station_{name}", text, labels=["chain"])
+            for station in self._stations:
+                if (number := value(station)) is not None:
+                    gauge.add_metric([station.chain], float(number))
+            yield gauge
+
     def _webhooks(self) -> Iterator[Metric]:
         counters = self._deliverer.counters
         attempts = CounterMetricFamily("cambist_webhook_attempts", "Attempts to deliver.", labels=["outcome"])
@@ -99,6 +117,17 @@ _CHAIN_GAUGES = (
     ("height", "The block up to which everything is stored.", lambda state: state.last and state.last.height),
     ("behind_blocks", "Blocks still to be read.", lambda state: state.last and state.last.behind),
 )
+_STATION_GAUGES = (
+    ("balance", "What the gas station holds, in whole coins.", lambda station: _coins(station, station.balance)),
+    ("low", "1 while that is too little.", lambda station: station.is_low),
+    ("waiting", "Transfers that wait for gas.", lambda station: station.waiting),
+    ("staked", "What it has staked, in whole coins.", lambda station: _staked(station, "staked")),
+    ("lent", "How much of that is lent.", lambda station: _staked(station, "lent")),
+    ("lendable", "How much more can be lent now.", lambda station: _staked(station, "lendable")),
+    ("leaving", "What was unstaked and waits.", lambda station: _staked(station, "leaving")),
+    ("withdrawable", "What has waited long enough.", lambda station: _staked(station, "withdrawable")),
+    ("stake_low", "1 while hardly any of the stake is left.", lambda station: station.is_stake_low),
+)
 _CHAIN_COUNTERS = (
     ("looks", "Looks that succeeded.", lambda state: state.looks),
     ("failures", "Looks that failed.", lambda state: state.failures),
@@ -106,6 +135,14 @@ _CHAIN_COUNTERS = (
     ("deposits", "Deposits that were found.", lambda state: state.deposits),
     ("orphaned", "Deposits that a reorg took back.", lambda state: state.orphaned),
 )
+
+
+def _coins(station: GasStation, units: int) -> Decimal:
+    return Decimal(units).scaleb(-station.decimals)
+
+
+def _staked(station: GasStation, name: str) -> Decimal | None:
+    return None if station.stake is None else _coins(station, getattr(station.stake, name))
 
 
 @asynccontextmanager

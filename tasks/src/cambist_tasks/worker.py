@@ -15,6 +15,7 @@ import uvloop
 
 from cambist.bootstrap import Gateway, open_gateway
 from cambist.services.deposits import AddressWatch, Watcher
+from cambist.services.gas_stations import GasStation
 from cambist.settings import Settings
 
 from .chores import chores
@@ -58,10 +59,11 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
         deliverer = await stack.enter_async_context(open_deliverer(gateway))
         watches = chain_watches(gateway, turns)
         senders = chain_senders(gateway, turns)
+        stations: list[GasStation] = []
         port = gateway.settings.worker.metrics_port
         if port is not None:
             collector = WorkerCollector(
-                [watch.state for watch in watches], [sender.state for sender in senders], deliverer
+                [watch.state for watch in watches], [sender.state for sender in senders], deliverer, stations
             )
             await stack.enter_async_context(serve_metrics(collector, gateway.settings.worker.metrics_host, port))
         works: dict[str, Callable[[], Awaitable[None]]] = {
@@ -69,7 +71,7 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
         }
         works |= {f"send {sender.state.chain.info.id}": sender.run for sender in senders}
         works["webhooks"] = deliverer.run
-        works["sweeper"] = partial(sweep, chores(gateway, turns))
+        works["sweeper"] = partial(sweep, chores(gateway, turns, stations))
         log.info("worker_ready", chains=sorted(gateway.chains))
         await run_all(works, stop, grace_s=GRACE_S)
     log.info("worker_stopped")

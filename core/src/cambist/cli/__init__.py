@@ -24,6 +24,7 @@ COMMANDS = (
     "reconcile",
     "restore",
     "signer",
+    "stake",
     "sweeper",
     "up",
     "web",

@@ -1,6 +1,8 @@
-"""``cambist plugins``."""
+"""``cambist plugins``: what is installed, and the beginning of a new one."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
@@ -8,14 +10,47 @@ from cambist.plugin import API_VERSION
 from cambist.registry import installed_plugins
 
 from .options import Invocation, settings_options
+from .plugin_project import PluginProjectError, write_project
 
 _HEADINGS = ("name", "enabled", "distribution", "version", "API")
+_NEXT = """
+{project} is a plugin for an example chain that comes with it. It works as it is:
+
+  pip install -e '{project}[testing]'
+  python -m pytest {project}
+
+Its README.md says where to begin."""
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @settings_options
 def plugins(invocation: Invocation) -> None:
     """List the installed plugins, and which are enabled. Exits with 1 when an enabled one cannot be used."""
+    if click.get_current_context().invoked_subcommand is None:
+        _list(invocation)
+
+
+@plugins.command()
+@click.argument("name")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Where the project's folder is made [default: here].",
+)
+def new(name: str, into: Path) -> None:
+    """Write a plugin called NAME, in a folder of its own: installable, tested, and yours to change.
+
+    A folder that exists is never written over.
+    """
+    try:
+        project = write_project(name, into)
+    except PluginProjectError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(_NEXT.format(project=project).lstrip())
+
+
+def _list(invocation: Invocation) -> None:
     found = installed_plugins(invocation.settings().plugins)
     rows = [
         (

@@ -14,8 +14,8 @@ plugin's name, it refers to a module, and the module implements hooks of ``cambi
     def register_chains():
         return [ExamplePlugin()]
 
-Version 0 is provisional: it may change in any release until a chain that is no EVM chain has passed the
-conformance kit.
+Version 1 has been passed by two chains that have little in common, Ethereum's kind and TRON. What is added to it
+keeps the version; what breaks a plugin raises it.
 """
 
 from .chains import AddressFamily, AnyChainPlugin, Chain, ChainPlugin, ChainView
@@ -31,11 +31,26 @@ from .errors import (
     RateLimitedError,
     SignatureError,
     SpanTooWideError,
+    StateUnavailableError,
     UnreadablePayloadError,
 )
 from .hookspecs import hookimpl
+from .lending import LendingChain, Stake
 from .prices import AnyPricePlugin, PricePlugin, PriceSource
-from .sending import Broadcast, Effects, Fee, Intent, Movement, Plan, SignedTx, Step, UnsignedTx
+from .sending import (
+    Action,
+    Broadcast,
+    Dated,
+    Effects,
+    Fee,
+    Intent,
+    Movement,
+    Plan,
+    SignedTx,
+    Staking,
+    Step,
+    UnsignedTx,
+)
 from .sweeping import Authorization, Sweep, SweeperDeployment, SweepingChain, SweepPlan
 from .types import (
     Block,
@@ -54,11 +69,12 @@ from .types import (
     Watch,
 )
 
-API_VERSION = 0
+API_VERSION = 1
 """The version of this contract. A plugin states the one it was written for, and the start refuses others."""
 
 __all__ = [
     "API_VERSION",
+    "Action",
     "AddressFamily",
     "AnyChainPlugin",
     "AnyPricePlugin",
@@ -72,6 +88,7 @@ __all__ = [
     "ChainUnavailableError",
     "ChainView",
     "ConfigError",
+    "Dated",
     "Effects",
     "EndpointHealth",
     "Fee",
@@ -80,6 +97,7 @@ __all__ = [
     "InconsistentChainError",
     "Intent",
     "InvalidAddressError",
+    "LendingChain",
     "Movement",
     "Plan",
     "PluginContext",
@@ -95,6 +113,9 @@ __all__ = [
     "SignedTx",
     "Span",
     "SpanTooWideError",
+    "Stake",
+    "Staking",
+    "StateUnavailableError",
     "Step",
     "Sweep",
     "SweepPlan",

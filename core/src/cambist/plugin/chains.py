@@ -4,7 +4,7 @@ A plugin that serves one chain, whole, with its configuration::
 
     class ExamplePlugin(ChainPlugin[ExampleConfig]):
         name = "example"
-        api_version = 0
+        api_version = 1
         config_type = ExampleConfig
 
         def families(self) -> Sequence[AddressFamily]:
@@ -27,11 +27,11 @@ A plugin that serves one chain, whole, with its configuration::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar, Generic, TypeVar
 
-from .sending import Broadcast, Effects, Fee, Intent, Plan, SignedTx, Step, UnsignedTx
+from .sending import Broadcast, Dated, Effects, Fee, Intent, Plan, SignedTx, Step, UnsignedTx
 from .types import (
     Block,
     ChainInfo,
@@ -136,6 +136,9 @@ class Chain(ABC):
 
     info: ChainInfo
 
+    balances_count_waiting: ClassVar[bool] = False
+    """Whether nodes tell balances as they will be after what waits to be mined, as far as each node knows of it."""
+
     @abstractmethod
     def view(self) -> AbstractAsyncContextManager[ChainView]:
         """Pin the endpoint that is in the best shape, for one look at the chain.
@@ -146,7 +149,12 @@ class Chain(ABC):
 
     @abstractmethod
     async def balance(self, address: str, token: Token, at: int | None = None) -> Units:
-        """Return what the address holds of the token, at a height or now."""
+        """Return what the address holds of the token, at a height or now.
+
+        At a height, it is exactly what the blocks up to it have made of it. Every chain tells that of the height that
+        its views call finalized at the moment, and of as many others as it can. Raises StateUnavailableError for
+        one that it cannot tell.
+        """
 
     @abstractmethod
     async def transaction(self, tx_id: str) -> TxStatus:
@@ -167,10 +175,24 @@ class Chain(ABC):
         Waiting transactions do not count: which of those there are, the gateway knows better than any node.
         """
 
+    async def expired(self, txs: Sequence[Dated]) -> Sequence[bool]:
+        """Say of each transaction whether it is proven that it was not mined and never will be.
+
+        True lets the gateway sign another in its place, so in doubt it is False. That a node does not know an id is
+        no proof: every block in which it may stand must be final, and seen not to hold it. Override it where
+        transactions expire. Raises ChainUnavailableError.
+        """
+        return [False for _ in txs]
+
     @abstractmethod
-    async def plan(self, intents: Sequence[Intent], *, sponsor: str | None) -> Sequence[Plan]:
+    async def plan(
+        self, intents: Sequence[Intent], *, sponsor: str | None, promised: Mapping[str, int] | None = None
+    ) -> Sequence[Plan]:
         """Say for each intent what must be sent, at what cost; ``sponsor`` is the gateway's own funded address.
 
+        None of them is sent yet: what they use up of what a sender has covered, each leaves less of to the next.
+        ``promised`` has an entry for each sender with transactions under way: how much of what it has covered they
+        count on, which the chain may not show yet. Nothing else that is free can be counted on there.
         A transfer that would fail on the chain as it is (a recipient that a token refuses, say) is a plan that is
         refused. What depends only on money that has yet to come is not: the gateway sees to that. Raises
         FeeAboveCeilingError, ChainUnavailableError.
@@ -180,12 +202,13 @@ class Chain(ABC):
     async def outbid(self, step: Step) -> Fee:
         """Return a fee at which nodes let the same step replace itself while it waits, and that is fit for now.
 
-        Raises FeeAboveCeilingError where that is more than the operator allows.
+        Never asked where transactions have no sequence. Raises FeeAboveCeilingError where that is more than the
+        operator allows.
         """
 
     @abstractmethod
     async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
-        """Make steps, each with its sequence, into what is signed."""
+        """Make steps, each with its sequence, into what is signed: no two payloads are ever alike."""
 
     @abstractmethod
     async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:

@@ -7,7 +7,8 @@
     ├── InvalidAddressError       the text is no address of the family: the caller gets 400
     ├── ChainError                something about one chain; never touches another chain
     │   ├── ChainUnavailableError     nothing was learned: keep the cursor, back off, ask again
-    │   │   └── RateLimitedError      the same, and wait at least ``retry_after`` seconds
+    │   │   ├── RateLimitedError      the same, and wait at least ``retry_after`` seconds
+    │   │   └── StateUnavailableError the state at this height is not kept: the finalized height is asked for
     │   ├── InconsistentChainError    answers contradict each other (short, from another block, wrong
     │   │                             parent): nothing of the batch is used, another endpoint is asked
     │   ├── SpanTooWideError          a node refuses the span: the gateway halves it and asks again
@@ -56,6 +57,10 @@ class RateLimitedError(ChainUnavailableError):
         """Keep the wait that the endpoint asked for."""
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class StateUnavailableError(ChainUnavailableError):
+    """What was so at this height cannot be told, or not any more; that endpoints keep little is no fault of theirs."""
 
 
 class InconsistentChainError(ChainError):

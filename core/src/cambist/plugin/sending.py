@@ -3,7 +3,8 @@
 How the gateway sends one thing::
 
     intent    a transfer that is wanted: from an address of ours, to anybody, so much of a token
-    plan      the chain's steps for it, each with the fee it may cost; or the reason why it cannot be
+    plan      the chain's step for it with the fee it may cost, and what the gateway's own funded address does for
+              it before and after; or the reason why it cannot be
     prepare   a step and its sequence become the bytes to be signed, the *payload*
     sign      the gateway's signer reads the payload, judges it, and signs its digest
     seal      payload and signature become what is broadcast; its id is final before anything is sent
@@ -12,15 +13,23 @@ How the gateway sends one thing::
 
 The signer never sees a node and believes nobody: what it judges is what ``AddressFamily.effects`` reads out of the
 payload itself.
+
+What keeps a transfer from happening twice is the chain's own rule, and there are two kinds of chains. Where a sender's
+transactions have a *sequence*, at most one of each number is ever mined, and one that waits is replaced under its
+number. Where they have none, they *expire*: nothing is replaced, the same bytes are sent again until they are mined
+or proven to be dead, and only then are others signed.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from .types import Token, Units
+
+Action: TypeAlias = Literal["transfer", "lend", "reclaim", "stake", "unstake", "withdraw"]
+"""What a transaction does: all but ``transfer`` only on a chain that lends, see ``cambist.plugin.lending``."""
 
 
 class Fee(Struct, frozen=True, kw_only=True):
@@ -29,8 +38,11 @@ class Fee(Struct, frozen=True, kw_only=True):
     ``limit`` is in the chain's unit of work (gas), ``price`` the most paid per unit of work in the native coin's
     smallest unit, ``tip`` the part of the price meant for the block's maker, where the chain knows such a part;
     None makes a transaction of the kind without one. ``extra`` is a charge outside of limit and price, such as a
-    rollup's fee for its data, as an upper bound. ``price_now`` is the least price at which the next block takes it,
-    where that is less than ``price``: the gateway may pay less headroom than the plan offers, never less than this.
+    rollup's fee for its data or the price of an account that comes into being, as an upper bound. ``price_now`` is
+    the least price at which the next block takes it, where that is less than ``price``: the gateway may pay less
+    headroom than the plan offers, never less than this. ``covered`` is how much of the limit the sender need not pay
+    for, out of what it has staked or was lent. ``reserve`` is what it must hold beside, and keeps: without it the
+    chain knows no such account.
     """
 
     limit: int
@@ -38,11 +50,17 @@ class Fee(Struct, frozen=True, kw_only=True):
     tip: int | None = None
     extra: Units = Units(0)
     price_now: int | None = None
+    covered: int = 0
+    reserve: Units = Units(0)
 
     @property
     def cost_max(self) -> Units:
-        """What the sender must hold for it, beside what it sends."""
-        return Units(self.limit * self.price + self.extra)
+        """The most that the sender pays for it, beside what it sends."""
+        return self.cost_at(self.price)
+
+    def cost_at(self, price: int) -> Units:
+        """Return the most that the sender pays at another price."""
+        return Units(max(0, self.limit - self.covered) * price + self.extra)
 
 
 class Intent(Struct, frozen=True, kw_only=True):
@@ -52,37 +70,51 @@ class Intent(Struct, frozen=True, kw_only=True):
     target: str
     token: Token
     amount: Units
+    action: Action = "transfer"
+
+    def step(self, fee: Fee) -> Step:
+        """Return the transaction that does just this, at this fee."""
+        return Step(
+            sender=self.source, target=self.target, token=self.token, amount=self.amount, fee=fee, action=self.action
+        )
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One transaction of a plan: ``sender`` gives ``amount`` of the token to ``target`` and pays at most ``fee``."""
+    """One transaction: ``sender`` gives ``amount`` of the token to ``target`` and pays at most ``fee``."""
 
     sender: str
     target: str
     token: Token
     amount: Units
     fee: Fee
+    action: Action = "transfer"
 
     @property
     def native_needed(self) -> Units:
         """What the sender must hold of the native coin."""
-        return Units(self.fee.cost_max + (self.amount if self.token.is_native else 0))
+        given = self.amount if self.token.is_native and self.action in {"transfer", "stake"} else 0
+        return Units(self.fee.cost_max + self.fee.reserve + given)
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What must be sent for an intent, in this order; or why it can never be sent as it stands.
+    """The transaction for an intent; or why it can never be sent as it stands.
 
-    That every sender can pay its fee is the gateway's care, not the plan's.
+    That the sender can pay is the gateway's care: it sends native coin there as ``step.fee`` needs it. ``loan`` is
+    the stake that the sponsor lends the sender first, so that the fee is covered as the step says; it is given back
+    afterwards. ``sponsoring`` is what all this costs the sponsor beside what it sends, as an upper bound.
     """
 
-    steps: tuple[Step, ...] = ()
+    step: Step | None = None
     refused: str | None = None
+    loan: Units = Units(0)
+    sponsoring: Units = Units(0)
 
 
 class UnsignedTx(Struct, frozen=True, kw_only=True):
     """A step that waits for its signature. ``payload`` is exactly what will be signed.
 
-    ``valid_until`` is in seconds since 1970 UTC, and None where transactions do not expire.
+    ``sequence`` is None exactly where transactions expire: there, ``valid_until`` is when it does, in seconds since
+    1970 UTC. Whether the first block after that may still hold it is the chain's rule, and ``Chain.expired`` knows.
     """
 
     sender: str
@@ -108,16 +140,36 @@ class Movement(Struct, frozen=True, kw_only=True):
     source: str | None = None
 
 
+class Staking(Struct, frozen=True, kw_only=True):
+    """What a payload does with the signer's stake. ``borrower`` is who gets or loses the use of it, None for nobody."""
+
+    action: Action
+    amount: Units
+    borrower: str | None = None
+
+
 class Effects(Struct, frozen=True, kw_only=True):
     """All that a payload can do to the money of who signs it.
 
-    ``delegate`` is the contract that gets power over the signing address, where the payload gives such power.
+    ``fee_max`` is the most that it lets the signer pay. ``delegate`` is the contract that gets power over the signing
+    address, where the payload gives such power. ``tx_id`` and ``valid_until`` are told exactly where payloads carry
+    no sequence: the id that the transaction will have, and when it is dead.
     """
 
     movements: tuple[Movement, ...]
     fee_max: Units
     sequence: int | None
     delegate: str | None = None
+    staking: Staking | None = None
+    tx_id: str | None = None
+    valid_until: int | None = None
+
+
+class Dated(Struct, frozen=True, kw_only=True):
+    """A transaction that can expire, and when it does."""
+
+    tx_id: str
+    valid_until: int
 
 
 class Broadcast(Struct, frozen=True, kw_only=True):
@@ -125,9 +177,10 @@ class Broadcast(Struct, frozen=True, kw_only=True):
 
     ``accepted``: it is out, or was known already, which is the same. ``rejected``: this node will never take these
     bytes as things stand (``sequence_used`` says that its sequence is used up, perhaps by itself). ``underpriced``:
-    it would take them for a higher fee. ``unfunded``: the sender cannot pay. ``unknown``: nobody knows whether
-    it is out: look it up by id, send the same bytes again, never sign anew.
+    it would take them for a higher fee. ``unfunded``: the sender cannot pay. ``expired``: by what this node knows
+    their time is over, or what they refer to is not of its chain; which proves nothing. ``unknown``: nobody knows
+    whether it is out: look it up by id, send the same bytes again, never sign anew.
     """
 
-    state: Literal["accepted", "rejected", "sequence_used", "underpriced", "unfunded", "unknown"]
+    state: Literal["accepted", "rejected", "sequence_used", "underpriced", "unfunded", "expired", "unknown"]
     reason: str = ""

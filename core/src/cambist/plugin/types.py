@@ -45,7 +45,8 @@ class ChainInfo(Struct, frozen=True, kw_only=True):
     ``unconfigured``, listed but refused. ``finality_required`` makes the chain's finalized height a ceiling
     for confirmations. ``span_max`` bounds one scan in blocks, ``hashes_kept`` is how many recent block hashes
     the gateway stores, and so the deepest reorg it can follow. ``sweeper`` is the contract that may be given power over
-    one-time addresses, where the operator configured one: see ``cambist.plugin.sweeping``.
+    one-time addresses, where the operator configured one: see ``cambist.plugin.sweeping``. ``token_standard`` is what
+    wallets and exchanges offer as the network of the chain's tokens, such as ERC-20, where that is not its name.
     """
 
     id: str
@@ -62,6 +63,7 @@ class ChainInfo(Struct, frozen=True, kw_only=True):
     poll_interval_ms: int = 1000
     explorer_tx_url: str | None = None
     sweeper: str | None = None
+    token_standard: str | None = None
 
     @property
     def native(self) -> Token:
@@ -131,11 +133,11 @@ class ScanResult(Struct, frozen=True, kw_only=True):
 class TxStatus(Struct, frozen=True, kw_only=True):
     """What a node knows of a transaction.
 
-    ``unknown`` means that this node has not heard of it, which proves nothing. ``expired`` is only for chains
-    whose transactions can expire, once it can no longer be mined. ``block`` and ``fee`` are set when mined.
+    ``unknown`` means that this node has not heard of it, which proves nothing; not even that it has expired, which
+    only ``Chain.expired`` tells. ``block`` and ``fee`` are set when mined.
     """
 
-    state: Literal["unknown", "pending", "succeeded", "reverted", "expired"]
+    state: Literal["unknown", "pending", "succeeded", "reverted"]
     block: Block | None = None
     fee: Units | None = None
 

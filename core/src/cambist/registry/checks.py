@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+import msgspec.inspect
 
 from cambist.plugin import AddressFamily, ChainInfo, ConfigError
 
@@ -31,7 +32,9 @@ def guarded(name: str, what: str, call: Callable[[], T]) -> T:
     try:
         return call()
     except ConfigError as error:
-        raise sentence(name, f"[plugins.{name}] {error}") from error
+        # Plugins name a setting from the top of the file; the table is said already.
+        what = str(error).removeprefix(f"plugins.{name}.")
+        raise sentence(name, f"[plugins.{name}] {what}") from error
     except (Exception, SystemExit) as error:
         raise sentence(name, f"{what} failed with {type(error).__name__}: {error}") from error
 
@@ -54,8 +57,18 @@ def _explain(name: str, config_type: type[Any], message: str) -> str:
         return f"{where} has an unknown field {field!r}{hint}"
     match = _AT_PATH.fullmatch(message)
     if match and match["path"]:
-        return f"[plugins.{name}] {match['path']}: {match['what']}"
+        return f"[plugins.{name}] {match['path']}: {match['what']}{_choices(config_type, match['path'])}"
     return f"[plugins.{name}] {message}"
+
+
+def _choices(config_type: type[Any], setting: str) -> str:
+    """Say which words a setting of the table takes, where it takes only some."""
+    info = msgspec.inspect.type_info(config_type)
+    if isinstance(info, msgspec.inspect.StructType):
+        for field in info.fields:
+            if field.encode_name == setting and isinstance(field.type, msgspec.inspect.LiteralType):
+                return f"; it is one of {', '.join(repr(value) for value in field.type.values)}"
+    return ""
 
 
 def check_chains(name: str, infos: Sequence[ChainInfo], families: Mapping[str, AddressFamily]) -> None:

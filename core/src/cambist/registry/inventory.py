@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint
 from msgspec import Struct
 
 from .checks import RegistryError
-from .loading import check_plugin, plugin_objects, points_by_name
+from .loading import check_plugin, enabled_tables, plugin_objects, points_by_name
 
 
 class InstalledPlugin(Struct, frozen=True, kw_only=True):
@@ -32,8 +32,9 @@ def installed_plugins(
     """
     rows = []
     points = points_by_name(found)
-    for name in sorted({*points, *tables}):
-        enabled = name in tables
+    used = enabled_tables(tables, points)
+    for name in sorted({*points, *used}):
+        enabled = name in used
         if name not in points:
             rows.append(_row(name, None, enabled=enabled, api_version=None, problem="it is not installed"))
         for point in points.get(name, []):

@@ -18,6 +18,13 @@ from .checks import guarded, sentence
 
 GROUP = "cambist.plugins"
 
+ALWAYS: Mapping[str, str] = {"tron": "cambist-tron"}
+"""Plugins that are enabled by being installed, and the distribution that must have brought them.
+
+Merchants are promised these chains whatever the operator has configured. One that merely takes the name is loaded
+as all others are: where the operator names it.
+"""
+
 _HOOKS: Mapping[str, type] = {"register_chains": ChainPlugin, "register_price_sources": PricePlugin}
 """Each hook, and what it must return a sequence of."""
 
@@ -28,6 +35,16 @@ def points_by_name(found: Iterable[EntryPoint] | None) -> dict[str, list[EntryPo
     for point in entry_points(group=GROUP) if found is None else found:
         points.setdefault(point.name, []).append(point)
     return points
+
+
+def enabled_tables(tables: Mapping[str, object], points: Mapping[str, Sequence[EntryPoint]]) -> Mapping[str, object]:
+    """Return a table for each enabled plugin: the operator's, and empty ones for those that are always enabled."""
+    always: dict[str, object] = {
+        name: {}
+        for name, distribution in ALWAYS.items()
+        if any(point.dist is not None and point.dist.name == distribution for point in points.get(name, ()))
+    }
+    return {**always, **tables}
 
 
 def plugin_objects(name: str, points: Mapping[str, Sequence[EntryPoint]]) -> list[Any]:

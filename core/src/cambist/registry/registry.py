@@ -24,7 +24,7 @@ from cambist.plugin import (
 
 from .checks import check_chains, decode_config, guarded, sentence
 from .connect import Connector, ConnectProblem, log_problem
-from .loading import check_plugin, plugin_objects, points_by_name
+from .loading import check_plugin, enabled_tables, plugin_objects, points_by_name
 
 T = TypeVar("T")
 
@@ -40,16 +40,16 @@ class _Loaded(Struct, frozen=True, kw_only=True):
 class Registry:
     """The enabled plugins of one process.
 
-    ``tables`` is the operator's ``[plugins]``: a table for each enabled plugin, with secrets resolved. ``found``
-    stands in for what is installed. Making a registry imports the enabled plugins and decodes their tables; it
-    does no I/O besides.
+    ``tables`` is the operator's ``[plugins]``: a table for each enabled plugin, with secrets resolved; those that are
+    always enabled may lack one. ``found`` stands in for what is installed. Making a registry imports the enabled
+    plugins and decodes their tables; it does no I/O besides.
     """
 
     def __init__(self, tables: Mapping[str, object], *, found: Iterable[EntryPoint] | None = None) -> None:
         """Load and check, or raise RegistryError with one sentence."""
         points = points_by_name(found)
-        self._tables = tables
-        self._loaded = [_load(name, table, points) for name, table in tables.items()]
+        self._loaded = [_load(name, table, points) for name, table in enabled_tables(tables, points).items()]
+        self.plugins: Sequence[str] = [loaded.name for loaded in self._loaded]
         self.families: Mapping[str, AddressFamily] = self._gather_families()
         self._chains_of: dict[str, list[ChainInfo]] = {}
         self.chains: Mapping[str, ChainInfo] = self._gather_chains()

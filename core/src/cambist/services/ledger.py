@@ -12,6 +12,7 @@ Accounts and which way they lean (``triggers.py`` keeps balances equal to moveme
                float_deposits     debit              the platform's money for fees on his one-time addresses
                float_wallet       debit              the platform's money for fees on his main wallet
     platform   custody_gas        debit              what its gas station holds
+    platform   custody_staked     debit              what its gas station has staked, and cannot send
                gas_spent          debit              fees that were paid
                float              credit             what the operator has put in
                suspense           credit             what is on the chain and nobody can explain
@@ -47,6 +48,7 @@ class Purpose(StrEnum):
     FLOAT_DEPOSITS = "float_deposits"
     FLOAT_WALLET = "float_wallet"
     CUSTODY_GAS = "custody_gas"
+    CUSTODY_STAKED = "custody_staked"
     GAS_SPENT = "gas_spent"
     FLOAT = "float"
     SUSPENSE = "suspense"
@@ -64,6 +66,7 @@ _DEBIT_NORMAL = {
     Purpose.FLOAT_DEPOSITS,
     Purpose.FLOAT_WALLET,
     Purpose.CUSTODY_GAS,
+    Purpose.CUSTODY_STAKED,
     Purpose.GAS_SPENT,
 }
 

@@ -41,11 +41,17 @@ class Abilities(Struct, frozen=True, kw_only=True):
     registered and calls itself like one that is. ``zero_transfers``: a transfer of nothing is mined.
     ``reorgs``: the newest blocks can be replaced; ``remines``: a transaction out of them can be mined again
     elsewhere. ``past_balances``: the node tells balances at a height. ``finality``: the head carries a
-    finalized height. ``pending``: the node knows a transaction before it is mined. ``outages``: every endpoint
-    can be made unreachable. ``sending``: the chain can be sent on, from accounts whose keys the harness gives.
-    ``sequences``: a sender's transactions are numbered without gaps, and one that waits can be replaced by
-    another with its number and a higher fee. ``refusals``: transfers of a token to
-    one recipient can be made to fail.
+    finalized height, which mining raises. ``pending``: the node knows a transaction before it is mined. ``outages``:
+    every endpoint can be made unreachable. ``refusals``: transfers of a token to one recipient can be made to fail.
+
+    ``sending``: the chain can be sent on, from accounts whose keys the harness gives. It comes with one of two:
+    ``sequences``: a sender's transactions are numbered without gaps, and one that waits can be replaced by another with
+    its number and a higher fee; or ``expiry``: they have no numbers, and one that was not mined in time never is. The
+    latter takes finality. ``payload_names_chain``: what is signed for one chain says so, and can be read for no other.
+    ``fees_in_payload``: it names limit and price, whose product is the most that it can cost.
+
+    ``activation``: an address can send nothing before it was sent native coin. ``lending``: the chain is a
+    LendingChain, and lends.
     """
 
     several_per_tx: bool = False
@@ -60,8 +66,13 @@ class Abilities(Struct, frozen=True, kw_only=True):
     pending: bool = False
     outages: bool = False
     sending: bool = False
-    sequences: bool = False
     refusals: bool = False
+    sequences: bool = False
+    expiry: bool = False
+    payload_names_chain: bool = False
+    fees_in_payload: bool = False
+    activation: bool = False
+    lending: bool = False
 
 
 class Sender(Struct, frozen=True, kw_only=True):
@@ -107,6 +118,11 @@ class ChainHarness(ABC):
         """Return a normalized address of the family that was never used on this network by this harness."""
         return self.family.derive_address(self.samples.account_xpubs[0], 0, next(self._indexes))
 
+    def units_max(self, token: Token) -> int:
+        """Return the largest amount of the token that a transaction can name."""
+        del token
+        return 2**256 - 1
+
     @abstractmethod
     async def mine(self, blocks: int = 1) -> None:
         """Mine so many blocks; waiting transactions go into the first, in the order they were made."""
@@ -146,6 +162,26 @@ class ChainHarness(ABC):
     async def sender(self, *holdings: tuple[Token, int]) -> Sender:
         """Return an account that never sent anything, and holds exactly these amounts, in mined blocks."""
         raise NotImplementedError(_missing("sender", "sending"))
+
+    async def outlive(self, valid_until: int) -> None:
+        """Let the network's time pass until its newest block is later than this, in as few blocks as can be."""
+        raise NotImplementedError(_missing("outlive", "expiry"))
+
+    async def lose_next(self) -> None:
+        """Make the network accept the next transaction that is broadcast, and then never hear of it again."""
+        raise NotImplementedError(_missing("lose_next", "expiry"))
+
+    async def hide(self, tx_id: str) -> None:
+        """Make every endpoint know nothing of a mined transaction when it is asked for by its id."""
+        raise NotImplementedError(_missing("hide", "expiry"))
+
+    async def sponsor(self) -> Sender:
+        """Return an account with native coin, and a stake that covers at least three transfers of any token."""
+        raise NotImplementedError(_missing("sponsor", "lending"))
+
+    async def ripen(self) -> None:
+        """Let so much time pass that all that was unstaked can be withdrawn, and mine a block."""
+        raise NotImplementedError(_missing("ripen", "lending"))
 
     async def refuse(self, recipient: str) -> Token:
         """Make some token's transfers to this fresh address fail from now on, and return which token's."""

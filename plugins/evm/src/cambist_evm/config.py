@@ -4,38 +4,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Final, Literal
-from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
 
 from cambist.plugin import ChainInfo, ConfigError, Token
+from cambist_chainkit.endpoints import check_endpoints
+from cambist_chainkit.tokens import SYMBOL, KnownToken, TokenConfig, merged_tokens
 
-from .addresses import parse_address
+from .addresses import parse_address, spell
 from .fees import GWEI, FeeBounds
-from .networks import NETWORKS, KnownToken, Network
+from .networks import NETWORKS, Network
 
 TraceMode = Literal["auto", "off", "debug", "trace"]
 
 GWEI_MAX: Final = 10**9
 CHAIN_ID_TEXT: Final = re.compile(r"[a-z][a-z0-9-]{1,31}", re.ASCII)
-SYMBOL: Final = re.compile(r"[A-Za-z0-9.+-]{1,16}", re.ASCII)
 
 NOT_TOKENS: Final = {
-    "0x" + "0" * 40: "the zero address",
-    "0x" + "f" * 39 + "e": "where nodes log native transfers (EIP-7708), which are counted already",
+    spell("0" * 40): "the zero address",
+    spell("f" * 39 + "e"): "where nodes log native transfers (EIP-7708), which are counted already",
 }
-
-
-class TokenConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[[plugins.evm.chains.<id>.tokens]]``: a token beside the built-in ones; the same symbol replaces it."""
-
-    symbol: str
-    contract: str
-    decimals: Annotated[int, Meta(ge=0, le=36)]
-    label: str | None = None
 
 
 class ChainConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,7 +110,14 @@ def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:
     where = f"plugins.evm.chains.{chain}"
     network = _network(chain, table, where)
     _check_endpoints(table, where)
-    tokens = _tokens(network, table, where)
+    tokens = merged_tokens(
+        network.tokens,
+        table.tokens,
+        native_symbol=network.native_symbol,
+        normalized=parse_address,
+        not_tokens=NOT_TOKENS,
+        where=where,
+    )
     native = Token(
         symbol=network.native_symbol, contract=None, decimals=network.native_decimals, label=network.native_label
     )
@@ -127,7 +125,7 @@ def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:
         id=chain,
         name=network.name,
         family="evm",
-        tokens=(native, *(_token(known) for known in tokens)),
+        tokens=(native, *(known.token for known in tokens)),
         confirmations=table.confirmations or network.confirmations,
         mode="simulated" if table.simulated else "live",
         chain_id_num=network.chain_id,
@@ -137,6 +135,7 @@ def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:
         hashes_kept=table.hashes_kept or network.hashes_kept,
         poll_interval_ms=table.poll_interval_ms or network.poll_interval_ms,
         explorer_tx_url=table.explorer_tx_url or network.explorer_tx_url,
+        token_standard=network.token_standard,
         sweeper=None if table.sweeper is None else _sweeper(table.sweeper, tokens, where),
     )
     return ChainSetup(
@@ -153,7 +152,7 @@ def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:
         lag_blocks_max=table.lag_blocks_max or network.lag_blocks_max,
         bor_receipts=network.bor_receipts,
         contracts={known.contract.lower(): known.contract for known in tokens},
-        symbols_onchain={known.contract: frozenset({known.symbol, *known.symbols_onchain}) for known in tokens},
+        symbols_onchain={known.contract: known.symbols for known in tokens},
         fees=_fees(network, table, where),
         l1_fee=network.l1_fee if table.l1_fee is None else table.l1_fee,
         transfer_gas_max=network.transfer_gas_max,
@@ -165,7 +164,7 @@ def _sweeper(text: str, tokens: Sequence[KnownToken], where: str) -> str:
     if address is None:
         message = f"{where}.sweeper is no address, or its checksum is wrong"
         raise ConfigError(message)
-    if address.lower() in NOT_TOKENS or any(token.contract == address for token in tokens):
+    if address in NOT_TOKENS or any(token.contract == address for token in tokens):
         message = f"{where}.sweeper is no sweeper: 'cambist sweeper' shows its address"
         raise ConfigError(message)
     return address
@@ -239,56 +238,4 @@ def _check_endpoints(table: ChainConfig, where: str) -> None:
     if not table.rpc_urls and not table.simulated:
         message = f"{where}.rpc_urls is empty: name at least one endpoint, or set simulated = true"
         raise ConfigError(message)
-    for position, url in enumerate(table.rpc_urls, start=1):
-        # The address may carry a key, so the message tells its place and never its text.
-        try:
-            parts = urlsplit(url)
-            valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            valid = False
-        if not valid:
-            message = f"{where}.rpc_urls: number {position} is no http(s) address"
-            raise ConfigError(message)
-    if len(set(table.rpc_urls)) < len(table.rpc_urls):
-        message = f"{where}.rpc_urls names an endpoint twice"
-        raise ConfigError(message)
-    if not table.simulated and table.quorum > len(table.rpc_urls):
-        message = f"{where}.quorum is {table.quorum}, but there are only {len(table.rpc_urls)} endpoints to agree"
-        raise ConfigError(message)
-
-
-def _tokens(network: Network, table: ChainConfig, where: str) -> Sequence[KnownToken]:
-    chosen = {known.symbol: known for known in network.tokens}
-    own = [_own_token(token, network, where) for token in table.tokens]
-    _refuse_twice((token.symbol for token in own), f"{where}.tokens: the symbol")
-    chosen.update((token.symbol, token) for token in own)
-    _refuse_twice((token.contract for token in chosen.values()), f"{where}.tokens: the contract")
-    return list(chosen.values())
-
-
-def _own_token(token: TokenConfig, network: Network, where: str) -> KnownToken:
-    symbol = token.symbol.upper()
-    if SYMBOL.fullmatch(symbol) is None or symbol == network.native_symbol:
-        message = (
-            f"{where}.tokens: {token.symbol!r} is not 1 to 16 letters, digits, dots, dashes, or is the native coin"
-        )
-        raise ConfigError(message)
-    contract = parse_address(token.contract)
-    if contract is None:
-        message = f"{where}.tokens: the contract of {symbol} is no address, or its checksum is wrong"
-        raise ConfigError(message)
-    if contract.lower() in NOT_TOKENS:
-        message = f"{where}.tokens: the contract of {symbol} is {NOT_TOKENS[contract.lower()]}"
-        raise ConfigError(message)
-    return KnownToken(symbol=symbol, contract=contract, decimals=token.decimals, label=token.label or symbol)
-
-
-def _refuse_twice(values: Iterable[str], what: str) -> None:
-    for value, count in Counter(values).items():
-        if count > 1:
-            message = f"{what} {value} is listed twice"
-            raise ConfigError(message)
-
-
-def _token(known: KnownToken) -> Token:
-    return Token(symbol=known.symbol, contract=known.contract, decimals=known.decimals, label=known.label)
+    check_endpoints(table.rpc_urls, quorum=1 if table.simulated else table.quorum, where=where)

@@ -7,7 +7,6 @@ anything else is an outage and never an empty block.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Final
 
 from cambist.plugin import Block, InconsistentChainError, Transfer, Units, Watch
@@ -55,14 +54,6 @@ def check_header(header: RpcHeader | RpcBlock, height: int) -> Block:
         message = f"block {height} came without a hash"
         raise InconsistentChainError(message)
     return Block(height=height, hash=header.hash.lower(), parent_hash=header.parent_hash.lower(), time=time)
-
-
-def check_links(blocks: Sequence[Block]) -> None:
-    """Raise InconsistentChainError unless each block's parent is the one before it."""
-    for before, block in pairwise(blocks):
-        if block.parent_hash != before.hash:
-            message = f"block {block.height} does not stand on the block {before.height} that came with it"
-            raise InconsistentChainError(message)
 
 
 def check_receipts(block: RpcBlock, receipts: Sequence[RpcReceipt]) -> None:

@@ -17,11 +17,14 @@ from cambist.plugin import (
     InconsistentChainError,
     SpanTooWideError,
 )
+from cambist_chainkit.answers import NestedTooDeeplyError
+from cambist_chainkit.gathering import gather_all
+from cambist_chainkit.record import Endpoint as Record
 
 from .config import ChainSetup, TraceMode
 from .decode import ZERO_ADDRESS, check_header, is_synthetic, number_of
-from .rpc import BatchDecoder, JsonRpc, gather_all
-from .rpc_errors import MethodUnsupportedError, NestedTooDeeplyError
+from .rpc import BatchDecoder, JsonRpc
+from .rpc_errors import MethodUnsupportedError
 from .traces import Movement, from_call_frames, from_flat_traces
 from .wire import Answer, FlatTrace, RpcBlock, RpcFailure, RpcHeader, RpcReceipt, RpcTransaction, TracedTransaction
 
@@ -40,27 +43,17 @@ Calls = Sequence[tuple[str, Sequence[Any]]]
 _CALL_TRACER: Final = {"tracer": "callTracer"}
 
 
-class Endpoint:
-    """A node, or a provider's many nodes behind one address, and its record so far.
+class Endpoint(Record):
+    """One node's JSON-RPC.
 
-    ``strikes`` counts failures in a row; until ``retry_at`` it is left alone. ``verified`` says that it serves
-    the right chain, ``lagging`` that the others are ahead, ``suspect`` that the others tell another chain's
-    story. ``short_calls_max`` is how many calls with short answers it takes in one request. ``tracing`` and
+    ``short_calls_max`` is how many calls with short answers it takes in one request. ``tracing`` and
     ``block_receipts`` are what it was found to offer, None before it was asked.
     """
 
     def __init__(self, rpc: JsonRpc, setup: ChainSetup) -> None:
         """Start with a clean record. Nothing is asked."""
+        super().__init__(rpc.name)
         self.rpc = rpc
-        self.name = rpc.name
-        self.head: int | None = None
-        self.failures = 0
-        self.strikes = 0
-        self.retry_at = 0.0
-        self.verified = False
-        self.lagging = False
-        self.suspect = False
-        self.last_error: str | None = None
         self.tracing: Literal["debug", "trace", "none"] | None = _fixed_tracing(setup.trace)
         self.block_receipts: bool | None = None
         self.short_calls_max = setup.short_calls_max
@@ -68,14 +61,8 @@ class Endpoint:
 
     def health(self, now: float) -> EndpointHealth:
         """Return how it is doing."""
-        return EndpointHealth(
-            name=self.name,
-            healthy=self.strikes == 0 and now >= self.retry_at and not (self.lagging or self.suspect),
-            head=self.head,
-            calls=self.rpc.calls,
-            failures=self.failures,
-            last_error=self.last_error,
-        )
+        self.calls = self.rpc.calls
+        return super().health(now)
 
     async def verify(self) -> None:
         """Ask once whether this is the chain it should be. Raises ChainUnavailableError."""
@@ -151,6 +138,10 @@ class Endpoint:
             # Nodes without finality refuse the tag, each in its own words. Not to know is an answer here.
             return None
         return None if header is None else number_of(header)
+
+    async def block(self, height: int) -> Block:
+        """Return the block at this height on the node's best chain."""
+        return (await self.headers([height]))[0]
 
     async def headers(self, heights: Sequence[int]) -> list[Block]:
         """Return the blocks at these heights on the node's best chain; a missing one is InconsistentChainError."""

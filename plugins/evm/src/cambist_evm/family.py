@@ -15,9 +15,9 @@ from cambist.plugin import (
     Units,
     UnsignedTx,
 )
+from cambist_chainkit.bip32 import PublicNode, parse_xpub
 
 from .addresses import keccak, parse_address, spell
-from .bip32 import ExtendedKeyError, PublicNode, parse_xpub
 from .signing import effects_of, sealed
 
 BRANCHES_CACHED_MAX: Final = 20_000
@@ -75,6 +75,3 @@ class EvmFamily(AddressFamily):
     def seal(self, tx: UnsignedTx, signature: bytes) -> SignedTx:
         """Put payload and signature together. Raises SignatureError where the signature is not the sender's."""
         return sealed(tx, signature)
-
-
-__all__ = ["EvmFamily", "ExtendedKeyError"]

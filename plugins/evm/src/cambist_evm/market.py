@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from statistics import median_low
 from typing import Any, Final, TypeVar
 
@@ -20,6 +18,7 @@ from .wire import Answer, RpcFailure, RpcFeeHistory, RpcMarketHeader
 T = TypeVar("T")
 
 MARKET_TTL_S: Final = 1.0
+"""So old the market may be."""
 HISTORY_BLOCKS: Final = 10
 HISTORY_PERCENTILE: Final = 50
 
@@ -29,25 +28,6 @@ _L1_FEE_CALL: Final = "0x" + keccak(b"getL1FeeUpperBound(uint256)")[:4].hex()
 TX_BYTES_MAX: Final = 220
 
 _ANYTHING: Final = msgspec.json.Decoder(list[Answer[Any]])
-
-
-class MarketWatch:
-    """The market, read again when it is older than a second. Those who ask at once share one read."""
-
-    def __init__(self, read: Callable[[], Awaitable[Market]], monotonic: Callable[[], float]) -> None:
-        """Keep how to read it. Nothing is read yet."""
-        self._read = read
-        self._now = monotonic
-        self._reading = asyncio.Lock()
-        self._seen: tuple[float, Market] | None = None
-
-    async def now(self) -> Market:
-        """Return the market. Raises ChainUnavailableError."""
-        async with self._reading:
-            asked_at = self._now()
-            if self._seen is None or asked_at - self._seen[0] >= MARKET_TTL_S:
-                self._seen = (asked_at, await self._read())
-            return self._seen[1]
 
 
 async def read_market(endpoint: Endpoint, setup: ChainSetup) -> Market:

@@ -6,15 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-
-class KnownToken(Struct, frozen=True, kw_only=True):
-    """A token contract, and what it calls itself where that differs from the symbol it goes by here."""
-
-    symbol: str
-    contract: str
-    decimals: int
-    label: str
-    symbols_onchain: tuple[str, ...] = ()
+from cambist_chainkit.tokens import KnownToken
 
 
 class Network(Struct, frozen=True, kw_only=True):
@@ -42,6 +34,7 @@ class Network(Struct, frozen=True, kw_only=True):
     hashes_kept: int
     lag_blocks_max: int
     explorer_tx_url: str | None = None
+    token_standard: str | None = None
     tokens: tuple[KnownToken, ...] = ()
     bor_receipts: bool = False
     fee_ceiling_gwei: str = "500"
@@ -63,6 +56,7 @@ ETHEREUM: Final = Network(
     hashes_kept=512,
     lag_blocks_max=2,
     explorer_tx_url="https://etherscan.io/tx/{tx_id}",
+    token_standard="ERC-20",  # noqa: S106 - no secret
     tokens=(
         KnownToken(
             symbol="USDT", contract="0xdAC17F958D2ee523a2206206994597C13D831ec7", decimals=6, label="Tether USD"
@@ -86,6 +80,7 @@ BSC: Final = Network(
     hashes_kept=4096,
     lag_blocks_max=30,
     explorer_tx_url="https://bscscan.com/tx/{tx_id}",
+    token_standard="BEP-20",  # noqa: S106 - no secret
     tokens=(
         KnownToken(
             symbol="USDT", contract="0x55d398326f99059fF775485246999027B3197955", decimals=18, label="Binance-Peg USDT"

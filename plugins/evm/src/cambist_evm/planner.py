@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
-from cambist.plugin import Intent, Plan, Step, UnsignedTx
+from cambist.plugin import Intent, Plan, Step, Units, UnsignedTx
+from cambist_chainkit.gathering import gather_all
+from cambist_chainkit.remembered import Remembered
 
 from .config import ChainSetup
 from .endpoint import Endpoint
 from .fees import Market, fee_now
 from .gas import PLAIN_GAS, Trial, measure, missing_contracts
-from .market import MarketWatch
 from .payload import TxFields, transfer_data, write_payload
-from .rpc import gather_all
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class AskAny(Protocol):
 class Planner:
     """Plans transfers on one chain. Remembers the fee market for a second, and which tokens have code."""
 
-    def __init__(self, setup: ChainSetup, market: MarketWatch, any_endpoint: AskAny) -> None:
+    def __init__(self, setup: ChainSetup, market: Remembered[Market], any_endpoint: AskAny) -> None:
         """Keep what to ask. Nothing is asked yet."""
         self.market = market
         self._setup = setup
@@ -77,8 +77,8 @@ class Planner:
             what = "the recipient refuses" if intent.token.is_native else f"the token {intent.token.symbol} refuses"
             return Plan(refused=f"{what} the transfer to {intent.target}: {trial.refused}")
         fee = fee_now(market, self._setup.fees, self._setup.info.id, with_margin(trial.gas))
-        step = Step(sender=intent.source, target=intent.target, token=intent.token, amount=intent.amount, fee=fee)
-        return Plan(steps=(step,))
+        top_up = Units(PLAIN_GAS * fee.price + fee.extra)  # the transfer that brings the fee there
+        return Plan(step=intent.step(fee), sponsoring=top_up)
 
 
 def with_margin(gas: int) -> int:

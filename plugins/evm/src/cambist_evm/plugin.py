@@ -9,20 +9,21 @@ from typing import ClassVar
 import aiohttp
 
 from cambist.plugin import AddressFamily, AnyChainPlugin, Chain, ChainInfo, ChainPlugin, PluginContext, hookimpl
+from cambist_chainkit.http import HttpClient, endpoint_names, open_session
+from cambist_chainkit.pool import EndpointPool
 
 from .chain import EvmChain
 from .config import ChainSetup, EvmConfig, resolve
 from .endpoint import Endpoint
 from .family import EvmFamily
-from .pool import EndpointPool
-from .rpc import JsonRpc, endpoint_names
+from .rpc import JsonRpc
 
 
 class EvmPlugin(ChainPlugin[EvmConfig]):
     """Every chain that speaks Ethereum's protocol. A chain is present exactly when it is configured."""
 
     name: ClassVar[str] = "evm"
-    api_version: ClassVar[int] = 0
+    api_version: ClassVar[int] = 1
     config_type = EvmConfig
 
     def families(self) -> Sequence[AddressFamily]:
@@ -42,17 +43,11 @@ class EvmPlugin(ChainPlugin[EvmConfig]):
 async def _connect(config: EvmConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
     live = [setup for setup in resolve(config) if setup.info.mode == "live"]
     async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(
-            aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, limit_per_host=32),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": context.user_agent},
-                read_bufsize=1 << 20,
-            )
-        )
+        session = await stack.enter_async_context(open_session(context))
         chains = []
         for setup in live:
-            pool = EndpointPool(setup, _endpoints(setup, session, context), context)
+            endpoints = _endpoints(setup, session, context)
+            pool = EndpointPool(setup.info.id, endpoints, context, lag_blocks_max=setup.lag_blocks_max)
             stack.push_async_callback(pool.close)
             chains.append(EvmChain(setup, pool, context.monotonic))
         yield chains
@@ -62,13 +57,15 @@ def _endpoints(setup: ChainSetup, session: aiohttp.ClientSession, context: Plugi
     return [
         Endpoint(
             JsonRpc(
-                session,
-                url,
-                name,
-                now=context.now,
-                timeout_s=setup.request_timeout_s,
+                HttpClient(
+                    session,
+                    url,
+                    name,
+                    now=context.now,
+                    timeout_s=setup.request_timeout_s,
+                    response_bytes_max=setup.response_bytes_max,
+                ),
                 batch_calls_max=setup.batch_calls_max,
-                response_bytes_max=setup.response_bytes_max,
             ),
             setup,
         )

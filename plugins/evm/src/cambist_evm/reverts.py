@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .wire import RpcFailure
+from cambist_chainkit.reverts import printable, refusal_in
 
-REASON_MAX: Final = 120
+from .wire import RpcFailure
 
 _REVERTED_CODE: Final = 3
 _REVERTED: Final = re.compile(
@@ -17,9 +17,6 @@ _REVERTED: Final = re.compile(
 )
 _NOT_EXECUTED: Final = re.compile(r"insufficient (?:funds|balance)|upfront cost|not enough funds", re.IGNORECASE)
 _SAID: Final = re.compile(r"revert(?:ed)?(?: with reason)?[:\s]+(?P<reason>.+)", re.IGNORECASE | re.DOTALL)
-_ERROR_SELECTOR: Final = "08c379a0"
-_PANIC_SELECTOR: Final = "4e487b71"
-_WORD: Final = 32
 _HEX: Final = re.compile(r"0x([0-9a-fA-F]*)")
 
 
@@ -33,22 +30,8 @@ def is_revert(failure: RpcFailure) -> bool:
 def reason_of(failure: RpcFailure) -> str:
     """Return what the contract said, printable and short; what the node said where the contract was silent."""
     found = _HEX.search(failure.data) if isinstance(failure.data, str) else None
-    told = _from_data(found[1]) if found is not None else ""
+    told = refusal_in(found[1]) if found is not None else ""
     if not told:
         said = _SAID.search(failure.message)
         told = said["reason"] if said is not None else failure.message
-    return "".join(char if char.isprintable() else " " for char in told.strip())[:REASON_MAX]
-
-
-def _from_data(digits: str) -> str:
-    selector, body = digits[:8].lower(), digits[8:]
-    if selector == _ERROR_SELECTOR:
-        try:
-            raw = bytes.fromhex(body)
-        except ValueError:
-            return ""
-        length = int.from_bytes(raw[_WORD : 2 * _WORD], "big")
-        return raw[2 * _WORD : 2 * _WORD + min(length, REASON_MAX)].decode("utf-8", "replace")
-    if selector == _PANIC_SELECTOR:
-        return f"panic 0x{body[-2:]}"
-    return f"error 0x{selector}" if len(selector) == len(_ERROR_SELECTOR) else ""
+    return printable(told)

@@ -7,20 +7,14 @@ decides where it says something, and the code where it does not.
 from __future__ import annotations
 
 import re
-from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from cambist.plugin import ChainError, ChainUnavailableError, InconsistentChainError, RateLimitedError, SpanTooWideError
+from cambist.plugin import ChainError, ChainUnavailableError, RateLimitedError, SpanTooWideError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
     from .wire import RpcFailure
 
 TEXT_MAX: Final = 200
-RETRY_AFTER_MAX_S: Final = 300.0
 
 _RATE: Final = re.compile(
     r"rate.?limit|too many requests|requests? (?:limit|count)|compute units|quota|capacity|throttl|per second|"
@@ -47,14 +41,6 @@ class MethodUnsupportedError(ChainUnavailableError):
     """The endpoint does not offer this method: ask in another way, or somebody else."""
 
 
-class NestedTooDeeplyError(InconsistentChainError):
-    """The answer is nested more deeply than it can be decoded."""
-
-
-class NoAnswerError(ChainUnavailableError):
-    """The endpoint kept silent for as long as it was given: do not wait as long once more."""
-
-
 def from_answer(who: str, method: str, failure: RpcFailure) -> ChainError:
     """Return the error that a JSON-RPC error object stands for."""
     text = failure.message[:TEXT_MAX]
@@ -68,31 +54,3 @@ def from_answer(who: str, method: str, failure: RpcFailure) -> ChainError:
     if failure.code in _RATE_CODES:
         return RateLimitedError(said)
     return ChainUnavailableError(said)
-
-
-def from_status(who: str, status: int, retry_after: str | None, now: Callable[[], datetime]) -> ChainError:
-    """Return the error that an HTTP status other than 200 stands for."""
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return RateLimitedError(f"{who} asks for fewer requests (HTTP 429)", retry_after=_seconds(retry_after, now))
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return SpanTooWideError(f"{who} refuses so large a request (HTTP 413)")
-    if status in {401, 402, 403}:
-        return ChainUnavailableError(
-            f"{who} refuses us (HTTP {status}): the key in its address may be wrong or used up"
-        )
-    if status == HTTPStatus.SERVICE_UNAVAILABLE and retry_after is not None:
-        return RateLimitedError(f"{who} is busy (HTTP 503)", retry_after=_seconds(retry_after, now))
-    return ChainUnavailableError(f"{who} answered HTTP {status}")
-
-
-def _seconds(retry_after: str | None, now: Callable[[], datetime]) -> float:
-    """Read a Retry-After header, which is a number of seconds or a date."""
-    if retry_after is None:
-        return 0.0
-    if retry_after.isascii() and retry_after.isdigit():
-        return min(float(retry_after[:9]), RETRY_AFTER_MAX_S)
-    try:
-        wait = (parsedate_to_datetime(retry_after) - now()).total_seconds()
-    except (TypeError, ValueError):
-        return 0.0
-    return min(max(wait, 0.0), RETRY_AFTER_MAX_S)

@@ -2,59 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
-from cambist.plugin import (
-    Block,
-    ChainError,
-    ChainUnavailableError,
-    RateLimitedError,
-    ScanResult,
-    Span,
-    SpanTooWideError,
-    Transfer,
-    Watch,
-)
+from cambist.plugin import Block, ScanResult, Span, Transfer, Watch
+from cambist_chainkit.gathering import gather_all
+from cambist_chainkit.spans import read_in_batches
 
 from .config import ChainSetup
-from .decode import check_header, check_links, check_receipts, transfers_of
+from .decode import check_header, check_receipts, transfers_of
 from .endpoint import Endpoint
-from .rpc import gather_all
-from .rpc_errors import MethodUnsupportedError, NoAnswerError
+from .rpc_errors import MethodUnsupportedError
 from .traces import Movement, internal_transfers, may_move_inside
 from .wire import RpcBlock, RpcReceipt
 
 
 async def read_span(endpoint: Endpoint, setup: ChainSetup, span: Span, watch: Watch) -> ScanResult:
-    """Return every block of the span and its watched transfers, all from this endpoint.
-
-    Memory holds ``requests_at_once_max`` batches at a time, whatever the span.
-    """
-    slots = asyncio.Semaphore(setup.requests_at_once_max)
-
-    async def read(heights: Sequence[int]) -> tuple[list[Block], list[Transfer]]:
-        async with slots:
-            try:
-                return await _read_batch(endpoint, setup, heights, watch)
-            except (SpanTooWideError, RateLimitedError, MethodUnsupportedError, NoAnswerError):
-                raise
-            except ChainError:
-                # One bad answer among hundreds, or a block replaced between two of them, must not cost the span.
-                return await _read_batch(endpoint, setup, heights, watch)
-
-    size = setup.batch_calls_max
-    starts = range(span.first, span.last + 1, size)
-    try:
-        batches = await gather_all(*(read(range(start, min(start + size, span.last + 1))) for start in starts))
-    except SpanTooWideError as error:
-        if span.length > 1:
-            raise
-        # There is nothing narrower to ask this endpoint for, so it is no use here.
-        raise ChainUnavailableError(str(error)) from error
-    blocks = [block for batch, _ in batches for block in batch]
-    check_links(blocks)
-    return ScanResult(blocks=blocks, transfers=[transfer for _, batch in batches for transfer in batch])
+    """Return every block of the span and its watched transfers, all from this endpoint."""
+    return await read_in_batches(
+        span,
+        lambda heights: _read_batch(endpoint, setup, heights, watch),
+        batch_blocks_max=setup.batch_calls_max,
+        batches_at_once_max=setup.requests_at_once_max,
+        unlikely_to_pass=(MethodUnsupportedError,),
+    )
 
 
 async def _read_batch(

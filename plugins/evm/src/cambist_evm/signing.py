@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from coincurve import PublicKey
-
 from cambist.plugin import (
     ChainInfo,
     Effects,
     Movement,
-    SignatureError,
     SignedTx,
     Units,
     UnreadablePayloadError,
     UnsignedTx,
 )
+from cambist_chainkit import signatures
 
 from .addresses import keccak, spell
 from .authorization import AUTHORIZATION_TYPE, Authorization, read_authorization
-from .curve import ORDER
 from .payload import TxFields, read_payload, read_transfer, write_signed
 from .sweeper import read_collect
-
-SIGNATURE_BYTES: Final = 65
-
-_HALF_ORDER: Final = int.from_bytes(ORDER, "big") // 2
-_PARITY_MAX: Final = 1
 
 
 def effects_of(chain: ChainInfo, payload: bytes) -> Effects:
@@ -103,22 +93,8 @@ def sealed(tx: UnsignedTx, signature: bytes) -> SignedTx:
 
 def checked(payload: bytes, address: str, signature: bytes) -> tuple[int, int, int]:
     """Return r, s and parity of a signature of the address. Raises SignatureError."""
-    if len(signature) != SIGNATURE_BYTES:
-        raise SignatureError(f"a signature has {SIGNATURE_BYTES} bytes, and not {len(signature)}")
-    r, s, parity = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big"), signature[64]
-    if parity > _PARITY_MAX:
-        # Its point's x is above the curve's order: once in 2^127 signatures, and no chain takes it.
-        raise SignatureError("the signature has a recovery id that a transaction cannot carry")
-    if s > _HALF_ORDER:
-        raise SignatureError("the signature's s is in the upper half, which nodes refuse (EIP-2)")
-    if _signer(signature, keccak(payload)) != address:
-        raise SignatureError(f"the signature is not by {address}")
-    return r, s, parity
+    return signatures.checked(signature, keccak(payload), address, _address)
 
 
-def _signer(signature: bytes, digest: bytes) -> str:
-    try:
-        key = PublicKey.from_signature_and_message(signature, digest, hasher=None)
-    except Exception as error:  # coincurve raises bare Exception and ValueError
-        raise SignatureError("the signature is none") from error
-    return spell(keccak(key.format(compressed=False)[1:])[12:].hex())
+def _address(point: bytes) -> str:
+    return spell(keccak(point)[12:].hex())

@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from cambist.plugin import Authorization, InconsistentChainError, Intent, RateLimitedError, Sweep, SweepPlan, UnsignedTx
+from cambist_chainkit.gathering import gather_all
+from cambist_chainkit.remembered import Remembered
 
 from . import authorization as eip7702
 from .addresses import keccak, spell
 from .config import ChainSetup
 from .endpoint import TEXT, Calls, Endpoint
-from .fees import fee_now
+from .fees import Market, fee_now
 from .gas import LENT, Trial, trial_of
-from .market import TX_BYTES_MAX, MarketWatch
+from .market import TX_BYTES_MAX
 from .payload import TxFields, write_payload
 from .planner import AskAny, with_margin
-from .rpc import gather_all
 from .signing import checked
 from .sweeper import collect_data, deployment
 
@@ -42,7 +43,7 @@ class Source:
 class Sweeping:
     """Plans sweeps on one chain. Remembers whose sweeper it has seen there."""
 
-    def __init__(self, setup: ChainSetup, market: MarketWatch, any_endpoint: AskAny) -> None:
+    def __init__(self, setup: ChainSetup, market: Remembered[Market], any_endpoint: AskAny) -> None:
         """Keep what to ask. Nothing is asked yet."""
         self._setup = setup
         self._market = market

@@ -19,7 +19,7 @@ class PricesPlugin(PricePlugin[PricesConfig]):
     """Up to three sources: ``static``, ``coingecko``, ``kraken``."""
 
     name = "prices"
-    api_version = 0
+    api_version = 1
     config_type = PricesConfig
 
     @asynccontextmanager

@@ -43,6 +43,7 @@ def checkout_view(
     told = words(payment.status, amounts, shop=payment.shop_name, network=network, time_is_up=time_is_up)
     pays = waits and not time_is_up
     part_paid = pays and payment.received > 0
+    standard = chain.token_standard if chain and payment.contract else None
     return CheckoutView(
         public_id=payment.public_id,
         title=f"{told.headline} · {payment.shop_name}",
@@ -56,14 +57,21 @@ def checkout_view(
         notes=_notes(payment, amounts),
         token=payment.token,
         network=network,
+        standard=standard,
         expected=amounts.expected,
         received=amounts.received,
         fiat=_fiat(payment),
         rate=_rate(payment),
         part_paid_percent=payment.received * 100 // payment.expected if part_paid else None,
-        pay=_pay_box(payment, network, chain, family) if pays else None,
+        pay=_pay_box(payment, network, standard, chain, family) if pays else None,
         countdown=_countdown(payment, now) if pays else None,
-        steps=steps(payment, amounts, network, time_is_up=time_is_up),
+        steps=steps(
+            payment,
+            amounts,
+            network,
+            time_is_up=time_is_up,
+            finality_required=chain is not None and chain.finality_required,
+        ),
         transfers=tuple(_transfer(payment, deposit, chain) for deposit in payment.deposits),
         transfers_left_out=payment.deposits_left_out,
         details=_details(payment, network),
@@ -114,13 +122,21 @@ def _rate(payment: CheckoutPayment) -> str | None:
     return f"1 {payment.token} = {format_rate(payment.exchange_rate)} {payment.fiat_currency.upper()}"
 
 
-def _pay_box(payment: CheckoutPayment, network: str, chain: ChainInfo | None, family: AddressFamily | None) -> PayBox:
+def _pay_box(
+    payment: CheckoutPayment,
+    network: str,
+    standard: str | None,
+    chain: ChainInfo | None,
+    family: AddressFamily | None,
+) -> PayBox:
     missing = Units(payment.expected - payment.received)
     uri = None
     if chain is not None and family is not None:
         token = Token(symbol=payment.token, contract=payment.contract, decimals=payment.decimals, label=payment.token)
         uri = family.payment_uri(chain, payment.address, token, missing)
     address = payment.address
+    only_address = uri is None or uri == address
+    on = network if standard is None else f"{network} ({standard})"
     return PayBox(
         amount=format_units(missing, payment.decimals),
         amount_label="Amount still to send" if payment.received else "Amount to send",
@@ -128,9 +144,10 @@ def _pay_box(payment: CheckoutPayment, network: str, chain: ChainInfo | None, fa
         address_middle=address[ADDRESS_HEAD_CHARS:-ADDRESS_TAIL_CHARS],
         address_tail=address[-ADDRESS_TAIL_CHARS:],
         qr_text=uri or address,
+        qr_caption="Scan the address, then enter the amount" if only_address else "Scan with your wallet",
         # Real money must not go to a test address by one careless tap.
-        wallet_uri=None if payment.mode == "sandbox" else uri,
-        warning=f"Send only {payment.token} on {network}. Anything else may be lost.",
+        wallet_uri=None if only_address or payment.mode == "sandbox" else uri,
+        warning=f"Send only {payment.token} on {on}. Anything else may be lost.",
     )
 
 

@@ -10,15 +10,17 @@ from .wording import Amounts
 
 
 def confirmations(deposit: CheckoutDeposit, *, finality_required: bool = False) -> int:
-    """Return how many confirmations the transfer has, at most as many as it needs."""
+    """Return how many confirmations the transfer has, at most as many as it needs.
+
+    The last one is shown when the block is final, where that is asked for.
+    """
     if deposit.settled:
         return deposit.required_confirmations
     if deposit.head is None:
         return 0
-    tip = deposit.head
-    if finality_required:
-        tip = min(tip, deposit.finalized if deposit.finalized is not None else deposit.height)
-    return max(0, min(tip - deposit.height, deposit.required_confirmations))
+    final = not finality_required or (deposit.finalized is not None and deposit.height <= deposit.finalized)
+    most = deposit.required_confirmations if final else deposit.required_confirmations - 1
+    return max(0, min(deposit.head - deposit.height, most))
 
 
 def needed(payment: CheckoutPayment) -> list[CheckoutDeposit]:
@@ -35,12 +37,14 @@ def needed(payment: CheckoutPayment) -> list[CheckoutDeposit]:
     return found
 
 
-def steps(payment: CheckoutPayment, amounts: Amounts, network: str, *, time_is_up: bool) -> tuple[Step, ...]:
+def steps(
+    payment: CheckoutPayment, amounts: Amounts, network: str, *, time_is_up: bool, finality_required: bool
+) -> tuple[Step, ...]:
     """Return the timeline as it stands."""
     if payment.status is Status.PENDING:
         return _waiting(amounts, network, time_is_up=time_is_up)
     if payment.status in (Status.DETECTED, Status.CONFIRMING):
-        return _under_way(payment, network)
+        return _under_way(payment, network, finality_required=finality_required)
     if payment.status in (Status.EXPIRED, Status.UNDERPAID):
         return _out_of_time(amounts)
     seen = Step(label="Payment detected", state="done")
@@ -76,9 +80,10 @@ def _waiting(amounts: Amounts, network: str, *, time_is_up: bool) -> tuple[Step,
     return (Step(label=label, state="now"), *todo)
 
 
-def _under_way(payment: CheckoutPayment, network: str) -> tuple[Step, ...]:
+def _under_way(payment: CheckoutPayment, network: str, *, finality_required: bool) -> tuple[Step, ...]:
     required = payment.required_confirmations
-    reached = min((confirmations(deposit) for deposit in needed(payment)), default=0)
+    found = [confirmations(deposit, finality_required=finality_required) for deposit in needed(payment)]
+    reached = min(found, default=0)
     return (
         Step(label="Payment detected", state="done"),
         Step(

@@ -49,7 +49,11 @@ class Way(Struct, frozen=True, kw_only=True):
 
 
 class PayBox(Struct, frozen=True, kw_only=True):
-    """What to send and where to. ``wallet_uri`` is None where it must not be opened by a click."""
+    """What to send and where to.
+
+    ``wallet_uri`` is None where it must not be opened by a click, or is no link. ``qr_caption`` says what the code
+    holds: where that is the address alone, the amount has to be entered by hand.
+    """
 
     amount: str
     amount_label: str
@@ -57,6 +61,7 @@ class PayBox(Struct, frozen=True, kw_only=True):
     address_middle: str
     address_tail: str
     qr_text: str
+    qr_caption: str
     wallet_uri: str | None
     warning: str
 
@@ -84,6 +89,7 @@ class CheckoutView(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     token: str
     network: str
+    standard: str | None
     expected: str
     received: str
     fiat: str | None

@@ -50,7 +50,7 @@ def chain_view(chain: ChainInfo) -> ChainView:
         chain=chain.id,
         name=chain.name,
         native_symbol=chain.native.symbol,
-        chain_id_num=chain.chain_id_num,
+        chain_id_num=chain.chain_id_num if chain.is_evm else None,
         is_evm=chain.is_evm,
         default_confirmations=chain.confirmations,
     )

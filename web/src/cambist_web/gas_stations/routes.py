@@ -5,18 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+import msgspec
 from litestar import Controller, get
 from litestar.di import NamedDependency
 from msgspec import Struct
 
 from cambist.domain.money import format_units
 from cambist.services import gas_stations
+from cambist.services.gas_stations import GasStation
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
 
 
-class GasStationView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One station, as the worker last saw it. Send native coin to `address` when `isLow`."""
+class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a station has staked beside its balance. Unstaked coin is `leaving`, then `withdrawable`."""
+
+    staked: str
+    lent: str
+    lendable: str
+    leaving: str
+    withdrawable: str
+    is_low: bool
+
+
+class GasStationView(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One station, as the worker last saw it. Send native coin to `address` when `isLow`.
+
+    `stake` is there where fees can be paid out of one.
+    """
 
     chain: str
     address: str
@@ -25,6 +41,7 @@ class GasStationView(Struct, frozen=True, kw_only=True, rename="camel"):
     is_low: bool
     waiting: int
     checked_at: datetime
+    stake: StakeView | None = None
 
 
 class GasStationList(Answer, frozen=True, kw_only=True):
@@ -53,7 +70,17 @@ class GasStations(Controller):
                     is_low=station.is_low,
                     waiting=station.waiting,
                     checked_at=station.checked_at,
+                    stake=_stake(station),
                 )
                 for station in found
             ]
         )
+
+
+def _stake(station: GasStation) -> StakeView | None:
+    if station.stake is None:
+        return None
+    amounts = {
+        name: format_units(units, station.decimals) for name, units in msgspec.structs.asdict(station.stake).items()
+    }
+    return StakeView(**amounts, is_low=station.is_stake_low)

@@ -33,6 +33,8 @@ class OutboundIntent(Base):
 
     A ``sweep`` is one transaction for many collections: its ``units`` count them, they name it in ``sweep_id``, and
     are ``sending`` without a slot of their own while it is. When it fails they wait again, and go one by one.
+
+    ``action`` is what its transaction does, ``units`` the stake where it is no ``transfer``: nothing of those leaves.
     """
 
     __tablename__ = "outbound_intents"
@@ -40,8 +42,13 @@ class OutboundIntent(Base):
         CheckConstraint("units > 0", name="units_positive"),
         CheckConstraint("state IN ('waiting', 'sending', 'done', 'failed')", name="state"),
         CheckConstraint(
-            "kind IN ('payout', 'refund', 'withdrawal', 'auto_payout', 'collection', 'repair', 'sweep', 'top_up')",
+            "kind IN ('payout', 'refund', 'withdrawal', 'auto_payout', 'collection', 'repair', 'sweep', 'top_up',"
+            " 'loan', 'loan_return', 'stake', 'unstake', 'withdraw_stake')",
             name="kind",
+        ),
+        CheckConstraint(
+            "action IN ('transfer', 'lend', 'reclaim', 'stake', 'unstake', 'withdraw')",
+            name="action",
         ),
         Index("ix_outbound_intents_waiting", "chain", "scope", "due_at", postgresql_where=text("state = 'waiting'")),
         Index(
@@ -70,6 +77,13 @@ class OutboundIntent(Base):
             postgresql_where=text("state IN ('waiting', 'sending')"),
         ),
         Index("ix_outbound_intents_gas", "recipient_address_id", "chain", postgresql_where=text("kind = 'top_up'")),
+        Index(
+            "ix_outbound_intents_loans",
+            "chain",
+            "scope",
+            "recipient_address_id",
+            postgresql_where=text("kind IN ('loan', 'loan_return')"),
+        ),
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
@@ -82,6 +96,7 @@ class OutboundIntent(Base):
     source_address_id: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
     recipient_address_id: Mapped[int | None] = mapped_column(ForeignKey("addresses.id"))
     target: Mapped[str]
+    action: Mapped[str] = mapped_column(server_default="transfer")
     token: Mapped[str]
     contract: Mapped[str | None]
     decimals: Mapped[int]
@@ -180,6 +195,7 @@ class OutboundTx(Base):
     fee_price: Mapped[int] = mapped_column(UnitsType)
     fee_tip: Mapped[int | None] = mapped_column(UnitsType)
     fee_extra: Mapped[int] = mapped_column(UnitsType)
+    fee_covered: Mapped[int] = mapped_column(UnitsType, server_default="0")
     valid_until: Mapped[int | None]
     state: Mapped[str] = mapped_column(server_default="stored")
     succeeded: Mapped[bool | None]
@@ -193,7 +209,10 @@ class OutboundTx(Base):
 
 
 class GasStation(Base):
-    """What the platform's own address holds on a chain, as the worker last saw it: web has no nodes to ask."""
+    """What the platform's own address holds on a chain, as the worker last saw it: web has no nodes to ask.
+
+    What it has staked is told where the chain lends, and null elsewhere.
+    """
 
     __tablename__ = "gas_stations"
     __table_args__ = (PrimaryKeyConstraint("mode", "chain"),)
@@ -204,6 +223,12 @@ class GasStation(Base):
     symbol: Mapped[str]
     decimals: Mapped[int]
     balance: Mapped[int] = mapped_column(UnitsType)
+    staked: Mapped[int | None] = mapped_column(UnitsType)
+    lent: Mapped[int | None] = mapped_column(UnitsType)
+    lendable: Mapped[int | None] = mapped_column(UnitsType)
+    leaving: Mapped[int | None] = mapped_column(UnitsType)
+    withdrawable: Mapped[int | None] = mapped_column(UnitsType)
     waiting: Mapped[int] = mapped_column(server_default="0")
     is_low: Mapped[bool] = mapped_column(server_default="false")
+    is_stake_low: Mapped[bool] = mapped_column(server_default="false")
     checked_at: Mapped[datetime] = mapped_column(server_default=func.now())

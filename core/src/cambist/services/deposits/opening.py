@@ -6,7 +6,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.plugin import Chain, ChainError, ChainInfo, Units
+from cambist.plugin import Chain, ChainError, ChainInfo, LendingChain, Stake, StateUnavailableError, Units
 from cambist.services.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
 from cambist.services.wallet_addresses import OwnAddress, gas_station
 
@@ -39,11 +39,12 @@ async def _is_opened(conn: AsyncConnection, info: ChainInfo, station: OwnAddress
     return bool(opened.scalar_one())
 
 
-async def open_books(db: Database, chain: Chain, site: Site) -> bool:
+async def open_books(db: Database, chain: Chain, site: Site, *, since: int, finalized: int | None) -> bool:
     """Post the opening if it is not there yet; return whether there is nothing left to open.
 
     The balance is asked for at the height up to which transfers are stored, and what they brought is left out: so
-    it does not matter which came first, the address, its money, or the first look at the chain.
+    it does not matter which came first, the address, its money, or the first look at the chain. Where the chain
+    does not tell that, it is the finalized height, once all transfers from ``since`` up to it are stored.
     """
     async with db.transaction() as conn:
         station = await gas_station(conn, site.info.family, site.mode)
@@ -53,10 +54,12 @@ async def open_books(db: Database, chain: Chain, site: Site) -> bool:
         if await _is_opened(conn, site.info, station):
             return True
     try:
-        balance = await chain.balance(station.address, site.info.native, cursor.height)
+        height, balance = await _balance(chain, station, cursor.height, since, finalized)
+        # Nobody but us stakes with the gas station's key, and we do not before the books are open.
+        stake = await chain.stake(station.address) if isinstance(chain, LendingChain) else Stake()
     except ChainError as error:
-        # A node forgets old states; closer to the head it will know. Deposits are read meanwhile.
-        log.info("opening_waits", chain=site.info.id, height=cursor.height, error=str(error))
+        # A node forgets old states; closer to the head, or a minute later, it will know. Deposits are read meanwhile.
+        log.debug("opening_waits", chain=site.info.id, height=cursor.height, error=str(error))
         return False
     async with db.transaction() as conn:
         still = await conn.exec_driver_sql(
@@ -65,15 +68,30 @@ async def open_books(db: Database, chain: Chain, site: Site) -> bool:
         )
         if still.first() is None:
             return False
-        funded = await conn.exec_driver_sql(_FUNDED, (*site.key, station.row, cursor.height))
+        funded = await conn.exec_driver_sql(_FUNDED, (*site.key, station.row, height))
         opening = max(0, balance - int(funded.scalar_one()))
         asset = asset_key(site.info.id, None)
-        custody, float_ = (Account(PLATFORM, asset, purpose) for purpose in (Purpose.CUSTODY_GAS, Purpose.FLOAT))
+        purposes = (Purpose.CUSTODY_GAS, Purpose.CUSTODY_STAKED, Purpose.FLOAT)
+        gas, staked, float_ = (Account(PLATFORM, asset, purpose) for purpose in purposes)
+        held = ((gas, Units(opening)), (staked, stake.total))
         posting = Posting(
             mode=site.mode,
             kind=KIND,
             reference=reference(site.info.id, station.address),
-            movements=[Movement(custody, float_, Units(opening))] if opening else [],
+            movements=[Movement(custody, float_, units) for custody, units in held if units],
         )
         await post(conn, site.mode, [posting])
     return True
+
+
+async def _balance(
+    chain: Chain, station: OwnAddress, stored: int, since: int, finalized: int | None
+) -> tuple[int, Units]:
+    """Return what the station holds, and at which height that is so. Raises ChainError."""
+    native = chain.info.native
+    try:
+        return stored, await chain.balance(station.address, native, stored)
+    except StateUnavailableError:
+        if finalized is None or not since <= finalized <= stored:
+            raise
+    return finalized, await chain.balance(station.address, native, finalized)

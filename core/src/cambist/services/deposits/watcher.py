@@ -82,6 +82,7 @@ class Watcher:
         self._site = Site(info=chain.info, family=family, scope=scope, mode=mode, ids=ids)
         self._span_blocks = chain.info.span_max
         self._books_open = scope != 0  # simulated chains have no gas station
+        self._stored_since: int | None = None
 
     async def look(self) -> Look:
         """Read one span, or judge what is due when there is nothing to read.
@@ -98,12 +99,19 @@ class Watcher:
             if cursor is None:
                 cursor = await self._begin(view, head, now)
             if not self._books_open:
-                self._books_open = await opening.open_books(self._db, self._chain, self._site)
+                await self._open_books(head, cursor)
             try:
                 return await self._look(view, head, cursor, now)
             except CursorMovedError:
                 # Looked in vain, through no fault of the endpoint: what is left to do is for the next look to see.
                 return Look(head=head.height, height=cursor.height, behind=1)
+
+    async def _open_books(self, head: Head, cursor: Cursor) -> None:
+        if self._stored_since is None:
+            self._stored_since = cursor.height
+        self._books_open = await opening.open_books(
+            self._db, self._chain, self._site, since=self._stored_since, finalized=head.finalized_height
+        )
 
     async def _look(self, view: ChainView, head: Head, cursor: Cursor, now: datetime) -> Look:
         if head.height < cursor.height:

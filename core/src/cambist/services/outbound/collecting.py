@@ -24,7 +24,6 @@ PILES_MAX = 500
 """Addresses considered in one go; the oldest, and what is waited for, come first."""
 RETRY_AFTER = timedelta(hours=6)
 COLLECTION_PRIORITY = 50
-TOP_UP_GAS_UNITS = 21_000
 
 # A pile is what all settled, uncollected deposits of one token have left on one address.
 _PILES = """
@@ -152,8 +151,8 @@ async def _worth(desk: Desk, piles: Sequence[Pile], rule: WorthRule, station: st
 
 
 def _cost(plan: Plan) -> int:
-    """Return the fee, and that of the transfer that brings it there."""
-    return sum(step.fee.cost_max + min(step.fee.limit, TOP_UP_GAS_UNITS) * step.fee.price for step in plan.steps)
+    """Return the fee, and what it costs to bring it there."""
+    return plan.sponsoring + (0 if plan.step is None else plan.step.fee.cost_max)
 
 
 async def _value(desk: Desk, token: Token, units: int) -> Decimal | None:

@@ -9,6 +9,7 @@ from cambist.services.keys import AccountKeys
 
 from .collecting import collect
 from .desk import Desk
+from .lending import give_back
 from .sending import send_waiting
 from .settling import settle
 from .sweeping import sweep_waiting
@@ -45,6 +46,7 @@ class Engine:
         if not await self._are_books_open():
             return Turn(more=settled, told=settled)
         collected = await self._collect()
+        await give_back(desk)
         swept = await sweep_waiting(desk)
         more = await send_waiting(desk) or swept
         return Turn(more=more or settled, told=settled or more, collected=collected)

@@ -28,7 +28,8 @@ _UNPOSTED = """
             AND i.state = 'sending'), 0)
     - coalesce((SELECT sum(paid.fee) FROM outbound_slots s
         CROSS JOIN LATERAL (SELECT coalesce(max(t.fee_paid) FILTER (WHERE t.state = 'mined'),
-            max(t.fee_limit * t.fee_price + t.fee_extra)) AS fee FROM outbound_txs t WHERE t.slot_id = s.id) paid
+            max(greatest(t.fee_limit - t.fee_covered, 0) * t.fee_price + t.fee_extra)) AS fee
+            FROM outbound_txs t WHERE t.slot_id = s.id) paid
         WHERE s.address_id = $1 AND s.chain = $2 AND s.scope = $3 AND s.state = 'open'), 0)
 """
 _WALLET_GAS = f"""
@@ -74,7 +75,8 @@ def lean_price(fee: Fee) -> int:
 
 def fee_within(fee: Fee, units: int) -> Fee:
     """Return the fee with the highest price that so much pays, if the next block takes it at that price."""
-    price = min(fee.price, (units - fee.extra) // fee.limit)
+    paid = fee.limit - fee.covered
+    price = fee.price if paid <= 0 else min(fee.price, (units - fee.extra) // paid)
     return fee if fee.price_now is None or price < fee.price_now else structs.replace(fee, price=price)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.plugin import Token, Units
+from cambist.plugin import Action, Token, Units
 
 
 class NewIntent(Struct, frozen=True, kw_only=True):
@@ -30,16 +30,17 @@ class NewIntent(Struct, frozen=True, kw_only=True):
     recipient_row: int | None = None
     priority: int = 100
     forced: bool = False
+    action: Action = "transfer"
 
 
 _SUBMIT = """
 INSERT INTO outbound_intents (
     due_at, created_at, updated_at, reference, kind, mode, chain, scope, merchant_id, source_address_id,
-    recipient_address_id, target, token, contract, decimals, units, priority, forced
+    recipient_address_id, target, token, contract, decimals, units, priority, forced, action
 )
 SELECT $1, $1, $1, * FROM unnest(
     $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
-    $10::text[], $11::text[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[]
+    $10::text[], $11::text[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[], $17::text[]
 )
 ON CONFLICT (reference) DO NOTHING
 RETURNING reference, id
@@ -72,6 +73,7 @@ async def submit(conn: AsyncConnection, intents: Sequence[NewIntent], now: datet
             [one.units for one in intents],
             [one.priority for one in intents],
             [one.forced for one in intents],
+            [one.action for one in intents],
         ),
     )
     return {row.reference: row.id for row in rows}

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 
 from cambist.services.payouts.outcomes import PayoutOutcomes
 from cambist.services.refunds.outcomes import RefundOutcomes
+from cambist.services.stakes import KINDS as STAKE_KINDS
+from cambist.services.stakes import StakeOutcomes
 
 from .collected import CollectionOutcomes
+from .lending import LOAN, LOAN_RETURN
 from .mending import REPAIR
 from .outcomes import Outcomes, QuietOutcomes
 from .posting import TopUpOutcomes
@@ -27,4 +30,7 @@ def outcomes() -> Mapping[str, Outcomes]:
         REPAIR: QuietOutcomes(),
         "sweep": SweepOutcomes(collections),
         "top_up": TopUpOutcomes(),
+        LOAN: QuietOutcomes(),
+        LOAN_RETURN: QuietOutcomes(),
+        **dict.fromkeys(STAKE_KINDS, StakeOutcomes()),
     }

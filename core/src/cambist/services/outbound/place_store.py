@@ -46,13 +46,15 @@ async def holder(conn: AsyncConnection, site: Site, address_row: int, sequence: 
 
 
 async def dead_places(conn: AsyncConnection, intents: Sequence[IntentRow]) -> Mapping[int, Sequence[int]]:
-    """Return by intent the places that it lost to something else."""
+    """Return by intent the places that it lost to something else; without sequences, until when each was valid."""
     rows = await conn.exec_driver_sql(
-        "SELECT intent_id, sequence FROM outbound_slots WHERE intent_id = ANY($1::bigint[]) AND state = 'dead'"
-        " AND sequence IS NOT NULL ORDER BY id",
+        "SELECT s.intent_id, coalesce(s.sequence, max(t.valid_until)) AS place FROM outbound_slots s"
+        " JOIN outbound_txs t ON t.slot_id = s.id WHERE s.intent_id = ANY($1::bigint[]) AND s.state = 'dead'"
+        " GROUP BY s.id ORDER BY s.id",
         ([one.id for one in intents],),
     )
     found: dict[int, list[int]] = {}
     for row in rows:
-        found.setdefault(row.intent_id, []).append(row.sequence)
+        if row.place is not None:
+            found.setdefault(row.intent_id, []).append(row.place)
     return found

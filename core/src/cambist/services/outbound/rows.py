@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Row
 
-from cambist.plugin import ChainInfo, Fee, Intent, Step, Token, Units
+from cambist.plugin import Action, ChainInfo, Fee, Intent, Step, Token, Units
 
 from .outcomes import Sent
 
@@ -48,6 +48,7 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     reason: str | None
     forced: bool
     created_at: datetime
+    action: Action = "transfer"
 
     @property
     def id(self) -> int:
@@ -64,7 +65,14 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     def wanted(self) -> Intent:
         """Return what the chain is asked to plan."""
         sent = self.sent
-        return Intent(source=self.source.address, target=sent.target, token=self.token, amount=sent.units)
+        return Intent(
+            source=self.source.address, target=sent.target, token=self.token, amount=sent.units, action=self.action
+        )
+
+    @property
+    def given(self) -> int:
+        """Return how much of its token leaves the source's balance."""
+        return self.sent.units if self.action in {"transfer", "stake"} else 0
 
 
 class TxRow(Struct, frozen=True, kw_only=True):
@@ -98,16 +106,15 @@ class TxRow(Struct, frozen=True, kw_only=True):
     @property
     def step(self) -> Step:
         """Return what the slot is for, at the fee of this transaction."""
-        wanted = self.intent.wanted
-        return Step(sender=wanted.source, target=wanted.target, token=wanted.token, amount=wanted.amount, fee=self.fee)
+        return self.intent.wanted.step(self.fee)
 
 
 _OWN = "{0}.id AS {1}_row, {0}.address AS {1}_address, {0}.purpose AS {1}_purpose, {0}.merchant_id AS {1}_merchant,"
 _OWN += " {0}.account_index AS {1}_account, {0}.change AS {1}_change, {0}.address_index AS {1}_index"
 
 INTENT = f"""
-i.id AS intent_row, i.reference, i.kind, i.mode, i.chain, i.scope, i.merchant_id, i.target, i.token, i.contract,
-i.decimals, i.units, i.state AS intent_state, i.reason, i.forced, i.created_at AS intent_created_at,
+i.id AS intent_row, i.reference, i.kind, i.action, i.mode, i.chain, i.scope, i.merchant_id, i.target, i.token,
+i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.forced, i.created_at AS intent_created_at,
 {_OWN.format("src", "source")}, {_OWN.format("dst", "recipient")}
 """
 JOINS = """
@@ -147,13 +154,14 @@ def intent_row(row: Row[Any], **more: Any) -> IntentRow:  # noqa: ANN401  fields
         reason=row.reason,
         forced=row.forced,
         created_at=row.intent_created_at,
+        action=row.action,
     )
 
 
 TX = f"""
 SELECT t.id, t.slot_id, s.sequence, s.missing_since, t.role, t.tx_id, t.raw, t.fee_limit, t.fee_price, t.fee_tip,
-       t.fee_extra, t.valid_until, t.state, t.succeeded, t.fee_paid, t.height, t.block_hash, t.incarnation,
-       t.created_at, t.sent_at, t.tried_at, {INTENT}
+       t.fee_extra, t.fee_covered, t.valid_until, t.state, t.succeeded, t.fee_paid, t.height, t.block_hash,
+       t.incarnation, t.created_at, t.sent_at, t.tried_at, {INTENT}
 FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_id JOIN outbound_intents i ON i.id = s.intent_id {JOINS}
 """  # noqa: S608  constants
 
@@ -173,6 +181,7 @@ def tx_row(row: Row[Any]) -> TxRow:
             price=int(row.fee_price),
             tip=None if row.fee_tip is None else int(row.fee_tip),
             extra=Units(int(row.fee_extra)),
+            covered=int(row.fee_covered),
         ),
         valid_until=row.valid_until,
         state=row.state,

@@ -8,16 +8,17 @@ from datetime import datetime, timedelta
 from msgspec import Struct, structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.plugin import FeeAboveCeilingError, Plan, Step, Token
-from cambist.services.wallet_addresses import gas_station
+from cambist.plugin import FeeAboveCeilingError, Plan, Step, Token, Units
+from cambist.services.wallet_addresses import OwnAddress, gas_station
 
 from . import settled_store, store
 from .desk import Desk, retold
 from .funding import ask_for_gas, fee_within, gas_left, lean_price
 from .handing_out import hand_out
+from .lending import ask_for_loan, keep_lent, sponsor_of
 from .locking import hold_still, lock_spending
 from .mending import REPAIR
-from .placing import place
+from .placing import place, place_again
 from .rows import IntentRow, OwnPath
 from .store import Burden
 
@@ -28,6 +29,7 @@ FEE_PAUSE = timedelta(seconds=15)
 REFUSED_PAUSE = timedelta(seconds=60)
 SHORT_PATIENCE = timedelta(minutes=10)
 
+UNPLANNED = "The chain has no plan for it."
 SHORT = "The address holds less than what it has received."
 
 WAITS_FOR_TURN = "turn"
@@ -41,12 +43,14 @@ class Purse(Struct, kw_only=True):
     """What a sender can spend: what the chain says, less what is already on its way out.
 
     ``gas`` is the part of its native coin that may be spent on fees; None: all of it. ``unsure`` is what it may have
-    beyond that, unless the balance that it comes from is older than the latest that left.
+    beyond that, unless the balance that it comes from is older than the latest that left. ``counted_twice`` is the
+    part of it, in native coin, that the balance may lack already because it waits to be mined.
     """
 
     token: dict[str | None, int]
     gas: int | None
     unsure: Mapping[str | None, int]
+    counted_twice: int = 0
 
     @property
     def for_fees(self) -> int:
@@ -80,6 +84,7 @@ class Batch(Struct, kw_only=True):
     short: list[IntentRow]
     unsure: list[IntentRow]
     thirsty: list[tuple[IntentRow, Step]]
+    borrowing: list[tuple[IntentRow, Units]]
 
 
 async def send_waiting(desk: Desk) -> bool:
@@ -93,15 +98,16 @@ async def send_waiting(desk: Desk) -> bool:
         groups.setdefault(intent.source.row, []).append(intent)
     more = False
     for intents in groups.values():
-        more |= await _send_from(desk, intents, None if station is None else station.address)
+        more |= await _send_from(desk, intents, station)
     return more
 
 
-async def _send_from(desk: Desk, intents: Sequence[IntentRow], sponsor: str | None) -> bool:
+async def _send_from(desk: Desk, intents: Sequence[IntentRow], station: OwnAddress | None) -> bool:
     source, now = intents[0].source, desk.clock.now()
     async with desk.db.transaction() as conn:
         burden = await store.burden(conn, desk.site, source.row)
         gas = await gas_left(conn, desk, source)
+        sponsor = await sponsor_of(conn, desk, source, station, now)
     room = desk.settings.in_flight_max - burden.slots
     if room <= 0:
         # What is under way may be waiting for just these.
@@ -110,10 +116,10 @@ async def _send_from(desk: Desk, intents: Sequence[IntentRow], sponsor: str | No
     if not intents:
         return False
     purse = await _purse(desk, source, intents, burden, gas)
-    batch = Batch(source=source, ready=[], refused=[], short=[], unsure=[], thirsty=[])
-    affordable = _affordable(batch, intents, purse, room)
+    batch = Batch(source=source, ready=[], refused=[], short=[], unsure=[], thirsty=[], borrowing=[])
+    affordable = await _on_firm_ground(desk, source, _affordable(batch, intents, purse, room), now)
     try:
-        await _sort_out(desk, batch, affordable, purse, sponsor)
+        await _sort_out(desk, batch, affordable, purse, burden, sponsor)
     except FeeAboveCeilingError as error:
         async with desk.db.transaction() as conn:
             fresh = await desk.hold(conn, affordable, WAITS_FOR_FEES, now + FEE_PAUSE, now)
@@ -127,6 +133,8 @@ async def _send_from(desk: Desk, intents: Sequence[IntentRow], sponsor: str | No
     mined = await desk.chain.next_sequence(source.address)
     placed = await place(desk, batch.source, batch.ready, mined)
     await hand_out(desk, placed.signed)
+    if placed.doubt is not None:
+        await hand_out(desk, await place_again(desk, batch.source, placed.doubt))
     if placed.unreached:
         return True
     return len(placed.signed) == len(affordable) and len(intents) > len(affordable) + len(batch.short) + len(
@@ -139,13 +147,16 @@ async def _purse(desk: Desk, source: OwnPath, intents: Sequence[IntentRow], burd
     tokens |= {intent.sent.contract: intent.token for intent in intents}
     held = await desk.chain.balances([(source.address, token) for token in tokens.values()])
     leaving, settling = burden.units, burden.settling
+    # What the node has counted already is subtracted twice: too little is known, until it is mined.
+    twice = leaving if desk.chain.balances_count_waiting else {}
     return Purse(
         token={
             contract: units - leaving.get(contract, 0) - settling.get(contract, 0)
             for contract, units in zip(tokens, held, strict=True)
         },
         gas=gas,
-        unsure=settling,
+        unsure={contract: settling.get(contract, 0) + twice.get(contract, 0) for contract in tokens},
+        counted_twice=twice.get(None, 0),
     )
 
 
@@ -155,7 +166,7 @@ def _affordable(batch: Batch, intents: Sequence[IntentRow], purse: Purse, room: 
     for intent in intents:
         if len(affordable) == room:
             break
-        contract, units = intent.sent.contract, intent.sent.units
+        contract, units = intent.sent.contract, intent.given
         if purse.take(contract, units):
             affordable.append(intent)
         elif purse.token[contract] + purse.unsure.get(contract, 0) >= units:
@@ -165,15 +176,27 @@ def _affordable(batch: Batch, intents: Sequence[IntentRow], purse: Purse, room: 
     return affordable
 
 
-async def _sort_out(
-    desk: Desk, batch: Batch, affordable: Sequence[IntentRow], purse: Purse, sponsor: str | None
+async def _on_firm_ground(
+    desk: Desk, source: OwnPath, affordable: Sequence[IntentRow], now: datetime
+) -> Sequence[IntentRow]:
+    """Return those that can be planned now: none while a loan is on its way back, which they might count on."""
+    if not affordable or await keep_lent(desk, source):
+        return affordable
+    async with desk.db.transaction() as conn:
+        await desk.hold(conn, affordable, WAITS_FOR_GAS, now + GAS_PAUSE, now)
+    return []
+
+
+async def _sort_out(  # noqa: PLR0913, PLR0917  whose, and what they have
+    desk: Desk, batch: Batch, affordable: Sequence[IntentRow], purse: Purse, burden: Burden, sponsor: str | None
 ) -> None:
     """Say of each intent whether it can be sent, in their order."""
     if affordable:
         if batch.source.purpose == "gas":
             # What it gives and what it pays for that come out of one purse: both for the first, then for the next.
-            purse.token[None] += sum(intent.sent.units for intent in affordable)
-        plans = await desk.chain.plan([intent.wanted for intent in affordable], sponsor=sponsor)
+            purse.token[None] += sum(intent.given for intent in affordable)
+        promised = {batch.source.address: burden.covered} if burden.slots else {}
+        plans = await desk.chain.plan([one.wanted for one in affordable], sponsor=sponsor, promised=promised)
         for intent, plan in zip(affordable, plans, strict=True):
             _file(batch, intent, plan, purse)
 
@@ -190,16 +213,21 @@ def _give_up_short(batch: Batch, now: datetime) -> None:
 
 
 def _file(batch: Batch, intent: IntentRow, plan: Plan, purse: Purse) -> None:
-    if plan.refused is not None:
-        batch.refused.append((intent, plan.refused))
+    step = plan.step
+    if plan.refused is not None or step is None:
+        batch.refused.append((intent, plan.refused or UNPLANNED))
         return
-    (step,) = plan.steps
     if batch.source.purpose == "payment":
         step = structs.replace(step, fee=fee_within(step.fee, purse.for_fees))
-    given = intent.sent.units if batch.source.purpose == "gas" else 0
+    given = intent.given if batch.source.purpose == "gas" else 0
+    cost = step.fee.cost_max + step.fee.reserve + given
     # Behind one that has to wait for its fee, the others of the same sender wait, too: first come, first served.
-    if batch.thirsty or not purse.take_fee(step.fee.cost_max + given):
+    if batch.thirsty or purse.for_fees + purse.counted_twice < cost:
         batch.thirsty.append((intent, step))
+    elif not purse.take_fee(cost):
+        batch.unsure.append(intent)
+    elif plan.loan:
+        batch.borrowing.append((intent, plan.loan))
     else:
         batch.ready.append((intent, step))
 
@@ -219,6 +247,9 @@ async def _settle_the_rest(desk: Desk, batch: Batch, purse: Purse) -> None:
         else:
             fresh = 0
             await desk.hold(conn, [intent for intent, _ in batch.thirsty], WAITS_FOR_GAS, now + GAS_PAUSE, now)
+        if batch.borrowing:
+            await desk.hold(conn, [intent for intent, _ in batch.borrowing], WAITS_FOR_GAS, now + GAS_PAUSE, now)
+            await ask_for_loan(conn, desk, batch.source, sum(stake for _, stake in batch.borrowing), now)
         if batch.source.purpose != "gas":
             await ask_for_gas(conn, desk, batch.source, _gas_needed(desk, batch, purse), now)
     if batch.short and batch.source.purpose == "gas":
@@ -246,12 +277,13 @@ def _gas_needed(desk: Desk, batch: Batch, purse: Purse) -> int:
         return -purse.for_fees if any(intent.sent.contract is None for intent in batch.short) else 0
     fees = [step.fee for _, step in batch.thirsty]
     needed: int = sum(fee.cost_max for fee in fees)
+    reserve = max(fee.reserve for fee in fees)
     if batch.source.purpose == "payment":
-        needed = sum(fee.limit * lean_price(fee) + fee.extra for fee in fees)
+        needed = sum(fee.cost_at(lean_price(fee)) for fee in fees)
     if batch.source.purpose == "wallet":
         average = needed // len(batch.thirsty)
         needed = max(needed, average * desk.settings.wallet_gas_transfers)
-    return needed - purse.for_fees
+    return needed + reserve - purse.for_fees
 
 
 async def _fail(desk: Desk, conn: AsyncConnection, refused: Sequence[tuple[IntentRow, str]], now: datetime) -> None:

@@ -40,10 +40,12 @@ NODES_APART_MAX = 3
 class Burden(Struct, frozen=True):
     """What an address is sending: how many places are open, and what may still leave it, by contract.
 
-    ``settling`` has just left it, in a block so new that a balance may be of before it.
+    ``covered`` is the work that it counts on not to pay for. ``settling`` has just left it, in a block so new that a
+    balance may be of before it.
     """
 
     slots: int
+    covered: int
     units: Mapping[str | None, int]
     settling: Mapping[str | None, int]
 
@@ -51,21 +53,29 @@ class Burden(Struct, frozen=True):
 async def burden(conn: AsyncConnection, site: Site, address_row: int) -> Burden:
     """Return what is on its way out of an address and not seen in a block yet, fees at their highest included."""
     rows = await conn.exec_driver_sql(
-        "SELECT i.contract, count(*) AS slots, sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE i.units END) AS units,"
+        "SELECT i.contract, count(*) AS slots,"
+        " sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE given.units END) AS units,"
         " sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE newest.fee END) AS fee,"
-        " sum(CASE WHEN newest.height > c.height - $4 THEN i.units ELSE 0 END) AS settling FROM outbound_slots s"
+        " sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE newest.covered END) AS covered,"
+        " sum(CASE WHEN newest.height > c.height - $4 THEN given.units ELSE 0 END) AS settling FROM outbound_slots s"
         " JOIN outbound_intents i ON i.id = s.intent_id"
+        " CROSS JOIN LATERAL (SELECT CASE WHEN i.action IN ('transfer', 'stake') THEN i.units ELSE 0 END) given (units)"
         " LEFT JOIN chain_cursors c ON c.chain = s.chain AND c.scope = s.scope"
         " JOIN LATERAL (SELECT max(t.state) FILTER (WHERE t.state = 'mined') AS state, max(t.height) AS height,"
-        " max(t.fee_limit * t.fee_price + t.fee_extra) AS fee FROM outbound_txs t"
-        " WHERE t.slot_id = s.id) newest ON true WHERE s.address_id = $3 AND s.chain = $1 AND s.scope = $2"
-        " AND s.state = 'open' GROUP BY i.contract",
+        " max(greatest(t.fee_limit - t.fee_covered, 0) * t.fee_price + t.fee_extra) AS fee,"
+        " max(t.fee_covered) AS covered FROM outbound_txs t WHERE t.slot_id = s.id) newest ON true"
+        " WHERE s.address_id = $3 AND s.chain = $1 AND s.scope = $2 AND s.state = 'open' GROUP BY i.contract",
         (*site.key, address_row, NODES_APART_MAX),
     )
     found = list(rows)
     units = {row.contract: int(row.units) for row in found}
     units[None] = units.get(None, 0) + sum(int(row.fee) for row in found)
-    return Burden(sum(row.slots for row in found), units, {row.contract: int(row.settling) for row in found})
+    return Burden(
+        slots=sum(row.slots for row in found),
+        covered=sum(int(row.covered) for row in found),
+        units=units,
+        settling={row.contract: int(row.settling) for row in found},
+    )
 
 
 async def astray(conn: AsyncConnection, site: Site) -> set[int]:
@@ -170,11 +180,13 @@ WITH slots AS (
     WHERE i.id = slots.intent_id
 )
 INSERT INTO outbound_txs (
-    slot_id, chain, scope, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra, valid_until, created_at
+    slot_id, chain, scope, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra, fee_covered, valid_until, created_at
 )
-SELECT slots.id, $2, $3, n.tx_id, n.raw, n.fee_limit, n.fee_price, n.fee_tip, n.fee_extra, n.valid_until, $4
+SELECT slots.id, $2, $3, n.tx_id, n.raw, n.fee_limit, n.fee_price, n.fee_tip, n.fee_extra, n.fee_covered,
+    n.valid_until, $4
 FROM unnest($5::bigint[], $7::text[], $8::bytea[], $9::numeric[], $10::numeric[], $11::numeric[], $12::numeric[],
-    $13::bigint[]) AS n (intent, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra, valid_until)
+    $13::numeric[], $14::bigint[])
+    AS n (intent, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra, fee_covered, valid_until)
 JOIN slots ON slots.intent_id = n.intent
 """
 
@@ -200,6 +212,7 @@ async def open_slots(  # noqa: PLR0913  a place, what fills it, and when
             [tx.fee.price for tx in txs],
             [tx.fee.tip for tx in txs],
             [tx.fee.extra for tx in txs],
+            [tx.fee.covered for tx in txs],
             [tx.valid_until for tx in txs],
         ),
     )

@@ -6,17 +6,20 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+import structlog
 from msgspec import structs
 
-from cambist.plugin import Broadcast, FeeAboveCeilingError, SignedTx, TxStatus, Units
+from cambist.plugin import Broadcast, ChainError, Dated, FeeAboveCeilingError, SignedTx, TxStatus, Units
 
 from . import settled_store, store
 from .desk import Desk, retold
 from .funding import ask_for_gas
 from .handing_out import hand_out
+from .locking import hold_still, lock_spending
 from .mending import mend
 from .rows import TxRow
 from .settled_store import Depth
+from .settling import CANCELLED
 from .swept import SWEEP
 
 ASKED_AT_ONCE_MAX = 250
@@ -27,6 +30,8 @@ MISSING_BLOCKS_MIN = 3
 
 Slots = Mapping[int, Sequence[TxRow]]
 
+log = structlog.get_logger(__name__)
+
 
 class Tracker:
     """Follows one chain's open transactions. What nodes refused is remembered only here: it is soon learned again."""
@@ -35,6 +40,7 @@ class Tracker:
         """Know nothing yet."""
         self._desk = desk
         self._refused: dict[int, Broadcast] = {}
+        self._proof_asked_at: datetime | None = None
 
     async def look(self) -> None:
         """Ask what became of everything, and do what is needed for what became of nothing."""
@@ -65,12 +71,8 @@ class Tracker:
             for slot, ones in afloat.items()
             if slot not in pending and ones[0].sequence is not None and ones[0].sequence < mined[ones[0].sender]
         }
-        expired = {
-            slot: ones
-            for slot, ones in afloat.items()
-            if all(tx.id in statuses and statuses[tx.id].state == "expired" for tx in ones)
-        }
-        await self._bury(expired, "its transactions have expired")
+        expired = await self._expired(afloat)
+        await self._bury(expired, "its transaction has expired")
         await self._miss(lost, found)
         await self._found_again([ones[0] for slot, ones in slots.items() if slot not in lost])
         afloat = {slot: ones for slot, ones in afloat.items() if slot not in lost and slot not in expired}
@@ -94,6 +96,35 @@ class Tracker:
             answers = await self._desk.chain.transactions([tx.tx_id for tx in some])
             statuses |= {tx.id: answer for tx, answer in zip(some, answers, strict=True)}
         return statuses
+
+    async def _expired(self, afloat: Slots) -> Slots:
+        """Return what can never be mined any more, as the chain itself proves.
+
+        A proof is many blocks to read, so it is not asked for all the time. One that cannot be had now keeps nothing
+        else from being sent.
+        """
+        now = self._desk.clock.now()
+        if not _old(self._proof_asked_at, now, self._desk.settings.rebroadcast_s):
+            return {}
+        dated = {
+            tx.tx_id: Dated(tx_id=tx.tx_id, valid_until=tx.valid_until)
+            for ones in afloat.values()
+            for tx in ones
+            if tx.valid_until is not None
+        }
+        wanted = list(dated.values())
+        if wanted:
+            self._proof_asked_at = now
+        dead: set[str] = set()
+        for first in range(0, len(wanted), ASKED_AT_ONCE_MAX):
+            some = wanted[first : first + ASKED_AT_ONCE_MAX]
+            try:
+                answers = await self._desk.chain.expired(some)
+            except ChainError as error:
+                log.warning("expiry_unproven", chain=self._desk.site.info.id, txs=len(some), error=str(error))
+                break
+            dead |= {one.tx_id for one, is_dead in zip(some, answers, strict=True) if is_dead}
+        return {slot: ones for slot, ones in afloat.items() if all(tx.tx_id in dead for tx in ones)}
 
     async def _note(self, asked: Sequence[TxRow], statuses: Mapping[int, TxStatus]) -> None:
         news = [(tx, statuses[tx.id]) for tx in asked if statuses[tx.id].block is not None or tx.state == "mined"]
@@ -130,11 +161,22 @@ class Tracker:
         for slot, ones in dead.items():
             desk = self._desk
             async with desk.db.transaction() as conn:
-                if not await store.lock_slot(conn, slot):
+                await hold_still(conn, desk.site)
+                locked = await store.lock_slot(conn, slot)
+                if not locked or any(tx.state == "mined" for tx in locked):
                     continue
                 now, intent = desk.clock.now(), ones[0].intent
+                await lock_spending(conn, desk.site, [intent.sent])
                 await settled_store.bury(conn, slot, now)
-                if intent.sent.kind == SWEEP:
+                refused = self._refused.get(slot)
+                if _is_given_up(ones[0]):
+                    # Its money was given back when it had failed: it stays so.
+                    await settled_store.finish(conn, [intent], "failed", intent.reason, now)
+                elif ones[0].sequence is None and refused is not None and refused.state == "rejected":
+                    # As long as it could have been mined, no node took it: the next would fare no better.
+                    await settled_store.finish(conn, [intent], "failed", CANCELLED, now)
+                    await desk.tell(conn, "on_failed", [retold(intent.sent, reason=CANCELLED)], now)
+                elif intent.sent.kind == SWEEP:
                     # Its collections have other ways, and its authorizations may be used up.
                     await settled_store.finish(conn, [intent], "failed", why, now)
                     await desk.tell(conn, "on_failed", [retold(intent.sent, reason=why)], now)
@@ -168,16 +210,19 @@ class Tracker:
         ]
         again.sort(key=lambda tx: (tx.sender, tx.sequence or 0))
         said = await hand_out(desk, [SignedTx(tx_id=tx.tx_id, raw=tx.raw) for tx in again])
-        self._refused |= {tx.slot: said[tx.tx_id] for tx in again if said[tx.tx_id].state != "accepted"}
         for tx in again:
-            if said[tx.tx_id].state == "accepted":
+            answer = said[tx.tx_id]
+            if answer.state == "accepted":
                 self._refused.pop(tx.slot, None)
+            elif answer.state != "expired":
+                # That its time is over says nothing of why nobody took it as long as it was not.
+                self._refused[tx.slot] = answer
         self._refused = {slot: answer for slot, answer in self._refused.items() if slot in afloat}
         for tx in _first_of_each_sender(newest.values()):
             refusal = self._refused.get(tx.slot)
             underpriced = refusal is not None and refusal.state == "underpriced"
             stuck = _old(tx.sent_at or tx.created_at, now, desk.settings.stuck_after_s)
-            if underpriced or stuck or _is_given_up(tx):
+            if tx.sequence is not None and (underpriced or stuck or _is_given_up(tx)):
                 await self._outbid(tx, len(afloat[tx.slot]), refusal)
 
     async def _outbid(self, tx: TxRow, tries: int, refusal: Broadcast | None) -> None:

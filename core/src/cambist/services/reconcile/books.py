@@ -1,11 +1,11 @@
-"""Everything the books say about one chain, read as of one moment."""
+"""Everything the books say about one chain at one height, read as of one moment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
@@ -20,6 +20,8 @@ GROUPS: Mapping[str, str] = {
     "custody_wallet": "wallet",
     "float_wallet": "wallet",
     "custody_gas": "gas",
+    # What is staked is the gas station's all the same.
+    "custody_staked": "gas",
 }
 GROUP_OF_PURPOSE: Mapping[str, str] = {"payment": "deposits", "wallet": "wallet", "gas": "gas"}
 
@@ -38,7 +40,10 @@ class Place(Struct, frozen=True):
 
 
 class Sending(Struct, frozen=True, kw_only=True):
-    """A transaction that is stored, and not booked. ``recipient_row`` is set where what it sends stays ours."""
+    """A transaction that is stored, and not booked. ``recipient_row`` is set where what it sends stays ours.
+
+    ``moves_stake``: it makes coin a stake, or a stake coin.
+    """
 
     tx_id: str
     source_row: int
@@ -46,6 +51,7 @@ class Sending(Struct, frozen=True, kw_only=True):
     contract: str | None
     units: int
     pays_fee: bool = True
+    moves_stake: bool = False
 
 
 class Undone(Struct, frozen=True, kw_only=True):
@@ -56,15 +62,22 @@ class Undone(Struct, frozen=True, kw_only=True):
 
 
 class Books(Struct, frozen=True, kw_only=True):
-    """One chain's books. ``settled`` is what settled deposits leave on their addresses until they are collected."""
+    """One chain's books at a height, up to which everything is stored, and ``cursor``, how far that goes by now.
+
+    ``settled`` is what settled deposits leave on their addresses until they are collected. ``waiting`` is what
+    deposits brought by then that the ledger does not say, or took for settled only later. ``last_moved`` is the last
+    height at which a holding is known to have changed, of those that were asked for.
+    """
 
     height: int
-    block_hash: str
+    block_hash: str | None
+    cursor: tuple[int, str]
     booked: Mapping[tuple[Group, str | None], int]
     places: Mapping[int, Place]
-    detected: Mapping[Holding, int]
+    waiting: Mapping[Holding, int]
     settled: Mapping[Holding, int]
     moved: frozenset[Holding]
+    last_moved: Mapping[Holding, int]
     sendings: Sequence[Sending]
     undone: Sequence[Undone]
     merchants: Mapping[int, str]
@@ -78,7 +91,8 @@ _LEDGER = (
 )
 _DEPOSITS = """
 SELECT d.address_id, d.contract, min(d.token) AS token, min(d.decimals) AS decimals,
-       coalesce(sum(d.units) FILTER (WHERE d.status = 'detected'), 0) AS detected,
+       coalesce(sum(d.units) FILTER (WHERE d.status = 'detected' AND d.height <= $3), 0)
+           - coalesce(sum(d.units) FILTER (WHERE d.status = 'settled' AND d.height > $3), 0) AS waiting,
        coalesce(sum(d.units) FILTER (WHERE d.status = 'settled' AND c.state IS DISTINCT FROM 'done'), 0) AS settled
 FROM deposits d LEFT JOIN outbound_intents c ON c.id = d.collection_id
 WHERE d.chain = $1 AND d.scope = $2 GROUP BY d.address_id, d.contract
@@ -96,10 +110,12 @@ _PLACES = (
     "SELECT id, address, purpose, coalesce(merchant_id, 0) AS merchant_row FROM addresses"
     " WHERE mode = $1 AND family = $2 AND (purpose IN ('wallet', 'gas') OR id = ANY($3::bigint[]))"
 )
-# A sweep moves what its collections say, and pays the fee for all of them.
+_HASH = "SELECT hash FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height = $3"
+# A sweep moves what its collections say, and pays the fee for all of them. Only a transfer gives something away.
 _TXS = """
 SELECT t.tx_id, t.role, t.fee_paid, t.state, i.source_address_id, i.contract, t.succeeded,
-       i.id = s.intent_id AS pays_fee, CASE WHEN i.kind = 'sweep' THEN 0 ELSE i.units END AS units,
+       i.id = s.intent_id AS pays_fee, i.action IN ('stake', 'withdraw') AS moves_stake,
+       CASE WHEN i.kind = 'sweep' OR i.action <> 'transfer' THEN 0 ELSE i.units END AS units,
        CASE WHEN i.kind IN ('collection', 'repair', 'top_up') THEN i.recipient_address_id END AS recipient_row
 FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_id
     JOIN outbound_intents i ON i.id = s.intent_id OR i.sweep_id = s.intent_id
@@ -109,42 +125,77 @@ ORDER BY t.id
 """
 
 
-async def read_books(db: Database, info: ChainInfo) -> Books | None:
-    """Return what the books say of a chain, all as of one moment; None before the chain was looked at."""
+_MOVES = """
+SELECT address_id, contract, max(height) AS height FROM (
+    SELECT address_id, contract, height FROM deposits
+    WHERE chain = $1 AND scope = $2 AND status <> 'orphaned' AND height > $3 AND height <= $4
+    UNION ALL
+    SELECT own.address_id, own.contract, t.height
+    FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_id
+        JOIN outbound_intents i ON i.id = s.intent_id OR i.sweep_id = s.intent_id
+        CROSS JOIN LATERAL (VALUES (i.source_address_id, i.contract), (i.source_address_id, NULL),
+            (i.recipient_address_id, i.contract)) AS own (address_id, contract)
+    WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'final' AND t.height > $3 AND t.height <= $4
+        AND own.address_id IS NOT NULL
+) AS moves GROUP BY address_id, contract
+"""
+
+
+async def read_books(
+    db: Database, info: ChainInfo, height: int | None = None, *, since: int | None = None
+) -> Books | None:
+    """Return what the books say of a chain, all as of one moment; None before the chain was looked at.
+
+    They are about the height up to which it was read, or a lower one. ``last_moved`` tells what is booked of
+    the heights above ``since``.
+    """
     async with db.transaction() as conn:
         await conn.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor = (await conn.exec_driver_sql(_CURSOR, (info.id, SCOPE))).one_or_none()
         if cursor is None:
             return None
+        height = cursor.height if height is None else height
         names: dict[str | None, tuple[str, int]] = {
             token.contract: (token.symbol, token.decimals) for token in info.tokens
         }
-        detected: dict[Holding, int] = {}
+        waiting: dict[Holding, int] = {}
         settled: dict[Holding, int] = {}
-        for row in await conn.exec_driver_sql(_DEPOSITS, (info.id, SCOPE)):
+        for row in await conn.exec_driver_sql(_DEPOSITS, (info.id, SCOPE, height)):
             names.setdefault(row.contract, (row.token, row.decimals))
-            detected[row.address_id, row.contract] = int(row.detected)
+            waiting[row.address_id, row.contract] = int(row.waiting)
             settled[row.address_id, row.contract] = int(row.settled)
         moved = set()
         for row in await conn.exec_driver_sql(_INTENTS, (info.id, SCOPE)):
             names.setdefault(row.contract, (row.token, row.decimals))
             moved.add((row.address_id, row.contract))
-        known = sorted({row for row, _ in (*detected, *moved)})
+        known = sorted({row for row, _ in (*waiting, *moved)})
         places = await _places(conn, info, known)
-        sendings, undone = await _transactions(conn, info, cursor.height)
+        sendings, undone = await _transactions(conn, info, height)
         return Books(
-            height=cursor.height,
-            block_hash=cursor.hash,
+            height=height,
+            block_hash=await _hash(conn, info, height),
+            cursor=(cursor.height, cursor.hash),
             booked=await _booked(conn, info),
             places=places,
-            detected=detected,
+            waiting=waiting,
             settled=settled,
             moved=frozenset(moved),
+            last_moved={} if since is None else await _last_moved(conn, info, since, height),
             sendings=sendings,
             undone=undone,
             merchants=await _merchants(conn, places),
             names=names,
         )
+
+
+async def _hash(conn: AsyncConnection, info: ChainInfo, height: int) -> str | None:
+    found: str | None = (await conn.exec_driver_sql(_HASH, (info.id, SCOPE, height))).scalar_one_or_none()
+    return found
+
+
+async def _last_moved(conn: AsyncConnection, info: ChainInfo, since: int, height: int) -> Mapping[Holding, int]:
+    rows = await conn.exec_driver_sql(_MOVES, (info.id, SCOPE, since, height))
+    return {(row.address_id, row.contract): row.height for row in rows}
 
 
 async def _places(conn: AsyncConnection, info: ChainInfo, known: Sequence[int]) -> Mapping[int, Place]:
@@ -175,21 +226,11 @@ async def _transactions(
             # A transaction that only takes a place sends nothing.
             units=int(row.units) if row.role == "main" else 0,
             pays_fee=row.pays_fee,
+            moves_stake=row.moves_stake,
         )
         if row.state == "final":
-            units = sending.units if row.succeeded else 0
-            undone.append(
-                Undone(
-                    sending=Sending(
-                        tx_id=row.tx_id,
-                        source_row=sending.source_row,
-                        recipient_row=sending.recipient_row,
-                        contract=sending.contract,
-                        units=units,
-                    ),
-                    fee=int(row.fee_paid or 0) if row.pays_fee else 0,
-                )
-            )
+            happened = structs.replace(sending, units=sending.units if row.succeeded else 0)
+            undone.append(Undone(sending=happened, fee=int(row.fee_paid or 0) if row.pays_fee else 0))
         else:
             sendings.append(sending)
     return sendings, undone

@@ -1,4 +1,4 @@
-"""One chain's balances beside its books, at the height up to which the books were read."""
+"""One chain's balances beside its books, group by group."""
 
 from __future__ import annotations
 
@@ -8,110 +8,39 @@ from typing import TypeAlias
 
 from cambist.db.engine import Database
 from cambist.domain.money import format_units
-from cambist.plugin import Chain, ChainError, Token, TxStatus
+from cambist.plugin import Chain
 from cambist.services.ledger import PLATFORM
 
-from .books import Books, Group, Holding, read_books
+from .books import Books, Group
+from .looking import Held, Pause, a_moment, look_up
 from .report import AddressLine, ChainReport, GroupLine, signed
 
-ASKED_AT_ONCE = 500
 ADDRESS_LINES_MAX = 100
-ATTEMPTS = 3
+LOOKS_MAX = 3
 
 _Key: TypeAlias = tuple[Group, str | None]
-Held: TypeAlias = Mapping[Holding, int]
 
 
-class Impossible(Exception):  # noqa: N818  nothing is wrong with the books as far as anybody knows
-    """The chain could not be compared; the message says why."""
-
-
-async def reconcile_chain(db: Database, chain: Chain) -> ChainReport:
+async def reconcile_chain(db: Database, chain: Chain, *, pause: Pause = a_moment) -> ChainReport:
     """Compare every balance of ours on a chain with the ledger. Changes nothing, and may run beside everything else.
 
-    What is in a block already and not deep enough to be booked counts as in transit. Raises Impossible.
+    What is in a block already and not deep enough to be booked counts as in transit. A difference is told when it is
+    seen again: an endpoint that has not heard of a transaction yet makes one that is none. Raises Impossible.
     """
-    return _report(chain, *await look_up(db, chain))
+    report = _report(chain, *await look_up(db, chain, pause))
+    for _ in range(LOOKS_MAX - 1):
+        if not report.differences:
+            break
+        seen = _differences(report)
+        await pause()
+        report = _report(chain, *await look_up(db, chain, pause))
+        if _differences(report) == seen:
+            break
+    return report
 
 
-async def look_up(db: Database, chain: Chain) -> tuple[Books, Held, Held]:
-    """Return a chain's books, what addresses hold at their height, and what of that is in transit.
-
-    Raises Impossible.
-    """
-    for _ in range(ATTEMPTS):
-        books = await read_books(db, chain.info)
-        if books is None:
-            raise Impossible(f"{chain.info.id}: the worker has not read this chain yet")
-        try:
-            found = await _read_chain(chain, books)
-        except ChainError as error:
-            raise Impossible(f"{chain.info.id}: {error}") from error
-        if found is not None:
-            return books, *found
-    raise Impossible(f"{chain.info.id}: its blocks changed with every look; try again in a minute")
-
-
-async def _read_chain(chain: Chain, books: Books) -> tuple[Held, Held] | None:
-    """Return what addresses hold at the height, and what of it is in transit; None where a reorg came in between."""
-    wanted = _wanted(books)
-    held: dict[Holding, int] = {}
-    for first in range(0, len(wanted), ASKED_AT_ONCE):
-        some = wanted[first : first + ASKED_AT_ONCE]
-        pairs = [(books.places[row].address, _token(books, contract)) for row, contract in some]
-        held |= dict(zip(some, await chain.balances(pairs, books.height), strict=True))
-    statuses: list[TxStatus] = []
-    for first in range(0, len(books.sendings), ASKED_AT_ONCE):
-        some_txs = books.sendings[first : first + ASKED_AT_ONCE]
-        statuses += await chain.transactions([sending.tx_id for sending in some_txs])
-    async with chain.view() as view:
-        # Balances were of the branch that the books are about only if that is the best one still.
-        if (await view.block(books.height)).hash != books.block_hash:
-            return None
-    return held, _in_transit(books, statuses)
-
-
-def _wanted(books: Books) -> Sequence[Holding]:
-    """Return what to ask: every token that an address had, the native coin, and on wallets all that anybody had.
-
-    A token that nobody ever had is left out: a test network lacks most of those that are listed, and an endpoint
-    that is asked for one counts as faulty.
-    """
-    wanted = {*books.detected, *books.moved}
-    every = {None, *(contract for _, contract in (*wanted, *books.booked))}
-    for row, place in books.places.items():
-        contracts = {None} if place.group[1] == "deposits" else every
-        wanted |= {(row, contract) for contract in contracts}
-    return sorted(((row, contract) for row, contract in wanted if row in books.places), key=_order)
-
-
-def _order(holding: Holding) -> tuple[int, str]:
-    return holding[0], holding[1] or ""
-
-
-def _token(books: Books, contract: str | None) -> Token:
-    symbol, decimals = books.names.get(contract, (contract or "", 0))
-    return Token(symbol=symbol, contract=contract, decimals=decimals, label=symbol)
-
-
-def _in_transit(books: Books, statuses: Sequence[TxStatus]) -> Held:
-    """Return what the ledger does not say yet, or still says, of what stands in blocks up to the height."""
-    transit: defaultdict[Holding, int] = defaultdict(int, books.detected)
-    for sending, status in zip(books.sendings, statuses, strict=True):
-        if status.block is None or status.block.height > books.height:
-            continue
-        if status.state == "succeeded":
-            transit[sending.source_row, sending.contract] -= sending.units
-            if sending.recipient_row is not None:
-                transit[sending.recipient_row, sending.contract] += sending.units
-        transit[sending.source_row, None] -= (status.fee or 0) if sending.pays_fee else 0
-    for undone in books.undone:
-        sending = undone.sending
-        transit[sending.source_row, sending.contract] += sending.units
-        if sending.recipient_row is not None:
-            transit[sending.recipient_row, sending.contract] -= sending.units
-        transit[sending.source_row, None] += undone.fee
-    return transit
+def _differences(report: ChainReport) -> Sequence[tuple[str | None, str, str | None, str]]:
+    return [(line.merchant_id, line.group, line.contract, line.difference) for line in report.differences]
 
 
 def _report(chain: Chain, books: Books, held: Held, transit: Held) -> ChainReport:
@@ -126,7 +55,7 @@ def _report(chain: Chain, books: Books, held: Held, transit: Held) -> ChainRepor
     return ChainReport(
         chain=chain.info.id,
         height=books.height,
-        block_hash=books.block_hash,
+        block_hash=books.block_hash or "",
         addresses_asked=len({row for row, _ in held}),
         groups=lines,
     )

@@ -15,7 +15,7 @@ from cambist.services.deposits import AddressWatch, opening
 from cambist.services.deposits.store import Site
 from cambist.services.keys import AccountKeys
 from cambist.services.reconcile import ChainReport, Impossible, reconcile_chain
-from cambist.services.reconcile.check import look_up
+from cambist.services.reconcile.looking import Pause, a_moment, look_up
 from cambist.services.signer import XpubSource
 
 from .errors import RestoreError
@@ -81,9 +81,9 @@ class Restorer:
         reports = []
         for entry in manifest.chains:
             chain = self._chains[entry.chain]
-            await self._scan(chain, watches[chain.info.family], entry.first_height, told)
-            await self._settle(chain, manifest)
-            report = await self._compare(chain)
+            read_on = await self._scan(chain, watches[chain.info.family], entry.first_height, told)
+            await self._settle(chain, manifest, read_on)
+            report = await self._compare(chain, read_on)
             reports.append(report)
             told(f"{entry.chain}: {len(report.differences) or 'no'} differences at height {report.height}")
         async with self._db.transaction() as conn:
@@ -97,19 +97,26 @@ class Restorer:
             skipped=sorted(self._chains.keys() - known),
         )
 
-    async def _scan(self, chain: Chain, watch: AddressWatch, first_height: int, told: Told) -> None:
+    async def _scan(self, chain: Chain, watch: AddressWatch, first_height: int, told: Told) -> Pause:
+        """Read a chain, and return what reads on after a moment, as a worker would."""
         family = self._registry.families[chain.info.family]
         scanner = Scanner(db=self._db, chain=chain, family=family, watch=watch, clock=self._clock, ids=self._ids)
         await scanner.begin(first_height)
         height = await scanner.read(told)
         told(f"{chain.info.id}: read to height {height}")
 
-    async def _settle(self, chain: Chain, manifest: Manifest) -> None:
+        async def read_on() -> None:
+            await a_moment()
+            await scanner.read(told)
+
+        return read_on
+
+    async def _settle(self, chain: Chain, manifest: Manifest, read_on: Pause) -> None:
         """Book the past of a chain as of one height, at which nothing changes meanwhile."""
         site = self._site(chain)
         for _ in range(ATTEMPTS):
             try:
-                books, held, transit = await look_up(self._db, chain)
+                books, held, transit = await look_up(self._db, chain, read_on)
             except Impossible as error:
                 raise RestoreError(f"{error}. The same command goes on from there.") from error
             async with self._db.transaction() as conn:
@@ -121,7 +128,7 @@ class Restorer:
                 still = await conn.exec_driver_sql(
                     "SELECT height FROM chain_cursors WHERE chain = $1 AND scope = $2 AND height = $3 AND hash = $4"
                     " FOR UPDATE",
-                    (*site.key, books.height, books.block_hash),
+                    (*site.key, *books.cursor),
                 )
                 if still.first() is None:
                     continue
@@ -136,9 +143,9 @@ class Restorer:
                 return
         raise RestoreError(f"{chain.info.id}: something else reads this chain; stop every worker.")
 
-    async def _compare(self, chain: Chain) -> ChainReport:
+    async def _compare(self, chain: Chain, read_on: Pause) -> ChainReport:
         try:
-            return await reconcile_chain(self._db, chain)
+            return await reconcile_chain(self._db, chain, pause=read_on)
         except Impossible as error:
             raise RestoreError(f"{error}. The same command goes on from there.") from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, NoReturn
 
@@ -91,9 +91,11 @@ class SandboxChain(Chain):
         """Raise ChainUnavailableError."""
         self._refuse_to_send(sender)
 
-    async def plan(self, intents: Sequence[Intent], *, sponsor: str | None) -> Sequence[Plan]:
+    async def plan(
+        self, intents: Sequence[Intent], *, sponsor: str | None, promised: Mapping[str, int] | None = None
+    ) -> Sequence[Plan]:
         """Raise ChainUnavailableError."""
-        self._refuse_to_send(intents, sponsor)
+        self._refuse_to_send(intents, sponsor, promised)
 
     async def outbid(self, step: Step) -> Fee:
         """Raise ChainUnavailableError."""

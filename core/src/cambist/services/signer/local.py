@@ -131,7 +131,9 @@ def _refused(request: SignRequest, refusal: Refusal) -> SignReply:
     if refusal.code != NOT_REACHED:
         _log(request, refusal)
     retry_at = None if refusal.retry_at_s is None else _moment(refusal.retry_at_s)
-    return SignReply(refusal=refusal.code, reason=refusal.reason, retry_at=retry_at, sequence=refusal.sequence)
+    return SignReply(
+        refusal=refusal.code, reason=refusal.reason, retry_at=retry_at, place=refusal.place, tx_id=refusal.tx_id
+    )
 
 
 def _log(request: SignRequest, refusal: Refusal) -> None:

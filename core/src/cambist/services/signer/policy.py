@@ -1,7 +1,7 @@
 """Decides what may be signed: facts in, verdict out.
 
 Amounts are counted per slot, which is a sequence of an address: of all payloads for one slot at most one takes
-effect, so the largest amount counts, once, when it was first signed.
+effect, so the largest amount counts, once, when it was first signed. Without sequences each payload is a slot.
 """
 
 from __future__ import annotations
@@ -79,6 +79,12 @@ class Verdict(Struct, frozen=True, kw_only=True):
     ask: Sequence[Outflow] = ()
 
 
+def place_of(slot: str) -> tuple[int, str | None]:
+    """Return a slot's number in the sequence; without sequences until when it is valid, and its transaction's id."""
+    tx_id, dated, place = slot.rpartition("/")[2].rpartition("@")
+    return int(place), tx_id.removeprefix("#") if dated else None
+
+
 def needs_approval(rules: Rules, outflow: Outflow, elsewhere: str | None) -> bool:
     """Whether a person must agree to it: it is large, or may be the second time.
 
@@ -143,9 +149,9 @@ def _unapproved(ask: Sequence[Outflow], elsewhere: str | None) -> list[Refusal]:
     wait = "waits for 'cambist signer approve'."
     if elsewhere is None:
         return [Refusal("APPROVAL_NEEDED", f"{one.text} to {one.target} {wait}") for one in ask]
-    sequence = int(elsewhere.rpartition("/")[2])
+    place, tx_id = place_of(elsewhere)
     text = f"was signed before, as {elsewhere}, and {wait}"
-    return [Refusal(ALREADY_SIGNED, f"{one.text} to {one.target} {text}", sequence=sequence) for one in ask]
+    return [Refusal(ALREADY_SIGNED, f"{one.text} to {one.target} {text}", place=place, tx_id=tx_id) for one in ask]
 
 
 def _too_fresh(

@@ -39,8 +39,9 @@ class SignRequest(Struct, frozen=True, kw_only=True):
     derives them itself and believes nothing. ``purpose`` and ``reference`` can only make it stricter.
 
     One reference is signed for one place in a sequence, and for another one only where the first is among the
-    ``dead`` ones: those in which, as the gateway's books say, something else was mined. ``follows`` asks for it to be
-    refused with NOT_REACHED where the request before it was refused: its place would be left hanging in the air.
+    ``dead`` ones: those in which, as the gateway's books say, something else was mined. Where there are no sequences,
+    the place of a payload is the time until which it is valid, and dead is what has expired. ``follows`` asks for it
+    to be refused with NOT_REACHED where the request before it was refused: its place would be left hanging in the air.
     """
 
     mode: Annotated[str, Meta(max_length=16)]
@@ -57,15 +58,16 @@ class SignRequest(Struct, frozen=True, kw_only=True):
 class SignReply(Struct, frozen=True, kw_only=True):
     """A signature of 65 bytes (r, s, recovery id), or a refusal: its code and a sentence for the operator.
 
-    ``retry_at`` is when the same request may pass; None where that takes a person, or never happens. ``sequence``
-    comes with ALREADY_SIGNED: the place for which the reference was signed before.
+    ``retry_at`` is when the same request may pass; None where that takes a person, or never happens. ``place`` comes
+    with ALREADY_SIGNED: the one for which the reference was signed before, and without sequences the ``tx_id``, too.
     """
 
     signature: bytes | None = None
     refusal: str | None = None
     reason: str | None = None
     retry_at: datetime | None = None
-    sequence: int | None = None
+    place: int | None = None
+    tx_id: str | None = None
 
 
 class SignerUnavailableError(Exception):

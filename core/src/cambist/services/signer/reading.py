@@ -9,7 +9,7 @@ import structlog
 from msgspec import Struct
 
 from cambist.domain.money import format_units
-from cambist.plugin import AddressFamily, ChainInfo, Effects, Movement, UnreadablePayloadError
+from cambist.plugin import AddressFamily, ChainInfo, Effects, Movement, Staking, UnreadablePayloadError
 from cambist.services.keystore import MODES, Keystore
 
 from .protocol import OWN_PATHS_MAX, PAYLOAD_BYTES_MAX, KeyPath, SignRequest
@@ -29,13 +29,15 @@ log = structlog.get_logger(__name__)
 class Refusal(Struct, frozen=True):
     """Why something is not signed. ``retry_at_s``: when it may be, in seconds since 1970; None: not by waiting.
 
-    ``sequence`` is the place for which it was signed before, where that is the reason.
+    ``place`` is where it was signed for before, and ``tx_id`` what came of it where that is known, where this is the
+    reason.
     """
 
     code: str
     reason: str
     retry_at_s: int | None = None
-    sequence: int | None = None
+    place: int | None = None
+    tx_id: str | None = None
 
 
 class Outflow(Struct, frozen=True):
@@ -48,12 +50,14 @@ class Outflow(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """A payload, read. At most one payload of a slot can ever take effect on the chain."""
+    """A payload, read. At most one payload of a slot can ever take effect on the chain.
+
+    ``slot`` is ``<chain>/<address>/<sequence>``, or without sequences ``<chain>/<address>/#<tx id>@<valid until>``.
+    """
 
     request: SignRequest
     coin_type: int
     slot: str
-    sequence: int | None
     digest: bytes
     outflows: tuple[Outflow, ...]
     fee_max: int
@@ -121,14 +125,17 @@ class Reader:
             if found is not None:
                 earlier = outflows.get((found.asset, found.target))
                 outflows[found.asset, found.target] = found if earlier is None else _sum(chain, move, earlier, found)
+        where = _place(effects)
+        if where is None:
+            return Refusal("UNREADABLE_PAYLOAD", "The payload has neither a sequence nor an end of its validity.")
+        if effects.staking is not None and (refusal := _staking_refusal(effects.staking, request, own)) is not None:
+            return refusal
         if outflows and request.path.account == PLATFORM_ACCOUNT:
             return Refusal("GAS_STATION_PAYS_OUT", "The platform's own addresses only pay to addresses of ours.")
-        where = str(effects.sequence) if effects.sequence is not None else f"#{digest.hex()}"
         return Reading(
             request=request,
             coin_type=family.coin_type,
             slot=f"{chain.id}/{own_address}/{where}",
-            sequence=effects.sequence,
             digest=digest,
             outflows=tuple(outflows.values()),
             fee_max=effects.fee_max,
@@ -150,6 +157,23 @@ class Reader:
             return None
         asset = asset_name(chain.id, move.contract)
         return Outflow(asset, move.recipient, move.amount, _text(chain, move.contract, move.amount))
+
+
+def _place(effects: Effects) -> str | None:
+    if effects.sequence is not None:
+        return str(effects.sequence)
+    if effects.tx_id is None or effects.valid_until is None or not effects.tx_id.isalnum():
+        return None
+    return f"#{effects.tx_id}@{effects.valid_until}"
+
+
+def _staking_refusal(staking: Staking, request: SignRequest, own: Mapping[str, KeyPath]) -> Refusal | None:
+    """Only the gas station has a stake, and lends it to addresses of ours only: its use is worth money."""
+    if request.path.account != PLATFORM_ACCOUNT:
+        return Refusal("STAKE_NOT_ALLOWED", "Only the gas station has a stake.")
+    if staking.borrower is not None and staking.borrower not in own:
+        return Refusal("STAKE_NOT_ALLOWED", f"{staking.borrower}, who would borrow, is not shown to be ours.")
+    return None
 
 
 def _stays(origin: KeyPath, recipient: KeyPath | None) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from .policy import HOUR_S, MINUTE_S, Facts, Verdict, Window, needs_approval
+from .policy import HOUR_S, MINUTE_S, Facts, Verdict, Window, needs_approval, place_of
 from .reading import Outflow, Reading
 from .rules import Rules
 
@@ -186,13 +186,12 @@ class Book:
         slot = self._signed(reading)
         if slot is None or slot == reading.slot:
             return None
-        sender, _, sequence = slot.rpartition("/")
-        same_sender = sender == reading.slot.rpartition("/")[0]
-        return None if same_sender and int(sequence) in reading.request.dead else slot
+        same_sender = slot.rpartition("/")[0] == reading.slot.rpartition("/")[0]
+        return None if same_sender and place_of(slot)[0] in reading.request.dead else slot
 
     def _bind(self, reading: Reading) -> None:
-        """Remember for which slot the reference was signed; not where nothing leaves, or where no sequences are."""
-        if not reading.outflows or reading.sequence is None or self._signed(reading) == reading.slot:
+        """Remember for which slot the reference was signed; not where nothing leaves."""
+        if not reading.outflows or self._signed(reading) == reading.slot:
             return
         request = reading.request
         self._run(
@@ -206,7 +205,7 @@ class Book:
         self._run("DELETE FROM signed WHERE id <= (SELECT max(id) - ? FROM signed)", (REFERENCES_MAX,))
 
     def _signed(self, reading: Reading) -> str | None:
-        if not reading.outflows or reading.sequence is None:
+        if not reading.outflows:
             return None
         request = reading.request
         found = self._run(

@@ -24,17 +24,6 @@ class BlockConformance(Conformance):
         assert head.height == before.height + 3
         assert head.hash == (await block_at(harness, head.height)).hash
 
-    async def test_the_finalized_height_is_not_above_the_head(self, harness: ChainHarness) -> None:
-        """And it never goes back."""
-        needs(harness, "finality")
-        finalized = -1
-        for _ in range(4):
-            await harness.mine(2)
-            head = await head_of(harness)
-            assert head.finalized_height is not None
-            assert finalized <= head.finalized_height <= head.height
-            finalized = head.finalized_height
-
     async def test_a_block_knows_its_height_and_parent(self, harness: ChainHarness) -> None:
         """Each block's parent hash is the hash of the block below."""
         await harness.mine(4)

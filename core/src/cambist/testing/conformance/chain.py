@@ -7,9 +7,13 @@ import pytest
 from cambist.plugin import AddressFamily
 from cambist.testing.harness import ChainHarness, FamilySamples
 
+from .activation import ActivationConformance
 from .blocks import BlockConformance
+from .expiry import ExpiryConformance
 from .family import AddressFamilyConformance
+from .finality import FinalityConformance
 from .info import ChainInfoConformance
+from .lending import LendingConformance
 from .payloads import PayloadConformance
 from .sending import SendingConformance
 from .sequences import SequenceConformance
@@ -20,10 +24,14 @@ from .transfers import TransferConformance
 class ChainConformance(
     ChainInfoConformance,
     BlockConformance,
+    FinalityConformance,
     TransferConformance,
     StateConformance,
     SendingConformance,
     SequenceConformance,
+    ExpiryConformance,
+    ActivationConformance,
+    LendingConformance,
     PayloadConformance,
     AddressFamilyConformance,
 ):

@@ -10,6 +10,8 @@ from cambist.plugin import Block, ChainUnavailableError, Head, ScanResult, Span,
 from cambist.testing.harness import ChainHarness
 from cambist.testing.watch import watching
 
+FINALITY_BLOCKS_MAX = 256
+
 
 def needs(harness: ChainHarness, ability: str) -> None:
     """Skip the test where the harness cannot do this."""
@@ -52,6 +54,17 @@ async def transfers_above(harness: ChainHarness, height: int, *watched: str) -> 
         found += (await scan(harness, height + 1, last, *watched)).transfers
         height = last
     return found
+
+
+async def finalized(harness: ChainHarness, height: int) -> Head:
+    """Mine until this height is final, and return the head of then."""
+    for _ in range(FINALITY_BLOCKS_MAX):
+        head = await head_of(harness)
+        assert head.finalized_height is not None
+        if head.finalized_height >= height:
+            return head
+        await harness.mine()
+    pytest.fail(f"{height} is not final {FINALITY_BLOCKS_MAX} blocks later")
 
 
 async def answers_again(harness: ChainHarness) -> None:

@@ -7,11 +7,11 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from cambist.plugin import Effects, Movement, PluginError, Step, Units, UnreadablePayloadError, UnsignedTx
+from cambist.plugin import Movement, PluginError, Step, Units, UnreadablePayloadError, UnsignedTx
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .looks import a_token
+from .looks import a_token, block_at, head_of, needs
 from .sends import funded, mined, native_of, planned, prepared, sealed, signature_of, told
 
 AMOUNT = 3_456_789
@@ -34,12 +34,54 @@ class PayloadConformance(Conformance):
             for (step, sequence), tx in zip(steps, unsigned, strict=True):
                 assert (tx.sender, tx.sequence, tx.fee) == (step.sender, sequence, step.fee)
                 movement = Movement(contract=step.token.contract, recipient=step.target, amount=step.amount)
-                assert harness.family.effects(harness.chain.info, tx.payload) == Effects(
-                    movements=(movement,), fee_max=Units(step.fee.limit * step.fee.price), sequence=sequence
-                )
+                effects = harness.family.effects(harness.chain.info, tx.payload)
+                assert (effects.movements, effects.sequence) == ((movement,), sequence)
+                assert (effects.delegate, effects.staking) == (None, None)
+                if harness.abilities.fees_in_payload:
+                    assert effects.fee_max == step.fee.limit * step.fee.price
+
+    async def test_what_is_paid_is_no_more_than_the_payload_allows(self, harness: ChainHarness) -> None:
+        """Whatever is sent, and to whom: the signer counts the fee that it reads as if it were spent."""
+        for token in harness.chain.info.tokens:
+            sender = await funded(harness, *([] if token.is_native else [(token, AMOUNT)]))
+            unsigned = await prepared(harness, sender, await planned(harness, sender, token, AMOUNT))
+            status = await mined(harness, sealed(harness, unsigned, sender))
+            assert status.fee is not None
+            assert status.fee <= harness.family.effects(harness.chain.info, unsigned.payload).fee_max
+
+    async def test_a_payload_has_a_sequence_or_expires(self, harness: ChainHarness) -> None:
+        """One of the two keeps a transfer from happening twice; what expires has an id before it is signed."""
+        sender, info = await funded(harness), harness.chain.info
+        assert harness.abilities.sequences != harness.abilities.expiry
+        for token in info.tokens:
+            unsigned = await prepared(harness, sender, await planned(harness, sender, token, AMOUNT))
+            effects = harness.family.effects(info, unsigned.payload)
+            assert (effects.sequence, effects.valid_until) == (unsigned.sequence, unsigned.valid_until)
+            if harness.abilities.sequences:
+                assert (unsigned.sequence is not None, effects.valid_until, effects.tx_id) == (True, None, None)
+            else:
+                assert (unsigned.sequence, effects.tx_id) == (None, sealed(harness, unsigned, sender).tx_id)
+                head = await head_of(harness)
+                assert (unsigned.valid_until or 0) > (await block_at(harness, head.height)).time
+
+    async def test_equal_steps_are_two_transactions(self, harness: ChainHarness) -> None:
+        """Wanted twice, it happens twice, prepared at once or one after the other: no two payloads are ever alike."""
+        native = harness.chain.info.native
+        sender = await funded(harness)
+        step = await planned(harness, sender, native, AMOUNT)
+        sequences = range(4) if harness.abilities.sequences else [None] * 4
+        unsigned = [
+            *await harness.chain.prepare([(step, sequence) for sequence in sequences[:2]]),
+            *await harness.chain.prepare([(step, sequence) for sequence in sequences[2:]]),
+        ]
+        txs = [sealed(harness, one, sender) for one in unsigned]
+        assert len({tx.tx_id for tx in txs}) == len({tx.raw for tx in txs}) == len(txs)
+        assert (await mined(harness, *txs)).state == "succeeded"
+        assert await harness.chain.balance(step.target, native) == len(txs) * AMOUNT
 
     async def test_a_payload_for_another_chain_is_unreadable(self, harness: ChainHarness) -> None:
         """What is signed for one chain must be worth nothing on any other."""
+        needs(harness, "payload_names_chain")
         unsigned, info = await _native(harness), harness.chain.info
         other = replace(info, id=f"{info.id}-other", chain_id_num=(info.chain_id_num or 0) + 1)
         with pytest.raises(UnreadablePayloadError):
@@ -122,14 +164,16 @@ class PayloadConformance(Conformance):
 
 
 def _varied(harness: ChainHarness, step: Step, chance: Random) -> Step:
-    bits = chance.choice((1, 8, 63, 64, 65, 128, 200))
-    fee = replace(
-        step.fee,
-        limit=chance.randrange(1, 10**7),
-        price=chance.randrange(10**6, 10 ** chance.randrange(7, 13)),
-        tip=None if step.fee.tip is None else chance.randrange(10**6),
-    )
-    return replace(step, target=harness.fresh_address(), amount=Units(chance.randrange(1, 2**bits)), fee=fee)
+    end = min(2 ** chance.choice((1, 8, 63, 64, 65, 128, 200)), harness.units_max(step.token) + 1)
+    fee = step.fee
+    if harness.abilities.fees_in_payload:
+        fee = replace(
+            fee,
+            limit=chance.randrange(1, 10**7),
+            price=chance.randrange(10**6, 10 ** chance.randrange(7, 13)),
+            tip=None if fee.tip is None else chance.randrange(10**6),
+        )
+    return replace(step, target=harness.fresh_address(), amount=Units(chance.randrange(1, end)), fee=fee)
 
 
 def _sequence(harness: ChainHarness, chance: Random) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coincurve import PrivateKey
 
-from cambist.plugin import Broadcast, Intent, SignedTx, Step, Token, TxStatus, Units, UnsignedTx
+from cambist.plugin import Broadcast, Intent, Plan, SignedTx, Step, Token, TxStatus, Units, UnsignedTx
 from cambist.testing.harness import ChainHarness, Sender
 
 from .looks import needs
@@ -23,9 +23,14 @@ async def planned(harness: ChainHarness, sender: Sender, token: Token, amount: i
     """Return the step for a transfer; to an address that nobody used unless it is named."""
     intent = Intent(source=sender.address, target=target or harness.fresh_address(), token=token, amount=Units(amount))
     (plan,) = await harness.chain.plan([intent], sponsor=None)
+    return step_of(plan)
+
+
+def step_of(plan: Plan) -> Step:
+    """Return the step of a plan that must not be refused."""
     assert plan.refused is None, plan.refused
-    assert len(plan.steps) == 1, "the kit knows only plans of one step"
-    return plan.steps[0]
+    assert plan.step is not None
+    return plan.step
 
 
 async def prepared(harness: ChainHarness, sender: Sender, step: Step, sequence: int | None = None) -> UnsignedTx:

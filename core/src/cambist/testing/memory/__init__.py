@@ -9,7 +9,12 @@
     chain.faults.unavailable = True  # and now nobody can be asked
 
 It sends, too: ``plan``, ``prepare`` and ``broadcast`` are those of a strict node, signatures are real, fees are paid,
-and ``chain.faults`` and ``chain.fees`` make it lose, forget, refuse and ask for more.
+and ``chain.faults`` and ``chain.fees`` make it lose, forget, refuse and ask for more. Transactions have sequences, as
+on Ethereum. With rules they expire instead, as on TRON, addresses may need activation, and stakes can be lent::
+
+    chain = MemoryLendingChain(memory_chain_info(), rules=MemoryRules(activation_price=10**15, stake_per_work=10**12))
+    chain.endow(sponsor, 10**18)
+    chain.faults.forgotten_txs = 1  # the next one is accepted, and never heard of again
 """
 
 from .blocks import Output
@@ -18,7 +23,9 @@ from .family import MemoryFamily
 from .faults import MemoryFaults
 from .fees import MemoryFees
 from .harness import MemoryHarness
+from .lending import MemoryLendingChain
 from .plugin import MemoryChainConfig, MemoryConfig, MemoryPlugin, memory_chain_info
+from .rules import MemoryRules
 from .samples import MEMORY_SAMPLES
 from .view import MemoryView
 
@@ -31,7 +38,9 @@ __all__ = [
     "MemoryFaults",
     "MemoryFees",
     "MemoryHarness",
+    "MemoryLendingChain",
     "MemoryPlugin",
+    "MemoryRules",
     "MemoryView",
     "Output",
     "memory_chain_info",

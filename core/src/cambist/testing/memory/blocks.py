@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from cambist.plugin import Block, Fee
+from cambist.plugin import Block, Fee, Staking
 
 
 class Output(Struct, frozen=True, kw_only=True):
@@ -21,7 +21,8 @@ class Transaction(Struct, frozen=True, kw_only=True):
     """What somebody asked the chain to do, mined or not.
 
     Made by a test's hand it has no ``fee`` and costs nothing; ``sequence`` is then the one that it insists on, or
-    None for whichever is next. One that was signed and broadcast has both.
+    None for whichever is next. One that was signed and broadcast has a fee, and either a sequence or ``valid_until``,
+    the time of the last block that may hold it. ``staking`` is what it does with its sender's stake.
     """
 
     id: str
@@ -30,11 +31,23 @@ class Transaction(Struct, frozen=True, kw_only=True):
     reverts: bool = False
     sequence: int | None = None
     fee: Fee | None = None
+    valid_until: int | None = None
+    staking: Staking | None = None
 
     @property
     def native_needed(self) -> int:
         """What the sender must hold of the native coin."""
-        return self.sum_of(None) + (0 if self.fee is None else self.fee.cost_max)
+        return self.given + (0 if self.fee is None else self.fee.cost_max)
+
+    @property
+    def given(self) -> int:
+        """What leaves the sender's balance of the native coin beside the fee."""
+        staked = self.staking.amount if self.staking is not None and self.staking.action == "stake" else 0
+        return self.sum_of(None) + staked
+
+    def has_expired(self, time: int) -> bool:
+        """Whether a block of this time may no longer hold it."""
+        return self.valid_until is not None and self.valid_until < time
 
     def sum_of(self, contract: str | None) -> int:
         """Return how much of one token it sends."""

@@ -14,6 +14,7 @@ from cambist.plugin import (
     ChainInfo,
     ChainUnavailableError,
     ChainView,
+    Dated,
     EndpointHealth,
     Token,
     TxStatus,
@@ -26,10 +27,12 @@ from .family import MemoryFamily, named_address, spell
 from .faults import Call, MemoryFaults
 from .fees import MemoryFees
 from .pool import Pool
+from .rules import MemoryRules
 from .sending import MemorySending
 from .view import MemoryView
 
 GENESIS_TIME = 1_750_000_000
+FINALITY_LAG_BLOCKS = 5
 
 
 class MemoryChain(MemorySending):
@@ -42,7 +45,8 @@ class MemoryChain(MemorySending):
 
     ``finality_lag_blocks`` is how far the finalized height is behind, None for a chain without one. ``block_time_s``
     lies between two blocks unless ``mine`` is told the time. With another family than MemoryFamily, name a ``faucet``
-    address of that family; such a chain is only read.
+    address of that family; such a chain is only read. With ``rules`` its transactions have no sequences but expire, and
+    its finalized height is 5 blocks behind unless that is said, too: without one nothing could be proven dead.
     """
 
     view_type: ClassVar[type[MemoryView]] = MemoryView
@@ -58,6 +62,7 @@ class MemoryChain(MemorySending):
         genesis_time: int = GENESIS_TIME,
         block_time_s: int = 2,
         fees: MemoryFees | None = None,
+        rules: MemoryRules | None = None,
     ) -> None:
         """Start with block 0 alone."""
         self.info = info
@@ -65,10 +70,12 @@ class MemoryChain(MemorySending):
         self.faucet = self.family.normalize_address(faucet or named_address("faucet"))
         self.faults = MemoryFaults()
         self.fees = fees or MemoryFees()
-        self.accounts = Accounts(self.faucet, self.fees, self.faults)
+        self.rules = rules
+        self.accounts = Accounts(self.faucet, self.fees, self.faults, rules)
         self.pool = Pool()
         self.chance = Random(seed)
-        self._finality_lag_blocks = finality_lag_blocks
+        default_lag = None if rules is None else FINALITY_LAG_BLOCKS
+        self._finality_lag_blocks = default_lag if finality_lag_blocks is None else finality_lag_blocks
         self._block_time_s = block_time_s
         self._serial = seed << 64
         self._calls = 0
@@ -181,6 +188,15 @@ class MemoryChain(MemorySending):
         await self.met("transaction")
         return [self._status(tx_id) for tx_id in tx_ids]
 
+    async def expired(self, txs: Sequence[Dated]) -> Sequence[bool]:
+        """Look for them in every block, once the newest final block is later than all that may hold them."""
+        await self.met("expired")
+        final = self.finalized_height(self.seen_height())
+        if self.rules is None or final is None:
+            return [False for _ in txs]
+        time = self._blocks[final].header.time
+        return [tx.valid_until < time and tx.tx_id not in self._mined for tx in txs]
+
     def endpoints(self) -> Sequence[EndpointHealth]:
         """Report the one endpoint."""
         healthy = not self.faults.unavailable
@@ -200,9 +216,17 @@ class MemoryChain(MemorySending):
         """Return the blocks that the endpoint knows of."""
         return self._blocks[: max(1, len(self._blocks) - self.faults.lag_blocks)]
 
+    def seen_time(self) -> int:
+        """Return the time of the newest block that the endpoint knows of."""
+        return self.seen()[-1].header.time
+
     def seen_height(self) -> int:
         """Return the newest height that the endpoint knows of."""
         return len(self.seen()) - 1
+
+    def is_mined(self, tx_id: str) -> bool:
+        """Whether a block holds it."""
+        return tx_id in self._mined
 
     def spell(self, key: bytes) -> str:
         """Return the address of a signer."""
@@ -220,6 +244,8 @@ class MemoryChain(MemorySending):
     # Its insides.
 
     def _status(self, tx_id: str) -> TxStatus:
+        if tx_id in self.faults.hidden:
+            return TxStatus(state="unknown")
         if tx_id in self.pool:
             return TxStatus(state="pending")
         if tx_id not in self._mined:
@@ -247,7 +273,7 @@ class MemoryChain(MemorySending):
             transaction: Transaction | None = candidate
             # What waited for this sender's sequence to come up is next.
             while transaction is not None and transaction.id not in fees:
-                outcome = self.accounts.run(transaction, header.height)
+                outcome = self.accounts.run(transaction, header.height, header.time)
                 if outcome is None:
                     break
                 taken.append(transaction)
@@ -262,7 +288,7 @@ class MemoryChain(MemorySending):
             self._mined[tx_id] = header.height
             if tx_id in self.pool:
                 self.pool.remove(tx_id)
-        self.pool.tidy(self.accounts)
+        self.pool.tidy(self.accounts, header.time)
 
     def _filler(self) -> tuple[Transaction, ...]:
         outputs = tuple(Output(contract=token.contract, recipient=self.faucet, amount=1) for token in self.info.tokens)

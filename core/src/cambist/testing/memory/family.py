@@ -21,7 +21,7 @@ from cambist.plugin import (
 )
 
 from .keys import branch, child, key_id, signer_of
-from .payload import digest_of, read_payload, tx_id_of
+from .payload import Payload, dated_id, digest_of, read_payload, tx_id_of
 
 _PREFIX = "mem1"
 _KEY_BYTES = 20
@@ -72,7 +72,7 @@ class MemoryFamily(AddressFamily):
         return f"memory:{address}?chain={chain.id}&token={token.contract or 'native'}&amount={amount}"
 
     def effects(self, chain: ChainInfo, payload: bytes) -> Effects:
-        """Read the one movement that a payload commands."""
+        """Read the one thing that a payload commands."""
         said = read_payload(payload)
         if said.chain != chain.id:
             raise UnreadablePayloadError(f"the payload is for {said.chain!r}, not for {chain.id}")
@@ -84,10 +84,16 @@ class MemoryFamily(AddressFamily):
             raise UnreadablePayloadError(str(error)) from error
         if recipient != said.recipient:
             raise UnreadablePayloadError(f"the payload's recipient is written {said.recipient!r}")
+        movement = Movement(contract=said.contract, recipient=recipient, amount=Units(said.amount))
+        if isinstance(said, Payload):
+            return Effects(movements=(movement,), fee_max=said.fee.cost_max, sequence=said.sequence)
         return Effects(
-            movements=(Movement(contract=said.contract, recipient=recipient, amount=Units(said.amount)),),
+            movements=(movement,) if said.staking is None else (),
             fee_max=said.fee.cost_max,
-            sequence=said.sequence,
+            sequence=None,
+            staking=said.staking,
+            tx_id=dated_id(payload),
+            valid_until=said.valid_until,
         )
 
     def digest(self, payload: bytes) -> bytes:

@@ -24,6 +24,8 @@ Call: TypeAlias = Literal[
     "outbid",
     "prepare",
     "broadcast",
+    "expired",
+    "stake",
 ]
 """One look at the node. Asking for several balances or transactions at once is one, too."""
 
@@ -39,7 +41,8 @@ class MemoryFaults:
     Of reading: ``inconsistent``: scans contradict themselves. ``span_max``: the node refuses longer spans.
     ``lag_blocks``: the endpoint knows nothing of the newest blocks, and so of the sequences used in them.
     ``balances_lag_blocks``: balances are of so many blocks ago. ``sequences_ahead``: it counts so many transactions
-    of every sender that were never mined.
+    of every sender that were never mined. ``hidden``: ids of transactions that nobody finds by their ids, although they
+    stand in blocks.
 
     Of broadcasting, each for so many more transactions: ``forgotten_txs`` are accepted and then dropped;
     ``unanswered_txs`` are taken, but the answer is lost; ``lost_txs`` never arrive, and there is no answer either.
@@ -61,6 +64,7 @@ class MemoryFaults:
         self.lag_blocks = 0
         self.sequences_ahead = 0
         self.balances_lag_blocks = 0
+        self.hidden: set[str] = set()
         self.forgotten_txs = 0
         self.unanswered_txs = 0
         self.lost_txs = 0

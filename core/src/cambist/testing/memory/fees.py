@@ -9,6 +9,7 @@ from .blocks import Transaction
 GWEI = 10**9
 NATIVE_WORK = 21_000
 TOKEN_WORK = 45_000
+STAKING_WORK = 5_000
 TOKEN_LIMIT = 60_000
 """A token's transfer is estimated with room to spare, so that what it costs is below what it may cost."""
 
@@ -36,9 +37,18 @@ class MemoryFees:
     def current(self, limit: int) -> Fee:
         """Return what is offered now: the base price may double before it is too little."""
         if self.legacy:
-            return self._below_ceiling(Fee(limit=limit, price=self.base_price + self.tip))
+            return self.flat(limit)
         price, now = 2 * self.base_price + self.tip, self.base_price + self.tip
         return self._below_ceiling(Fee(limit=limit, price=price, tip=self.tip, price_now=now))
+
+    @property
+    def flat_price(self) -> int:
+        """What every unit of work costs where transactions bid for nothing."""
+        return self.base_price + self.tip
+
+    def flat(self, limit: int) -> Fee:
+        """Return what work costs where transactions bid for nothing."""
+        return self._below_ceiling(Fee(limit=limit, price=self.flat_price))
 
     def outbidding(self, old: Fee) -> Fee:
         """Return what replaces the old fee, and is fit for now."""
@@ -63,6 +73,8 @@ class MemoryFees:
 
 def work_of(transaction: Transaction) -> int:
     """Return the work that a transaction takes to run."""
+    if transaction.staking is not None:
+        return STAKING_WORK
     return sum(NATIVE_WORK if output.contract is None else TOKEN_WORK for output in transaction.outputs)
 
 

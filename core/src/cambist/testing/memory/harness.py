@@ -6,8 +6,10 @@ import hashlib
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Self
 
 from coincurve import PublicKey
+from msgspec.structs import replace
 
 from cambist.plugin import Token
 from cambist.testing.harness import Abilities, ChainHarness, FamilySamples, Sender
@@ -15,36 +17,57 @@ from cambist.testing.harness import Abilities, ChainHarness, FamilySamples, Send
 from .blocks import Output
 from .chain import MemoryChain
 from .family import named_address, spell
+from .fees import TOKEN_LIMIT
 from .keys import key_id
+from .lending import MemoryLendingChain
 from .plugin import memory_chain_info
+from .rules import MemoryRules
 from .samples import MEMORY_SAMPLES
+
+COIN = 10**18
+TRANSFERS_LENT = 5
+
+ABILITIES = Abilities(
+    several_per_tx=True,
+    several_native_per_tx=True,
+    reverts=True,
+    impostors=True,
+    zero_transfers=True,
+    reorgs=True,
+    remines=True,
+    past_balances=True,
+    finality=True,
+    pending=True,
+    outages=True,
+    refusals=True,
+    sending=True,
+    payload_names_chain=True,
+)
 
 
 class MemoryHarness(ChainHarness):
     """Everything the kit can ask for, on a chain that has no node."""
 
-    abilities = Abilities(
-        several_per_tx=True,
-        several_native_per_tx=True,
-        reverts=True,
-        impostors=True,
-        zero_transfers=True,
-        reorgs=True,
-        remines=True,
-        past_balances=True,
-        finality=True,
-        pending=True,
-        outages=True,
-        sending=True,
-        sequences=True,
-        refusals=True,
-    )
-
     def __init__(self, chain: MemoryChain | None = None, samples: FamilySamples = MEMORY_SAMPLES) -> None:
-        """Drive this chain, or a new one."""
+        """Drive this chain, or a new one with sequences."""
         self.memory = chain or MemoryChain(memory_chain_info(), finality_lag_blocks=5)
         super().__init__(self.memory, self.memory.family, samples)
         self._keys = itertools.count()
+        rules = self.memory.rules
+        self.abilities = replace(
+            ABILITIES,
+            sequences=rules is None,
+            fees_in_payload=rules is None,
+            expiry=rules is not None,
+            activation=rules is not None and rules.activation_price > 0,
+            lending=isinstance(self.memory, MemoryLendingChain),
+        )
+
+    @classmethod
+    def lending(cls, chain_type: type[MemoryLendingChain] = MemoryLendingChain) -> Self:
+        """Drive a chain on which transactions expire, addresses are activated, and stakes are lent."""
+        rules = MemoryRules(activation_price=COIN // 1000, stake_per_work=10**12)
+        return cls(chain_type(memory_chain_info(), rules=rules))
 
     async def mine(self, blocks: int = 1) -> None:
         """Mine."""
@@ -85,6 +108,31 @@ class MemoryHarness(ChainHarness):
             self.memory.transfer(token, address, amount)
         self.memory.mine()
         return Sender(address=address, private_key=key)
+
+    async def outlive(self, valid_until: int) -> None:
+        """Mine a block that is as late."""
+        self.memory.mine(time=valid_until + 1)
+
+    async def lose_next(self) -> None:
+        """Let the node forget one."""
+        self.memory.faults.forgotten_txs = 1
+
+    async def hide(self, tx_id: str) -> None:
+        """Let the node deny that it knows it."""
+        self.memory.faults.hidden.add(tx_id)
+
+    async def sponsor(self) -> Sender:
+        """Give a stake to somebody."""
+        assert isinstance(self.memory, MemoryLendingChain)
+        sender = await self.sender((self.memory.info.native, 100 * COIN))
+        self.memory.endow(sender.address, TRANSFERS_LENT * TOKEN_LIMIT * self.memory.accounts.stakes.per_work)
+        return sender
+
+    async def ripen(self) -> None:
+        """Mine a block that is late enough."""
+        rules = self.memory.rules
+        assert rules is not None
+        self.memory.mine(time=self.memory.seen_time() + rules.unstaking_s)
 
     async def refuse(self, recipient: str) -> Token:
         """Let the last token refuse it."""

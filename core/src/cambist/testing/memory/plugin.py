@@ -23,10 +23,12 @@ from cambist.plugin import (
 from .chain import MemoryChain
 from .family import MemoryFamily, named_address
 from .fees import MemoryFees
+from .lending import MemoryLendingChain
+from .rules import MemoryRules
 
 
 class MemoryChainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One chain: ``[plugins.memory.chains.<id>]``."""
+    """One chain: ``[plugins.memory.chains.<id>]``. With ``rules`` its transactions expire."""
 
     confirmations: int = 3
     mode: Literal["live", "simulated", "unconfigured"] = "live"
@@ -37,6 +39,7 @@ class MemoryChainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     poll_interval_ms: int = 20
     fee_price_max: int | None = None
     legacy_fees: bool = False
+    rules: MemoryRules | None = None
 
 
 class MemoryConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -75,7 +78,7 @@ class MemoryPlugin(ChainPlugin[MemoryConfig]):
     """
 
     name = "memory"
-    api_version = 0
+    api_version = 1
     config_type = MemoryConfig
 
     def __init__(self) -> None:
@@ -101,8 +104,11 @@ class MemoryPlugin(ChainPlugin[MemoryConfig]):
         for info in self.chains(config):
             if info.mode == "live" and info.id not in self.memory_chains:
                 chain = config.chains[info.id]
-                self.memory_chains[info.id] = MemoryChain(
+                lends = chain.rules is not None and chain.rules.stake_per_work is not None
+                kind = MemoryLendingChain if lends else MemoryChain
+                self.memory_chains[info.id] = kind(
                     info,
+                    rules=chain.rules,
                     seed=config.seed,
                     finality_lag_blocks=chain.finality_lag_blocks,
                     fees=MemoryFees(legacy=chain.legacy_fees, price_max=chain.fee_price_max),

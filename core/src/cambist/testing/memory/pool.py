@@ -58,10 +58,10 @@ class Pool:
         if gone.fee is not None:
             self._native_needed[gone.sender] -= gone.native_needed
 
-    def tidy(self, accounts: Accounts) -> None:
-        """Forget what no block can hold any more: used sequences, and what its sender cannot pay, as nodes do."""
+    def tidy(self, accounts: Accounts, time: int) -> None:
+        """Forget what no later block can hold, as nodes do: what is used, expired, or cannot be paid by its sender."""
         for waiting in self:
             used = waiting.sequence is not None and waiting.sequence < accounts.sequence(waiting.sender)
             unpaid = waiting.fee is not None and waiting.native_needed > accounts.balance(waiting.sender, None)
-            if used or unpaid:
+            if used or unpaid or waiting.has_expired(time):
                 self.remove(waiting.id)

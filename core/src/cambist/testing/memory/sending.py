@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
+
+from msgspec.structs import replace
 
 from cambist.plugin import (
     AddressFamily,
@@ -18,6 +20,7 @@ from cambist.plugin import (
     SignatureError,
     SignedTx,
     Step,
+    Units,
     UnreadablePayloadError,
     UnsignedTx,
 )
@@ -26,19 +29,26 @@ from .accounts import Accounts
 from .blocks import Output, Transaction
 from .faults import Call, MemoryFaults
 from .fees import NATIVE_WORK, MemoryFees
-from .payload import Payload, open_raw, tx_id_of, write_payload
+from .payload import DatedPayload, Payload, open_raw, tx_id_of, write_payload
+from .planning import Planner
 from .pool import WAITING_MAX, Pool
+from .rules import LIFETIME_MAX_S, MemoryRules
 
 
 class MemorySending(Chain):
-    """Plans, prepares, and judges what is broadcast as a strict node of an account chain does."""
+    """Plans, prepares, and judges what is broadcast as a strict node of an account chain does.
 
+    ``rules`` are None where a sender's transactions have sequences.
+    """
+
+    rules: MemoryRules | None
     family: AddressFamily
     faults: MemoryFaults
     fees: MemoryFees
     accounts: Accounts
     pool: Pool
     chance: Random
+    _prepared_count = 0
 
     @abstractmethod
     async def met(self, call: Call, *, span_length: int = 0) -> None:
@@ -52,26 +62,46 @@ class MemorySending(Chain):
     def spell(self, key: bytes) -> str:
         """Return the address of a signer."""
 
+    @abstractmethod
+    def seen_time(self) -> int:
+        """Return the time of the newest block that the endpoint knows of."""
+
+    @abstractmethod
+    def is_mined(self, tx_id: str) -> bool:
+        """Whether a block holds it."""
+
     async def next_sequence(self, sender: str) -> int | None:
         """Count the sender's mined transactions, as far as the endpoint knows them."""
         await self.met("next_sequence")
+        if self.rules is not None:
+            return None
         return self.accounts.sequence(sender, self.seen_height()) + self.faults.sequences_ahead
 
-    async def plan(self, intents: Sequence[Intent], *, sponsor: str | None) -> Sequence[Plan]:
+    async def plan(
+        self, intents: Sequence[Intent], *, sponsor: str | None, promised: Mapping[str, int] | None = None
+    ) -> Sequence[Plan]:
         """Plan one step each; the work it takes is the same for every transfer of a kind."""
-        del sponsor  # who pays for gas is sent it by the gateway
         await self.met("plan")
-        return [self._planned(intent) for intent in intents]
+        if self.rules is None:
+            return [self._planned(intent) for intent in intents]
+        planner = Planner(self.rules, self.fees, self.accounts, time=self.seen_time(), sponsor=sponsor)
+        planner.count_on(promised or {})
+        return [self._refused(intent) or planner.plan(intent) for intent in intents]
 
     async def outbid(self, step: Step) -> Fee:
         """Ask for what replaces the fee."""
         await self.met("outbid")
+        if self.rules is not None:
+            raise ValueError(f"nothing is replaced on {self.info.id}")
         return self.fees.outbidding(step.fee)
 
     async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
         """Write payloads."""
         await self.met("prepare")
-        return [self._unsigned(step, sequence) for step, sequence in steps]
+        if self.rules is None:
+            return [self._unsigned(step, sequence) for step, sequence in steps]
+        valid_until = self.seen_time() + self.rules.lifetime_s
+        return [self._dated(step, sequence, valid_until) for step, sequence in steps]
 
     async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
         """Hand the transactions over, one after the other."""
@@ -81,12 +111,15 @@ class MemorySending(Chain):
             return [Broadcast(state="unknown", reason=str(error)) for _ in txs]
         return [self._heard(tx) for tx in txs]
 
+    def _refused(self, intent: Intent) -> Plan | None:
+        refuses = (intent.token.contract, intent.target) in self.faults.refusing
+        return Plan(refused=f"{intent.token.symbol} refuses {intent.target}") if refuses else None
+
     def _planned(self, intent: Intent) -> Plan:
-        if (intent.token.contract, intent.target) in self.faults.refusing:
-            return Plan(refused=f"{intent.token.symbol} refuses {intent.target}")
+        if (refused := self._refused(intent)) is not None:
+            return refused
         fee = self.fees.current(self.fees.limit(intent.token))
-        step = Step(sender=intent.source, target=intent.target, token=intent.token, amount=intent.amount, fee=fee)
-        return Plan(steps=(step,))
+        return Plan(step=intent.step(fee), sponsoring=Units(NATIVE_WORK * fee.price))
 
     def _unsigned(self, step: Step, sequence: int | None) -> UnsignedTx:
         if sequence is None:
@@ -103,6 +136,25 @@ class MemorySending(Chain):
         )
         return UnsignedTx(sender=step.sender, sequence=sequence, payload=write_payload(payload), fee=step.fee)
 
+    def _dated(self, step: Step, sequence: int | None, valid_until: int) -> UnsignedTx:
+        if sequence is not None:
+            raise ValueError(f"transactions of {self.info.id} have no sequence")
+        self._prepared_count += 1
+        payload = DatedPayload(
+            chain=self.info.id,
+            valid_until=valid_until,
+            serial=self._prepared_count,
+            action=step.action,
+            contract=step.token.contract,
+            recipient=step.target,
+            amount=step.amount,
+            limit=step.fee.limit,
+            price=step.fee.price,
+            extra=step.fee.extra,
+        )
+        raw = write_payload(payload)
+        return UnsignedTx(sender=step.sender, sequence=None, payload=raw, fee=step.fee, valid_until=valid_until)
+
     def _heard(self, tx: SignedTx) -> Broadcast:
         """Judge a transaction, and let the faults come between the node and the one who asks."""
         if self.faults.takes_one("lost_txs"):
@@ -110,7 +162,7 @@ class MemorySending(Chain):
         if self.faults.rejection is not None:
             return Broadcast(state="rejected", reason=self.faults.rejection)
         answer = self._judged(tx.raw)
-        if answer.state == "accepted" and self._forgets():
+        if answer.state == "accepted" and tx_id_of(tx.raw) in self.pool and self._forgets():
             self.pool.remove(tx_id_of(tx.raw))
         if self.faults.takes_one("unanswered_txs"):
             return Broadcast(state="unknown", reason="the node did not answer in time")
@@ -120,9 +172,10 @@ class MemorySending(Chain):
         return self.faults.takes_one("forgotten_txs") or self.chance.random() < self.faults.dropped_share
 
     def _judged(self, raw: bytes) -> Broadcast:
-        if tx_id_of(raw) in self.pool:
-            return Broadcast(state="accepted", reason="already known")
+        tx_id = tx_id_of(raw)
         try:
+            if tx_id in self.pool or (self.rules is not None and self.is_mined(tx_id)):
+                return Broadcast(state="accepted", reason="already known")
             transaction = self._read(raw)
         except (UnreadablePayloadError, SignatureError, InvalidAddressError) as error:
             return Broadcast(state="rejected", reason=str(error))
@@ -139,12 +192,36 @@ class MemorySending(Chain):
         output = Output(contract=payload.contract, recipient=payload.recipient, amount=payload.amount)
         if self.family.normalize_address(output.recipient) != output.recipient:
             raise InvalidAddressError(f"{output.recipient!r} is not how an address is written")
-        return Transaction(
-            id=tx_id_of(raw), sender=self.spell(key), outputs=(output,), sequence=payload.sequence, fee=payload.fee
-        )
+        sender = self.spell(key)
+        transaction = Transaction(id=tx_id_of(raw), sender=sender, outputs=(output,), fee=payload.fee)
+        if isinstance(payload, Payload):
+            if self.rules is not None:
+                raise UnreadablePayloadError("transactions have no sequence here")
+            return replace(transaction, sequence=payload.sequence)
+        if self.rules is None:
+            raise UnreadablePayloadError("transactions do not expire here")
+        fee = replace(payload.fee, covered=self.accounts.stakes.covered(sender, self.seen_time()))
+        outputs = (output,) if payload.staking is None else ()
+        return replace(transaction, outputs=outputs, fee=fee, valid_until=payload.valid_until, staking=payload.staking)
 
     def _refusal(self, new: Transaction) -> Broadcast | None:
         """Return why a node would not keep it."""
+        return self._dated_refusal(new) if new.valid_until is not None else self._numbered_refusal(new)
+
+    def _dated_refusal(self, new: Transaction) -> Broadcast | None:
+        assert new.valid_until is not None
+        time = self.seen_time()
+        if new.has_expired(time):
+            return Broadcast(state="expired", reason=f"it expired at {new.valid_until}")
+        if (refusal := self.accounts.refusal(new, time)) is not None:
+            return Broadcast(state="rejected", reason=refusal)
+        if new.valid_until > time + LIFETIME_MAX_S:
+            return Broadcast(state="rejected", reason=f"it expires more than {LIFETIME_MAX_S} s from now")
+        if not self.accounts.is_active(new.sender):
+            return Broadcast(state="unfunded", reason=f"{new.sender} is not activated")
+        return self._unfunded(new, 0) or self._full()
+
+    def _numbered_refusal(self, new: Transaction) -> Broadcast | None:
         assert new.fee is not None
         assert new.sequence is not None
         used = self.accounts.sequence(new.sender)
@@ -158,9 +235,13 @@ class MemorySending(Chain):
         if waiting is not None and (waiting.fee is None or not self.fees.replaces(new.fee, waiting.fee)):
             return Broadcast(state="underpriced", reason=f"{waiting.id} waits under this sequence")
         replaced = 0 if waiting is None else waiting.native_needed
+        return self._unfunded(new, replaced) or (self._full() if waiting is None else None)
+
+    def _unfunded(self, new: Transaction, replaced: int) -> Broadcast | None:
         needed = self.pool.native_needed(new.sender) - replaced + new.native_needed
-        if needed > self.accounts.balance(new.sender, None):
-            return Broadcast(state="unfunded", reason=f"all that waits needs {needed} of the native coin")
-        if len(self.pool) >= WAITING_MAX and waiting is None:
-            return Broadcast(state="unknown", reason="too many wait already")
-        return None
+        if needed <= self.accounts.balance(new.sender, None):
+            return None
+        return Broadcast(state="unfunded", reason=f"all that waits needs {needed} of the native coin")
+
+    def _full(self) -> Broadcast | None:
+        return Broadcast(state="unknown", reason="too many wait already") if len(self.pool) >= WAITING_MAX else None

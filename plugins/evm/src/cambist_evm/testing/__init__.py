@@ -1,17 +1,14 @@
 """A real node and a faulty way to reach it, for tests of this plugin and of the gateway. Needs anvil."""
 
-from .anvil import Anvil, AnvilMissingError, RpcRefusedError, find_anvil
+from .anvil import Anvil
 from .contracts import Contract
 from .proxy import Fault, FaultyProxy
 from .wallet import Wallet
 
 __all__ = [
     "Anvil",
-    "AnvilMissingError",
     "Contract",
     "Fault",
     "FaultyProxy",
-    "RpcRefusedError",
     "Wallet",
-    "find_anvil",
 ]

@@ -12,57 +12,25 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
-import aiohttp
+from cambist.testing.anvil import AnvilProcess, RpcRefusedError
+from cambist.testing.contracts import load
 
-from .contracts import Contract, creation_code
+from .contracts import Contract
 
-START_TIMEOUT_S: Final = 20.0
-STOP_TIMEOUT_S: Final = 5.0
 MINED_TIMEOUT_S: Final = 5.0
 GAS_MAX: Final = 8_000_000
 
-_LISTENING: Final = re.compile(rb"Listening on [0-9.]+:([0-9]+)")
-_IN_MODULES: Final = Path("node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil")
 
-
-class AnvilMissingError(RuntimeError):
-    """There is no anvil on this machine."""
-
-
-class RpcRefusedError(RuntimeError):
-    """The node answered with an error."""
-
-
-def find_anvil() -> Path:
-    """Return anvil's path: ``CAMBIST_TEST_ANVIL``, else what npm installed under ``tests``, else what PATH has."""
-    named = os.environ.get("CAMBIST_TEST_ANVIL")
-    if named:
-        return Path(named)
-    for start in (Path.cwd(), Path(__file__).resolve().parent):
-        for folder in (start, *start.parents):
-            for binary in (folder / "tests" / _IN_MODULES, folder / _IN_MODULES):
-                if binary.is_file():
-                    return binary
-    found = shutil.which("anvil")
-    if found is None:
-        message = "anvil is missing: run npm install in tests/, or name it in CAMBIST_TEST_ANVIL"
-        raise AnvilMissingError(message)
-    return Path(found)
-
-
-class Anvil:
+class Anvil(AnvilProcess):
     """One node on a free loopback port, with funded accounts that it signs for itself.
 
     With ``automine`` each transaction is mined at once in a block of its own; without, only ``mine`` mines, and
-    waiting transactions are mined in the order they came.
+    waiting transactions are mined in the order they came. Started again with ``restart``, it knows its blocks where
+    it keeps its ``state`` in a file, and nothing of what waited.
     """
 
     def __init__(
@@ -74,97 +42,20 @@ class Anvil:
         arguments: Sequence[str] = (),
         state: Path | None = None,
     ) -> None:
-        """Choose; ``async with`` starts it. A node that keeps its ``state`` in a file can be restarted."""
+        """Choose; ``async with`` starts it."""
         self.chain_id = chain_id
-        self.url = ""
         self.accounts: Sequence[str] = ()
         self.automine = automine
-        self._arguments = [
-            "--port", "0", "--chain-id", str(chain_id), "--accounts", str(accounts_count), "--order", "fifo",
+        super().__init__([
+            "--chain-id", str(chain_id), "--accounts", str(accounts_count), "--order", "fifo",
             *(() if automine else ("--no-mining",)), *(() if state is None else ("--state", str(state))), *arguments,
-        ]  # fmt: skip
-        self._process: asyncio.subprocess.Process | None = None
-        self._session: aiohttp.ClientSession | None = None
-        self._drain: asyncio.Task[None] | None = None
+        ])  # fmt: skip
 
     async def __aenter__(self) -> Self:
         """Start the node and wait until it listens."""
-        await self._start()
-        self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
+        await super().__aenter__()
         self.accounts = await self.call("eth_accounts")
         return self
-
-    async def restart(self) -> None:
-        """Stop the node and start it at the same address: it knows its blocks, and nothing of what waited."""
-        await self._stop()
-        self._arguments[1] = self.url.rpartition(":")[2]
-        await self._start()
-
-    async def _start(self) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            find_anvil(), *self._arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
-        )
-        try:
-            async with asyncio.timeout(START_TIMEOUT_S):
-                port = await self._port()
-        except BaseException:
-            await self._stop()
-            raise
-        self.url = f"http://127.0.0.1:{port}"
-
-    async def __aexit__(self, *_: object) -> None:
-        """Stop the node."""
-        if self._session is not None:
-            await self._session.close()
-        await self._stop()
-
-    async def _port(self) -> int:
-        output = self._output()
-        while line := await output.readline():
-            if found := _LISTENING.search(line):
-                # It logs every call; a full pipe would stop it.
-                self._drain = asyncio.create_task(self._discard())
-                return int(found[1])
-        message = "anvil ended before it listened"
-        raise RuntimeError(message)
-
-    async def _discard(self) -> None:
-        output = self._output()
-        while await output.read(1 << 16):
-            pass
-
-    def _output(self) -> asyncio.StreamReader:
-        if self._process is None or self._process.stdout is None:
-            message = "anvil is not running: use async with"
-            raise RuntimeError(message)
-        return self._process.stdout
-
-    async def _stop(self) -> None:
-        process = self._process
-        if process is None:
-            return
-        with suppress(ProcessLookupError):
-            process.terminate()
-        try:
-            await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-        if self._drain is not None:
-            await self._drain
-
-    async def call(self, method: str, params: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - JSON
-        """Return the result of one JSON-RPC call. Raises RpcRefusedError."""
-        if self._session is None:
-            message = "anvil is not running: use async with"
-            raise RuntimeError(message)
-        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
-        async with self._session.post(self.url, json=request) as response:
-            answer = await response.json()
-        if "error" in answer:
-            message = f"{method}: {answer['error']}"
-            raise RpcRefusedError(message)
-        return answer["result"]
 
     # --- Blocks ---
 
@@ -237,11 +128,12 @@ class Anvil:
 
     async def deploy(self, artifact: str, *args: Any, value: int = 0) -> Contract:  # noqa: ANN401 - ABI values
         """Deploy one of the test contracts, mining a block, and return it."""
-        tx_id = await self.send(None, data=creation_code(artifact, *args), value=value)
+        compiled = load(artifact)
+        tx_id = await self.send(None, data="0x" + compiled.creation_code(*args).hex(), value=value)
         if not self.automine:
             await self.mine()
         receipt = await self.receipt(tx_id)
         if receipt["status"] != "0x1":
             message = f"{artifact} could not be deployed"
             raise RpcRefusedError(message)
-        return Contract(self, artifact, receipt["contractAddress"])
+        return Contract(self, compiled, receipt["contractAddress"])

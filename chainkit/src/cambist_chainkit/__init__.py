@@ -1,0 +1,1 @@
+"""What chain plugins have in common: key derivation, signatures, and failover between nodes."""

@@ -1,0 +1,31 @@
+"""Checks what the operator wrote about a chain's endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from cambist.plugin import ConfigError
+
+
+def check_endpoints(rpc_urls: Sequence[str], *, quorum: int, where: str) -> None:
+    """Raise ConfigError for what is no address, for one that stands there twice, and for too few to agree."""
+    for position, url in enumerate(rpc_urls, start=1):
+        # The address may carry a key, so the message tells its place and never its text.
+        if not _is_http_address(url):
+            message = f"{where}.rpc_urls: number {position} is no http(s) address"
+            raise ConfigError(message)
+    if len(set(rpc_urls)) < len(rpc_urls):
+        message = f"{where}.rpc_urls names an endpoint twice"
+        raise ConfigError(message)
+    if rpc_urls and quorum > len(rpc_urls):
+        message = f"{where}.quorum is {quorum}, but there are only {len(rpc_urls)} endpoints to agree"
+        raise ConfigError(message)
+
+
+def _is_http_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -1,0 +1,146 @@
+"""A chain that is read through a pool of endpoints: views for watching, and questions that any of them may answer."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final, Generic, TypeVar
+
+from cambist.plugin import (
+    Block,
+    Chain,
+    ChainError,
+    ChainInfo,
+    ChainView,
+    EndpointHealth,
+    Head,
+    ScanResult,
+    Span,
+    SpanTooWideError,
+    Token,
+    TxStatus,
+    Units,
+    Watch,
+)
+
+from .pool import EndpointPool
+from .quorum import agreed, most_agree
+from .record import Endpoint
+
+E = TypeVar("E", bound=Endpoint)
+T = TypeVar("T")
+
+UNKNOWN: Final = TxStatus(state="unknown")
+
+
+class PooledView(ChainView, Generic[E]):
+    """One endpoint's view, confirmed by others where the operator asks for a quorum."""
+
+    def __init__(self, chain: PooledChain[E], endpoint: E) -> None:
+        """Keep what to ask, and whom."""
+        self._chain = chain
+        self._endpoint = endpoint
+
+    async def head(self) -> Head:
+        """Return the newest block of this endpoint."""
+        return await self._endpoint.newest()
+
+    async def block(self, height: int) -> Block:
+        """Return the block at this height. A quorum counts here, too: a false reorg would take deposits back."""
+        return await self._agreed(lambda endpoint: endpoint.block(height))
+
+    async def scan(self, span: Span, watch: Watch) -> ScanResult:
+        """Return every block of the span and its watched transfers."""
+        info = self._chain.info
+        if span.length > info.span_max:
+            message = f"{span.length} blocks are more than span_max of {info.id}"
+            raise SpanTooWideError(message)
+        return await self._agreed(self._chain.reader(span, watch))
+
+    async def _agreed(self, ask: Callable[[E], Awaitable[T]]) -> T:
+        if self._chain.quorum == 1:
+            return await ask(self._endpoint)
+        return await agreed(self._chain.pool, self._endpoint, self._chain.quorum, ask)
+
+
+class PooledChain(Chain, Generic[E]):
+    """The half of a chain that only reads. Keeps the record of its endpoints, and nothing of the chain itself."""
+
+    def __init__(self, info: ChainInfo, pool: EndpointPool[E], *, quorum: int) -> None:
+        """Keep them. Nothing is asked yet."""
+        self.info = info
+        self.pool = pool
+        self.quorum = quorum
+
+    @abstractmethod
+    def reader(self, span: Span, watch: Watch) -> Callable[[E], Awaitable[ScanResult]]:
+        """Return what reads a span from an endpoint: the same from each, so that they can be compared."""
+
+    @abstractmethod
+    async def balances_at(self, endpoint: E, wanted: Sequence[tuple[str, Token]], at: int | None) -> Sequence[Units]:
+        """Return several balances from one endpoint."""
+
+    @abstractmethod
+    async def statuses(self, endpoint: E, tx_ids: Sequence[str]) -> Mapping[str, TxStatus]:
+        """Return what one endpoint knows of each of these transactions."""
+
+    def view(self) -> AbstractAsyncContextManager[ChainView]:
+        """Pin the endpoint that is in the best shape."""
+        return self._view()
+
+    @asynccontextmanager
+    async def _view(self) -> AsyncIterator[ChainView]:
+        async with self.pool.pin() as endpoint:
+            yield self.look(endpoint)
+
+    def look(self, endpoint: E) -> ChainView:
+        """Return a view of one endpoint. Override it where looks can be had for fewer questions."""
+        return PooledView(self, endpoint)
+
+    async def balance(self, address: str, token: Token, at: int | None = None) -> Units:
+        """Return what the address holds. An old height needs an endpoint that keeps old states."""
+        return (await self.balances([(address, token)], at))[0]
+
+    async def balances(self, wanted: Sequence[tuple[str, Token]], at: int | None = None) -> Sequence[Units]:
+        """Return several balances, all from the same endpoint."""
+        return await self.pool.ask_any(lambda endpoint: self.balances_at(endpoint, wanted, at))
+
+    async def transaction(self, tx_id: str) -> TxStatus:
+        """Return what is known of the transaction, asking the next endpoint where one has never heard of it."""
+        return (await self.transactions([tx_id]))[0]
+
+    async def transactions(self, tx_ids: Sequence[str]) -> Sequence[TxStatus]:
+        """Return what is known of several transactions. Those that an endpoint does not know, the next is asked for.
+
+        With a quorum, a transaction is mined once so many endpoints say so.
+        """
+        if self.quorum > 1:
+            told = await self.pool.ask_all(lambda endpoint: self.statuses(endpoint, tx_ids))
+            return [most_agree([one[tx_id] for one in told], self.quorum) for tx_id in tx_ids]
+        found: dict[str, TxStatus] = {}
+
+        async def ask(endpoint: E) -> bool:
+            missing = [tx_id for tx_id in dict.fromkeys(tx_ids) if found.get(tx_id, UNKNOWN).state == "unknown"]
+            found.update(await self.statuses(endpoint, missing))
+            return all(status.state != "unknown" for status in found.values())
+
+        await self.pool.ask_any(ask, lambda complete: complete)
+        return [found[tx_id] for tx_id in tx_ids]
+
+    def endpoints(self) -> Sequence[EndpointHealth]:
+        """Return how each endpoint is doing, best first."""
+        return self.pool.health()
+
+    async def verified(self) -> tuple[list[E], list[str]]:
+        """Ask every endpoint which chain it serves; return those that serve this one, and what the others said."""
+        good: list[E] = []
+        problems: list[str] = []
+        for endpoint in self.pool.endpoints:
+            try:
+                await endpoint.verify()
+            except ChainError as error:
+                problems.append(str(error))
+            else:
+                good.append(endpoint)
+        return good, problems

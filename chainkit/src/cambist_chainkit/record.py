@@ -1,0 +1,52 @@
+"""What a pool keeps of each endpoint, and what it asks of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from cambist.plugin import Block, EndpointHealth, Head
+
+
+class Endpoint(ABC):
+    """A node, or a provider's many nodes behind one address, and its record so far.
+
+    ``strikes`` counts failures in a row; until ``retry_at`` it is left alone. ``verified`` says that it serves
+    the right chain, ``lagging`` that the others are ahead, ``suspect`` that the others tell another chain's
+    story.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Start with a clean record. Nothing is asked."""
+        self.name = name
+        self.head: int | None = None
+        self.calls = 0
+        self.failures = 0
+        self.strikes = 0
+        self.retry_at = 0.0
+        self.verified = False
+        self.lagging = False
+        self.suspect = False
+        self.last_error: str | None = None
+
+    def health(self, now: float) -> EndpointHealth:
+        """Return how it is doing."""
+        return EndpointHealth(
+            name=self.name,
+            healthy=self.strikes == 0 and now >= self.retry_at and not (self.lagging or self.suspect),
+            head=self.head,
+            calls=self.calls,
+            failures=self.failures,
+            last_error=self.last_error,
+        )
+
+    @abstractmethod
+    async def verify(self) -> None:
+        """Ask whether this is the chain it should be, and set ``verified``. Raises ChainUnavailableError."""
+
+    @abstractmethod
+    async def newest(self) -> Head:
+        """Return the newest block, and set ``head``."""
+
+    @abstractmethod
+    async def block(self, height: int) -> Block:
+        """Return the block at this height on the node's best chain. Raises InconsistentChainError for a missing one."""

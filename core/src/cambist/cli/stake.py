@@ -1,0 +1,106 @@
+"""``cambist stake``: what the gas station stakes, so that fees need not be burned."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Literal
+
+import click
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.bootstrap import open_database
+from cambist.db.engine import Database
+from cambist.domain.money import format_units
+from cambist.plugin import ChainInfo
+from cambist.ports import SystemClock, system_ids
+from cambist.registry import Registry, RegistryError
+from cambist.services import gas_stations, stakes
+from cambist.services.errors import ServiceError
+from cambist.services.stakes import Wish
+from cambist.settings import Settings, SettingsError
+
+from .options import Invocation, settings_options
+
+SHOWN_MAX = 10
+
+
+@click.command()
+@settings_options
+@click.argument("chain_id", metavar="CHAIN")
+@click.argument("action", type=click.Choice(["show", *stakes.ACTIONS]), metavar="ACTION")
+@click.argument("amount", required=False, metavar="[AMOUNT]")
+def stake(invocation: Invocation, chain_id: str, action: Wish | Literal["show"], amount: str | None) -> None:
+    """Show the gas station's stake on CHAIN, or have the worker lock, unlock or withdraw AMOUNT of its own coin.
+
+    To withdraw takes back all that has waited long enough, so it needs no AMOUNT.
+    """
+    if action == "show" and amount is not None:
+        raise click.UsageError("show takes no AMOUNT.")
+    try:
+        lines = asyncio.run(_answer(invocation.settings(), chain_id, action, amount))
+    except ServiceError as error:
+        raise click.ClickException(error.message) from error
+    except (SQLAlchemyError, OSError) as error:
+        raise SettingsError(f"The database cannot be used: {type(error).__name__}.") from error
+    for line in lines:
+        click.echo(line)
+
+
+async def _answer(
+    settings: Settings, chain_id: str, action: Wish | Literal["show"], amount: str | None
+) -> Sequence[str]:
+    try:
+        info = Registry(settings.plugins).chains.get(chain_id)
+    except RegistryError as error:
+        raise SettingsError(str(error)) from error
+    if info is None:
+        raise SettingsError(f"There is no chain {chain_id!r}.")
+    async with _database(settings) as database:
+        if action == "show":
+            return await _shown(database, info)
+        return [await _ask(database, info, action, amount)]
+
+
+async def _ask(database: Database, info: ChainInfo, wish: Wish, amount: str | None) -> str:
+    units = stakes.read_amount(info, wish, amount)
+    async with database.transaction() as conn:
+        reference = await stakes.request_stake(conn, system_ids(), info, wish, units, SystemClock().now())
+    return f"{reference}: the worker sends it. 'cambist stake {info.id} show' tells how far it is."
+
+
+async def _shown(database: Database, info: ChainInfo) -> Sequence[str]:
+    async with database.transaction() as conn:
+        found = [station for station in await gas_stations.list_stations(conn) if station.chain == info.id]
+        requests = await stakes.list_stake_requests(conn, info.id)
+    symbol, decimals = info.native.symbol, info.native.decimals
+
+    def coins(units: int) -> str:
+        return f"{format_units(units, decimals)} {symbol}"
+
+    lines = []
+    for station in found:
+        lines.append(f"gas station {station.address}, seen {station.checked_at:%Y-%m-%d %H:%M:%S} UTC")
+        lines.append(f"  balance       {coins(station.balance)}")
+        if station.stake is None:
+            lines.append("  Nothing can be staked on this chain.")
+        else:
+            lines += [f"  {name:<13} {coins(getattr(station.stake, name))}" for name in station.stake.__struct_fields__]
+    for one in requests[:SHOWN_MAX]:
+        reason = f" ({one.reason})" if one.reason else ""
+        lines.append(
+            f"{one.created_at:%Y-%m-%d %H:%M} {one.wish} {coins(one.units)}: {one.state}{reason} {one.tx_id or ''}"
+        )
+    return lines or ["The worker has not seen this chain's gas station yet."]
+
+
+@asynccontextmanager
+async def _database(settings: Settings) -> AsyncIterator[Database]:
+    if settings.database.url is None:
+        raise SettingsError("database.url must be set: 'cambist stake' asks the worker of a gateway that runs.")
+    database = open_database(settings, "stake")
+    try:
+        yield database
+    finally:
+        await database.close()

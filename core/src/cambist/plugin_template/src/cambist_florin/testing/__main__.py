@@ -1,0 +1,46 @@
+"""Run the example chain: ``python -m cambist_florin.testing`` mines, and gives coins to the addresses it is told."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+
+from ..addresses import parse_address
+from .node import ExampleNode
+
+BLOCK_TIME_S = 2.0
+PORT = 7545
+COINS = 1_000 * 10**9
+
+
+async def run(addresses: Sequence[str], port: int) -> None:
+    """Mine until it is interrupted."""
+    async with ExampleNode(time.time, port) as node:
+        print(f"listening on {node.url}, a block every {BLOCK_TIME_S:g} s")
+        for address in addresses:
+            node.ledger.grant(None, address, COINS)
+        while True:
+            await asyncio.sleep(BLOCK_TIME_S)
+            node.ledger.mine()
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(prog="python -m cambist_florin.testing")
+    parser.add_argument("addresses", metavar="ADDRESS", nargs="*", help="is given coins")
+    parser.add_argument("--port", type=int, default=PORT, help=f"where to listen [default: {PORT}; 0 is any]")
+    asked = parser.parse_args()
+    for text in asked.addresses:
+        if parse_address(text) is None:
+            sys.exit(f"{text!r} is no address of this chain")
+    try:
+        asyncio.run(run(asked.addresses, asked.port))
+    except KeyboardInterrupt:
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Compiled contracts for local nodes, and how they are called: the sources, ``tests/contracts``, tell what they are.
+
+Needs eth-abi, which the ``testing`` extras of the plugins bring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from eth_abi.abi import decode, encode
+from sha3 import keccak_256
+
+
+class _Parameter(msgspec.Struct):
+    type: str
+
+
+class _Entry(msgspec.Struct):
+    type: str
+    name: str = ""
+    inputs: list[_Parameter] = []
+    outputs: list[_Parameter] = []
+
+
+class Artifact(msgspec.Struct, dict=True):
+    """One compiled contract, its functions called by their names; addresses are 20 bytes or their hex."""
+
+    abi: msgspec.Raw
+    """Its functions and events, as JSON."""
+    bytecode: str
+
+    def creation_code(self, *args: Any) -> bytes:  # noqa: ANN401 - ABI values
+        """Return the code that creates the contract."""
+        entries = [entry for entry in self._entries if entry.type == "constructor"]
+        return bytes.fromhex(self.bytecode[2:]) + encode(_types(entries[0].inputs) if entries else [], args)
+
+    def call_data(self, function: str, *args: Any) -> bytes:  # noqa: ANN401 - ABI values
+        """Return the data of a call."""
+        types = _types(self._entry(function).inputs)
+        return bytes(keccak_256(f"{function}({','.join(types)})".encode()).digest()[:4]) + encode(types, args)
+
+    def answer(self, function: str, output: bytes) -> Any:  # noqa: ANN401 - ABI values
+        """Return what a call's output says: one value, or a tuple of them."""
+        values = decode(_types(self._entry(function).outputs), output)
+        return values[0] if len(values) == 1 else values
+
+    @cached_property
+    def _entries(self) -> Sequence[_Entry]:
+        return msgspec.json.decode(self.abi, type=list[_Entry])
+
+    def _entry(self, function: str) -> _Entry:
+        return next(entry for entry in self._entries if entry.type == "function" and entry.name == function)
+
+
+@cache
+def load(name: str, package: str = __package__) -> Artifact:
+    """Return a contract that was compiled into the package's folder ``artifacts``."""
+    return msgspec.json.decode(files(package).joinpath("artifacts", f"{name}.json").read_bytes(), type=Artifact)
+
+
+def _types(parameters: Sequence[_Parameter]) -> Sequence[str]:
+    return [parameter.type for parameter in parameters]

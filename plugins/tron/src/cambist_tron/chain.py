@@ -1,0 +1,121 @@
+"""TRON, connected: what of reading and sending is particular to it, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import ClassVar
+
+from cambist.plugin import (
+    Broadcast,
+    ChainError,
+    ChainView,
+    Dated,
+    Fee,
+    Intent,
+    LendingChain,
+    Plan,
+    PluginContext,
+    ScanResult,
+    SignedTx,
+    Span,
+    Stake,
+    Step,
+    Token,
+    TxStatus,
+    Units,
+    UnsignedTx,
+    Watch,
+)
+from cambist_chainkit.broadcasts import broadcast_to_all
+from cambist_chainkit.pool import EndpointPool
+from cambist_chainkit.pooled import PooledChain
+
+from .balances import balances_at
+from .broadcasts import send
+from .config import ChainSetup
+from .doctor import internal_problems, key_problems, network_problems
+from .endpoint import Endpoint
+from .expiry import expired
+from .lookups import Lookups
+from .planner import Planner
+from .resources import stake
+from .scanner import read_span
+from .view import TronView
+from .writing import Writer
+
+
+class TronChain(PooledChain[Endpoint], LendingChain):
+    """TRON. Keeps the record of its endpoints, and nothing of the chain itself."""
+
+    balances_count_waiting: ClassVar[bool] = True
+
+    def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
+        """Keep them. Nothing is asked yet."""
+        super().__init__(setup.info, pool, quorum=setup.quorum)
+        self._setup = setup
+        self._planner = Planner(setup, pool, context.monotonic)
+        self._writer = Writer(pool, context)
+        self._lookups = Lookups()
+
+    def look(self, endpoint: Endpoint) -> ChainView:
+        """Return a view of one endpoint, which asks no more than it must."""
+        if self.quorum > 1:
+            return super().look(endpoint)
+        return TronView(self, endpoint, self._setup)
+
+    def reader(self, span: Span, watch: Watch) -> Callable[[Endpoint], Awaitable[ScanResult]]:
+        """Return what reads a span."""
+        return lambda endpoint: read_span(endpoint, self._setup, span, watch)
+
+    async def balances_at(
+        self, endpoint: Endpoint, wanted: Sequence[tuple[str, Token]], at: int | None
+    ) -> Sequence[Units]:
+        """Return several balances from one endpoint."""
+        return await balances_at(endpoint, wanted, at)
+
+    async def statuses(self, endpoint: Endpoint, tx_ids: Sequence[str]) -> Mapping[str, TxStatus]:
+        """Return what one endpoint knows of each of these transactions."""
+        return await self._lookups.statuses(endpoint, tx_ids)
+
+    async def next_sequence(self, sender: str) -> None:
+        """Return None: transactions here have no sequence, they expire."""
+        _ = sender
+
+    async def expired(self, txs: Sequence[Dated]) -> Sequence[bool]:
+        """Say of each transaction whether it is proven that it was not mined and never will be."""
+        return await expired(self.pool, txs, quorum=self.quorum)
+
+    async def plan(
+        self, intents: Sequence[Intent], *, sponsor: str | None, promised: Mapping[str, int] | None = None
+    ) -> Sequence[Plan]:
+        """Return a plan for each intent: with energy of the sender's, lent by the sponsor, or burned."""
+        return await self._planner.plan(intents, sponsor, promised or {})
+
+    async def outbid(self, step: Step) -> Fee:
+        """Return the fee that the step has: nothing is replaced here, and nobody pays to be first."""
+        return step.fee
+
+    async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
+        """Write the payloads, good for some minutes from the newest block on."""
+        return await self._writer.prepare(steps)
+
+    async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
+        """Hand the transactions to every endpoint that can be asked."""
+        return await broadcast_to_all(self.pool, txs, send, size=lambda _: self._setup.requests_at_once_max)
+
+    async def stake(self, address: str) -> Stake:
+        """Return what the address has staked."""
+        return await self.pool.ask_any(lambda endpoint: stake(endpoint, address))
+
+    async def problems(self) -> Sequence[str]:
+        """Ask every endpoint for its network and what it keeps, and one for tokens and prices."""
+        good, found = await self.verified()
+        found += key_problems(self._setup)
+        if good:
+            found += await network_problems(good[0], self._setup)
+        for endpoint in good:
+            try:
+                found += await internal_problems(endpoint, self._setup)
+            except ChainError as error:
+                found.append(str(error))
+        return found

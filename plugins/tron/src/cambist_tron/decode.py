@@ -1,0 +1,215 @@
+"""From a block and what came of its transactions to the watched transfers: the checks, and the hot loop.
+
+Pure. A block is used only when there is one answer for each of its transactions; anything else is an outage and never
+an empty block.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from cambist.plugin import Block, InconsistentChainError, Transfer, Units, Watch
+
+from .addresses import spell_hex
+from .headers import NOTHING
+from .protobuf import NUMBER_MAX
+from .wire import InternalTx, TronBlock, TronLog, TronTx, TxInfo
+
+TRANSFER_TOPIC: Final = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+
+TRANSFER_TOPICS: Final = 3
+"""The event, sender, recipient. TRC-721 has a fourth for its number, and somebody's own event may have one."""
+
+SUCCESS: Final = "SUCCESS"
+
+MOVING_NOTES: Final = frozenset(note.encode("ascii").hex() for note in ("call", "create", "suicide"))
+"""The internal transactions that move coin. Others name an amount and a recipient, too, and move none: what a contract
+freezes, delegates or withdraws is shown alike."""
+
+_NATIVE: Final = "TransferContract"
+_WORD_CHARS: Final = 64
+_PADDING: Final = "0" * 24
+_NO_RESULT: Final = frozenset({"", "SUCESS", SUCCESS})  # the misspelt one is protobuf's name for no failure
+
+
+def check_transactions(block: TronBlock, height: int) -> None:
+    """Raise InconsistentChainError where a block came without its transactions."""
+    root = block.block_header.raw_data.tx_trie_root
+    if not block.transactions and root not in {"", NOTHING}:
+        message = f"block {height} came without its transactions"
+        raise InconsistentChainError(message)
+
+
+def check_infos(block: TronBlock, infos: Sequence[TxInfo], height: int) -> list[TxInfo]:
+    """Return what came of each transaction, in their order. Raises InconsistentChainError unless all is there.
+
+    Results tell their block's height and time. By these, those of another fork are found out, where the same
+    transactions may have moved something else.
+    """
+    if len(infos) != len(block.transactions):
+        message = f"block {height} has {len(block.transactions)} transactions, and results of {len(infos)}"
+        raise InconsistentChainError(message)
+    place = height, block.block_header.raw_data.timestamp
+    by_id = {info.id: info for info in infos if (info.block_number, info.block_time_ms) == place}
+    try:
+        return [by_id[tx.id] for tx in block.transactions]
+    except KeyError:
+        message = f"the results that came for block {height} are of other transactions"
+        raise InconsistentChainError(message) from None
+
+
+def native_hits(transactions: Sequence[TronTx], watch: Watch) -> list[tuple[int, TronTx]]:
+    """Return (index, transaction) for each that sends native coin to a watched address, whatever came of it."""
+    from_hex = bytes.fromhex
+    return [
+        (index, tx)
+        for index, tx in enumerate(transactions)
+        for contract in tx.raw_data.contract  # nodes take exactly one
+        if contract.type == _NATIVE and from_hex(contract.parameter.value.to_address)[1:] in watch
+    ]
+
+
+def token_hits(infos: Sequence[TxInfo], contracts: Mapping[str, str], watch: Watch) -> list[tuple[int, int, TronLog]]:
+    """Return (transaction's index, log's ordinal in it, log) for each watched Transfer, unchecked.
+
+    This runs for every log of every block, so it builds nothing for what nobody watches.
+    """
+    hits = []
+    topic = TRANSFER_TOPIC
+    from_hex = bytes.fromhex
+    for index, info in enumerate(infos):
+        for ordinal, log in enumerate(info.logs):
+            if log.address in contracts:
+                topics = log.topics
+                if len(topics) == TRANSFER_TOPICS and topics[0] == topic and from_hex(topics[2][24:]) in watch:
+                    hits.append((index, ordinal, log))
+    return hits
+
+
+def internal_hits(infos: Sequence[TxInfo], watch: Watch) -> list[tuple[int, int, InternalTx]]:
+    """Return (transaction's index, ordinal in it, internal transaction) for each that pays a watched address.
+
+    Only those that can move coin are counted: the others are kept by some nodes, and the ordinal is the same on all.
+    """
+    from_hex = bytes.fromhex
+    hits = []
+    for index, info in enumerate(infos):
+        moving = [internal for internal in info.internal if internal.note in MOVING_NOTES]
+        for ordinal, internal in enumerate(moving):
+            if internal.values and not internal.rejected and from_hex(internal.recipient)[1:] in watch:
+                hits.append((index, ordinal, internal))
+    return hits
+
+
+def transfers_of(
+    block: TronBlock,
+    infos: Sequence[TxInfo],
+    contracts: Mapping[str, str],
+    watch: Watch,
+    *,
+    internal: bool = True,
+) -> list[Transfer]:
+    """Return the watched transfers of a checked block in the order of the chain: by transaction, native before logs."""
+    found: list[tuple[int, Transfer]] = []
+    place = Block(height=block.block_header.raw_data.number, hash=block.id, parent_hash="", time=0)
+    try:
+        for index, tx in native_hits(block.transactions, watch):
+            if _took_effect(tx, infos[index]) and (native := _native(place, tx)) is not None:
+                found.append((index, native))
+        for index, ordinal, inner in internal_hits(infos, watch) if internal else ():
+            if _ran(block.transactions[index], infos[index]):
+                moved = _internal(place, infos[index].id, ordinal, inner)
+                found += [] if moved is None else [(index, moved)]
+        for index, ordinal, log in token_hits(infos, contracts, watch):
+            if _ran(block.transactions[index], infos[index]):
+                paid = _token(place, infos[index].id, ordinal, log, contracts)
+                found += [] if paid is None else [(index, paid)]
+        for index in {index for index, _ in found}:
+            _check_id(block.transactions[index])
+    except ValueError as error:
+        message = f"block {place.height} holds an address or an amount that is none"
+        raise InconsistentChainError(message) from error
+    found.sort(key=lambda hit: hit[0])
+    return [transfer for _, transfer in found]
+
+
+def _took_effect(tx: TronTx, info: TxInfo) -> bool:
+    """Return whether the transaction did what it says, by the block and by its result alike."""
+    said = {result.contract_ret for result in tx.ret}
+    return said == {SUCCESS} and info.result in _NO_RESULT and info.receipt.result in {"", SUCCESS}
+
+
+def _ran(tx: TronTx, info: TxInfo) -> bool:
+    """Return whether a contract ran to its end: a failed one may show logs and payments that never were."""
+    return _took_effect(tx, info) and info.receipt.result == SUCCESS
+
+
+def _check_id(tx: TronTx) -> None:
+    """Raise InconsistentChainError unless the transaction's id is the hash of what was signed."""
+    raw = bytes.fromhex(bytes(tx.raw_data_hex).strip(b'"').decode("ascii"))
+    if hashlib.sha256(raw).hexdigest() != tx.id:
+        message = f"transaction {tx.id[:64]} is not what its id says"
+        raise InconsistentChainError(message)
+
+
+def _address(digits: str) -> str:
+    address = spell_hex(digits)
+    if address is None:
+        message = "no address"
+        raise ValueError(message)
+    return address
+
+
+def _coin(amount: int) -> int:
+    if amount > NUMBER_MAX:
+        message = "more than there can be"
+        raise ValueError(message)
+    return amount
+
+
+def _native(place: Block, tx: TronTx) -> Transfer | None:
+    value = tx.raw_data.contract[0].parameter.value
+    # What an address sends to itself changes nothing it holds.
+    if _coin(value.amount) <= 0 or value.to_address == value.owner_address:
+        return None
+    return _transfer(place, tx.id, "native", value.owner_address, value.to_address, value.amount)
+
+
+def _internal(place: Block, tx_id: str, ordinal: int, inner: InternalTx) -> Transfer | None:
+    amount = _coin(sum(one.value for one in inner.values if not one.token_id))
+    if amount <= 0 or inner.recipient == inner.sender:
+        return None
+    return _transfer(place, tx_id, f"trace:{ordinal}", inner.sender, inner.recipient, amount)
+
+
+def _token(place: Block, tx_id: str, ordinal: int, log: TronLog, contracts: Mapping[str, str]) -> Transfer | None:
+    _, sender, recipient = log.topics
+    padded = sender.startswith(_PADDING) and recipient.startswith(_PADDING)
+    if len(log.data) < _WORD_CHARS or not padded or sender == recipient:
+        return None
+    word = bytes.fromhex(log.data[:_WORD_CHARS])
+    if len(word) * 2 != _WORD_CHARS:
+        message = "no word"
+        raise ValueError(message)
+    amount = int.from_bytes(word, "big")
+    if amount == 0:
+        return None
+    contract = contracts[log.address]
+    return _transfer(place, tx_id, f"log:{ordinal}", "41" + sender[24:], "41" + recipient[24:], amount, contract)
+
+
+def _transfer(  # noqa: PLR0913, PLR0917 - the fields of a transfer
+    place: Block, tx_id: str, position: str, sender: str, recipient: str, amount: int, contract: str | None = None
+) -> Transfer:
+    return Transfer(
+        tx_id=tx_id,
+        position=position,
+        height=place.height,
+        block_hash=place.hash,
+        sender=_address(sender),
+        recipient=_address(recipient),
+        contract=contract,
+        amount=Units(amount),
+    )

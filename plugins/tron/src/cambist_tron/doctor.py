@@ -1,0 +1,97 @@
+"""Compares what is configured with the network: keys, tokens, prices, and what the node keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from cambist.plugin import ChainError, FeeAboveCeilingError
+from cambist_chainkit.contracts import DECIMALS, SYMBOL, bytes_of, token_problem
+from cambist_chainkit.gathering import gather_all
+
+from .addresses import hex_of, spell
+from .config import ChainSetup, on_trongrid
+from .endpoint import Endpoint
+from .fees import check_price, read_prices
+from .replies import CONSTANT_CALL
+from .simulation import check_ran
+
+BLOCKS_LOOKED_AT: Final = 10
+RUNS_MIN: Final = 200
+"""So many runs of contracts without a single internal transaction are not seen on a network in use."""
+
+_NOBODY: Final = hex_of(spell(bytes(20)))
+
+
+def key_problems(setup: ChainSetup) -> Sequence[str]:
+    """Return a sentence for each endpoint of TronGrid that has no key."""
+    return [
+        f"{setup.info.id}: endpoint {position} is TronGrid's and has no key in api_keys: it will often refuse us"
+        for position, (url, key) in enumerate(zip(setup.rpc_urls, setup.api_keys, strict=True), start=1)
+        if on_trongrid(url) and key is None
+    ]
+
+
+async def token_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
+    """Return a sentence for each token whose contract is not what the registry says."""
+    found = []
+    for token in setup.info.tokens:
+        if token.contract is None:
+            continue
+        decimals, symbol = await gather_all(
+            _told(endpoint, token.contract, DECIMALS), _told(endpoint, token.contract, SYMBOL)
+        )
+        problem = token_problem(token, decimals, symbol, setup.symbols_onchain[token.contract])
+        if problem is not None:
+            found.append(f"{setup.info.id}: {token.symbol} at {token.contract} {problem}")
+    return found
+
+
+async def _told(endpoint: Endpoint, contract: str, selector: str) -> bytes:
+    body = {"owner_address": _NOBODY, "contract_address": hex_of(contract), "data": selector}
+    answer = await endpoint.post("wallet/triggerconstantcontract", body, CONSTANT_CALL)
+    check_ran(endpoint, answer)
+    return bytes_of(answer.output) if answer.succeeded else b""
+
+
+async def price_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
+    """Return a sentence where no token could be sent now, because energy costs more than is allowed."""
+    try:
+        check_price(await read_prices(endpoint), setup)
+    except FeeAboveCeilingError as error:
+        return [f"{error}: no token would be sent"]
+    return []
+
+
+async def internal_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
+    """Return a sentence where the node seems not to keep what contracts send: it does so only if told to.
+
+    Nodes do not say how they are set up, so it shows in the newest blocks, where enough happens in them.
+    """
+    if not setup.internal_transfers:
+        return []
+    head = (await endpoint.newest()).height
+    runs = 0
+    for height in range(max(head - BLOCKS_LOOKED_AT, 1), head):
+        infos = await endpoint.infos(height)
+        if any(info.internal for info in infos):
+            return []
+        runs += sum(bool(info.receipt.result) for info in infos)
+    if runs < RUNS_MIN:
+        return []
+    message = (
+        f"{setup.info.id}: {endpoint.name} keeps no internal transactions (vm.saveInternalTx), so that TRX which "
+        "contracts send is not seen; internal_transfers = false says that this is known"
+    )
+    return [message]
+
+
+async def network_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
+    """Return what any endpoint tells of tokens and prices."""
+    found: list[str] = []
+    for look in (token_problems, price_problems):
+        try:
+            found += await look(endpoint, setup)
+        except ChainError as error:
+            found.append(str(error))
+    return found

@@ -1,0 +1,190 @@
+"""One endpoint: how it is asked, and how blocks are read from it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from cambist.plugin import Block, ChainUnavailableError, Head, InconsistentChainError
+from cambist_chainkit.answers import unreadable
+from cambist_chainkit.gathering import gather_all
+from cambist_chainkit.http import HttpClient
+from cambist_chainkit.pace import Pace
+from cambist_chainkit.record import Endpoint as Record
+
+from .config import ChainSetup
+from .headers import check_header, number_in
+from .refusals import UnsupportedError, from_refused_path, from_text
+from .wire import BlockList, Failure, MaybeHeader, NodeInfo, TronBlock, TronHeader, TxInfo
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+_ENCODER: Final = msgspec.json.Encoder()
+_FAILURE: Final = msgspec.json.Decoder(Failure)
+_NODE_INFO: Final = msgspec.json.Decoder(NodeInfo)
+_HEADER: Final = msgspec.json.Decoder(TronHeader)
+_MAYBE_HEADER: Final = msgspec.json.Decoder(MaybeHeader)
+_BLOCKS: Final = msgspec.json.Decoder(BlockList)
+_INFOS: Final = msgspec.json.Decoder(list[TxInfo])
+
+_FAILURE_BYTES_MAX: Final = 1 << 16
+PROVEN_KEPT: Final = 64
+
+_PLACE: Final = re.compile(r"Num:(\d{1,18}),ID:([0-9a-f]{64})", re.ASCII)
+
+
+class Endpoint(Record):
+    """One node's HTTP interface.
+
+    ``tells_places`` says whether it offers ``getnodeinfo``, the one question that answers for the head and the newest
+    solid block at once, and ``tells_headers`` whether it gives blocks without their transactions. ``proven`` holds the
+    blocks that it gave last, which need not be the chain's any more.
+    """
+
+    def __init__(self, http: HttpClient, setup: ChainSetup, pace: Pace | None) -> None:
+        """Start with a clean record. Nothing is asked."""
+        super().__init__(http.name)
+        self.tells_places = True
+        self.tells_headers = True
+        self.proven: OrderedDict[int, Block] = OrderedDict()
+        self._http = http
+        self._setup = setup
+        self._pace = pace
+        self._of_many = asyncio.Semaphore(setup.requests_at_once_max)
+
+    async def post(self, path: str, body: Mapping[str, Any], decoder: msgspec.json.Decoder[T]) -> T:
+        """Ask one question, such as ``wallet/getaccount``, and return its answer.
+
+        Waits for its turn where the endpoint allows only so many questions a second. What nodes say instead of an
+        answer, whatever the HTTP status, is an error: RateLimitedError, UnsupportedError, RefusedError, or whatever
+        the status means.
+        """
+        if self._pace is not None:
+            await self._pace.turn(self.name)
+        self.calls += 1
+        answered = await self._http.post(_ENCODER.encode(body), path, "/" + path)
+        told = self._told(answered.chunks)
+        if told is not None:
+            raise from_text(self.name, path, self._http.redacted(told))
+        if not answered.ok:
+            raise from_refused_path(self.name, path, answered.status) or self._http.error(answered)
+        whole = answered.body
+        try:
+            return decoder.decode(whole)
+        except (RecursionError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unreadable(path, whole, error) from error
+
+    def _told(self, chunks: Sequence[bytes]) -> str | None:
+        """Return what a short answer says where it is an error. Long ones are none."""
+        if sum(map(len, chunks)) > _FAILURE_BYTES_MAX:
+            return None
+        body = b"".join(chunks)
+        if not body.lstrip().startswith(b"{"):
+            return None
+        try:
+            return _FAILURE.decode(body).text
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+    def _unreadable(self, path: str, body: bytes, error: Exception) -> Exception:
+        """Return the error of an answer that is no JSON: some refusals are plain text."""
+        text = body[:_FAILURE_BYTES_MAX].strip().decode("utf-8", "replace")
+        if text[:1].isalpha() and not isinstance(error, msgspec.ValidationError):
+            return from_text(self.name, path, self._http.redacted(text))
+        return unreadable(self.name, path, body, error)
+
+    async def each(self, ask: Callable[[A], Awaitable[T]], many: Iterable[A]) -> list[T]:
+        """Ask about each of many, and return the answers in their order. Whoever is asked about must not ask so again.
+
+        Only so many such questions are under way at once, whoever asks: each is sent when it can be answered, and what
+        is asked beside them does not wait behind hundreds.
+        """
+
+        async def one(about: A) -> T:
+            async with self._of_many:
+                return await ask(about)
+
+        answers: list[T] = await gather_all(*map(one, many))
+        return answers
+
+    async def verify(self) -> None:
+        """Ask for the first block, which no two networks share. Raises ChainUnavailableError."""
+        wanted = self._setup.genesis_id
+        if wanted is not None:
+            first = await self._header(0)
+            if first is None or first.id != wanted:
+                message = f"{self.name} does not serve {self._setup.info.name}: its first block is another"
+                raise ChainUnavailableError(message)
+        self.verified = True
+
+    async def newest(self) -> Head:
+        """Return the newest block and the height of the newest solid one, both told by the same node."""
+        (height, block_id), (solid, _) = await self._places()
+        self.head = height
+        return Head(height=height, hash=block_id, finalized_height=min(solid, height))
+
+    async def _places(self) -> tuple[tuple[int, str], tuple[int, str]]:
+        if self.tells_places:
+            try:
+                info = await self.post("wallet/getnodeinfo", {}, _NODE_INFO)
+            except UnsupportedError:
+                self.tells_places = False
+            else:
+                return self._place(info.block), self._place(info.solidity_block)
+        newest, solid = await gather_all(
+            self.post("wallet/getnowblock", {}, _HEADER), self.post("walletsolidity/getnowblock", {}, _HEADER)
+        )
+        return (number_in(newest), newest.id), (number_in(solid), solid.id)
+
+    def _place(self, text: str) -> tuple[int, str]:
+        place = _PLACE.fullmatch(text)
+        if place is None or int(place[2][:16], 16) != int(place[1]):
+            message = f"{self.name} tells a block's place as {text[:120]!r}"
+            raise InconsistentChainError(message)
+        return int(place[1]), place[2]
+
+    async def block(self, height: int) -> Block:
+        """Return the block at this height on the node's best chain."""
+        header = await self._header(height)
+        if header is None:
+            message = f"{self.name} has no block {height}"
+            raise InconsistentChainError(message)
+        return self.prove(header, height)
+
+    def prove(self, block: TronHeader | TronBlock, height: int) -> Block:
+        """Return the block's place in the chain, and remember it. Raises InconsistentChainError."""
+        place = check_header(block, height)
+        self.proven[height] = place
+        self.proven.move_to_end(height)
+        if len(self.proven) > PROVEN_KEPT:
+            self.proven.popitem(last=False)
+        return place
+
+    async def _header(self, height: int) -> TronHeader | None:
+        if self.tells_headers:
+            try:
+                found = await self.post("wallet/getblock", {"id_or_num": str(height), "detail": False}, _MAYBE_HEADER)
+            except UnsupportedError:
+                self.tells_headers = False
+            else:
+                return found.header
+        return (await self.post("wallet/getblockbynum", {"num": height}, _MAYBE_HEADER)).header
+
+    async def blocks(self, first: int, count: int) -> list[TronBlock]:
+        """Return so many blocks in a row with their transactions. A missing one is InconsistentChainError."""
+        body = {"startNum": first, "endNum": first + count}
+        found = (await self.post("wallet/getblockbylimitnext", body, _BLOCKS)).block
+        if len(found) != count:
+            message = f"{self.name} has {len(found)} of the {count} blocks from {first} on"
+            raise InconsistentChainError(message)
+        return found
+
+    async def infos(self, height: int) -> list[TxInfo]:
+        """Return what came of each transaction of a block. Nodes answer ``{}`` for blocks that they do not know."""
+        return await self.post("wallet/gettransactioninfobyblocknum", {"num": height}, _INFOS)

@@ -1,0 +1,175 @@
+"""Proves that transactions are dead: their time is over for good, and no block in which they could stand holds them.
+
+That a node does not know an id is no proof: it may hide it, lag behind, or keep no such index. What counts is the
+blocks themselves, each proven to be whole and to stand on the one before, up to one that is solid and is not replaced.
+Every endpoint that can be asked reads them, and what one of them finds, the others cannot deny.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from cambist.plugin import Block, Dated, InconsistentChainError
+from cambist_chainkit.pool import EndpointPool
+from cambist_chainkit.spans import check_links
+
+from .endpoint import Endpoint
+from .lookups import by_id
+from .networks import BLOCK_S
+from .proofs import Contents, read_contents
+from .replies import LISTED_BLOCK
+from .writing import LIFETIME_S
+
+MARGIN_S: Final = 120
+"""A transaction is looked for so much earlier than it can have been written, by clocks that may differ."""
+
+DYING_TOGETHER_S: Final = 60
+"""Transactions that die so close to each other are looked for in the same blocks."""
+
+BATCH_BLOCKS: Final = 10
+BLOCKS_MAX: Final = 600
+"""So many blocks each endpoint reads for one call. Whoever would need more is not dead until a later call."""
+
+LINKED_BLOCKS_MAX: Final = 40
+"""From so far below it, blocks are followed up to the newest solid one; from farther, the node says which is solid."""
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """Transactions that die at about the same time, and the times between which they can have been mined."""
+
+    txs: tuple[Dated, ...]
+    first_s: int
+    last_s: int
+
+
+class Stretch(Struct, frozen=True, kw_only=True):
+    """Solid blocks in a row as one endpoint has them: the ids that stand in them, and the last block.
+
+    ``proven`` says that their headers prove that these are all the ids.
+    """
+
+    tx_ids: frozenset[str]
+    proven: bool
+    last: Block
+    length: int
+
+
+async def expired(pool: EndpointPool[Endpoint], txs: Sequence[Dated], *, quorum: int = 1) -> list[bool]:
+    """Say of each transaction whether it is proven dead. In doubt it is not. Raises ChainError.
+
+    ``quorum`` endpoints must have read all of the blocks.
+    """
+    dead: set[Dated] = set()
+    left = BLOCKS_MAX
+    for group in groups_of(txs):
+        stretches = await _read_all(pool, group, left)
+        if len({stretch.last.hash for stretch in stretches}) > 1:
+            raise InconsistentChainError(f"endpoints of {pool.chain} have different solid blocks")
+        # Where the headers do not prove that nothing was left out, it takes two that say the same.
+        witnesses = quorum if all(stretch.proven for stretch in stretches) else max(quorum, 2)
+        if len(stretches) < witnesses:
+            continue
+        left -= stretches[0].length
+        missing = [tx for tx in group.txs if all(tx.tx_id not in stretch.tx_ids for stretch in stretches)]
+        known = await _known(pool, [tx.tx_id for tx in missing])
+        dead.update(tx for tx in missing if tx.tx_id not in known)
+    return [tx in dead for tx in txs]
+
+
+def groups_of(txs: Sequence[Dated]) -> list[Group]:
+    """Return the transactions in groups, each to be looked for in one stretch of blocks; the oldest first."""
+    groups: list[Group] = []
+    gathered: list[Dated] = []
+    for tx in sorted(set(txs), key=lambda tx: (tx.valid_until, tx.tx_id)):
+        if gathered and tx.valid_until - gathered[0].valid_until > DYING_TOGETHER_S:
+            groups.append(_group(gathered))
+            gathered = []
+        gathered.append(tx)
+    return [*groups, _group(gathered)] if gathered else groups
+
+
+def _group(txs: Sequence[Dated]) -> Group:
+    first, last = txs[0].valid_until, txs[-1].valid_until
+    return Group(txs=tuple(txs), first_s=first - LIFETIME_S - MARGIN_S, last_s=last)
+
+
+async def _read_all(pool: EndpointPool[Endpoint], group: Group, blocks_max: int) -> list[Stretch]:
+    """Return what the endpoints read that can read it all."""
+
+    async def read(endpoint: Endpoint) -> Stretch | None:
+        return await read_stretch(endpoint, group, blocks_max)
+
+    return [stretch for stretch in await pool.ask_all(read) if stretch is not None]
+
+
+async def read_stretch(endpoint: Endpoint, group: Group, blocks_max: int) -> Stretch | None:
+    """Read every block in which one of the group could stand.
+
+    The first block that is later than their time belongs to them: nodes judge a block's transactions by the time of
+    the block before it. Returns None where that one is not solid yet, or there are more than ``blocks_max``.
+    """
+    solid = await endpoint.block((await endpoint.newest()).finalized_height or 0)
+    if solid.time <= group.last_s:
+        return None
+    first = await _first_later(endpoint, group.first_s, solid)
+    last = await _first_later(endpoint, group.last_s, solid)
+    length = last.height - first.height + 1
+    if length > blocks_max:
+        return None
+    top = solid if solid.height - last.height <= LINKED_BLOCKS_MAX else last
+    read = await _read(endpoint, first.height, top.height)
+    if [read[at].block.hash for at in (0, length - 1, -1)] != [first.hash, last.hash, top.hash]:
+        raise InconsistentChainError(f"{endpoint.name} replaced block {top.height} while it was read")
+    await _check_solid(endpoint, top)
+    return Stretch(
+        tx_ids=frozenset().union(*(one.tx_ids for one in read[:length])),
+        proven=all(one.proven for one in read[:length]),
+        last=last,
+        length=length,
+    )
+
+
+async def _first_later(endpoint: Endpoint, time_s: int, solid: Block) -> Block:
+    """Return the first block that is later than the time, which the solid one is."""
+    # Blocks are at least so far apart, so this one is not later. Should it be, the search starts at the beginning.
+    low = max(solid.height - (solid.time - time_s) // BLOCK_S - 1, 0)
+    if low and (await endpoint.block(low)).time > time_s:
+        low = 0
+    high = solid
+    while high.height - low > 1:
+        middle = await endpoint.block((low + high.height) // 2)
+        if middle.time > time_s:
+            high = middle
+        else:
+            low = middle.height
+    return high
+
+
+async def _read(endpoint: Endpoint, first: int, last: int) -> list[Contents]:
+    """Return the blocks, each standing on the one before."""
+    read: list[Contents] = []
+    for start in range(first, last + 1, BATCH_BLOCKS):
+        read += await read_contents(endpoint, start, min(BATCH_BLOCKS, last + 1 - start))
+    check_links([one.block for one in read])
+    return read
+
+
+async def _check_solid(endpoint: Endpoint, block: Block) -> None:
+    """Raise InconsistentChainError where the node's solid state has another block at this height, or none.
+
+    Behind one address may be many nodes: what one of them calls solid says nothing of the blocks that another gives.
+    """
+    found = await endpoint.post("walletsolidity/getblockbynum", {"num": block.height}, LISTED_BLOCK)
+    if found.block_id != block.hash:
+        raise InconsistentChainError(f"{endpoint.name} has another solid block {block.height} than it gave before")
+
+
+async def _known(pool: EndpointPool[Endpoint], tx_ids: Sequence[str]) -> set[str]:
+    """Return those that any endpoint has heard of."""
+    if not tx_ids:
+        return set()
+    told = await pool.ask_all(lambda endpoint: by_id(endpoint, tx_ids, tx_ids))
+    return {tx_id for one in told for tx_id, status in one.items() if status.state != "unknown"}

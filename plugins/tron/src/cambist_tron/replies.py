@@ -1,0 +1,214 @@
+"""What nodes answer to the questions of sending, as far as it is read. They leave out what is 0 or empty."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from .wire import TxInfo
+
+TEXT_SHOWN_MAX: Final = 160
+
+
+class Frozen(Struct, frozen=True):
+    """A part of a stake. Without a type, it is for bandwidth."""
+
+    type: str = "BANDWIDTH"
+    amount: int = 0
+
+
+class Leaving(Struct, frozen=True):
+    """A part of a stake that was unstaked, and when it can be withdrawn, in milliseconds."""
+
+    unfreeze_amount: int = 0
+    unfreeze_expire_time: int = 0
+
+
+class EnergyLent(Struct, frozen=True):
+    """How much of an account's stake others have the energy of."""
+
+    delegated_frozen_v2: int = msgspec.field(name="delegated_frozenV2_balance_for_energy", default=0)
+
+
+class Account(Struct, frozen=True):
+    """An account; without an address where the network does not know it."""
+
+    address: str = ""
+    type: str = "Normal"
+    balance: int = 0
+    frozen_v2: tuple[Frozen, ...] = msgspec.field(name="frozenV2", default=())
+    unfrozen_v2: tuple[Leaving, ...] = msgspec.field(name="unfrozenV2", default=())
+    account_resource: EnergyLent = EnergyLent()
+    bandwidth_lent: int = msgspec.field(name="delegated_frozenV2_balance_for_bandwidth", default=0)
+
+    @property
+    def exists(self) -> bool:
+        """Whether the network knows it, which makes it *activated*."""
+        return bool(self.address)
+
+    @property
+    def is_contract(self) -> bool:
+        """Whether code lives there."""
+        return self.type == "Contract"
+
+
+class Resources(Struct, frozen=True):
+    """What an account can use up without burning TRX, and how much energy a stake gives on this network."""
+
+    free_net_used: int = msgspec.field(name="freeNetUsed", default=0)
+    free_net_limit: int = msgspec.field(name="freeNetLimit", default=0)
+    net_used: int = msgspec.field(name="NetUsed", default=0)
+    net_limit: int = msgspec.field(name="NetLimit", default=0)
+    energy_used: int = msgspec.field(name="EnergyUsed", default=0)
+    energy_limit: int = msgspec.field(name="EnergyLimit", default=0)
+    total_energy_limit: int = msgspec.field(name="TotalEnergyLimit", default=0)
+    total_energy_weight: int = msgspec.field(name="TotalEnergyWeight", default=0)
+
+
+class Parameter(Struct, frozen=True):
+    """One of the values that the network's representatives vote on."""
+
+    key: str
+    value: int = 0
+
+
+class Parameters(Struct, frozen=True):
+    """All of them."""
+
+    parameters: tuple[Parameter, ...] = msgspec.field(name="chainParameter", default=())
+
+
+class Outcome(Struct, frozen=True):
+    """Whether a node took the question; its message is hex."""
+
+    result: bool = False
+    code: str = ""
+    message: str = ""
+
+
+class Ran(Struct, frozen=True):
+    """What became of a run: FAILED where the contract refused, although the outcome says ``true``."""
+
+    ret: str = ""
+
+
+class RanTransaction(Struct, frozen=True):
+    """The transaction that a node made up for a run."""
+
+    ret: tuple[Ran, ...] = ()
+
+
+class ConstantCall(Struct, frozen=True):
+    """What a contract answered to a call that changes nothing."""
+
+    result: Outcome = Outcome()
+    energy_used: int = 0
+    energy_penalty: int = 0
+    constant_result: tuple[str, ...] = ()
+    transaction: RanTransaction = RanTransaction()
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the call would do on the chain what it is to do."""
+        told = text_of(self.result.message)
+        return (
+            self.result.result
+            and not told
+            and all(one.ret in {"", "SUCESS", "SUCCESS"} for one in self.transaction.ret)
+        )
+
+    @property
+    def output(self) -> str:
+        """What it returned, in hex."""
+        return self.constant_result[0] if self.constant_result else ""
+
+
+class Lendable(Struct, frozen=True):
+    """The largest stake that can be lent now."""
+
+    max_size: int = 0
+
+
+class Loan(Struct, frozen=True):
+    """What one address lends another."""
+
+    for_energy: int = msgspec.field(name="frozen_balance_for_energy", default=0)
+
+
+class Loans(Struct, frozen=True):
+    """All of it: what can be asked back at once, and what is locked."""
+
+    loans: tuple[Loan, ...] = msgspec.field(name="delegatedResource", default=())
+
+
+class Submitted(Struct, frozen=True):
+    """What a node said to a transaction; here, and only here, the message is plain text."""
+
+    result: bool = False
+    code: str = ""
+    message: str = ""
+    txid: str = ""
+
+
+class RawHeader(Struct, frozen=True):
+    """What a block says of itself. The first block has no number."""
+
+    number: int = 0
+    timestamp: int = 0
+    parent: str = msgspec.field(name="parentHash", default="")
+
+
+class Header(Struct, frozen=True):
+    """The signed part of a block."""
+
+    raw_data: RawHeader = RawHeader()
+
+
+class Listed(Struct, frozen=True):
+    """A transaction that stands in a block."""
+
+    tx_id: str = msgspec.field(name="txID", default="")
+
+
+class ListedBlock(Struct, frozen=True):
+    """A block with the ids of its transactions; without an id where there is none at the height."""
+
+    block_id: str = msgspec.field(name="blockID", default="")
+    header: Header = msgspec.field(name="block_header", default=Header())
+    transactions: tuple[Listed, ...] = ()
+
+
+class Result(TxInfo):
+    """What came of one transaction; nothing where no block holds it."""
+
+    id: str = ""
+
+
+class Waiting(Struct, frozen=True):
+    """The ids of all transactions that wait at a node."""
+
+    tx_ids: tuple[str, ...] = msgspec.field(name="txId", default=())
+
+
+ACCOUNT: Final = msgspec.json.Decoder(Account)
+RESOURCES: Final = msgspec.json.Decoder(Resources)
+PARAMETERS: Final = msgspec.json.Decoder(Parameters)
+CONSTANT_CALL: Final = msgspec.json.Decoder(ConstantCall)
+LENDABLE: Final = msgspec.json.Decoder(Lendable)
+LOANS: Final = msgspec.json.Decoder(Loans)
+SUBMITTED: Final = msgspec.json.Decoder(Submitted)
+LISTED_BLOCK: Final = msgspec.json.Decoder(ListedBlock)
+LISTED: Final = msgspec.json.Decoder(Listed)
+RESULT: Final = msgspec.json.Decoder(Result)
+WAITING: Final = msgspec.json.Decoder(Waiting)
+
+
+def text_of(digits: str) -> str:
+    """Return a message that a node wrote in hex, printable and short; as it is, where it is none."""
+    try:
+        told = bytes.fromhex(digits).decode("utf-8", "replace")
+    except ValueError:
+        told = digits
+    return "".join(char if char.isprintable() else " " for char in told.strip())[:TEXT_SHOWN_MAX]

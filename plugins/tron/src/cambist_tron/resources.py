@@ -1,0 +1,119 @@
+"""What an address can use up without burning TRX, and what it has staked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from cambist.plugin import Stake, Units
+from cambist_chainkit.gathering import gather_all
+
+from .addresses import hex_of
+from .endpoint import Endpoint
+from .replies import ACCOUNT, LENDABLE, LISTED_BLOCK, LOANS, RESOURCES, Account, Resources
+
+FOR_ENERGY: Final = 1  # the resource's number, where a question wants it
+FOR_ENERGY_NAME: Final = "ENERGY"
+
+
+class Purse:
+    """What one address has left while several of its transactions are planned: each leaves less to the next.
+
+    What the network gives back meanwhile, some energy and bandwidth each second, is left out: it can only be more.
+    """
+
+    def __init__(self, account: Account, resources: Resources, free_bandwidth: int) -> None:
+        """Start with what the address has now; one that is made known first has ``free_bandwidth`` from then on."""
+        self.active = account.exists
+        self.balance = account.balance
+        self.energy = max(resources.energy_limit - resources.energy_used, 0)
+        self._staked = max(resources.net_limit - resources.net_used, 0)
+        self._free = max(resources.free_net_limit - resources.free_net_used, 0) if self.active else free_bandwidth
+
+    def count_on(self, energy: int) -> None:
+        """Leave out what transactions under way use, as much of it as nobody can tell from outside."""
+        self.energy = max(self.energy - energy, 0)
+        self._staked = self._free = 0
+
+    def pay(self, amount: int) -> None:
+        """Give away native coin, or all that is there."""
+        self.balance = max(self.balance - amount, 0)
+
+    def take_energy(self, amount: int) -> int:
+        """Use up so much energy, or what is there; return how much that was."""
+        taken = min(self.energy, amount)
+        self.energy -= taken
+        return taken
+
+    def take_bandwidth(self, amount: int) -> bool:
+        """Use up bandwidth for one transaction, and say whether there was enough: it is all of one kind, or burned."""
+        if self._staked >= amount:
+            self._staked -= amount
+        elif self._free >= amount:
+            self._free -= amount
+        else:
+            return False
+        return True
+
+    def take_staked_bandwidth(self, amount: int) -> bool:
+        """Use up bandwidth for a transaction that makes an account: the daily free allowance does not count there."""
+        enough = self._staked >= amount
+        self._staked -= amount if enough else 0
+        return enough
+
+
+async def read_account(endpoint: Endpoint, address: str) -> Account:
+    """Return the account at an address, one that does not exist included."""
+    return await endpoint.post("wallet/getaccount", {"address": hex_of(address)}, ACCOUNT)
+
+
+async def read_resources(endpoint: Endpoint, address: str) -> Resources:
+    """Return what the address has to use up."""
+    return await endpoint.post("wallet/getaccountresource", {"address": hex_of(address)}, RESOURCES)
+
+
+async def read_purses(endpoint: Endpoint, addresses: Iterable[str], free_bandwidth: int) -> dict[str, Purse]:
+    """Return what each of the addresses has."""
+    distinct = list(dict.fromkeys(addresses))
+    accounts, resources = await gather_all(
+        endpoint.each(lambda address: read_account(endpoint, address), distinct),
+        endpoint.each(lambda address: read_resources(endpoint, address), distinct),
+    )
+    told = zip(distinct, accounts, resources, strict=True)
+    return {address: Purse(account, has, free_bandwidth) for address, account, has in told}
+
+
+async def lendable(endpoint: Endpoint, address: str) -> int:
+    """Return how much stake the address can lend for energy now, in sun."""
+    body = {"owner_address": hex_of(address), "type": FOR_ENERGY}
+    return (await endpoint.post("wallet/getcandelegatedmaxsize", body, LENDABLE)).max_size
+
+
+async def lent_to(endpoint: Endpoint, lender: str, borrower: str) -> int:
+    """Return how much stake the one lends the other for energy, in sun."""
+    body = {"fromAddress": hex_of(lender), "toAddress": hex_of(borrower)}
+    answer = await endpoint.post("wallet/getdelegatedresourcev2", body, LOANS)
+    return sum(loan.for_energy for loan in answer.loans)
+
+
+async def stake(endpoint: Endpoint, address: str) -> Stake:
+    """Return what the address has staked, for whatever; only what is for energy is ever lent."""
+    account, can_lend, head = await gather_all(
+        read_account(endpoint, address),
+        lendable(endpoint, address),
+        endpoint.post("wallet/getnowblock", {}, LISTED_BLOCK),
+    )
+    return stake_of(account, can_lend, head.header.raw_data.timestamp)
+
+
+def stake_of(account: Account, can_lend: int, now_ms: int) -> Stake:
+    """Return what an account says of its stake."""
+    lent = account.account_resource.delegated_frozen_v2 + account.bandwidth_lent
+    waited = sum(one.unfreeze_amount for one in account.unfrozen_v2 if one.unfreeze_expire_time <= now_ms)
+    return Stake(
+        staked=Units(sum(one.amount for one in account.frozen_v2) + lent),
+        lent=Units(lent),
+        lendable=Units(can_lend),
+        leaving=Units(sum(one.unfreeze_amount for one in account.unfrozen_v2) - waited),
+        withdrawable=Units(waited),
+    )

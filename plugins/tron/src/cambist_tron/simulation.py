@@ -1,0 +1,132 @@
+"""How much energy a token's transfer needs, and whether it takes it at all: tried on a node, nothing is sent.
+
+What a source does not hold yet is no obstacle: so much is tried as is there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from cambist.plugin import ChainUnavailableError, InconsistentChainError, Intent
+from cambist_chainkit.reverts import printable, refusal_in
+
+from .addresses import hex_of, raw_of
+from .endpoint import Endpoint
+from .fees import Prices
+from .payload import TRANSFER, transfer_data
+from .replies import CONSTANT_CALL, ConstantCall, text_of
+
+ENERGY_UNKNOWN: Final = 140_000
+"""For what cannot be tried: the dearest transfer of a token that many use, USDT to who has none, and some more."""
+
+UNTRIED_ENERGY: Final = 20_000
+"""What writing down a first balance costs, before the factor: left out where less was tried than will be sent."""
+
+ENERGY_MAX: Final = 10**9
+"""Far above what a call may use on any network, and far below what no field holds."""
+
+_WORD_CHARS: Final = 64
+_SHOWN_MAX: Final = 100
+_INVALID: Final = "CONTRACT_VALIDATE_ERROR"
+_NO_CONTRACT: Final = re.compile(r"contract is not exist|no contract|not a (?:valid )?smart contract", re.IGNORECASE)
+_VM_EXCEPTION: Final = re.compile(r"\bProgram\$(?!OutOfTime|JVMStack)\w+Exception\s*:?\s*")
+"""How nodes tell of what a contract ended by, unless it reverted; but time and stack are what the node ran out of."""
+_REFUSED_BY_VM: Final = re.compile(
+    "revert|not enough energy|out_of_energy|invalid|illegal|jumpdest|stack", re.IGNORECASE
+)
+_OUT_OF_TIME: Final = re.compile(r"time ?out|out.?of.?time", re.IGNORECASE)
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """What came of trying: the energy and what to allow, or why the chain refuses."""
+
+    used: int = 0
+    limit: int = 0
+    refused: str | None = None
+
+
+async def measure(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:
+    """Return what the transfer of a token needs, or why it is refused. Raises ChainError."""
+    run = await _transfer(endpoint, intent, intent.amount)
+    if run.succeeded:
+        return _allowed(endpoint, run, prices)
+    refusal = _refusal(endpoint, run)
+    if run.result.code == _INVALID:
+        return Trial(refused=refusal)
+    held = await balance_of(endpoint, intent.source, intent.token.contract or "")
+    if held >= intent.amount:
+        return Trial(refused=refusal)
+    run = await _transfer(endpoint, intent, held)
+    if run.succeeded:
+        return _allowed(endpoint, run, prices, untried=UNTRIED_ENERGY)
+    if held:
+        return Trial(refused=_refusal(endpoint, run))
+    # Some tokens take no transfer of nothing: whether they would take the other cannot be told yet.
+    return Trial(used=ENERGY_UNKNOWN, limit=ENERGY_UNKNOWN)
+
+
+def _allowed(endpoint: Endpoint, run: ConstantCall, prices: Prices, *, untried: int = 0) -> Trial:
+    base = run.energy_used - run.energy_penalty
+    if base > 0 and run.energy_penalty >= 0:
+        used, penalty = (part * (base + untried) // base for part in (run.energy_used, run.energy_penalty))
+        limit = prices.limit_for(used, penalty)
+        if limit <= ENERGY_MAX:
+            return Trial(used=used, limit=limit)
+    told = f"{run.energy_used} energy, {run.energy_penalty} of it by the factor"
+    raise InconsistentChainError(f"{endpoint.name} says that a transfer uses {told[:_SHOWN_MAX]}")
+
+
+async def balance_of(endpoint: Endpoint, address: str, contract: str, *, state: str = "wallet") -> int:
+    """Return what the address holds of a token. ``state`` says of which blocks, as paths do."""
+    call = (contract, "balanceOf(address)", raw_of(address).rjust(32, b"\0"))
+    run = await _run(endpoint, address, call, state=state)
+    check_ran(endpoint, run)
+    if not run.succeeded or len(run.output) < _WORD_CHARS:
+        raise InconsistentChainError(f"{endpoint.name} finds no token contract at {contract}")
+    try:
+        return int(run.output[:_WORD_CHARS], 16)
+    except ValueError as error:
+        raise InconsistentChainError(f"{endpoint.name} answered a balance that is no number") from error
+
+
+async def _transfer(endpoint: Endpoint, intent: Intent, amount: int) -> ConstantCall:
+    arguments = transfer_data(raw_of(intent.target), amount)[len(TRANSFER) :]
+    call = (intent.token.contract or "", "transfer(address,uint256)", arguments)
+    return await _run(endpoint, intent.source, call)
+
+
+async def _run(endpoint: Endpoint, caller: str, call: tuple[str, str, bytes], *, state: str = "wallet") -> ConstantCall:
+    contract, function, arguments = call
+    body = {
+        "owner_address": hex_of(caller),
+        "contract_address": hex_of(contract),
+        "function_selector": function,
+        "parameter": arguments.hex(),
+    }
+    return await endpoint.post(f"{state}/triggerconstantcontract", body, CONSTANT_CALL)
+
+
+def check_ran(endpoint: Endpoint, run: ConstantCall) -> None:
+    """Raise ChainUnavailableError where the node failed, and not the contract."""
+    told = text_of(run.result.message)
+    if run.succeeded or _is_missing(run, told):
+        return
+    ended = _REFUSED_BY_VM.search(told) or not told if run.result.result else _VM_EXCEPTION.search(told)
+    if not ended or _OUT_OF_TIME.search(told):
+        raise ChainUnavailableError(f"{endpoint.name} did not run a contract: {run.result.code} {told}")
+
+
+def _is_missing(run: ConstantCall, told: str) -> bool:
+    return run.result.code == _INVALID and _NO_CONTRACT.search(told) is not None
+
+
+def _refusal(endpoint: Endpoint, run: ConstantCall) -> str:
+    """Return why a run failed. Raises ChainUnavailableError where the node failed, and not the contract."""
+    check_ran(endpoint, run)
+    told = text_of(run.result.message)
+    if _is_missing(run, told):
+        return "there is no contract of it"
+    return printable(refusal_in(run.output)) or _VM_EXCEPTION.split(told)[-1] or "it fails"

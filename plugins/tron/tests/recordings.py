@@ -1,0 +1,53 @@
+"""Recorded answers of real nodes, as the plugin decodes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cambist.plugin import Transfer
+from cambist_tron.addresses import spell
+from cambist_tron.wire import TronBlock, TxInfo
+
+RECORDED = Path(__file__).parent / "recorded"
+
+Json = dict[str, Any]
+
+
+class Everyone:
+    """A watch that waits for every address."""
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, bytes) and len(key) == 20
+
+    def __len__(self) -> int:
+        return 2**160
+
+
+def recorded(name: str) -> Any:
+    """Return one recorded answer, or several."""
+    found = json.loads((RECORDED / f"{name}.json").read_bytes())
+    return found.get("response", found.get("responses", found))
+
+
+def decoded_block(block: Json) -> TronBlock:
+    """Decode by way of text, as in production."""
+    return msgspec.json.decode(json.dumps(block), type=TronBlock)
+
+
+def decoded_infos(infos: list[Json]) -> list[TxInfo]:
+    """Decode by way of text, as in production."""
+    return msgspec.json.decode(json.dumps(infos), type=list[TxInfo])
+
+
+def told(transfers: list[Transfer]) -> list[tuple[str, str, str, int]]:
+    """Return the beginnings of ids, the positions, the recipients and the amounts."""
+    return [(one.tx_id[:8], one.position, one.recipient, one.amount) for one in transfers]
+
+
+def address(digits: str) -> str:
+    """Return the text of an address of 20 bytes in hex."""
+    return spell(bytes.fromhex(digits))

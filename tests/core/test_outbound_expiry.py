@@ -1,0 +1,137 @@
+"""Where transactions expire: what nobody mined is sent again once it is proven dead, and what was only hidden never."""
+
+from __future__ import annotations
+
+import pytest
+
+from cambist_tron.testing import Fault
+from tests.support.tron_treasury import tron_treasury
+
+ONE = 10**6
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    """Give a merchant with money in the main wallet, and a chain that is reached in three ways."""
+    async with tron_treasury(db, clock, ids, tmp_path, faces=2) as treasury:
+        await treasury.open()
+        await treasury.receive_many("USDT", [100 * ONE])
+        await treasury.pay_out("USDT", ONE, await treasury.stranger(999))
+        await treasury.work(treasury.engine())
+        yield treasury
+        await treasury.check_books()
+
+
+@pytest.fixture
+def ways(treasury):
+    return [treasury.node.faults, *treasury.faces]
+
+
+async def test_what_every_node_dropped_silently_is_sent_again_once_when_it_is_dead(treasury, ways):
+    engine, target = treasury.engine(), await treasury.stranger(1)
+    for way in ways:
+        way.faults.add(Fault.FORGETFUL)
+    payout_id = await treasury.sent(target, ONE)
+    for _ in range(5):
+        await treasury.mine(15, seconds=45)
+        await engine.turn()
+        assert len(await treasury.signed_for(payout_id)) == 1
+    await treasury.mine(35, seconds=105)
+    for way in ways:
+        way.clear()
+    await treasury.work(engine)
+    (first, dead), (second, mined) = await treasury.signed_for(payout_id)
+    assert first != second
+    assert (dead, mined) == ("gone", "final")
+    assert treasury.node.info(first) is None
+    assert await treasury.on_chain(target, "USDT") == ONE
+    assert (await treasury.payout(payout_id)).tx_id == second
+
+
+async def test_what_nodes_hide_until_it_has_expired_is_never_paid_twice(treasury, ways):
+    """It was mined: only asked for by its id, no node has ever heard of it."""
+    engine, target = treasury.engine(), await treasury.stranger(1)
+    payout_id = await treasury.sent(target, ONE)
+    ((tx_id, _),) = await treasury.signed_for(payout_id)
+    for way in ways:
+        way.hidden.add(tx_id)
+    await treasury.outlive(engine)
+    await treasury.outlive(engine)
+    assert len(await treasury.signed_for(payout_id)) == 1
+    assert await treasury.on_chain(target, "USDT") == ONE
+    for way in ways:
+        way.clear()
+    await treasury.work(engine)
+    assert await treasury.signed_for(payout_id) == [(tx_id, "final")]
+    assert await treasury.on_chain(target, "USDT") == ONE
+
+
+async def test_what_is_mined_in_the_last_moment_is_not_sent_again(treasury):
+    engine, target = treasury.engine(), await treasury.stranger(1)
+    payout_id = await treasury.sent(target, ONE)
+    ((tx_id, _),) = await treasury.signed_for(payout_id)
+    treasury.node.hold(tx_id)
+    for _ in range(19):
+        await treasury.mine(5, seconds=15)
+        await engine.turn()
+    treasury.node.let_go(tx_id)
+    await treasury.mine(2)
+    assert treasury.node.info(tx_id) is not None
+    await treasury.outlive(engine)
+    await treasury.work(engine)
+    assert await treasury.signed_for(payout_id) == [(tx_id, "final")]
+    assert await treasury.on_chain(target, "USDT") == ONE
+
+
+@pytest.mark.parametrize("fault", [Fault.LAGGING, Fault.HEAD_FROZEN, Fault.NO_BLOCK, Fault.TRUNCATED, Fault.LITE_NODE])
+async def test_nodes_that_cannot_prove_a_death_bring_nothing_to_life(treasury, ways, fault):
+    """Some of them hide it as well; the one that tells of it is heard as soon as it can be."""
+    engine, target = treasury.engine(), await treasury.stranger(1)
+    payout_id = await treasury.sent(target, ONE)
+    ((tx_id, _),) = await treasury.signed_for(payout_id)
+    await treasury.mine()
+    for way in ways:
+        way.hidden.add(tx_id)
+    ways[0].faults.add(fault)
+    ways[1].faults.add(fault)
+    for _ in range(4):
+        await treasury.node.mine(40)
+        treasury.clock.advance(120)
+        await engine.turn()
+    assert len(await treasury.signed_for(payout_id)) == 1
+    for way in ways:
+        way.clear()
+    treasury.clock.advance(120)
+    await treasury.work(engine)
+    assert await treasury.signed_for(payout_id) == [(tx_id, "final")]
+    assert await treasury.on_chain(target, "USDT") == ONE
+
+
+async def test_what_a_reorg_took_and_nobody_mined_again_is_sent_once_more(treasury):
+    engine, target = treasury.engine(), await treasury.stranger(1)
+    payout_id = await treasury.sent(target, ONE)
+    ((first, _),) = await treasury.signed_for(payout_id)
+    await treasury.mine()
+    await engine.turn()
+    await treasury.node.reorg(1)
+    treasury.node.hold(first)
+    await treasury.outlive(engine)
+    await treasury.work(engine)
+    states = await treasury.signed_for(payout_id)
+    assert [state for _, state in states] == ["gone", "final"]
+    assert await treasury.on_chain(target, "USDT") == ONE
+
+
+async def test_a_hundred_that_expire_together_are_each_sent_again_once(treasury, ways):
+    engine = treasury.engine()
+    targets = [await treasury.stranger(number) for number in range(40)]
+    for way in ways:
+        way.faults.add(Fault.FORGETFUL)
+    paid = await treasury.pay_out_many("USDT", [(target, ONE) for target in targets])
+    await engine.turn()
+    await treasury.outlive(engine)
+    for way in ways:
+        way.clear()
+    await treasury.work(engine, rounds=80)
+    assert [await treasury.on_chain(target, "USDT") for target in targets] == [ONE] * len(targets)
+    assert {(await treasury.payout(payout_id)).status for payout_id in paid} == {"completed"}

@@ -1,0 +1,162 @@
+"""Loans when something is in their way: each costs, so none is made in vain, and no transfer needs one to be sent."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from cambist.plugin import Staking
+from cambist.services.outbound.desk import Desk
+from cambist.services.signer.protocol import SignReply
+from tests.support.dated_treasury import dated_treasury
+
+AMOUNT = 5_000_000
+STAKE = 10**12
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    """Give a merchant whose wallet has sent before, and has no loan any more."""
+    async with dated_treasury(db, clock, ids, tmp_path) as treasury:
+        treasury.chain.endow(treasury.station, STAKE)
+        await treasury.open()
+        await treasury.receive("USDX", 100 * AMOUNT)
+        await returned(treasury, await treasury.ready())
+        yield treasury
+        await returned(treasury, treasury.engine())
+        await treasury.check_books()
+
+
+async def returned(treasury, engine) -> None:
+    """Work until everything that was lent is back."""
+    for _ in range(60):
+        await engine.turn()
+        if await treasury.is_idle() and not (await treasury.chain.stake(treasury.station)).lent:
+            return
+        await treasury.mine(seconds=20)
+    raise AssertionError(await treasury.open_intents())
+
+
+@contextmanager
+def refusing(kind: str):
+    """Have the signer refuse one kind of intents."""
+    sign = Desk.sign
+
+    async def judge(desk, items, dead):
+        if any(intent.sent.kind == kind for intent, _ in items):
+            return [SignReply(refusal="APPROVAL_NEEDED", reason="A person is asked.")]
+        return await sign(desk, items, dead)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Desk, "sign", judge)
+        yield
+
+
+async def test_what_waits_for_a_person_borrows_less_and_less_often_and_is_paid_in_the_end(treasury):
+    engine, target = treasury.engine(), await treasury.stranger(1)
+    before = len(await treasury.intents("loan"))
+    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    with refusing("payout"):
+        loans = []
+        for _ in range(4):
+            for _ in range(90):
+                await engine.turn()
+                await treasury.mine(seconds=20)
+            loans.append(len(await treasury.intents("loan")) - before)
+    assert loans[0] <= 8
+    assert loans[-1] <= loans[0] + 4
+    treasury.clock.advance(3_600)
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def test_nothing_is_planned_with_a_loan_that_is_on_its_way_back(treasury):
+    """What is left of it would be gone when the next transfer is mined; a second loan would be made for that."""
+    engine = treasury.engine()
+    before = len(await treasury.intents("loan"))
+    await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    await engine.turn()
+    while (await treasury.intents("loan_return"))[-1][1] != "sending":
+        await treasury.mine()
+        await engine.turn()
+    await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
+    await treasury.work(engine)
+    assert len(await treasury.intents("loan")) - before == 2
+
+
+async def test_a_return_that_is_not_signed_yet_is_left_when_its_loan_is_needed_again(treasury):
+    engine, target = treasury.engine(), await treasury.stranger(1)
+    await treasury.pay_out("USDX", AMOUNT, target)
+    with refusing("loan_return"):
+        while (await treasury.intents("loan_return"))[-1][1] != "waiting":
+            await engine.turn()
+            await treasury.mine()
+        payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
+        await engine.turn()
+        assert (await treasury.intents("loan_return"))[-1][1] == "failed"
+        await treasury.work(engine, rounds=20, until="enough")
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def test_a_loan_that_is_not_signed_in_time_stops_no_payout(treasury):
+    engine, target = treasury.engine(), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    with refusing("loan"):
+        for _ in range(45):
+            await engine.turn()
+            await treasury.mine(seconds=20)
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert ("loan", "failed") in await treasury.intents("loan")
+
+
+async def test_what_is_under_way_leaves_nothing_of_its_loan_to_the_next(treasury):
+    engine = treasury.engine()
+    before, top_ups = len(await treasury.intents("loan")), await treasury.intents("top_up")
+    first_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    await engine.turn()
+    while (await treasury.payout(first_id)).status != "broadcast":
+        await treasury.mine()
+        await engine.turn()
+    second_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
+    await engine.turn()
+    assert (await treasury.payout(second_id)).status == "processing"
+    await treasury.work(engine)
+    assert len(await treasury.intents("loan")) - before == 2
+    assert await treasury.intents("top_up") == top_ups
+
+
+async def test_a_loan_stays_as_long_as_what_it_was_made_for_waits_to_be_mined(treasury):
+    engine, returns = treasury.engine(), await treasury.intents("loan_return")
+    payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    await engine.turn()
+    while (await treasury.payout(payout_id)).status != "broadcast":
+        await treasury.mine()
+        await engine.turn()
+    treasury.chain.faults.mining_paused = True
+    for _ in range(treasury.info.confirmations + 3):
+        await treasury.mine()
+        await engine.turn()
+    assert set(await treasury.intents("loan")) == {("loan", "done")}
+    assert await treasury.intents("loan_return") == returns
+    treasury.chain.faults.mining_paused = False
+    await returned(treasury, engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def test_what_was_asked_back_behind_the_gateways_back_keeps_nothing_else_lent(treasury):
+    """A database out of a backup knows nothing of returns either."""
+    engine, chain = treasury.engine(), treasury.chain
+    await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    while not (await chain.stake(treasury.station)).lent:
+        await engine.turn()
+        await treasury.mine()
+    lent = (await chain.stake(treasury.station)).lent
+    taken = Staking(action="reclaim", amount=lent, borrower=treasury.wallet.address)
+    chain.accounts.stakes.carry_out(treasury.station, taken, chain.height, chain.seen_time())
+    for _ in range(60):
+        await treasury.mine(seconds=60)
+        await engine.turn()
+    assert len(await treasury.intents("loan")) > 2
+    assert ("loan_return", "failed") in await treasury.intents("loan_return")
+    assert (await chain.stake(treasury.station)).lent == 0

@@ -1,0 +1,70 @@
+"""The operator changes what the gas station stakes, and sees what became of it, over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.web import ADMIN_KEY, refused
+
+PATH = "/api/admin/stakes"
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
+
+
+async def ask(client, **body):
+    return await client.post(PATH, headers=ADMIN, json={"chain": "memory", **body})
+
+
+async def test_a_change_is_asked_for_once_and_listed(client, station):
+    answer = await ask(client, action="lock", amount="2.5")
+    assert answer.status_code == 201
+    made = answer.json()["stake"]
+    assert (made["chain"], made["action"], made["token"], made["amount"]) == ("memory", "lock", "MEM", "2.5")
+    assert (made["status"], made["txHash"]) == ("waiting", None)
+    refused(await ask(client, action="unlock", amount="1"), 409, "STAKE_CHANGING")
+    assert (await client.get(PATH, headers=ADMIN)).json()["stakes"] == [made]
+    assert (await client.get(f"{PATH}?chain=pretend", headers=ADMIN)).json()["stakes"] == []
+
+
+async def test_without_an_amount_all_that_has_waited_is_withdrawn(client, station):
+    assert (await ask(client, action="withdraw")).json()["stake"]["amount"] == "2"
+
+
+async def test_all_that_has_waited_may_be_named(client, station):
+    assert (await ask(client, action="withdraw", amount="2")).status_code == 201
+
+
+async def test_what_the_worker_saw_before_the_last_change_is_not_believed(client, station, gateway):
+    await ask(client, action="lock", amount="9")
+    finish = "UPDATE outbound_intents SET state = 'done', finished_at = now() + $1::int * interval '1 second'"
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(finish, (1,))
+    refused(await ask(client, action="lock", amount="9"), 409, "STAKE_CHANGING")
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(finish, (-60,))
+    assert (await ask(client, action="lock", amount="9")).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "body, status, code",
+    [
+        ({"action": "lock"}, 400, "VALIDATION_ERROR"),
+        ({"action": "lock", "amount": "0"}, 400, "INVALID_AMOUNT"),
+        ({"action": "lock", "amount": "-1"}, 400, "INVALID_AMOUNT"),
+        ({"action": "lock", "amount": "10.000000000000000001"}, 400, "STAKE_OUT_OF_RANGE"),
+        ({"action": "unlock", "amount": "4.1"}, 400, "STAKE_OUT_OF_RANGE"),
+        ({"action": "withdraw", "amount": "3"}, 400, "STAKE_OUT_OF_RANGE"),
+        ({"action": "withdraw", "amount": "1.5"}, 400, "STAKE_OUT_OF_RANGE"),
+        ({"action": "burn", "amount": "1"}, 400, "VALIDATION_ERROR"),
+        ({"action": "lock", "amount": "1", "all": True}, 400, "VALIDATION_ERROR"),
+        ({"action": "lock", "amount": "1", "chain": "nowhere"}, 400, "UNSUPPORTED_CHAIN"),
+        ({"action": "lock", "amount": "1", "chain": "pretend"}, 503, "CHAIN_UNAVAILABLE"),
+    ],
+)
+async def test_what_cannot_be_is_refused_and_changes_nothing(client, station, body, status, code):
+    refused(await ask(client, **body), status, code)
+    assert (await client.get(PATH, headers=ADMIN)).json()["stakes"] == []
+
+
+async def test_nobody_else_may(client, station, merchant):
+    refused(await client.get(PATH, headers=merchant.key), 401, "ADMIN_KEY_INVALID")
+    refused(await client.post(PATH, headers=merchant.key, json={}), 401, "ADMIN_KEY_INVALID")
