@@ -10,6 +10,8 @@ from typing import Any, Final, Protocol
 import msgspec
 from aiohttp import web
 
+from cambist_chainkit.answers import decode_deep
+
 from .accounts import ACCOUNTS, FULL_NODE_ACCOUNTS
 from .asking import Answer, Ask, BadRequestError, Handler
 from .builders import BUILDERS
@@ -19,6 +21,8 @@ from .reads import FULL_NODE_READS, QUERY_DECIDES, READS
 
 API_KEY_HEADER: Final = "TRON-PRO-API-KEY"
 BODY_BYTES_MAX: Final = 4 << 20
+
+_BODY: Final = msgspec.json.Decoder()
 
 _SOLID: Final[Mapping[str, Handler]] = {**READS, **ACCOUNTS, **CALLS}
 _FULL: Final[Mapping[str, Handler]] = {
@@ -123,7 +127,7 @@ async def _values(request: web.Request) -> dict[str, Any]:
         return {name: str(value) for name, value in form.items()}
     body = await request.read()
     try:
-        values = msgspec.json.decode(body or b"{}")
+        values = decode_deep(_BODY, body or b"{}")
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadRequestError("com.alibaba.fastjson.JSONException", str(error)) from error
     if not isinstance(values, dict):
