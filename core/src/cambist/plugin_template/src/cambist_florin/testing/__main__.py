@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ..addresses import parse_address
 from .node import ExampleNode
@@ -17,13 +19,17 @@ COINS = 1_000 * 10**9
 
 
 async def run(addresses: Sequence[str], port: int) -> None:
-    """Mine until it is interrupted."""
+    """Mine until it is interrupted, also where a shell has told its children to overlook that."""
+    stopped = asyncio.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, stopped.set)
     async with ExampleNode(time.time, port) as node:
         print(f"listening on {node.url}, a block every {BLOCK_TIME_S:g} s")
         for address in addresses:
             node.ledger.grant(None, address, COINS)
-        while True:
-            await asyncio.sleep(BLOCK_TIME_S)
+        while not stopped.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), BLOCK_TIME_S)
             node.ledger.mine()
 
 
@@ -36,10 +42,7 @@ def main() -> None:
     for text in asked.addresses:
         if parse_address(text) is None:
             sys.exit(f"{text!r} is no address of this chain")
-    try:
-        asyncio.run(run(asked.addresses, asked.port))
-    except KeyboardInterrupt:
-        sys.exit(0)
+    asyncio.run(run(asked.addresses, asked.port))
 
 
 if __name__ == "__main__":
