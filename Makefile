@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 WORKERS ?= auto
-MEMBERS := core chainkit web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml)))
+MEMBERS := core chainkit web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml devnets/*/pyproject.toml)))
 MANIFESTS := $(MEMBERS:%=%/pyproject.toml)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -11,10 +11,10 @@ PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check format bench soak lock clean
+.PHONY: help setup demo test test-fast check format bench soak lock clean
 
 help:  ## Say what each target does
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: .venv/installed  ## Install every dependency and the workspace into .venv
 
@@ -23,6 +23,9 @@ demo: .venv/installed  ## Play the story of a payment, then stay up for a visit
 
 test: .venv/installed tests/node_modules/installed  ## Run every test, on every core (WORKERS=1 for one)
 	$(PYTEST) -n $(WORKERS) --dist loadfile
+
+test-fast: .venv/installed  ## Run the tests that need no chain's node, no browser and no process start
+	$(PYTEST) -m fast -n $(WORKERS) --dist loadfile
 
 check: .venv/installed  ## Format, lint, types, architecture, rules
 	$(BIN)/ruff format --check .
@@ -35,8 +38,8 @@ format: .venv/installed  ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-bench: .venv/installed tests/node_modules/installed  ## Run every benchmark, one after another
-	@set -e; for file in bench/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+bench: .venv/installed tests/node_modules/installed  ## Run every benchmark; RECORD=1 writes the figures into docs/benchmarks.md
+	$(BIN)/python bench/run.py $(if $(RECORD),--record)
 
 soak: .venv/installed tests/node_modules/installed  ## Run the campaigns at full size, for hours
 	CAMBIST_TEST_CAMPAIGNS=full $(PYTEST) -m campaign -n $(WORKERS) --timeout 0
@@ -45,7 +48,8 @@ soak: .venv/installed tests/node_modules/installed  ## Run the campaigns at full
 lock: .venv/locked  ## Write requirements.lock anew from the manifests
 	$(UV) pip compile $(UPGRADE) --output-file requirements.lock --custom-compile-command 'make lock' \
 	  --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
-	  --no-emit-package cambist-core --no-emit-package cambist-chainkit --extra testing --group build --group dev $(MANIFESTS)
+	  --no-emit-package cambist-core --no-emit-package cambist-chainkit --no-emit-package cambist-tron-node \
+	  --extra testing --group build --group dev $(MANIFESTS)
 
 clean:  ## Remove everything that was installed or built here, and the embedded servers' data
 	rm -rf .venv tests/node_modules .cambist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -72,7 +72,7 @@ def _recorded(name: str) -> Any:
 
 
 class _Block:
-    """One block: recorded transactions and receipts over and over, with hashes, recipients and places of its own."""
+    """One block: recorded transactions and receipts over and over, with hashes, recipients and positions of its own."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class _Block:
             "parentHash": parent,
             "timestamp": hex(START_TIME + 12 * height),
         }
-        self.place = {"blockHash": self.hash, "blockNumber": hex(height)}
+        self.position = {"blockHash": self.hash, "blockNumber": hex(height)}
         self.transactions: list[dict[str, Any]] = []
         self.receipts: list[dict[str, Any]] = []
         self.logs = 0
@@ -102,10 +102,10 @@ class _Block:
 
     def _add(self, index: int, transaction: dict[str, Any], receipt: dict[str, Any], recipient: str | None) -> None:
         tx_hash, sender = word(self.random), address(self.random)
-        where = {**self.place, "transactionHash": tx_hash, "transactionIndex": hex(index)}
+        where = {**self.position, "transactionHash": tx_hash, "transactionIndex": hex(index)}
         to = address(self.random)
         self.transactions.append(
-            {**transaction, **self.place, "hash": tx_hash, "transactionIndex": hex(index), "from": sender, "to": to}
+            {**transaction, **self.position, "hash": tx_hash, "transactionIndex": hex(index), "from": sender, "to": to}
         )
         room = LOGS_PER_BLOCK - self.logs if index == TXS_PER_BLOCK - 1 else self._room(index)
         logs = [self._log(log, where, number) for number, log in enumerate(receipt["logs"][:room])]
@@ -154,10 +154,9 @@ class _Request(Struct):
 
 
 class ReplayNode(Replay):
-    """A node that knows one chain by heart."""
+    """A node that replays one chain."""
 
     def __init__(self, blocks: int) -> None:
-        """Encode everything."""
         self._chain = build(blocks)
 
     def reply(self, path: bytes, body: bytes) -> Sequence[bytes]:  # noqa: ARG002 - every question goes to one path

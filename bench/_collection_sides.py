@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from _processes import migrated_servers
+from _servers import migrated_servers
 from msgspec import Struct
 
 from cambist.db.engine import connect
@@ -38,7 +38,7 @@ class Cost(Struct, frozen=True, kw_only=True):
 
 
 class SteadyTreasury(AnvilTreasury):
-    """On a chain whose base fee stands still."""
+    """On a chain whose base fee does not change."""
 
     async def mine(self, blocks: int = 1, *, seconds: float = 2) -> None:
         """Mine, each block at the same price."""
@@ -46,7 +46,7 @@ class SteadyTreasury(AnvilTreasury):
             await self.node.mine()
             await self.node.call("anvil_setNextBlockBaseFeePerGas", [hex(BASE_FEE)])
         self.clock.advance(seconds)
-        await self.look()
+        await self.poll()
 
 
 def measure(count: int, *, swept: bool) -> Cost:
@@ -96,7 +96,7 @@ async def _collect(treasury: AnvilTreasury, count: int) -> Cost:
 async def _fees(treasury: AnvilTreasury) -> dict[str, int]:
     async with treasury.db.transaction() as conn:
         rows = await conn.exec_driver_sql(
-            "SELECT i.kind, sum(t.fee_paid) AS fee FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_id"
-            " JOIN outbound_intents i ON i.id = s.intent_id GROUP BY i.kind"
+            "SELECT i.kind, sum(t.fee_paid) AS fee FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+            " JOIN outbound_intents i ON i.id = s.intent_pk GROUP BY i.kind"
         )
         return {row.kind: int(row.fee) for row in rows}

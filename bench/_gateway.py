@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from cambist.embedded.processes import free_port
 
-START_S_MAX = 60
+START_S_MAX = 180
 STOP_S_MAX = 30
 PASSWORD = "correct horse battery staple"
 
@@ -75,7 +75,9 @@ def gateway(database_url: str, redis_url: str, *, workers: int, plugins: str = S
 @contextmanager
 def serving(argv: list[str], mark: bytes, errors: Any = None) -> Iterator[None]:
     """Run a server; go on when it prints a line that begins with this mark, and stop it at the end."""
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    # The gateway refuses CAMBIST_* variables that name no setting.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("CAMBIST_BENCH_")}
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=errors, env={**inherited, "PYTHONUNBUFFERED": "1"})
     ready = threading.Event()
 
     def read() -> None:
@@ -108,7 +110,7 @@ def open_shop(port: int, *, mode: str, webhook_url: str | None = None) -> Shop:
     bearer = {"Authorization": f"Bearer {_post(port, '/api/auth/login', account)['accessToken']}"}
     body = {"name": "Shop", "mode": mode, **({"paymentWebhookUrl": webhook_url} if webhook_url else {})}
     project = _post(port, "/api/merchant/projects", body, bearer)["project"]["projectId"]
-    key = _post(port, f"/api/merchant/projects/{project}/api-keys", {"name": "till"}, bearer)
+    key = _post(port, f"/api/merchant/projects/{project}/api-keys", {"name": "checkout"}, bearer)
     return Shop(port, key["apiKey"])
 
 

@@ -1,4 +1,4 @@
-"""What every benchmark shares: rounds that alternate between the sides, medians, and a table that hides no loss."""
+"""What every benchmark shares: its size, rounds that alternate between the sides, medians, and the table of results."""
 
 from __future__ import annotations
 
@@ -8,16 +8,43 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 
-ROUNDS = 5
+SIZE = "CAMBIST_BENCH_SIZE"
+"""``tiny`` has every benchmark do a little of its work once: to see that it runs, not how fast."""
+RESULTS = "CAMBIST_BENCH_RESULTS"
+"""Names a file to which the tables are also written, one JSON object a line."""
+
+T = TypeVar("T")
+
+
+def sized(full: T, *, tiny: T) -> T:
+    """Return the first, or the second when the benchmark runs at its tiny size."""
+    size = os.environ.get(SIZE, "full")
+    if size not in {"full", "tiny"}:
+        raise ValueError(f"{SIZE} is full or tiny, not {size}")
+    return tiny if size == "tiny" else full
+
+
+ROUNDS = sized(5, tiny=1)
 
 Rates = Mapping[str, Sequence[float]]
 
 
+class Table(Struct, frozen=True, kw_only=True):
+    """What a benchmark prints. The first column says what a line is about."""
+
+    title: str
+    note: str
+    heads: Sequence[str]
+    lines: Sequence[Sequence[str]]
+
+
 class Row(Struct, frozen=True, kw_only=True):
-    """One line of the table. ``aim`` is None where a figure is only told."""
+    """One line of the table. ``aim`` is None where nothing is asked of a figure."""
 
     what: str
     ours: str
@@ -35,7 +62,7 @@ def rate(work: Callable[[], object], count: int) -> float:
 
 
 def alternate(sides: Mapping[str, Callable[[], float]], rounds: int = ROUNDS) -> Rates:
-    """Run every side once per round, in turn, so that whatever else the machine does falls on all of them."""
+    """Run every side once per round, in turn, so that what else the machine does slows all of them alike."""
     found: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(rounds):
         # Who comes first changes, too.
@@ -83,8 +110,8 @@ def at_most(what: str, value: float, aim: float, unit: str) -> Row:
     return Row(what=what, ours=f"{value:,.{digits}f}{unit}", aim=f"<= {aim:,.0f}{unit}", met=value <= aim)
 
 
-def told(what: str, value: str) -> Row:
-    """Tell a figure that nothing is asked of."""
+def unjudged(what: str, value: str) -> Row:
+    """Return a figure that has no aim."""
     return Row(what=what, ours=value)
 
 
@@ -95,29 +122,37 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def report(title: str, rows: Sequence[Row], *, note: str) -> None:
-    """Print the table. A loss is printed like a win."""
-    heads = ("", "ours", "other side", "ratio", "aim", "met")
+    """Print rows that compare with another side or with an aim. An aim that was missed is printed like one met."""
     lines = [
         (row.what, row.ours, row.other, row.ratio, row.aim or "-", {None: "-", True: "yes", False: "NO"}[row.met])
         for row in rows
     ]
-    widths = [max(len(line[column]) for line in (heads, *lines)) for column in range(len(heads))]
-    print(f"\n{title}\n{note}\n{environment()}\n")
-    for line in (heads, tuple("-" * width for width in widths), *lines):
-        cells = [
-            line[0].ljust(widths[0]),
-            *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
-        ]
-        print("  ".join(cells).rstrip())
+    heads = ("", "ours", "other side", "ratio", "aim", "met")
+    publish(Table(title=title, note=note, heads=heads, lines=lines))
+
+
+def publish(table: Table) -> None:
+    """Print the table, and write it to the file of results if one is named."""
+    widths = [max(map(len, column)) for column in zip(table.heads, *table.lines, strict=True)]
+    print(f"\n{table.title}\n{table.note}\n{machine()}, load {os.getloadavg()[0]:.1f}\n")
+    for line in (table.heads, ["-" * width for width in widths], *table.lines):
+        figures = [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        print("  ".join([line[0].ljust(widths[0]), *figures]).rstrip())
     print(flush=True)
+    if path := os.environ.get(RESULTS):
+        with Path(path).open("ab") as results:
+            results.write(msgspec.json.encode(table) + b"\n")
 
 
-def environment() -> str:
-    """Say on what this was measured, and how busy that was with other things."""
+def machine() -> str:
+    """Say what this runs on."""
     model = platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         names = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
         model = names[0] if names else model
-    load = f", load {os.getloadavg()[0]:.1f}"
-    return f"{os.cpu_count()} cores, {model}, Python {platform.python_version()}, {platform.system()}{load}"
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"{os.cpu_count()} cores of {model}, {memory_gib:.0f} GiB, {platform.system()},"
+        f" Python {platform.python_version()}"
+    )

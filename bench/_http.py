@@ -36,7 +36,6 @@ class ServerConnection(asyncio.Protocol):
     """Reads requests that carry a Content-Length, one after the other, and answers each."""
 
     def __init__(self, answer: Answer) -> None:
-        """Answer with this."""
         self._answer = answer
         self._received = b""
 
@@ -70,17 +69,15 @@ async def listen(answer: Answer) -> tuple[asyncio.Server, str]:
 
 
 class Replay(ABC):
-    """A server in a process of its own that knows its answers by heart. ``url`` is where it listens."""
+    """A server in a process of its own whose answers are all prepared. ``url`` is where it listens."""
 
     url = ""
 
     async def __aenter__(self) -> Self:
-        """Listen on a free port."""
         self._server, self.url = await listen(self.reply)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop listening."""
         self._server.close()
 
     def address(self) -> str:

@@ -51,17 +51,17 @@ def empty() -> tuple[int, Callable[[], bytes]]:
 
 
 KEY = (
-    "INSERT INTO idempotency_keys (merchant_id, mode, operation, key, project_id, request_hash, resource_id)"
+    "INSERT INTO idempotency_keys (merchant_pk, mode, operation, key, project_pk, request_hash, resource_id)"
     " VALUES ($1, 'sandbox', 'payment', $2, $3, $4, $5)"
 )
 PAY = (
-    "INSERT INTO payments (payment_id, public_id, project_id, merchant_id, mode, chain, scope, token, contract,"
+    "INSERT INTO payments (payment_id, public_id, project_pk, merchant_pk, mode, chain, scope, token, contract,"
     " decimals, address, pricing_mode, amount, expected_units, required_confirmations, order_id, metadata,"
     " expires_at, created_at, updated_at) VALUES ($1, $2, $3, $4, 'sandbox', 'ethereum', $3, 'USDT', $5, 6, $6,"
     " 'direct_crypto', 125.5, 125500000, 12, 'order-4711', '{\"cart\": 4711}', $7, $8, $8) RETURNING id"
 )
 ADDRESS = (
-    "INSERT INTO addresses (mode, family, address, merchant_id, payment_id, account_index, change, address_index)"
+    "INSERT INTO addresses (mode, family, address, merchant_pk, payment_pk, account_index, change, address_index)"
     " VALUES ('sandbox', 'evm', $1, $2, $3, 1000000, 0, $4)"
 )
 
@@ -70,22 +70,19 @@ class Bare:
     """The three rows of a payment by three prepared statements and a commit, and nothing around them."""
 
     def __init__(self, database_url: str, connections: int) -> None:
-        """Say where, and over how many connections."""
         self._database_url = database_url
         self._connections = connections
         self._numbers = itertools.count(1)
 
     async def __aenter__(self) -> Self:
-        """Open them all."""
         opened = [await asyncpg.connect(self._database_url) for _ in range(self._connections)]
         self._open = [
             (connection, [await connection.prepare(text) for text in (KEY, PAY, ADDRESS)]) for connection in opened
         ]
-        self._project, self._merchant = await opened[0].fetchrow("SELECT id, merchant_id FROM projects LIMIT 1")
+        self._project, self._merchant = await opened[0].fetchrow("SELECT id, merchant_pk FROM projects LIMIT 1")
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close them all."""
         for connection, _ in self._open:
             await connection.close()
 

@@ -12,31 +12,31 @@ from tempfile import TemporaryDirectory
 from typing import Self
 
 import aiohttp
-from _processes import Child
+from _child import Child
 from msgspec import Struct, structs
 
 from cambist.bootstrap import Gateway, Parts, open_gateway
-from cambist.domain.payouts import Kind
+from cambist.domain.intents import IntentKind
 from cambist.plugin import AddressFamily, Chain, Fee, Intent, SignedTx, Step, Token, Units
-from cambist.services import ledger
-from cambist.services.deposits import AddressWatch, Watcher
-from cambist.services.keys import fill_stock, register_gas_stations
-from cambist.services.keystore import Keystore
-from cambist.services.outbound.desk import Desk
-from cambist.services.outbound.engine import Engine
-from cambist.services.outbound.kinds import outcomes
-from cambist.services.outbound.rows import Site
+from cambist.services.accounting import ledger
+from cambist.services.addresses.account_keys import fill_stock, register_gas_stations
+from cambist.services.addresses.wallets import main_wallet
+from cambist.services.chain_scope import ChainScope
+from cambist.services.intent_handlers import intent_handlers
 from cambist.services.payouts import queue
 from cambist.services.payouts.queue import NewPayout
 from cambist.services.platform import PlatformSettings
-from cambist.services.signer import Signer
-from cambist.services.signer.protocol import KeyPath, SignRequest
-from cambist.services.wallet_addresses import main_wallet
+from cambist.services.receiving.deposits import AddressCache, Watcher
+from cambist.services.sending.context import EngineContext
+from cambist.services.sending.engine import Engine
 from cambist.settings import AuthSettings, DatabaseSettings, KeySettings, OutboundSettings, RedisSettings, Settings
+from cambist.signer import Signer
+from cambist.signer.keystore import Keystore
+from cambist.signer.protocol import KeyPath, SignRequest
 from cambist_evm.testing import Anvil, Contract, FaultyProxy
 
 MNEMONIC = " ".join(["test"] * 11 + ["junk"])
-"""Everybody's mnemonic for tests: never for money."""
+"""The mnemonic that everybody uses for tests: never for money."""
 NATIVE = 100 * 10**18
 TOKENS = 10**15
 IN_FLIGHT_MAX = 5_000
@@ -47,34 +47,31 @@ MINE_EVERY_S = 0.2
 class Wallet(Struct, frozen=True):
     """A merchant's main wallet, and where its key is."""
 
-    merchant_row: int
-    project_row: int
+    merchant_pk: int
+    project_pk: int
     address: str
     path: KeyPath
 
 
 class Done(Struct, frozen=True):
-    """What was asked for, and what must therefore stand on the chain."""
+    """What was asked for, and the amount that each address must have on the chain."""
 
     seconds: float
-    targets: dict[str, int]
+    amounts: dict[str, int]
 
 
-class Way:
-    """The way to a node that is somewhere else: each request takes so much longer, and many may be on it at once."""
+class DistantNode:
+    """A proxy that delays each request to a node by the same time. Requests do not wait for each other."""
 
     def __init__(self, url: str, latency_s: float) -> None:
-        """Say to which, and how long."""
         self._proxy = FaultyProxy(url)
         self._proxy.latency_s = latency_s
 
     async def __aenter__(self) -> Self:
-        """Listen."""
         await self._proxy.__aenter__()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Stop listening."""
         await self._proxy.__aexit__(*error)
 
     def address(self) -> str:
@@ -86,13 +83,11 @@ class Payouts:
     """One node, one gateway's parts as a worker has them, and wallets full of tokens."""
 
     def __init__(self, database_url: str, redis_url: str, latency_s: float) -> None:
-        """Say where, and how far away the node is."""
         self._database_url, self._redis_url, self._latency_s = database_url, redis_url, latency_s
         self._random = Random(1)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        """Start the node, deploy the token, and open what a worker opens."""
         try:
             await self._open()
         except BaseException:
@@ -105,8 +100,8 @@ class Payouts:
         self.node = await self._stack.enter_async_context(Anvil(chain_id=1, automine=False))
         self._url = self.node.url
         if self._latency_s:
-            way = self._stack.enter_context(Child("_payout_sides:Way", self.node.url, self._latency_s))
-            self._url = way.call("address")
+            distant = self._stack.enter_context(Child("_payout_sides:DistantNode", self.node.url, self._latency_s))
+            self._url = distant.call("address")
         self._session = await self._stack.enter_async_context(aiohttp.ClientSession())
         self.contract: Contract = await self.node.deploy("TestToken", "USDX", 6)
         parts = Parts(keystore=Keystore(MNEMONIC))
@@ -124,7 +119,6 @@ class Payouts:
         await self._fund()
 
     async def __aexit__(self, *_: object) -> None:
-        """Close it all."""
         await self._stack.aclose()
 
     def _settings(self, folder: Path) -> Settings:
@@ -142,7 +136,7 @@ class Payouts:
         )
 
     async def _open_books(self) -> None:
-        """Have the worker's chores done: keys, the gas station, and the first look at the chain."""
+        """Do what the worker does before the first payout: keys, the gas station, and a first poll of the chain."""
         gateway = self.gateway
         coin_types = {family.coin_type for family in gateway.registry.families.values()}
         await fill_stock(gateway.db, self.signer, gateway.secrets, coin_types=coin_types, target=3)
@@ -152,7 +146,7 @@ class Payouts:
             db=gateway.db,
             chain=self.chain,
             family=self.family,
-            watch=AddressWatch(gateway.db, self.family, "live"),
+            address_cache=AddressCache(gateway.db, self.family, "live"),
             scope=0,
             mode="live",
             clock=gateway.clock,
@@ -160,7 +154,7 @@ class Payouts:
             hints=gateway.hints,
         )
         self.engine = Engine(
-            Desk(
+            EngineContext(
                 db=gateway.db,
                 chain=self.chain,
                 family=self.family,
@@ -168,9 +162,9 @@ class Payouts:
                 rates=gateway.rates,
                 clock=gateway.clock,
                 ids=gateway.ids,
-                outcomes=outcomes(),
+                handlers=intent_handlers(gateway.ids),
                 settings=gateway.settings.outbound,
-                site=Site(info=self.chain.info, scope=0, mode="live"),
+                chain_scope=ChainScope(info=self.chain.info, scope=0, mode="live"),
                 alerts=Counter(),
             ),
             gateway.keys,
@@ -187,10 +181,10 @@ class Payouts:
             )
             merchant = row.scalar_one()
             await conn.exec_driver_sql(
-                "UPDATE account_keys SET merchant_id = $1 WHERE account_index = $2", (merchant, number)
+                "UPDATE account_keys SET merchant_pk = $1 WHERE account_index = $2", (merchant, number)
             )
             row = await conn.exec_driver_sql(
-                "INSERT INTO projects (project_id, merchant_id, name, mode, payment_webhook_url)"
+                "INSERT INTO projects (project_id, merchant_pk, name, mode, payment_webhook_url)"
                 " VALUES ('prj_' || $1::bigint, $2, 'Shop', 'live', 'http://127.0.0.1:1/hook') RETURNING id",
                 (number, merchant),
             )
@@ -206,12 +200,12 @@ class Payouts:
             await self.node.send_native(wallet.address, NATIVE)
         await self._mine(4)
         held, available = (
-            ledger.Account(self.ours.merchant_row, ledger.asset_key("ethereum", self.token.contract), purpose)
+            ledger.Account(self.ours.merchant_pk, ledger.asset_key("ethereum", self.token.contract), purpose)
             for purpose in (ledger.Purpose.HELD, ledger.Purpose.AVAILABLE)
         )
         # The node's first account is the gas station: what it sent is the platform's, and pays the fees.
         asset = ledger.asset_key("ethereum", None)
-        gas = ledger.Account(self.ours.merchant_row, asset, ledger.Purpose.FLOAT_WALLET)
+        gas = ledger.Account(self.ours.merchant_pk, asset, ledger.Purpose.FLOAT_WALLET)
         station = ledger.Account(ledger.PLATFORM, asset, ledger.Purpose.CUSTODY_GAS)
         movements = [ledger.Movement(held, available, Units(TOKENS)), ledger.Movement(gas, station, Units(NATIVE))]
         posting = ledger.Posting(mode="live", kind="benchmark", reference="released", movements=movements)
@@ -220,11 +214,11 @@ class Payouts:
 
     async def _mine(self, blocks: int = 1) -> None:
         await self.node.mine(blocks)
-        while (await self.watcher.look()).behind:
+        while (await self.watcher.poll()).behind:
             pass
 
-    def _targets(self, count: int) -> dict[str, int]:
-        """Return fresh addresses, and what each is to get."""
+    def _amounts(self, count: int) -> dict[str, int]:
+        """Return new addresses, and the amount that each is to receive."""
         return {
             self.family.normalize_address(f"0x{self._random.getrandbits(160):040x}"): self._random.randrange(1, 1_000)
             for _ in range(count)
@@ -232,37 +226,39 @@ class Payouts:
 
     async def ask(self, count: int) -> dict[str, int]:
         """Queue payouts, as the API does with a batch."""
-        targets, gateway = self._targets(count), self.gateway
-        desk = queue.Desk(registry=gateway.registry, keys=gateway.keys, clock=gateway.clock, ids=gateway.ids)
+        amounts, gateway = self._amounts(count), self.gateway
+        context = queue.PayoutContext(
+            registry=gateway.registry, keys=gateway.keys, clock=gateway.clock, ids=gateway.ids
+        )
         new = [
             NewPayout(
-                kind=Kind.PAYOUT,
+                kind=IntentKind.PAYOUT,
                 payout_id=gateway.ids.new("po"),
-                project_row=self.ours.project_row,
-                merchant_row=self.ours.merchant_row,
+                project_pk=self.ours.project_pk,
+                merchant_pk=self.ours.merchant_pk,
                 mode="live",
                 chain=self.chain.info,
                 token=self.token,
-                target=target,
+                to_address=address,
                 units=Units(units),
             )
-            for target, units in targets.items()
+            for address, units in amounts.items()
         ]
         for first in range(0, count, 100):
             async with gateway.db.transaction() as conn:
-                await queue.debit_and_queue(conn, desk, PlatformSettings(), new[first : first + 100])
-        return targets
+                await queue.debit_and_queue(conn, context, PlatformSettings(), new[first : first + 100])
+        return amounts
 
     async def through_engine(self, count: int) -> Done:
         """Send until the last one is handed to the node. Asking for them is not counted: it was done before."""
-        targets = await self.ask(count)
+        amounts = await self.ask(count)
         started = time.perf_counter()
         await self._until_sent()
-        return Done(time.perf_counter() - started, targets)
+        return Done(time.perf_counter() - started, amounts)
 
     async def with_drops(self, count: int, share: float) -> Done:
         """Send while blocks are mined and the node forgets some, until every one of them is in a block."""
-        targets = await self.ask(count)
+        amounts = await self.ask(count)
         expected = await self._used(self.ours, "latest") + count
         started = time.perf_counter()
         await self._until_sent()
@@ -273,19 +269,19 @@ class Payouts:
             await self.node.call("anvil_dropTransaction", [tx_id])
         while await self._used(self.ours, "latest") < expected:
             await self._mine()
-            await self.engine.turn()
+            await self.engine.tick()
             await asyncio.sleep(MINE_EVERY_S / 10)
-        return Done(time.perf_counter() - started, targets)
+        return Done(time.perf_counter() - started, amounts)
 
     async def _until_sent(self) -> None:
-        while (await self.engine.turn()).more or await self._count("state = 'waiting'"):
+        while (await self.engine.tick()).more or await self._count("state = 'waiting'"):
             pass
 
     async def finish(self) -> None:
         """Mine, and let the engine finish what it sent."""
         while await self._count("state IN ('waiting', 'sending')"):
             await self._mine()
-            while (await self.engine.turn()).more:
+            while (await self.engine.tick()).more:
                 pass
 
     async def _count(self, what: str) -> int:
@@ -296,29 +292,30 @@ class Payouts:
 
     async def one_by_one(self, count: int) -> Done:
         """Ask the node for the nonce, sign, send, and only then do the next; with the same signer and encoder."""
-        targets = self._targets(count)
+        amounts = self._amounts(count)
         fee = structs.replace(await self._fee(), limit=100_000)
         started = time.perf_counter()
-        for target, units in targets.items():
-            sequence = await self._used(self.other, "pending")
-            step = Step(sender=self.other.address, target=target, token=self.token, amount=Units(units), fee=fee)
-            (unsigned,) = await self.chain.prepare([(step, sequence)])
-            (reply,) = await self.signer.sign([self._request(unsigned.payload, target)])
+        for address, units in amounts.items():
+            nonce = await self._used(self.other, "pending")
+            step = Step(sender=self.other.address, to_address=address, token=self.token, amount=Units(units), fee=fee)
+            (unsigned,) = await self.chain.prepare([(step, nonce)])
+            (reply,) = await self.signer.sign([self._request(unsigned.payload, address)])
             assert reply.signature is not None, reply
             signed: SignedTx = self.family.seal(unsigned, reply.signature)
             await self._call("eth_sendRawTransaction", "0x" + signed.raw.hex())
-        return Done(time.perf_counter() - started, targets)
+        return Done(time.perf_counter() - started, amounts)
 
     async def _fee(self) -> Fee:
-        target = next(iter(self._targets(1)))
-        intent = Intent(source=self.other.address, target=target, token=self.token, amount=Units(1))
+        address = next(iter(self._amounts(1)))
+        intent = Intent(source=self.other.address, to_address=address, token=self.token, amount=Units(1))
         (plan,) = await self.chain.plan([intent], sponsor=None)
-        return plan.steps[0].fee
+        assert plan.step is not None, plan.refused
+        return plan.step.fee
 
-    def _request(self, payload: bytes, target: str) -> SignRequest:
+    def _request(self, payload: bytes, to_address: str) -> SignRequest:
         return SignRequest(
             mode="live", chain="ethereum", payload=payload, path=self.other.path, purpose="payout",
-            reference=f"other:{target}", own=(self.other.path,),
+            reference=f"other:{to_address}", own=(self.other.path,),
         )  # fmt: skip
 
     async def _used(self, wallet: Wallet, tag: str) -> int:
@@ -330,20 +327,20 @@ class Payouts:
             result: str = (await response.json())["result"]
         return result
 
-    async def check(self, targets: dict[str, int]) -> None:
-        """Every target has exactly its amount, every place in the sequence is used, every payout is completed."""
-        wanted = list(targets)
+    async def check(self, amounts: dict[str, int]) -> None:
+        """Every address has exactly its amount, every nonce is used, every payout is completed."""
+        wanted = list(amounts)
         held: list[int] = []
         for first in range(0, len(wanted), 500):
-            held += await self.chain.balances([(target, self.token) for target in wanted[first : first + 500]])
-        assert held == list(targets.values())
+            held += await self.chain.balances([(address, self.token) for address in wanted[first : first + 500]])
+        assert held == list(amounts.values())
         async with self.gateway.db.transaction() as conn:
             row = (
                 await conn.exec_driver_sql(
                     "SELECT count(*) AS payouts, count(*) FILTER (WHERE status = 'completed') AS completed, (SELECT"
                     " count(*) FROM outbound_txs) AS txs, (SELECT count(*) FROM outbound_slots WHERE state <> 'done')"
-                    " AS lost, (SELECT max(sequence) + 1 FROM outbound_slots) AS places FROM payouts"
+                    " AS lost, (SELECT max(sequence) + 1 FROM outbound_slots) AS nonces FROM payouts"
                 )
             ).one()
-        assert (row.completed, row.txs, row.places, row.lost) == (row.payouts, row.payouts, row.payouts, 0), row
+        assert (row.completed, row.txs, row.nonces, row.lost) == (row.payouts, row.payouts, row.payouts, 0), row
         assert await self._used(self.ours, "latest") == row.payouts

@@ -16,12 +16,12 @@ from cambist.db.engine import connect
 from cambist.hints import Hints
 from cambist.plugin import AddressFamily, ChainPlugin, PluginContext
 from cambist.ports import SystemClock, system_ids, system_random
-from cambist.services.deposits import AddressWatch, Watcher
+from cambist.services.receiving.deposits import AddressCache, Watcher
 from cambist_evm.config import ChainConfig, EvmConfig
 from cambist_evm.family import EvmFamily
 from cambist_evm.plugin import EvmPlugin
 from cambist_evm.wire import Answer, RpcBlock, RpcReceipt
-from cambist_tasks.worker import _calm_garbage_collection
+from cambist_tasks.memory import tune_memory
 from cambist_tron.config import TronConfig
 from cambist_tron.family import TronFamily
 from cambist_tron.networks import MAINNET
@@ -47,7 +47,6 @@ class Scanner:
     """Watches the replayed chain from its first block to its last, as a worker does."""
 
     def __init__(self, database_url: str, node_url: str, blocks: int, chain: str = "ethereum") -> None:
-        """Say where; nothing is opened."""
         self._database_url = database_url
         self._blocks = blocks
         self._clock = SystemClock()
@@ -55,8 +54,7 @@ class Scanner:
         self._family, self._plugin, self._config = _CHAINS[chain](node_url)
 
     async def __aenter__(self) -> Self:
-        """Open the database and the chain."""
-        _calm_garbage_collection()
+        tune_memory()
         self._stack = AsyncExitStack()
         self._db = connect(self._database_url, application_name="bench", pool_size=2, pool_overflow=2)
         self._stack.push_async_callback(self._db.close)
@@ -67,17 +65,16 @@ class Scanner:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close both."""
         await self._stack.aclose()
 
     async def load(self) -> tuple[int, float]:
         """Read the addresses to watch; return how many, and in what time."""
-        self._watch = AddressWatch(self._db, self._family, "live")
+        self._address_cache = AddressCache(self._db, self._family, "live")
         self._watcher = Watcher(
             db=self._db,
             chain=self._chain,
             family=self._family,
-            watch=self._watch,
+            address_cache=self._address_cache,
             scope=0,
             mode="live",
             clock=self._clock,
@@ -85,25 +82,26 @@ class Scanner:
             hints=Hints(None),
         )
         started = time.perf_counter()
-        await self._watch.refresh()
-        return len(self._watch), time.perf_counter() - started
+        await self._address_cache.refresh()
+        return len(self._address_cache), time.perf_counter() - started
 
     async def scan(self) -> float:
         """Read the whole chain from the start; return blocks per second."""
         await self._rewind()
         started = time.perf_counter()
-        look = await self._watcher.look()
-        deposits = look.deposits
-        while look.behind:
-            look = await self._watcher.look()
-            deposits += look.deposits
+        async with self._watcher.reading_ahead():
+            result = await self._watcher.poll()
+            deposits = result.deposits
+            while result.behind:
+                result = await self._watcher.poll()
+                deposits += result.deposits
         elapsed = time.perf_counter() - started
         assert deposits == self._blocks * DEPOSITS_PER_BLOCK
-        assert look.transitions
+        assert result.transitions
         return self._blocks / elapsed
 
     async def _rewind(self) -> None:
-        """Forget every deposit, and stand at the chain's first block with every payment open."""
+        """Forget every deposit, go back to the chain's first block, and open every payment again."""
         async with self._chain.view() as view:
             first = await view.block(0)
         now = self._clock.now()
@@ -128,7 +126,6 @@ class Decoder:
     """Decoding alone: the same bytes into the same Structs, batches as large, and nothing done with them."""
 
     def __init__(self, blocks: int) -> None:
-        """Take the bytes of this many blocks."""
         chain = build(blocks)[1:]
         self._blocks = blocks
         self._block = msgspec.json.Decoder(list[Answer[RpcBlock]])
@@ -142,8 +139,8 @@ class Decoder:
         ]
 
     async def __aenter__(self) -> Self:
-        """Collect garbage as rarely as the worker does."""
-        _calm_garbage_collection()
+        """Manage memory as the worker does."""
+        tune_memory()
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -19,13 +19,11 @@ class TronpyReader:
     """
 
     def __init__(self, node_url: str, blocks: int) -> None:
-        """Say where, and how many blocks a round takes."""
         self._client = Tron(HTTPProvider(node_url), conf={"fee_limit": 0})
         self._blocks = blocks
         self._watched = set(paid_addresses(blocks))
 
     async def __aenter__(self) -> Self:
-        """Open the connection."""
         self.at_once()
         return self
 

@@ -32,7 +32,6 @@ class Web3Reader:
     """
 
     def __init__(self, node_url: str, blocks: int) -> None:
-        """Say where, and how many blocks a round takes."""
         self._node_url = node_url
         self._blocks = blocks
         self._watched = {Web3.to_checksum_address(text) for text in paid_addresses(blocks)}
@@ -40,14 +39,12 @@ class Web3Reader:
         self._topic = bytes.fromhex(TRANSFER[2:])
 
     async def __aenter__(self) -> Self:
-        """Connect."""
         self._web3 = AsyncWeb3(AsyncHTTPProvider(self._node_url))
         self._event = self._web3.eth.contract(abi=TRANSFER_ABI).events.Transfer()
         await self.scan()  # its caches are warm from here on
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Disconnect."""
         await self._web3.provider.disconnect()
 
     async def scan(self) -> float:

@@ -1,4 +1,4 @@
-"""A TRON chain to be read in benchmarks: recorded transactions of other people in full blocks, and who replays them.
+"""A TRON chain to be read in benchmarks: full blocks of recorded transactions, and a node that replays them.
 
 Every block's id is its header's hash and every transaction's id that of its bytes, so that all that is checked on the
 main network is checked here. The answers are encoded before the node listens.
@@ -17,12 +17,12 @@ from _http import Replay, json_answer
 from msgspec import Struct
 
 from cambist_tron.networks import MAINNET
-from cambist_tron.testing import keys
-from cambist_tron.testing.blocks import MAINNET as MAINNET_ID
-from cambist_tron.testing.blocks import Block, Blocks, Representatives, make
-from cambist_tron.testing.transactions import Transaction
+from cambist_tron_node import keys
+from cambist_tron_node.blocks import MAINNET as MAINNET_ID
+from cambist_tron_node.blocks import Block, Blocks, Representatives, make
+from cambist_tron_node.transactions import Transaction
 
-RECORDED = Path(__file__).resolve().parents[1] / "plugins" / "tron" / "tests" / "recorded"
+RECORDED = Path(__file__).resolve().parents[1] / "devnets/tron/tests/recorded"
 USDT = MAINNET.tokens[0].contract
 TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 
@@ -101,7 +101,7 @@ def _value(transaction: Json) -> Json:
 
 
 class _Maker:
-    """Makes blocks of the recordings, with people, ids and places of their own."""
+    """Makes blocks of the recordings, with addresses, ids and positions of their own."""
 
     def __init__(self, blocks: int) -> None:
         self._random = Random(2)
@@ -119,8 +119,8 @@ class _Maker:
             transactions = [transaction for transaction, _ in rows]
             time_ms = START_TIME_MS + 1000 * BLOCK_S * height
             head = make(head, transactions, time_ms, self._makers, height)
-            place = {"blockNumber": height, "blockTimeStamp": time_ms}
-            infos = [{**info, "id": transaction.id.hex(), **place} for transaction, info in rows]
+            position = {"blockNumber": height, "blockTimeStamp": time_ms}
+            infos = [{**info, "id": transaction.id.hex(), **position} for transaction, info in rows]
             yield _answers(head, infos, shown=height <= shown)
 
     def _rows(self) -> Iterator[tuple[Transaction, Json]]:
@@ -138,11 +138,11 @@ class _Maker:
             yield self._transaction(kept.trc10, "to_address"), self._random.choice(kept.plain)
 
     def _transaction(self, among: Sequence[Json], *fields: str, result: str = "SUCCESS") -> Transaction:
-        """Return one of the recorded ones, of somebody else to somebody else."""
+        """Return one of the recorded ones, between other addresses."""
         chosen = self._random.choice(among)
         contract = chosen["raw_data"]["contract"][0]
-        people = {name: (keys.PREFIX + address(self._random)).hex() for name in ("owner_address", *fields)}
-        value = {**contract["parameter"]["value"], **people}
+        addresses = {name: (keys.PREFIX + address(self._random)).hex() for name in ("owner_address", *fields)}
+        value = {**contract["parameter"]["value"], **addresses}
         changed = {**contract, "parameter": {**contract["parameter"], "value": value}}
         raw = {**chosen["raw_data"], "contract": [changed], "timestamp": self._random.getrandbits(40)}
         return Transaction.from_json({**chosen, "raw_data": raw}).concluded(result)
@@ -173,10 +173,9 @@ def _as_tronpy_asks(info: Json) -> Json:
 
 
 class ReplayNode(Replay):
-    """A node that knows one chain by heart."""
+    """A node that replays one chain."""
 
     def __init__(self, blocks: int, shown: int) -> None:
-        """Encode everything."""
         self._chain = list(_Maker(blocks).chain(blocks, shown))
         self._shown_infos = {tx_id: info for answers in self._chain for tx_id, info in answers.shown_infos.items()}
         ids = [msgspec.json.decode(answers.header)["blockID"] for answers in (self._chain[-1], self._chain[-19])]

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import structlog
-from _processes import migrated_servers
+from _servers import migrated_servers
 from msgspec import Struct
 
 from cambist.db.engine import connect
@@ -47,7 +47,7 @@ class Cost(Struct, frozen=True, kw_only=True):
         return self.activation + self.lending + self.transfer + self.left_over
 
 
-# What waits for stake is told of again and again; what came of it is in the table.
+# Intents that wait for stake are logged again and again; the table shows how they ended.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 
@@ -66,7 +66,7 @@ async def _measure(database_url: str, folder: Path, count: int, strategy: Strate
         ) as treasury:
             await treasury.open(station=STATION_SUN)
             if strategy.staked_trx:
-                await treasury.change_stake("lock", strategy.staked_trx * count * SUN)
+                await treasury.change_stake("stake", strategy.staked_trx * count * SUN)
             return await _collect(treasury, count)
     finally:
         await database.close()
@@ -102,8 +102,8 @@ async def _owned(treasury: TronTreasury) -> int:
 async def _fees(treasury: TronTreasury) -> dict[str, int]:
     async with treasury.db.transaction() as conn:
         rows = await conn.exec_driver_sql(
-            "SELECT i.kind, sum(t.fee_paid) AS fee FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_id"
-            " JOIN outbound_intents i ON i.id = s.intent_id GROUP BY i.kind"
+            "SELECT i.kind, sum(t.fee_paid) AS fee FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+            " JOIN outbound_intents i ON i.id = s.intent_pk GROUP BY i.kind"
         )
         return {row.kind: int(row.fee or 0) for row in rows}
 

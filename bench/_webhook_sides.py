@@ -33,14 +33,12 @@ class Sink:
     """So many merchants' servers; the last ``hanging`` of them take the request and never answer."""
 
     def __init__(self, receivers: int, hanging: int = 0) -> None:
-        """Say how many."""
         self._receivers = receivers
         self._hanging = hanging
         self.urls: list[str] = []
         self._received: list[tuple[float, bytes]] = []
 
     async def __aenter__(self) -> Self:
-        """Listen, each on a port of its own."""
         self._servers = []
         for number in range(self._receivers):
             healthy = number < self._receivers - self._hanging
@@ -50,7 +48,6 @@ class Sink:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close."""
         for server in self._servers:
             server.close()
 
@@ -108,14 +105,12 @@ class Ours:
     """The outbox and its deliverer."""
 
     def __init__(self, database_url: str) -> None:
-        """Say where the database is."""
         self._database_url = database_url
         self._clock = SystemClock()
         self._ids = system_ids()
         self._numbers = iter(range(1 << 40))
 
     async def __aenter__(self) -> Self:
-        """Open everything, and make a merchant with a secret."""
         self._stack = AsyncExitStack()
         self._db = connect(self._database_url, application_name="bench")
         self._stack.push_async_callback(self._db.close)
@@ -139,7 +134,7 @@ class Ours:
                 " VALUES ('mer_1', 'a@example.com', 'A', '-')"
             )
             row = await conn.exec_driver_sql(
-                "INSERT INTO projects (project_id, merchant_id, name, mode, webhook_secret_encrypted)"
+                "INSERT INTO projects (project_id, merchant_pk, name, mode, webhook_secret_encrypted)"
                 " SELECT 'prj_1', id, 'A', 'live', $1 FROM merchants RETURNING id",
                 (secrets.seal("prj_1", SECRET),),
             )
@@ -147,7 +142,6 @@ class Ours:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close everything."""
         await self._stack.aclose()
 
     async def put(self, urls: Sequence[str], count: int) -> None:
@@ -156,7 +150,7 @@ class Ours:
             numbers = [next(self._numbers) for _ in range(count)]
             events = [
                 NewEvent(
-                    project_row=self._project,
+                    project_pk=self._project,
                     project_id="prj_1",
                     event="payment.paid",
                     resource_id=f"pay_{number}",
@@ -211,17 +205,14 @@ class Arq:
     options: ClassVar[dict[str, Any]] = {"poll_delay": 0.01, "keep_result": 0, "max_jobs": 128, "burst": True}
 
     def __init__(self, redis_url: str) -> None:
-        """Say where the queue is."""
         self._settings = RedisSettings.from_dsn(redis_url)
 
     async def __aenter__(self) -> Self:
-        """Connect to the queue, and open the session."""
         self._pool = await arq.create_pool(self._settings)
         self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close both."""
         await self._session.close()
         await self._pool.aclose()
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 
 from _collection_sides import PAID, Cost, measure
+from _harness import Table, publish, sized
 
-DEPOSITS = (50, 10, 1)
+DEPOSITS = sized((50, 10, 1), tiny=(2,))
 GWEI_SHOWN = (1, 10)
 ETH_USD = 3_000
 
@@ -21,26 +22,27 @@ LINES = (
 )
 
 
-def show(count: int, plain: Cost, swept: Cost) -> None:
-    print(f"{count} deposits, gas for each".ljust(40), "one by one".rjust(14), "swept".rjust(14), "swept/one".rjust(12))
+def table(count: int, plain: Cost, swept: Cost) -> Table:
+    lines = []
     for what, of in LINES:
         one, other = of(plain), of(swept)
-        ratio = f"{other / one:.0%}" if one else "-"
-        print(what.ljust(40), f"{one:,.0f}".rjust(14), f"{other:,.0f}".rjust(14), ratio.rjust(12))
+        lines.append((what, f"{one:,.0f}", f"{other:,.0f}", f"{other / one:.0%}" if one else "-"))
     for gwei in GWEI_SHOWN:
         natives = [cost.whole * gwei / 10**9 for cost in (plain, swept)]
-        print(f"at {gwei} gwei, in ETH".ljust(40), *(f"{native:.6f}".rjust(14) for native in natives))
-        dollars = [f"{native * ETH_USD:,.3f}".rjust(14) for native in natives]
-        print(f"at {gwei} gwei and ${ETH_USD:,} for ETH, in USD".ljust(40), *dollars)
-    print(flush=True)
+        lines.append((f"at {gwei} gwei, in ETH", *(f"{native:.6f}" for native in natives), "-"))
+        dollars = [f"{native * ETH_USD:,.3f}" for native in natives]
+        lines.append((f"at {gwei} gwei and ${ETH_USD:,} for ETH, in USD", *dollars, "-"))
+    return Table(
+        title=f"Collecting {count} deposits (cost of each)",
+        note=f"in gas, measured at {PAID / 10**9:g} gwei",
+        heads=("", "one by one", "swept", "swept/one by one"),
+        lines=lines,
+    )
 
 
 def main() -> None:
-    print(f"\nCollecting deposits (cost per deposit, measured at {PAID / 10**9:g} gwei)\n")
     for count in [int(count) for count in sys.argv[1:]] or DEPOSITS:
-        plain = measure(count, swept=False)
-        swept = measure(count, swept=True)
-        show(count, plain, swept)
+        publish(table(count, measure(count, swept=False), measure(count, swept=True)))
 
 
 if __name__ == "__main__":

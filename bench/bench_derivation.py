@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable
 
-from _harness import alternate, compare, rate, report
+from _harness import alternate, compare, rate, report, sized
 from bip_utils import Bip44, Bip44Changes, Bip44Coins, Bip44Levels
 from bip_utils.bip.bip32 import Bip32KeyData
 from coincurve import PublicKey
@@ -14,7 +14,7 @@ from sha3 import keccak_256
 from cambist_evm.family import EvmFamily
 
 SEED = bytes(range(64))
-CALLS = 5_000
+CALLS = sized(5_000, tiny=20)
 
 
 def account() -> Bip44:

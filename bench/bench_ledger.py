@@ -11,19 +11,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import asyncpg
 import uvloop
-from _harness import Row, alternate_async, at_least, compare, report, told
-from _processes import migrated_servers
+from _harness import Row, alternate_async, at_least, compare, report, sized, unjudged
+from _servers import migrated_servers
 
 from cambist.db.engine import Database, connect
 from cambist.plugin import Units
-from cambist.services.ledger import Account, Movement, Posting, Purpose, asset_key, lock_balances, post
+from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, asset_key, lock_balances, post
 
 BATCH = 100
-MERCHANTS = 500
+MERCHANTS = sized(500, tiny=50)
 CLIENTS = 4
 SINGLES = 16
-SECONDS = 3.0
-WARM_UP_SECONDS = 1.0
+SECONDS = sized(3.0, tiny=0.05)
+WARM_UP_SECONDS = sized(1.0, tiny=0.05)
 ASSETS = [asset_key("ethereum", contract) for contract in (None, "0xdAC17F958D2ee523a2206206994597C13D831ec7")]
 UNITS = 125_500_000
 
@@ -33,7 +33,7 @@ WITH posted AS (
     INSERT INTO ledger_transactions (mode, kind, reference) SELECT 'live', 'deposit', * FROM unnest($1::text[])
     ON CONFLICT (kind, reference) DO NOTHING RETURNING id, reference
 )
-INSERT INTO ledger_movements (transaction_id, mode, asset, debit_account_id, credit_account_id, units)
+INSERT INTO ledger_movements (transaction_pk, mode, asset, debit_account_pk, credit_account_pk, units)
 SELECT posted.id, 'live', m.asset, m.debit, m.credit, m.units
 FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::numeric[])
     AS m (reference, asset, debit, credit, units) JOIN posted USING (reference)
@@ -41,10 +41,9 @@ FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::numeric[])
 
 
 class Ledger:
-    """Merchants with accounts, and credits that nobody has posted yet."""
+    """Merchants with accounts, and credits that are not posted yet."""
 
     def __init__(self, database_url: str, db: Database) -> None:
-        """Take what both sides write to."""
         self.database_url, self.db = database_url, db
         self._numbers = itertools.count()
 
@@ -64,8 +63,8 @@ class Ledger:
         ]
         async with self.db.transaction() as conn:
             await lock_balances(conn, "live", [account for pair in self.pairs for account in pair])
-            found = await conn.exec_driver_sql("SELECT id, merchant_id, asset, purpose FROM ledger_accounts")
-            self.ids = {Account(row.merchant_id, row.asset, Purpose(row.purpose)): row.id for row in found}
+            found = await conn.exec_driver_sql("SELECT id, merchant_pk, asset, purpose FROM ledger_accounts")
+            self.ids = {Account(row.merchant_pk, row.asset, Purpose(row.purpose)): row.id for row in found}
         return self
 
     def credits(self, count: int) -> Iterator[tuple[str, Account, Account]]:
@@ -74,7 +73,7 @@ class Ledger:
             yield f"dep_{number:026}:1", *self.pairs[number % len(self.pairs)]
 
     async def ours(self, count: int) -> None:
-        """Post through the service, as a look at a chain does."""
+        """Post through the service, as a poll of a chain does."""
         postings = [
             Posting(mode="live", kind="deposit", reference=reference, movements=[Movement(debit, credit, Units(UNITS))])
             for reference, debit, credit in self.credits(count)
@@ -141,7 +140,7 @@ async def measure(database_url: str) -> list[Row]:
         )
         rows.append(at_least(f"single credits, {SINGLES} at once", statistics.median(found["ours"]), 1_000, "/s"))
         rows.append(compare("beside single statements", found["ours"], found["best"], aim=None, percent=True))
-        rows.append(told("single credits, one after the other", f"{statistics.median(found['alone']):,.0f}/s"))
+        rows.append(unjudged("single credits, one after the other", f"{statistics.median(found['alone']):,.0f}/s"))
     await db.close()
     return rows
 

@@ -3,69 +3,66 @@
 from __future__ import annotations
 
 import statistics
-import sys
 
 import uvloop
-from _harness import Row, alternate_async, at_least, compare, report
+from _harness import Row, alternate_async, at_least, compare, report, sized
 from _payout_sides import Payouts
-from _processes import migrated_servers
+from _servers import migrated_servers
 
-OURS = 1_000
+OURS = sized(1_000, tiny=5)
 DROPPED = 0.01
-WARM_UP = 50
+WARM_UP = sized(50, tiny=2)
 NEAR, FAR_S = 0.0, 0.02
 """A node on the same machine, and one as far away as a provider in the same region."""
-OTHER = {NEAR: 300, FAR_S: 60}
+OTHER = {NEAR: sized(300, tiny=2), FAR_S: sized(60, tiny=2)}
 
 
-async def measure(database_url: str, redis_url: str, latency_s: float, share: float) -> list[Row]:
-    """Measure with so much of the usual size."""
-    ours_count, other_count = int(OURS * share), int(OTHER[latency_s] * share)
+async def measure(database_url: str, redis_url: str, latency_s: float) -> list[Row]:
+    other_count = OTHER[latency_s]
     where = "node on this machine" if latency_s == NEAR else f"node {latency_s * 1000:.0f} ms away"
-    targets: dict[str, int] = {}
+    amounts: dict[str, int] = {}
     async with Payouts(database_url, redis_url, latency_s) as payouts:
 
         async def ours() -> float:
-            done = await payouts.through_engine(ours_count)
+            done = await payouts.through_engine(OURS)
             await payouts.finish()
-            targets.update(done.targets)
-            return ours_count / done.seconds
+            amounts.update(done.amounts)
+            return OURS / done.seconds
 
         async def dropped() -> float:
-            done = await payouts.with_drops(ours_count, DROPPED)
+            done = await payouts.with_drops(OURS, DROPPED)
             await payouts.finish()
-            targets.update(done.targets)
-            return ours_count / done.seconds
+            amounts.update(done.amounts)
+            return OURS / done.seconds
 
         async def other() -> float:
             done = await payouts.one_by_one(other_count)
             await payouts.node.mine()
             return other_count / done.seconds
 
-        targets |= (await payouts.through_engine(WARM_UP)).targets
+        amounts |= (await payouts.through_engine(WARM_UP)).amounts
         await payouts.finish()
         await payouts.one_by_one(WARM_UP)
         await payouts.node.mine()
         found = await alternate_async({"ours": ours, "other": other, "dropped": dropped})
-        await payouts.check(targets)
+        await payouts.check(amounts)
     return [
         compare(f"{where}, beside one nonce after the other", found["ours"], found["other"], aim=10),
         at_least(f"{where}, handed to it", statistics.median(found["ours"]), 200, "/s"),
         at_least(f"{where}, in a block, 1 % dropped", statistics.median(found["dropped"]), 200, "/s"),
-        Row(what=f"{where}, {len(targets):,} payouts: each once, no gap", ours="yes", aim="yes", met=True),
+        Row(what=f"{where}, {len(amounts):,} payouts: each once, no gap", ours="yes", aim="yes", met=True),
     ]
 
 
 def main() -> None:
-    share = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
     rows: list[Row] = []
-    for latency_s in (NEAR, FAR_S):
+    for latency_s in sized((NEAR, FAR_S), tiny=(FAR_S,)):
         with migrated_servers() as (database_url, redis_url):
-            rows += uvloop.run(measure(database_url, redis_url, latency_s, share))
+            rows += uvloop.run(measure(database_url, redis_url, latency_s))
     report(
         "Paying out from one wallet on anvil (payouts per second)",
         rows,
-        note=f"{OURS * share:,.0f} a round, a token, to addresses never seen before; one signer for both sides",
+        note=f"{OURS:,} a round, of a token, to addresses never seen before; one signer for both sides",
     )
 
 

@@ -9,18 +9,19 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from _child import Child
 from _gateway import gateway, open_shop, serving
-from _harness import alternate, compare, percentile, report, told
+from _harness import alternate, compare, percentile, report, sized, unjudged
 from _http import Run
 from _payment_sides import PAYMENT
-from _processes import Child, migrated_servers
+from _servers import migrated_servers
 
 from cambist.embedded.processes import free_port
 
-WORKERS = 2
+WORKERS = sized(2, tiny=1)
 CLIENTS = 16
-PAYMENTS = 200
-SECONDS = 3.0
+PAYMENTS = sized(200, tiny=2)
+SECONDS = sized(3.0, tiny=0.1)
 
 
 def wait_for(url: str) -> None:
@@ -66,7 +67,7 @@ def main() -> None:
         "Reading a payment in public",
         [
             compare("read, beside an empty route", found["read"], found["nothing"], aim=0.25, percent=True),
-            told("read, p99", f"{p99_ms:.1f} ms"),
+            unjudged("read, p99", f"{p99_ms:.1f} ms"),
         ],
         note=f"{WORKERS} web workers and {CLIENTS} clients on both sides",
     )

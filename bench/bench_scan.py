@@ -8,23 +8,24 @@ from __future__ import annotations
 import sys
 
 from _chain import USDT, paid_addresses
-from _harness import Row, alternate, at_most, compare, report, told
-from _processes import Child, migrated_servers
-from _scan_fill import People, fill
+from _child import Child
+from _harness import Row, alternate, at_most, compare, report, sized, unjudged
+from _scan_fill import WatchedAddresses, fill
+from _servers import migrated_servers
 
 from cambist_evm.addresses import spell
 
-SIZES = (1_000, 100_000, 3_000_000)
-BLOCKS = 200
-WEB3_BLOCKS = 8
+SIZES = sized((1_000, 100_000, 3_000_000), tiny=(100,))
+BLOCKS = sized(200, tiny=10)
+WEB3_BLOCKS = sized(8, tiny=1)
 MEMORY_MB_MAX = 500
 
 
 def measure(watched: int, node_url: str) -> list[Row]:
     with migrated_servers() as (database_url, _):
         recipients = [spell(text[2:]) for text in paid_addresses(BLOCKS)]
-        people = People(chain="ethereum", family="evm", contract=spell(USDT[2:]), recipients=recipients)
-        fill(database_url, people, watched)
+        watching = WatchedAddresses(chain="ethereum", family="evm", contract=spell(USDT[2:]), recipients=recipients)
+        fill(database_url, watching, watched)
         with (
             Child("_scan_ours:Scanner", database_url, node_url, BLOCKS) as scanner,
             Child("_scan_ours:Decoder", BLOCKS) as decoder,
@@ -45,7 +46,7 @@ def measure(watched: int, node_url: str) -> list[Row]:
         compare(f"{watched:,} watched, beside web3.py", found["ours"], found["web3"], aim=20),
         compare(f"{watched:,} watched, beside decoding alone", found["ours"], found["decoding"], aim=0.4, percent=True),
         at_most(f"{watched:,} watched, memory at its highest", memory_mb, MEMORY_MB_MAX, " MB"),
-        told(f"{watched:,} watched, reading them at the start", f"{load_s:.1f} s"),
+        unjudged(f"{watched:,} watched, reading them at the start", f"{load_s:.1f} s"),
     ]
 
 

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import sys
 
+from _harness import Table, publish, sized
 from _tron_collection_sides import SUN, Cost, Strategy, measure
 
-DEPOSITS = 50
+DEPOSITS = sized(50, tiny=2)
 TRX_USD = 0.25
 STAKE_TRX = 6_400
 """What gives the energy of one transfer a day, with a little to spare."""
 
-STRATEGIES = (
-    Strategy(name="burn", energy="burn"),
-    Strategy(name="delegate", energy="delegate", staked_trx=STAKE_TRX),
-    Strategy(name="auto, staked", energy="auto", staked_trx=STAKE_TRX),
-    Strategy(name="auto, half staked", energy="auto", staked_trx=STAKE_TRX // 2),
+BURN = Strategy(name="burn", energy="burn")
+HALF_STAKED = Strategy(name="auto, half staked", energy="auto", staked_trx=STAKE_TRX // 2)
+STRATEGIES = sized(
+    (
+        BURN,
+        Strategy(name="delegate", energy="delegate", staked_trx=STAKE_TRX),
+        Strategy(name="auto, staked", energy="auto", staked_trx=STAKE_TRX),
+        HALF_STAKED,
+    ),
+    tiny=(BURN, HALF_STAKED),
 )
 
 LINES = (
@@ -31,24 +37,24 @@ LINES = (
 )
 
 
-def show(count: int, costs: list[Cost]) -> None:
-    heads = [strategy.name.rjust(18) for strategy in STRATEGIES]
-    print(f"{count} deposits, TRX for each".ljust(40), *heads)
-    for what, of in LINES:
-        print(what.ljust(40), *(f"{of(cost) / SUN:.3f}".rjust(18) for cost in costs))
-    dollars = [f"{cost.whole / SUN * TRX_USD:.3f}".rjust(18) for cost in costs]
-    print(f"all, in USD at ${TRX_USD} for TRX".ljust(40), *dollars)
-    print("beside burning".ljust(40), *(f"{cost.whole / costs[0].whole:.0%}".rjust(18) for cost in costs))
-    print("loans of energy".ljust(40), *(f"{cost.loans}".rjust(18) for cost in costs))
-    stakes = [f"{strategy.staked_trx * count:,}".rjust(18) for strategy in STRATEGIES]
-    print("staked at the gas station, TRX".ljust(40), *stakes)
-    print(flush=True)
+def table(count: int, costs: list[Cost]) -> Table:
+    return Table(
+        title=f"Collecting {count} deposits of USDT on TRON (cost of each)",
+        note="in TRX, energy at 100 sun, bandwidth at 1,000 sun a byte",
+        heads=("", *(strategy.name for strategy in STRATEGIES)),
+        lines=[
+            *((what, *(f"{of(cost) / SUN:.3f}" for cost in costs)) for what, of in LINES),
+            (f"all, in USD at ${TRX_USD} for TRX", *(f"{cost.whole / SUN * TRX_USD:.3f}" for cost in costs)),
+            ("beside burning", *(f"{cost.whole / costs[0].whole:.0%}" for cost in costs)),
+            ("loans of energy", *(f"{cost.loans}" for cost in costs)),
+            ("staked at the gas station, TRX", *(f"{strategy.staked_trx * count:,}" for strategy in STRATEGIES)),
+        ],
+    )
 
 
 def main() -> None:
-    print("\nCollecting USDT on TRON (cost per deposit, energy at 100 sun, bandwidth at 1,000 sun a byte)\n")
     for count in [int(count) for count in sys.argv[1:]] or [DEPOSITS]:
-        show(count, [measure(count, strategy) for strategy in STRATEGIES])
+        publish(table(count, [measure(count, strategy) for strategy in STRATEGIES]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How fast TRON is read the whole way, as a multiple of the network's own pace: one block each three seconds.
 
-Full blocks of 320 recorded transactions with other people in them, a deposit in each; a million addresses watched.
+Full blocks of 320 recorded transactions between other addresses, a deposit in each; a million addresses watched.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from __future__ import annotations
 import sys
 from random import Random
 
-from _harness import Row, alternate, at_least, compare, report, told
-from _processes import Child, migrated_servers
-from _scan_fill import People, fill
+from _child import Child
+from _harness import Row, alternate, at_least, compare, report, sized, unjudged
+from _scan_fill import WatchedAddresses, fill
+from _servers import migrated_servers
 from _tron_chain import BLOCK_S, TXS_PER_BLOCK, USDT, address, paid_addresses, spelled
 
-WATCHED = 1_000_000
-BLOCKS = 100
-TRONPY_BLOCKS = 4
+WATCHED = sized(1_000_000, tiny=100)
+BLOCKS = sized(100, tiny=20)
+TRONPY_BLOCKS = sized(4, tiny=1)
 TIMES_THE_NETWORK = 100
 
 
@@ -27,8 +28,8 @@ def others(count: int) -> list[str]:
 def measure(watched: int, node_url: str) -> list[Row]:
     with migrated_servers() as (database_url, _):
         recipients = paid_addresses(BLOCKS)
-        people = People(chain="tron", family="tron", contract=USDT, recipients=recipients, others=others)
-        fill(database_url, people, watched)
+        watching = WatchedAddresses(chain="tron", family="tron", contract=USDT, recipients=recipients, others=others)
+        fill(database_url, watching, watched)
         with (
             Child("_scan_ours:Scanner", database_url, node_url, BLOCKS, "tron") as scanner,
             Child("_scan_tronpy:TronpyReader", node_url, TRONPY_BLOCKS) as tronpy,
@@ -49,8 +50,8 @@ def measure(watched: int, node_url: str) -> list[Row]:
         at_least("in the slowest round, beside the network", slowest * BLOCK_S, TIMES_THE_NETWORK, "x"),
         compare("beside tronpy, a block's results at once", found["ours"], found["at once"], aim=None),
         compare("beside tronpy, results one by one", found["ours"], found["one by one"], aim=20),
-        told("memory at its highest", f"{memory_mb:,.0f} MB"),
-        told("reading the addresses at the start", f"{load_s:.1f} s"),
+        unjudged("memory at its highest", f"{memory_mb:,.0f} MB"),
+        unjudged("reading the addresses at the start", f"{load_s:.1f} s"),
     ]
 
 

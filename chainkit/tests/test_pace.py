@@ -13,7 +13,7 @@ async def sent(clock: ManualClock, pace: Pace, requests: int) -> list[float]:
     """Return when each request was sent, one after the other."""
     times = []
     for _ in range(requests):
-        await pace.turn("node")
+        await pace.wait("node")
         times.append(clock.monotonic())
     return times
 

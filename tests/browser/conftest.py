@@ -6,7 +6,7 @@ import shutil
 import pytest
 from playwright.async_api import async_playwright
 
-from tests.support.checkout import Till, checkout_app, serving
+from tests.support.checkout import PaymentEnv, checkout_app, serving
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -59,11 +59,11 @@ async def open_page(chromium):
 
 
 @pytest.fixture
-async def till(db, clock, ids):
-    return await Till(db, clock, ids).open()
+async def payment_env(db, clock, ids):
+    return await PaymentEnv(db, clock, ids).open()
 
 
 @pytest.fixture
-async def url(till):
-    async with serving(checkout_app(till.checkout())) as url:
+async def url(payment_env):
+    async with serving(checkout_app(payment_env.checkout())) as url:
         yield url

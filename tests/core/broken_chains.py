@@ -310,7 +310,7 @@ class ZeroTaken(MemoryView):
 
 
 @caught_by("test_a_balance_is_what_came_in")
-class OnePurse(MemoryChain):
+class NativeBalanceOnly(MemoryChain):
     async def balance(self, address, token, at=None):
         return await super().balance(address, self.info.native, at)
 

@@ -134,7 +134,7 @@ class AlwaysNew(ChangedSteps):
 @caught_by("test_a_token_activates_nobody")
 class TokensActivate(ChangedSteps):
     def change(self, step):
-        held = self.accounts.balance(step.target, self.info.tokens[1].contract)
+        held = self.accounts.balance(step.to_address, self.info.tokens[1].contract)
         return replace(step, fee=replace(step.fee, extra=Units(0))) if held else step
 
 

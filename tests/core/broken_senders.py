@@ -161,7 +161,7 @@ class CashOnly(MemoryChain):
 @caught_by("test_a_transfer_that_would_fail_is_not_planned")
 class Sanguine(MemoryChain):
     def _planned(self, intent) -> Plan:
-        return super()._planned(replace(intent, target=self.faucet))
+        return super()._planned(replace(intent, to_address=self.faucet))
 
 
 @caught_by("test_nothing_asked_is_nothing_answered")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cambist.services.ledger import asset_key
+from cambist.services.accounting.ledger import asset_key
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from tests.support.shop import Shop
 
@@ -20,7 +20,7 @@ async def chain(clock):
 @pytest.fixture
 async def watcher(shop, chain):
     watcher = shop.watcher(chain)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     return watcher
 
 

@@ -6,33 +6,37 @@ import msgspec
 import pytest
 
 from cambist.hints import Hints
-from cambist.services import approved_addresses, auto_payout
-from cambist.services.approved_addresses import ApprovalRequest
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
-from cambist.services.payouts import coins
-from cambist.services.payouts.coins import Coin, CoinPatch
+from cambist.services.payouts import approved_addresses, auto_payout, coin_settings
+from cambist.services.payouts.approved_addresses import ApprovalRequest
+from cambist.services.payouts.coin_settings import Coin, CoinPatch
 from cambist.services.payouts.read import list_payouts
-from tests.support.purse import Purse, person
-from tests.support.till import Till
+from tests.support.payment_env import PaymentEnv
+from tests.support.payout_env import PayoutEnv, person
 
 USDX = 10**6
 
 
 @pytest.fixture
-async def purse(db, clock, ids):
-    return Purse(await Till(db, clock, ids).open())
+async def payout_env(db, clock, ids):
+    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
-async def approve(purse, target=None, **fields):
+async def approve(payout_env, target=None, **fields):
     body = {"chain": "memory", "address": target or person("safe"), **fields}
     request = msgspec.convert(body, ApprovalRequest)
-    async with purse.db.transaction() as conn:
+    async with payout_env.db.transaction() as conn:
         return await approved_addresses.approve(
-            conn, purse.till.registry, purse.live.merchant_row, request, purse.ids, purse.clock.now()
+            conn,
+            payout_env.payment_env.registry,
+            payout_env.live.merchant_pk,
+            request,
+            payout_env.ids,
+            payout_env.clock.now(),
         )
 
 
-async def rule(purse, threshold="100", target=None, **fields):
+async def rule(payout_env, threshold="100", target=None, **fields):
     """Send what is above the threshold to the safe."""
     patch = {
         "autopayoutPolicy": "limit",
@@ -40,41 +44,41 @@ async def rule(purse, threshold="100", target=None, **fields):
         "autopayoutAddress": target or person("safe"),
         **fields,
     }
-    async with purse.db.transaction() as conn:
-        return await coins.change_settings(
+    async with payout_env.db.transaction() as conn:
+        return await coin_settings.change_settings(
             conn,
-            purse.till.registry,
-            purse.live,
+            payout_env.payment_env.registry,
+            payout_env.live,
             Coin(chain="memory", token="USDX"),
             msgspec.convert(patch, CoinPatch),
-            purse.clock.now(),
+            payout_env.clock.now(),
         )
 
 
-async def run(purse):
-    return await auto_payout.run(purse.db, purse.desk, purse.till.rates, Hints(None))
+async def run(payout_env):
+    return await auto_payout.run(payout_env.db, payout_env.context, payout_env.payment_env.rates, Hints(None))
 
 
-async def payouts(purse):
-    async with purse.db.transaction() as conn:
+async def payouts(payout_env):
+    async with payout_env.db.transaction() as conn:
         page = await list_payouts(
-            conn, purse.live.project_row, status=None, chain=None, token=None, batch_id=None, page=1, limit=100
+            conn, payout_env.live.project_pk, status=None, chain=None, token=None, batch_id=None, page=1, limit=100
         )
-    return page.payouts
+    return page.items
 
 
 @pytest.fixture
-async def ruled(purse):
-    await approve(purse)
-    await rule(purse)
-    return purse
+async def ruled(payout_env):
+    await approve(payout_env)
+    await rule(payout_env)
+    return payout_env
 
 
 async def test_what_is_above_the_threshold_is_sent_to_the_address(ruled):
     await ruled.fund(150 * USDX)
     assert await run(ruled) == 1
     (payout,) = await payouts(ruled)
-    assert (payout.kind, payout.units, payout.target) == ("auto_payout", 50 * USDX, person("safe"))
+    assert (payout.kind, payout.units, payout.to_address) == ("auto_payout", 50 * USDX, person("safe"))
     assert await ruled.balances() == {
         "available": 100 * USDX,
         "pending": 50 * USDX,
@@ -96,7 +100,7 @@ async def test_what_is_not_worth_a_collection_waits_until_it_is(ruled):
 
 
 async def test_without_a_price_everything_above_the_threshold_is_sent(ruled):
-    ruled.till.prices.board.clear()
+    ruled.payment_env.prices.board.clear()
     await ruled.fund(100 * USDX + 1)
     assert await run(ruled) == 1
 
@@ -120,17 +124,19 @@ async def test_many_workers_at_once_send_it_once(ruled):
     assert len(await payouts(ruled)) == 1
 
 
-async def test_it_stops_when_the_approval_is_taken_back(purse):
-    approved = await approve(purse)
-    await rule(purse)
-    await purse.fund(150 * USDX)
-    async with purse.db.transaction() as conn:
+async def test_it_stops_when_the_approval_is_taken_back(payout_env):
+    approved = await approve(payout_env)
+    await rule(payout_env)
+    await payout_env.fund(150 * USDX)
+    async with payout_env.db.transaction() as conn:
         await approved_addresses.withdraw_approval(
-            conn, purse.live.merchant_row, approved.approval_id, purse.clock.now()
+            conn, payout_env.live.merchant_pk, approved.approval_id, payout_env.clock.now()
         )
-    assert await run(purse) == 0
-    async with purse.db.autocommit() as conn:
-        found = await coins.list_coins(conn, purse.till.registry, purse.live.merchant_row, "live")
+    assert await run(payout_env) == 0
+    async with payout_env.db.autocommit() as conn:
+        found = await coin_settings.list_coins(
+            conn, payout_env.payment_env.registry, payout_env.live.merchant_pk, "live"
+        )
     assert {coin.autopayout_policy for coin in found} == {"off"}
 
 
@@ -166,23 +172,25 @@ async def test_a_coin_that_is_not_enabled_is_not_sent(ruled):
     assert await run(ruled) == 0
 
 
-async def test_an_address_is_approved_once_and_is_checked(purse):
-    first = await approve(purse, label="Safe")
-    again = await approve(purse, label="The safe")
+async def test_an_address_is_approved_once_and_is_checked(payout_env):
+    first = await approve(payout_env, label="Safe")
+    again = await approve(payout_env, label="The safe")
     assert (again.approval_id, again.label) == (first.approval_id, "The safe")
     with pytest.raises(InvalidError) as error:
-        await approve(purse, "nowhere")
+        await approve(payout_env, "nowhere")
     assert error.value.code == "INVALID_ADDRESS"
     with pytest.raises(NotFoundError):
-        async with purse.db.transaction() as conn:
-            await approved_addresses.withdraw_approval(conn, purse.live.merchant_row, "apa_x", purse.clock.now())
+        async with payout_env.db.transaction() as conn:
+            await approved_addresses.withdraw_approval(
+                conn, payout_env.live.merchant_pk, "apa_x", payout_env.clock.now()
+            )
 
 
-async def test_approved_addresses_are_limited(purse, monkeypatch):
+async def test_approved_addresses_are_limited(payout_env, monkeypatch):
     monkeypatch.setattr(approved_addresses, "ADDRESSES_MAX", 2)
     for name in ("a", "b"):
-        await approve(purse, person(name))
+        await approve(payout_env, person(name))
     with pytest.raises(ConflictError) as error:
-        await approve(purse, person("c"))
+        await approve(payout_env, person("c"))
     assert error.value.code == "TOO_MANY_APPROVED_ADDRESSES"
-    assert (await approve(purse, person("a"), label="again")).label == "again"
+    assert (await approve(payout_env, person("a"), label="again")).label == "again"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-CAMBIST = str(Path(sys.executable).with_name("cambist"))
+from tests.support.command import run_command
+
 NODE = """
 [plugins.evm.chains.ethereum]
 rpc_urls = ["http://127.0.0.1:1"]
@@ -22,9 +20,7 @@ def cambist(tmp_path, database_url, redis_url):
 
     def run(*arguments, settings=NODE, stdin=""):
         (tmp_path / "cambist.toml").write_text(base + settings)
-        return subprocess.run(
-            [CAMBIST, *arguments], cwd=tmp_path, input=stdin, capture_output=True, text=True, timeout=50, check=False
-        )
+        return run_command(*arguments, cwd=tmp_path, stdin=stdin)
 
     return run
 

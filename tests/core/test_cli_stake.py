@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-CAMBIST = str(Path(sys.executable).with_name("cambist"))
+from tests.support.command import run_command
+
 STATION = "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH"
 CHAINS = """
 [plugins.tron]
@@ -24,9 +21,7 @@ def cambist(tmp_path, database_url):
     (tmp_path / "cambist.toml").write_text(f'[database]\nurl = "{database_url}"\n{CHAINS}')
 
     def run(*arguments):
-        return subprocess.run(
-            [CAMBIST, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False
-        )  # fmt: skip
+        return run_command(*arguments, cwd=tmp_path)
 
     return run
 
@@ -49,25 +44,25 @@ async def station(db):
 
 
 def test_a_change_is_asked_for_and_shown(cambist, station):
-    asked = cambist("stake", "tron", "lock", "250.5")
+    asked = cambist("stake", "tron", "stake", "250.5")
     assert asked.returncode == 0, asked.stderr
     assert asked.stdout.startswith("stake:stk_")
     shown = cambist("stake", "tron", "show").stdout
     assert f"gas station {STATION}" in shown
     assert "staked        40000 TRX" in shown
-    assert "lock 250.5 TRX: waiting" in shown
+    assert "stake 250.5 TRX: waiting" in shown
 
 
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (("tron", "lock"), "amount is required to lock"),
-        (("tron", "lock", "1e3"), "amount must"),
-        (("tron", "lock", "1001"), "To lock on tron there is 1000 TRX."),
-        (("tron", "unlock", "40000.1"), "To unlock on tron there is 40000 TRX."),
+        (("tron", "stake"), "amount is required to stake"),
+        (("tron", "stake", "1e3"), "amount must"),
+        (("tron", "stake", "1001"), "To stake on tron there is 1000 TRX."),
+        (("tron", "unstake", "40000.1"), "To unstake on tron there is 40000 TRX."),
         (("tron", "withdraw"), "To withdraw on tron there is 0 TRX."),
-        (("ethereum", "lock", "1"), "Nothing can be staked on ethereum."),
-        (("moon", "lock", "1"), "There is no chain 'moon'."),
+        (("ethereum", "stake", "1"), "Nothing can be staked on ethereum."),
+        (("moon", "stake", "1"), "There is no chain 'moon'."),
         (("tron", "burn", "1"), "'burn' is not one of"),
         (("tron", "show", "1"), "show takes no AMOUNT."),
     ],
@@ -82,4 +77,4 @@ def test_what_cannot_be_is_refused_in_a_sentence(cambist, station, arguments, se
 
 def test_before_the_worker_has_looked_it_says_so(cambist):
     assert "has not seen this chain's gas station yet" in cambist("stake", "tron", "show").stdout
-    assert "has not seen the gas station of tron yet" in cambist("stake", "tron", "lock", "1").stderr
+    assert "has not seen the gas station of tron yet" in cambist("stake", "tron", "stake", "1").stderr

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from cambist_evm.sweeper import deployment
+from tests.support.command import run_command
 
-CAMBIST = str(Path(sys.executable).with_name("cambist"))
 STATION = "0x" + "52" * 20
 CHAIN = """
 [plugins.evm.chains.ethereum]
@@ -22,9 +18,7 @@ rpc_urls = ["http://127.0.0.1:1"]
 def cambist(tmp_path, database_url):
     def run(*arguments, settings=CHAIN):
         (tmp_path / "cambist.toml").write_text(f'[database]\nurl = "{database_url}"\n{settings}')
-        return subprocess.run(
-            [CAMBIST, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False
-        )  # fmt: skip
+        return run_command(*arguments, cwd=tmp_path)
 
     return run
 
@@ -43,7 +37,7 @@ def test_it_tells_where_the_sweeper_is_and_what_deploys_it(cambist, station):
     made = deployment(STATION)
     answer = cambist("sweeper", "ethereum")
     assert answer.returncode == 0, answer.stderr
-    for text in (f"address: {made.address}", f"to:      {made.target}", f"data:    0x{made.data.hex()}"):
+    for text in (f"address: {made.address}", f"to:      {made.to_address}", f"data:    0x{made.data.hex()}"):
         assert text in answer.stdout.splitlines()
     answer = cambist("sweeper", "ethereum", settings=f'{CHAIN}sweeper = "{made.address}"\n')
     assert "It is the one that is configured." in answer.stdout

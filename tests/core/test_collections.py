@@ -93,12 +93,12 @@ async def test_several_deposits_to_one_address_are_fetched_at_once(treasury):
     assert treasury.chain.accounts.sequence(address) == 1
 
 
-async def test_only_what_is_settled_is_fetched(treasury):
+async def test_only_what_is_confirmed_is_fetched(treasury):
     address = await treasury.receive("USDX", 20_000_000)
     treasury.chain.transfer(treasury.token("USDX"), address, 30_000_000)
     await treasury.mine()
     engine = treasury.engine()
-    await engine.turn()
+    await engine.tick()
     async with treasury.db.transaction() as conn:
         units = await conn.exec_driver_sql("SELECT units FROM outbound_intents WHERE kind = 'collection'")
         assert units.scalars().all() == [20_000_000]
@@ -112,7 +112,7 @@ async def test_a_collection_costs_the_merchant_credits_and_the_platform_the_fee(
         usage = await conn.exec_driver_sql("SELECT operation, count(*) FROM usage_records GROUP BY 1")
         assert {"collection": 1}.items() <= {row.operation: row.count for row in usage}.items()
         spent = await conn.exec_driver_sql(
-            "SELECT -balance FROM ledger_accounts WHERE purpose = 'gas_spent' AND merchant_id IS NULL"
+            "SELECT -balance FROM ledger_accounts WHERE purpose = 'gas_spent' AND merchant_pk IS NULL"
         )
         assert spent.scalar_one() > 0
     assert (await treasury.balance("USDX")).available == 50_000_000
@@ -142,7 +142,7 @@ async def test_a_one_time_address_gets_little_more_gas_than_it_needs(treasury):
 
 async def test_a_collection_whose_gas_grew_dearer_meanwhile_goes_out_for_what_is_there(treasury):
     address, engine = await treasury.receive("USDX", 50_000_000), treasury.engine()
-    await engine.turn()
+    await engine.tick()
     treasury.chain.fees.base_price = treasury.chain.fees.base_price * 6 // 5
     await treasury.work(engine, rounds=20, until="enough")
     assert await treasury.on_chain(address, "USDX") == 0
@@ -151,7 +151,7 @@ async def test_a_collection_whose_gas_grew_dearer_meanwhile_goes_out_for_what_is
 
 async def test_a_collection_whose_gas_grew_much_dearer_gets_the_rest(treasury):
     address, engine = await treasury.receive("USDX", 50_000_000), treasury.engine()
-    await engine.turn()
+    await engine.tick()
     treasury.chain.fees.base_price *= 2
     await treasury.work(engine, rounds=20, until="enough")
     assert await treasury.on_chain(address, "USDX") == 0

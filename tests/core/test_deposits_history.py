@@ -1,11 +1,11 @@
-"""Blocks with deposits are remembered for ever: neither a look nor a reorg may get slower with them."""
+"""Blocks with deposits are remembered for ever: neither a poll nor a reorg may get slower with them."""
 
 import msgspec
 import pytest
 
-from cambist.services.deposits import store
-from cambist.services.deposits.store import Site
-from cambist.services.ledger import asset_key
+from cambist.services.accounting.ledger import asset_key
+from cambist.services.receiving.deposits import store
+from cambist.services.receiving.deposits.store import WatchedChain
 from cambist.testing.memory import MemoryChain, memory_chain_info
 
 ONE = 1_000_000
@@ -33,18 +33,18 @@ async def remember(db, heights):
 async def test_a_reorg_that_passes_the_recent_blocks_ends_at_a_kept_one(shop, chain):
     """Between kept blocks lie gaps; what came after the fork is read again, and nothing counts twice."""
     watcher = shop.watcher(chain)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     early, late = await shop.payment(chain, "USDX", ONE), await shop.payment(chain, "USDX", ONE)
     chain.transfer(chain.info.token("USDX"), early, ONE)
     chain.mine(30)
     tx_id = chain.transfer(chain.info.token("USDX"), late, ONE)
     chain.mine(10)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     chain.reorg(25, mine_again=[tx_id])
     chain.mine(5)
-    look = await watcher.look()
-    assert (look.height, look.orphaned) == (1, 1)
-    await shop.look(watcher)
+    polled = await watcher.poll()
+    assert (polled.height, polled.orphaned) == (1, 1)
+    await shop.poll(watcher)
     assert await shop.status(early) == await shop.status(late) == ("paid", ONE)
     assert await shop.balance(asset_key("memory", chain.info.token("USDX").contract)) == {"available": 2 * ONE}
     await shop.check_books()
@@ -52,9 +52,9 @@ async def test_a_reorg_that_passes_the_recent_blocks_ends_at_a_kept_one(shop, ch
 
 async def test_a_reorg_reads_a_bounded_number_of_heights(shop, chain, db, ids):
     await remember(db, 20_000)
-    site = Site(info=chain.info, family=shop.family, scope=0, mode="live", ids=ids)
+    chain_scope = WatchedChain(info=chain.info, family=shop.family, scope=0, mode="live", ids=ids)
     async with db.transaction() as conn:
-        heights = await store.stored_heights(conn, site)
+        heights = await store.stored_heights(conn, chain_scope)
     assert list(heights) == list(range(20_001 - len(heights), 20_001))
     assert HASHES_KEPT < len(heights) <= HASHES_KEPT + 1 + store.KEPT_HEIGHTS_MAX
 

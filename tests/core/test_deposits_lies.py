@@ -44,22 +44,22 @@ def of_an_unknown_token(transfers):
 async def test_a_transfer_that_cannot_be_counts_against_the_endpoint(shop, chain, lie):
     """Only a chain's own error makes the plugin ask another endpoint."""
     watcher = shop.watcher(chain)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     address = await shop.payment(chain, "USDX", ONE)
     chain.transfer(chain.info.token("USDX"), address, ONE)
     chain.mine()
     chain.lie = lie
     with pytest.raises(InconsistentChainError):
-        await watcher.look()
+        await watcher.poll()
     chain.lie = lambda transfers: transfers
-    await shop.look(watcher)
+    await shop.poll(watcher)
     assert await shop.status(address) == ("detected", ONE)
 
 
 async def test_more_than_any_token_has_is_no_deposit_and_stops_nobody(shop, chain):
     """A registered token that turned hostile may claim any number; ten of the largest are more than a sum can hold."""
     watcher = shop.watcher(chain)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     address, other = await shop.payment(chain, "USDX", ONE), await shop.payment(chain, "USDX", ONE)
     usdx = chain.info.token("USDX")
     for _ in range(10):
@@ -67,7 +67,7 @@ async def test_more_than_any_token_has_is_no_deposit_and_stops_nobody(shop, chai
     chain.transfer(usdx, address, UNITS_MAX)
     chain.transfer(usdx, other, ONE)
     chain.mine(5)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     assert await shop.status(address) == ("overpaid", UNITS_MAX)
     assert await shop.status(other) == ("paid", ONE)
     await shop.check_books()

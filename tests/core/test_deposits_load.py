@@ -1,8 +1,8 @@
-"""More payments at once than one look judges: none is starved by others that merely wait."""
+"""More payments at once than one poll judges: none is starved by others that merely wait."""
 
 import pytest
 
-from cambist.services.deposits import judging
+from cambist.services.receiving.deposits import judging
 
 ONE = 1_000_000
 
@@ -27,7 +27,7 @@ async def test_detected_payments_that_wait_for_a_block_do_not_starve_the_others(
     addresses = await pay(shop, chain, 10)
     chain.mine()
     for _ in range(4):
-        await shop.look(watcher)
+        await shop.poll(watcher)
     assert await statuses(shop, addresses) == ["detected"] * 10
 
 
@@ -35,19 +35,19 @@ async def test_confirming_payments_that_wait_for_blocks_do_not_starve_the_others
     waiting = await pay(shop, chain, 10)
     chain.mine(2)
     for _ in range(8):
-        await shop.look(watcher)
+        await shop.poll(watcher)
     assert await statuses(shop, waiting) == ["confirming"] * 10
     unpaid = [await shop.payment(chain, "USDX", ONE) for _ in range(5)]
     clock.advance(seconds=3601)
     for _ in range(2):
-        await shop.look(watcher)
+        await shop.poll(watcher)
     assert await statuses(shop, unpaid) == ["expired"] * 5
 
 
 async def test_a_payment_that_still_confirms_tells_its_checkout_of_every_block(shop, chain, watcher, db, monkeypatch):
     (address,) = await pay(shop, chain, 1)
     chain.mine(2)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     told = []
 
     async def note(*topics):
@@ -55,6 +55,6 @@ async def test_a_payment_that_still_confirms_tells_its_checkout_of_every_block(s
 
     monkeypatch.setattr(watcher._hints, "publish", note)
     chain.mine()
-    await shop.look(watcher)
+    await shop.poll(watcher)
     assert await shop.status(address) == ("confirming", ONE)
     assert told == ["payment:pub_0"]

@@ -1,4 +1,4 @@
-"""What happens between two steps of a look: reorgs, new addresses, other watchers, and looks that are given up."""
+"""What happens between two steps of a poll: reorgs, new addresses, other watchers, and polls that are given up."""
 
 import asyncio
 
@@ -6,15 +6,15 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from cambist.plugin import InconsistentChainError
-from cambist.services.deposits import AddressWatch, store
-from cambist.services.deposits.store import Cursor, Site
+from cambist.services.receiving.deposits import AddressCache, store
+from cambist.services.receiving.deposits.store import Cursor, WatchedChain
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 
 ONE = 1_000_000
 
 
 async def test_money_in_a_block_that_replaced_the_head_during_the_look_is_not_missed(shop, chain, watcher, usdx):
-    """The address is handed out after the look knew the head and the addresses, and paid at the head's height."""
+    """The address is handed out after the poll knew the head and the addresses, and paid at the head's height."""
     chain.mine()
     paid = []
 
@@ -28,8 +28,8 @@ async def test_money_in_a_block_that_replaced_the_head_during_the_look_is_not_mi
 
     chain.faults.before = replace_the_head
     with pytest.raises(InconsistentChainError, match="replaced"):
-        await watcher.look()
-    await shop.look(watcher)
+        await watcher.poll()
+    await shop.poll(watcher)
     assert await shop.status(paid[0]) == ("detected", ONE)
 
 
@@ -39,32 +39,32 @@ async def test_a_first_look_does_not_trust_a_miners_clock_to_the_second(shop, ch
     chain.transfer(usdx, address, ONE)
     chain.mine(1, time=int(clock.now().timestamp()) - 3)
     chain.mine(3, time=int(clock.now().timestamp()) + 1)
-    await shop.look(shop.watcher(chain))
+    await shop.poll(shop.watcher(chain))
     assert await shop.status(address) == ("paid", ONE)
 
 
 async def test_of_two_first_looks_only_one_leaves_its_block(shop, chain, db, clock, ids):
     chain.mine(3)
-    site = Site(info=chain.info, family=shop.family, scope=0, mode="live", ids=ids)
+    chain_scope = WatchedChain(info=chain.info, family=shop.family, scope=0, mode="live", ids=ids)
     async with chain.view() as view:
         first, other = await view.block(1), await view.block(3)
     async with db.transaction() as conn:
-        await store.create_cursor(conn, site, first, [], clock.now())
+        await store.create_cursor(conn, chain_scope, first, [], clock.now())
     async with db.transaction() as conn:
-        cursor = await store.create_cursor(conn, site, other, [], clock.now())
+        cursor = await store.create_cursor(conn, chain_scope, other, [], clock.now())
         assert cursor == Cursor(1, first.hash)
-        assert await store.stored_heights(conn, site) == [1]
+        assert await store.stored_heights(conn, chain_scope) == [1]
 
 
 async def test_a_reorg_of_the_very_first_block_is_followed(shop, chain, usdx):
     chain.mine(20)
     watcher = shop.watcher(chain)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     address = await shop.payment(chain, "USDX", ONE)
     tx_id = chain.transfer(usdx, address, ONE)
     chain.mine()
     chain.reorg(5, mine_again=[tx_id])
-    await shop.look(watcher)
+    await shop.poll(watcher)
     assert await shop.status(address) == ("detected", ONE)
 
 
@@ -85,10 +85,10 @@ async def test_a_span_that_never_ends_in_time_is_asked_for_in_parts(shop, chain,
     for _ in range(20):
         try:
             async with asyncio.timeout(0.3):
-                look = await watcher.look()
+                polled = await watcher.poll()
         except TimeoutError:
             continue
-        if not look.behind:
+        if not polled.behind:
             break
     assert await shop.status(address) == ("paid", ONE)
 
@@ -106,13 +106,13 @@ async def test_addresses_of_a_restored_database_are_read_once(shop, chain, db, c
             read.append(address)
             return super().address_key(address)
 
-    watch = AddressWatch(db, Counting(), "live")
-    await watch.refresh()
-    assert len(watch) == len(read) == 3
-    await watch.refresh()
+    cache = AddressCache(db, Counting(), "live")
+    await cache.refresh()
+    assert len(cache) == len(read) == 3
+    await cache.refresh()
     assert len(read) == 3
     late = await shop.payment(chain, "USDX", 1)
-    await watch.refresh()
+    await cache.refresh()
     assert read[3:] == [late]
 
 
@@ -122,11 +122,11 @@ async def test_money_on_each_others_chains_does_not_make_two_watchers_wait_for_e
     here, there = await shop.payment(chain, "USDX", 9 * ONE), await shop.payment(other, "USDX", 9 * ONE)
     watchers = [shop.watcher(chain), shop.watcher(other)]
     for one in watchers:
-        await shop.look(one)
+        await shop.poll(one)
     for one, own, others in ((chain, here, there), (other, there, here)):
         one.transfer(one.info.token("USDX"), own, 9 * ONE)
         one.mine()
-        await shop.look(shop.watcher(one))
+        await shop.poll(shop.watcher(one))
         one.transfer(one.info.token("USDX"), others, ONE)
         one.mine()
     saved = asyncio.Barrier(2)
@@ -141,5 +141,5 @@ async def test_money_on_each_others_chains_does_not_make_two_watchers_wait_for_e
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "save", save_together)
         async with asyncio.timeout(20):
-            done = await asyncio.gather(*[one.look() for one in watchers], return_exceptions=True)
+            done = await asyncio.gather(*[one.poll() for one in watchers], return_exceptions=True)
     assert not [error for error in done if isinstance(error, DBAPIError)]

@@ -6,8 +6,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from cambist.plugin import LendingChain, Stake
-from cambist.services import gas_stations
-from cambist.services.gas_stations import LowMarks
+from cambist.services.sending.gas import gas_stations
+from cambist.services.sending.gas.gas_stations import LowMarks
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 
 COIN = 10**18
@@ -153,16 +153,16 @@ async def stored_transaction(db, *, cost, state="sending", reason=None):
     async with db.transaction() as conn:
         count = (await conn.exec_driver_sql("SELECT count(*) FROM outbound_intents")).scalar_one()
         intent = await conn.exec_driver_sql(
-            "INSERT INTO outbound_intents (reference, kind, mode, chain, scope, source_address_id, target, token,"
+            "INSERT INTO outbound_intents (reference, kind, mode, chain, scope, source_address_pk, to_address, token,"
             " decimals, units, state, reason, due_at, created_at, updated_at) SELECT $1, 'top_up', 'live', 'memory', 0,"
-            " id, 'somebody', 'MEM', 18, 1, $2, $3, now(), now(), now() FROM addresses RETURNING id, source_address_id",
+            " id, 'somebody', 'MEM', 18, 1, $2, $3, now(), now(), now() FROM addresses RETURNING id, source_address_pk",
             (f"top_up:{count}", state, reason),
         )
         row = intent.one()
         await conn.exec_driver_sql(
-            "WITH slot AS (INSERT INTO outbound_slots (intent_id, address_id, chain, scope, sequence, created_at)"
-            " VALUES ($1, $2, 'memory', 0, $4, now()) RETURNING id) INSERT INTO outbound_txs (slot_id, chain, scope,"
+            "WITH slot AS (INSERT INTO outbound_slots (intent_pk, address_pk, chain, scope, sequence, created_at)"
+            " VALUES ($1, $2, 'memory', 0, $4, now()) RETURNING id) INSERT INTO outbound_txs (slot_pk, chain, scope,"
             " tx_id, raw, fee_limit, fee_price, fee_extra, created_at) SELECT id, 'memory', 0, 'tx' || id, '', 1, $3,"
             " 0, now() FROM slot",
-            (row.id, row.source_address_id, cost, count),
+            (row.id, row.source_address_pk, cost, count),
         )

@@ -14,8 +14,8 @@ async def test_a_hint_wakes_every_subscription_of_its_topic_and_no_other() -> No
     hints = Hints(None)
     async with hints.subscribe(["a"]) as one, hints.subscribe(["a", "b"]) as two, hints.subscribe(["c"]) as three:
         await hints.publish("a")
-        assert await one.wait(0.1)
-        assert await two.wait(0.1)
+        assert await one.wait(10)
+        assert await two.wait(10)
         assert not await three.wait(0.01)
         assert not await one.wait(0.01)
 
@@ -76,8 +76,8 @@ async def test_publishing_never_raises_and_never_takes_long_without_redis() -> N
         async with hints.subscribe(["a"]) as waiter:
             for _ in range(100):
                 await hints.publish("a")
-            assert await waiter.wait(0.1)
-        assert perf_counter() - began < 1.5
+            assert await waiter.wait(10)
+        assert perf_counter() - began < 10  # and not half a second for each
         await hints.aclose()
 
 
@@ -92,5 +92,5 @@ async def test_a_redis_that_accepts_and_never_answers_delays_one_request_only() 
         began = perf_counter()
         for _ in range(50):
             await hints.publish("a")
-        assert perf_counter() - began < 1.0
+        assert perf_counter() - began < 10  # and not half a second for each
         await hints.aclose()

@@ -7,8 +7,8 @@ import pytest
 
 from cambist.services.errors import ConflictError, InvalidError
 from cambist.services.idempotency import Claim, choose_key, find_replayed, hash_request
-from cambist.services.payments.requests import CreatePayment
-from tests.support.till import Till
+from cambist.services.receiving.payments.requests import CreatePayment
+from tests.support.payment_env import PaymentEnv
 
 BODY = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
 
@@ -37,12 +37,12 @@ def test_the_order_of_fields_and_of_metadata_does_not_matter():
 
 
 async def test_a_free_key_led_to_nothing_and_a_used_one_to_its_payment(db, clock, ids):
-    till = await Till(db, clock, ids).open()
-    made = await till.create(header_key="k")
+    payment_env = await PaymentEnv(db, clock, ids).open()
+    made = await payment_env.create(header_key="k")
     request = msgspec.convert(BODY, CreatePayment)
     claim = Claim(
-        merchant_row=till.live.merchant_row,
-        project_row=till.live.project_row,
+        merchant_pk=payment_env.live.merchant_pk,
+        project_pk=payment_env.live.project_pk,
         mode="live",
         operation="payment",
         key="k",
@@ -56,18 +56,18 @@ async def test_a_free_key_led_to_nothing_and_a_used_one_to_its_payment(db, clock
         with pytest.raises(ConflictError):
             await find_replayed(conn, replace(claim, request_hash=b""))
         with pytest.raises(ConflictError):
-            await find_replayed(conn, replace(claim, project_row=till.live.project_row + 1))
+            await find_replayed(conn, replace(claim, project_pk=payment_env.live.project_pk + 1))
 
 
 async def test_a_twin_waits_for_the_first_and_runs_if_the_first_fails(db, clock, ids):
-    till = await Till(db, clock, ids).open()
+    payment_env = await PaymentEnv(db, clock, ids).open()
     insert = (
-        "INSERT INTO idempotency_keys (merchant_id, mode, operation, key, project_id, request_hash, resource_id)"
+        "INSERT INTO idempotency_keys (merchant_pk, mode, operation, key, project_pk, request_hash, resource_id)"
         " VALUES ($1, 'live', 'payment', 'k', $2, '', 'pay_never')"
     )
     async with db.engine.connect() as conn:
-        await conn.exec_driver_sql(insert, (till.live.merchant_row, till.live.project_row))
-        twin = asyncio.create_task(till.create(header_key="k"))
+        await conn.exec_driver_sql(insert, (payment_env.live.merchant_pk, payment_env.live.project_pk))
+        twin = asyncio.create_task(payment_env.create(header_key="k"))
         await asyncio.sleep(0.2)
         assert not twin.done()
         await conn.rollback()

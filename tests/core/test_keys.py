@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from cambist.secrets import SecretsBox, SecretsError
-from cambist.services.keys import (
+from cambist.services.addresses.account_keys import (
     AccountKeys,
     IndexLeaser,
     KeysUnavailableError,
@@ -18,8 +18,9 @@ from cambist.services.keys import (
     register_gas_stations,
     top_up_stock,
 )
-from cambist.services.keystore import Keystore, KeystoreError, new_keystore
-from cambist.services.signer.local import KeystoreXpubs
+from cambist.signer.files import KeystoreError
+from cambist.signer.keystore import Keystore, new_keystore
+from cambist.signer.local import KeystoreXpubs
 from cambist.testing.memory import MemoryFamily
 
 KEYSTORE = Keystore(" ".join(["abandon"] * 11 + ["about"]))
@@ -54,7 +55,7 @@ async def _top_up(db, box, *, target=3, coin_types=(60,), keystore=KEYSTORE):
 async def _owners(db):
     async with db.autocommit() as conn:
         rows = await conn.execute(
-            text("SELECT account_index, mode, coin_type, merchant_id FROM account_keys ORDER BY 1, 2, 3")
+            text("SELECT account_index, mode, coin_type, merchant_pk FROM account_keys ORDER BY 1, 2, 3")
         )
         return [tuple(row) for row in rows]
 
@@ -201,7 +202,7 @@ async def test_a_lease_grows_while_demand_is_high_and_shrinks_after(db, box, clo
 
     async def leased() -> int:
         async with db.autocommit() as conn:
-            return await conn.scalar(text("SELECT next_index FROM account_keys WHERE id = :id"), {"id": key.row})
+            return await conn.scalar(text("SELECT next_index FROM account_keys WHERE id = :id"), {"id": key.pk})
 
     assert await leaser.next_index(key) == 0
     assert await leased() == 1
@@ -239,7 +240,7 @@ async def test_the_platforms_own_address_is_known_as_ours_once(db, box):
         async with db.transaction() as conn:
             await register_gas_stations(conn, keys, [Evm()])
     async with db.transaction() as conn:
-        rows = (await conn.exec_driver_sql("SELECT mode, address, merchant_id FROM addresses ORDER BY mode")).all()
+        rows = (await conn.exec_driver_sql("SELECT mode, address, merchant_pk FROM addresses ORDER BY mode")).all()
     expected = [
         (mode, Evm().derive_address(KEYSTORE.account_xpub(mode, 60, 0), 0, 0), None) for mode in ("live", "sandbox")
     ]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import IntegrityError
 
 from cambist.plugin import Units
-from cambist.services.ledger import (
+from cambist.services.accounting.ledger import (
     Account,
     InsufficientFundsError,
     Movement,
@@ -132,17 +132,17 @@ TAMPERING = {
     "the movements are emptied": "TRUNCATE ledger_movements",
     "an account starts with money": "INSERT INTO ledger_accounts (mode, asset, purpose, guarded, debit_normal, balance)"
     " VALUES ('live', 'x', 'gift', true, false, 1)",
-    "an amount is zero": "INSERT INTO ledger_movements (transaction_id, mode, asset, debit_account_id,"
-    " credit_account_id, units) SELECT transaction_id, mode, asset, debit_account_id, credit_account_id, 0"
+    "an amount is zero": "INSERT INTO ledger_movements (transaction_pk, mode, asset, debit_account_pk,"
+    " credit_account_pk, units) SELECT transaction_pk, mode, asset, debit_account_pk, credit_account_pk, 0"
     " FROM ledger_movements",
-    "an account pays itself": "INSERT INTO ledger_movements (transaction_id, mode, asset, debit_account_id,"
-    " credit_account_id, units) SELECT transaction_id, mode, asset, debit_account_id, debit_account_id, 1"
+    "an account pays itself": "INSERT INTO ledger_movements (transaction_pk, mode, asset, debit_account_pk,"
+    " credit_account_pk, units) SELECT transaction_pk, mode, asset, debit_account_pk, debit_account_pk, 1"
     " FROM ledger_movements",
-    "a movement crosses assets": "INSERT INTO ledger_movements (transaction_id, mode, asset, debit_account_id,"
-    " credit_account_id, units) SELECT transaction_id, mode, 'other', debit_account_id, credit_account_id, 1"
+    "a movement crosses assets": "INSERT INTO ledger_movements (transaction_pk, mode, asset, debit_account_pk,"
+    " credit_account_pk, units) SELECT transaction_pk, mode, 'other', debit_account_pk, credit_account_pk, 1"
     " FROM ledger_movements",
-    "a movement crosses modes": "INSERT INTO ledger_movements (transaction_id, mode, asset, debit_account_id,"
-    " credit_account_id, units) SELECT transaction_id, 'sandbox', asset, debit_account_id, credit_account_id, 1"
+    "a movement crosses modes": "INSERT INTO ledger_movements (transaction_pk, mode, asset, debit_account_pk,"
+    " credit_account_pk, units) SELECT transaction_pk, 'sandbox', asset, debit_account_pk, credit_account_pk, 1"
     " FROM ledger_movements",
 }
 
@@ -185,8 +185,8 @@ async def test_whatever_is_posted_at_once_sums_to_zero_and_balances_equal_moveme
         assert not total
         wrong = await conn.exec_driver_sql(
             "SELECT a.id FROM ledger_accounts a WHERE a.balance <>"
-            " coalesce((SELECT sum(units) FROM ledger_movements WHERE credit_account_id = a.id), 0) -"
-            " coalesce((SELECT sum(units) FROM ledger_movements WHERE debit_account_id = a.id), 0)"
+            " coalesce((SELECT sum(units) FROM ledger_movements WHERE credit_account_pk = a.id), 0) -"
+            " coalesce((SELECT sum(units) FROM ledger_movements WHERE debit_account_pk = a.id), 0)"
             " OR a.guarded AND CASE WHEN a.debit_normal THEN a.balance > 0 ELSE a.balance < 0 END"
         )
         assert wrong.all() == []

@@ -184,8 +184,8 @@ async def test_an_error_that_leaves_a_view_counts_against_the_endpoint(chain):
 
 async def test_the_plugin_keeps_its_chains_from_one_connection_to_the_next():
     plugin = MemoryPlugin()
-    config = MemoryConfig(chains={"one": MemoryChainConfig(), "two": MemoryChainConfig(mode="simulated")})
-    assert [(info.id, info.mode) for info in plugin.chains(config)] == [("one", "live"), ("two", "simulated")]
+    config = MemoryConfig(chains={"one": MemoryChainConfig(), "two": MemoryChainConfig(availability="simulated")})
+    assert [(info.id, info.availability) for info in plugin.chains(config)] == [("one", "live"), ("two", "simulated")]
     async with plugin.connect(config, CONTEXT) as chains:
         assert [chain.info.id for chain in chains] == ["one"]
         plugin.memory_chains["one"].mine(3)

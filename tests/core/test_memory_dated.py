@@ -44,7 +44,7 @@ async def tx(harness, sender):
 
 
 def staking(sponsor, action, target, amount, chain) -> Intent:
-    return Intent(source=sponsor.address, target=target, token=chain.info.native, amount=amount, action=action)
+    return Intent(source=sponsor.address, to_address=target, token=chain.info.native, amount=amount, action=action)
 
 
 async def act(harness, sponsor, action, target, amount):
@@ -161,7 +161,7 @@ async def test_a_node_takes_nothing_that_goes_beyond_a_stake(harness, chain):
     for action in ("lend", "reclaim", "unstake", "withdraw"):
         step = replace(plan.step, action=action, amount=10**30)
         assert (await told(harness, await signed(harness, sponsor, step))).state == "rejected"
-    stake = replace(plan.step, action="stake", target=sponsor.address, amount=10**30)
+    stake = replace(plan.step, action="stake", to_address=sponsor.address, amount=10**30)
     assert (await told(harness, await signed(harness, sponsor, stake))).state == "unfunded"
 
 
@@ -235,7 +235,7 @@ async def test_whatever_happens_no_unit_is_made_or_lost(seed):
                 await attempt(harness, sponsor, staking(sponsor, action, target, amount, chain))
             case 3:
                 wanted = Intent(
-                    source=borrower.address, target=everybody[2], token=chain.info.native, amount=amount // 10 + 1
+                    source=borrower.address, to_address=everybody[2], token=chain.info.native, amount=amount // 10 + 1
                 )
                 await attempt(harness, borrower, wanted)
             case 4 if chain.height > funded_at:

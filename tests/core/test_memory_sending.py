@@ -16,7 +16,7 @@ from cambist.plugin import (
     Span,
     UnreadablePayloadError,
 )
-from cambist.services.keystore import Keystore
+from cambist.signer.keystore import Keystore
 from cambist.testing import watching
 from cambist.testing.conformance.sends import funded, mined, planned, signed, told
 from cambist.testing.fixtures import TEST_MNEMONIC
@@ -286,10 +286,10 @@ async def test_one_kind_of_call_can_find_nobody(harness, chain, sender, step):
 async def test_a_token_that_turned_against_a_recipient_fails_and_takes_the_fee(harness, chain, sender):
     token = chain.info.tokens[1]
     step = await planned(harness, sender, token, AMOUNT)
-    chain.faults.refusing.add((token.contract, step.target))
+    chain.faults.refusing.add((token.contract, step.to_address))
     status = await mined(harness, await signed(harness, sender, step))
     assert (status.state, status.fee > 0) == ("reverted", True)
-    assert await chain.balance(step.target, token) == 0
+    assert await chain.balance(step.to_address, token) == 0
 
 
 async def test_a_key_used_behind_our_back_takes_the_sequence(harness, chain, sender, step, tx):
@@ -302,7 +302,7 @@ async def test_a_key_used_behind_our_back_takes_the_sequence(harness, chain, sen
     assert (await told(harness, tx)).state == "sequence_used"
     assert await state(chain, tx) == "unknown"
     assert await chain.next_sequence(sender.address) == 1
-    assert await chain.balance(step.target, step.token) == 0
+    assert await chain.balance(step.to_address, step.token) == 0
 
 
 async def test_a_transaction_by_hand_uses_the_next_sequence(chain, sender):
@@ -356,11 +356,11 @@ async def test_whatever_happens_no_unit_is_made_or_lost(seed):
                 chain.faults.forgotten_txs = chance.randrange(2)
     async with chain.view() as view:
         result = await view.scan(
-            Span(first=max(0, chain.height - 49), last=chain.height), watching(FAMILY, step.target)
+            Span(first=max(0, chain.height - 49), last=chain.height), watching(FAMILY, step.to_address)
         )
     received = sum(transfer.amount for transfer in result.transfers)
     found = await chain.transactions([transfer.tx_id for transfer in result.transfers])
     fees = sum(status.fee for status in found)
-    assert await chain.balance(step.target, native) == received
+    assert await chain.balance(step.to_address, native) == received
     assert await chain.balance(sender.address, native) == start - received - fees
     assert await chain.next_sequence(sender.address) == len(result.transfers)

@@ -13,7 +13,14 @@ from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from cambist.db.engine import Database, connect
-from cambist.db.migrations import FOLDER, current_revision, is_current, migrate, newest_revision
+from cambist.db.migrations import (
+    FOLDER,
+    UnknownRevisionError,
+    current_revision,
+    is_current,
+    migrate,
+    newest_revision,
+)
 from cambist.db.models import Base, LedgerAccount, LedgerMovement, LedgerTransaction
 from cambist.db.models.base import Xid8
 
@@ -24,6 +31,22 @@ def test_an_empty_database_is_migrated_to_the_newest_revision_and_a_second_run_c
     assert is_current(empty_database_url)
     migrate(empty_database_url)
     assert is_current(empty_database_url)
+
+
+def test_a_database_of_another_version_is_refused_in_a_sentence_and_left_as_it_is(empty_database_url):
+    migrate(empty_database_url)
+    asyncio.run(_set_revision(empty_database_url, "9999"))
+    with pytest.raises(UnknownRevisionError, match="revision 9999"):
+        migrate(empty_database_url)
+    asyncio.run(_set_revision(empty_database_url, newest_revision()))
+    assert is_current(empty_database_url)
+
+
+async def _set_revision(url: str, revision: str) -> None:
+    database = connect(url, application_name="test")
+    async with database.transaction() as conn:
+        await conn.execute(text("UPDATE schema_version SET version_num = :revision"), {"revision": revision})
+    await database.close()
 
 
 @pytest.mark.filterwarnings("ignore:Did not recognize type 'xid8'")
@@ -74,18 +97,18 @@ async def _account(connection, *, guarded: bool, debit_normal: bool = False, pur
 
 
 async def _post(connection, reference: str, debit: int, credit: int, units: int) -> None:
-    transaction_id = await connection.scalar(
+    transaction_pk = await connection.scalar(
         insert(LedgerTransaction)
         .values(mode="live", kind="deposit", reference=reference)
         .returning(LedgerTransaction.id)
     )
     await connection.execute(
         insert(LedgerMovement).values(
-            transaction_id=transaction_id,
+            transaction_pk=transaction_pk,
             mode="live",
             asset="ethereum/native",
-            debit_account_id=debit,
-            credit_account_id=credit,
+            debit_account_pk=debit,
+            credit_account_pk=credit,
             units=units,
         )
     )

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from cambist.domain.payouts import Kind
+from cambist.domain.intents import IntentKind
 from tests.support.fragile import KilledError, Life, fragile
 from tests.support.treasury import Treasury
 
@@ -26,7 +26,7 @@ async def treasury(db, clock, ids, tmp_path):
 async def lives(treasury: Treasury, life: Life) -> bool:
     """Take one turn with an engine of this life; return whether it outlived it."""
     try:
-        await fragile(treasury.engine(), life).turn()
+        await fragile(treasury.engine(), life).tick()
     except KilledError:
         return False
     return True
@@ -63,7 +63,7 @@ async def test_death_at_each_moment_of_a_turn_that_finishes_is_survived(treasury
         target = await treasury.stranger(moment)
         payout_id = await treasury.pay_out("USDX", AMOUNT, target)
         while (await treasury.payout(payout_id)).status != "broadcast":
-            await engine.turn()
+            await engine.tick()
             await treasury.mine()
         await treasury.mine(treasury.info.confirmations + 1)
         outlived = await lives(treasury, Life(moment))
@@ -83,7 +83,9 @@ async def test_engines_that_die_all_the_time_lose_and_double_nothing(treasury, s
     targets = [await treasury.stranger(n) for n in range(8)]
     refusing = targets[3]
     for number, target in enumerate(targets):
-        await treasury.pay_out("USDX", AMOUNT + number, target, kind=chance.choice([Kind.PAYOUT, Kind.WITHDRAWAL]))
+        await treasury.pay_out(
+            "USDX", AMOUNT + number, target, kind=chance.choice([IntentKind.PAYOUT, IntentKind.WITHDRAWAL])
+        )
     for round_ in range(400):
         await lives(treasury, Life(chance.randint(1, 60)))
         if round_ == 60:
@@ -112,7 +114,7 @@ async def test_requests_looks_and_engines_side_by_side_never_wait_in_a_circle(tr
     async def asks() -> None:
         for _ in range(4):
             target = refusing if chance.random() < 0.2 else await treasury.stranger(len(sent))
-            kind = chance.choice([Kind.PAYOUT, Kind.WITHDRAWAL])
+            kind = chance.choice([IntentKind.PAYOUT, IntentKind.WITHDRAWAL])
             sent.append((target, await treasury.pay_out("USDX", 1000 + len(sent), target, kind=kind)))
 
     for _ in range(12):
@@ -121,7 +123,7 @@ async def test_requests_looks_and_engines_side_by_side_never_wait_in_a_circle(tr
         treasury.chain.transfer(treasury.info.native, treasury.station, 10**9)
         treasury.chain.mine()
         treasury.clock.advance(2)
-        await asyncio.gather(asks(), asks(), treasury.look(), *(engine.turn() for engine in engines))
+        await asyncio.gather(asks(), asks(), treasury.poll(), *(engine.tick() for engine in engines))
     await treasury.work(engines[0])
     statuses = {target: (await treasury.payout(payout_id)).status for target, payout_id in sent}
     assert {status for target, status in statuses.items() if target != refusing} == {"completed"}

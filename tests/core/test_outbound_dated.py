@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.services.outbound.desk import Desk
+from cambist.services.sending.context import EngineContext
 from tests.support.dated_treasury import LIFETIME_S, dated_treasury
 from tests.support.fragile import KilledError, Life, fragile
 
@@ -45,7 +45,7 @@ async def test_what_nodes_forget_is_sent_again_in_the_same_bytes(treasury):
     engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
     treasury.chain.faults.forgotten_txs = 2
-    await engine.turn()
+    await engine.tick()
     tx_id = (await treasury.payout(payout_id)).tx_id
     await treasury.work(engine)
     assert ((await treasury.payout(payout_id)).tx_id, await arrived(treasury, target)) == (tx_id, [AMOUNT])
@@ -55,7 +55,7 @@ async def test_what_has_expired_is_signed_anew_and_arrives_once(treasury):
     engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
     treasury.chain.faults.mining_paused = True
-    await engine.turn()
+    await engine.tick()
     first = (await treasury.payout(payout_id)).tx_id
     await treasury.outlive()
     treasury.chain.faults.mining_paused = False
@@ -70,12 +70,12 @@ async def test_what_has_expired_is_signed_anew_and_arrives_once(treasury):
 async def test_what_nodes_hide_although_it_was_mined_is_not_sent_again(treasury):
     engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
-    await engine.turn()
+    await engine.tick()
     tx_id = (await treasury.payout(payout_id)).tx_id
     treasury.chain.faults.hidden.add(tx_id)
     await treasury.outlive()
     for _ in range(5):
-        await engine.turn()
+        await engine.tick()
         await treasury.mine(5)
     assert [one for _, one in (await treasury.transactions())[1:]] == [tx_id]
     treasury.chain.faults.hidden.clear()
@@ -88,12 +88,12 @@ async def test_nothing_is_given_up_while_the_chain_cannot_prove_it(treasury):
     engine, target = await treasury.ready(), await treasury.stranger(1)
     await treasury.pay_out("USDX", AMOUNT, target)
     treasury.chain.faults.mining_paused = True
-    await engine.turn()
+    await engine.tick()
     treasury.clock.advance(3_600)
-    await engine.turn()
+    await engine.tick()
     treasury.chain.faults.unavailable_calls = {"expired"}
     await treasury.outlive()
-    await engine.turn()
+    await engine.tick()
     treasury.chain.faults.unavailable_calls = set()
     assert [state for state, _ in await treasury.transactions()][-1] == "open"
     treasury.chain.faults.mining_paused = False
@@ -105,17 +105,17 @@ async def test_a_signature_that_a_crash_has_lost_is_made_again_only_when_the_los
     """The signer remembers it; without it, nobody would know whether it was sent."""
     engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
-    dying = Desk.sign
+    dying = EngineContext.sign
 
-    async def sign_and_die(desk, items, dead):
-        await dying(desk, items, dead)
+    async def sign_and_die(context, items, dead):
+        await dying(context, items, dead)
         raise KilledError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Desk, "sign", sign_and_die)
+        patch.setattr(EngineContext, "sign", sign_and_die)
         with pytest.raises(KilledError):
-            await engine.turn()
-    await engine.turn()
+            await engine.tick()
+    await engine.tick()
     payout = await treasury.payout(payout_id)
     assert (payout.status, payout.waits_for, payout.tx_id) == ("processing", "signer: ALREADY_SIGNED", None)
     await treasury.outlive()
@@ -130,12 +130,12 @@ async def test_what_every_node_refuses_as_long_as_it_is_valid_fails_and_the_mone
     before = (await treasury.balance("USDX")).available
     treasury.chain.faults.rejection = "not with us"
     for _ in range(10):
-        await engine.turn()
+        await engine.tick()
         await treasury.mine(1)
     assert (await treasury.payout(payout_id)).status == "broadcast"
     await treasury.outlive()
     treasury.clock.advance(120)
-    await engine.turn()
+    await engine.tick()
     assert (await treasury.payout(payout_id)).status == "failed"
     assert (await treasury.balance("USDX")).available == before + AMOUNT
     assert await treasury.is_idle()
@@ -144,7 +144,7 @@ async def test_what_every_node_refuses_as_long_as_it_is_valid_fails_and_the_mone
 async def test_what_another_engine_has_seen_in_a_block_is_not_given_up_whatever_nodes_say(treasury):
     engine, target = await treasury.ready(), await treasury.stranger(1)
     await treasury.pay_out("USDX", AMOUNT, target)
-    await engine.turn()
+    await engine.tick()
     tx_id = (await treasury.transactions())[-1][1]
     treasury.chain.faults.hidden.add(tx_id)
     await treasury.mine()
@@ -154,11 +154,11 @@ async def test_what_another_engine_has_seen_in_a_block_is_not_given_up_whatever_
     async def seen_meanwhile(txs):
         treasury.chain.faults.hidden.clear()
         treasury.chain.expired = expired
-        await treasury.engine().turn()
+        await treasury.engine().tick()
         return [True for _ in txs]
 
     treasury.chain.expired = seen_meanwhile
-    await engine.turn()
+    await engine.tick()
     await treasury.work(engine)
     assert await arrived(treasury, target) == [AMOUNT]
     assert (await treasury.transactions())[-1] == ("done", tx_id)
@@ -169,15 +169,15 @@ async def test_that_nodes_call_it_expired_in_the_end_does_not_hide_why_they_had_
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
     treasury.chain.faults.rejection = "not with us"
     for _ in range(LIFETIME_S // 10):
-        await engine.turn()
+        await engine.tick()
         for _ in range(5):
             await treasury.mine()
     await treasury.mine()  # its time is over, and the block that proves it is not final yet
     treasury.chain.faults.rejection = None
-    await engine.turn()
+    await engine.tick()
     await treasury.outlive()
     treasury.clock.advance(120)
-    await engine.turn()
+    await engine.tick()
     assert (await treasury.payout(payout_id)).status == "failed"
     assert await arrived(treasury, target) == [0]
 
@@ -186,7 +186,7 @@ async def test_a_death_that_cannot_be_proven_now_keeps_nothing_else_from_being_s
     engine, targets = await treasury.ready(), [await treasury.stranger(number) for number in range(2)]
     await treasury.pay_out("USDX", AMOUNT, targets[0])
     treasury.chain.faults.mining_paused = True
-    await engine.turn()
+    await engine.tick()
     await treasury.outlive()
     treasury.chain.faults.mining_paused = False
     treasury.chain.faults.unavailable_calls = {"expired"}
@@ -202,16 +202,16 @@ async def test_a_death_that_cannot_be_proven_now_keeps_nothing_else_from_being_s
 async def test_a_lost_signature_costs_no_other_transfer_its_own_while_nothing_can_be_proven(treasury):
     engine, target = await treasury.ready(), await treasury.stranger(1)
     await treasury.pay_out("USDX", AMOUNT, target)
-    sign = Desk.sign
+    sign = EngineContext.sign
 
-    async def sign_and_die(desk, items, dead):
-        await sign(desk, items, dead)
+    async def sign_and_die(context, items, dead):
+        await sign(context, items, dead)
         raise KilledError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Desk, "sign", sign_and_die)
+        patch.setattr(EngineContext, "sign", sign_and_die)
         with pytest.raises(KilledError):
-            await engine.turn()
+            await engine.tick()
     treasury.chain.faults.unavailable_calls = {"expired"}
     # The lost one comes up among them, after one that is signed already by then.
     async with treasury.db.transaction() as conn:
@@ -229,11 +229,11 @@ async def test_a_lost_signature_costs_no_other_transfer_its_own_while_nothing_ca
 async def test_a_database_out_of_a_backup_pays_nothing_twice(treasury):
     engine, target = await treasury.ready(), await treasury.stranger(1)
     await treasury.pay_out("USDX", AMOUNT, target)
-    await engine.turn()
+    await engine.tick()
     await treasury.mine()
     async with treasury.db.transaction() as conn:
         await conn.exec_driver_sql(
-            "DELETE FROM outbound_txs WHERE slot_id IN (SELECT id FROM outbound_slots WHERE state = 'open')"
+            "DELETE FROM outbound_txs WHERE slot_pk IN (SELECT id FROM outbound_slots WHERE state = 'open')"
         )
         await conn.exec_driver_sql("DELETE FROM outbound_slots WHERE state = 'open'")
         await conn.exec_driver_sql("UPDATE outbound_intents SET state = 'waiting' WHERE state = 'sending'")
@@ -254,7 +254,7 @@ async def test_death_at_each_moment_of_a_turn_is_survived(treasury):
         target = await treasury.stranger(moment)
         payout_id = await treasury.pay_out("USDX", AMOUNT, target)
         try:
-            await fragile(treasury.engine(), Life(moment)).turn()
+            await fragile(treasury.engine(), Life(moment)).tick()
             outlived = True
         except KilledError:
             await treasury.outlive()

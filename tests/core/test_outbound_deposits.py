@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.services.ledger import PLATFORM, Account, Purpose, lock_balances
+from cambist.services.accounting.ledger import PLATFORM, Account, Purpose, lock_balances
 from tests.support.treasury import Treasury
 
 
@@ -18,7 +18,7 @@ async def treasury(db, clock, ids, tmp_path):
 async def deposits(treasury) -> list[tuple[str, int, str]]:
     async with treasury.db.transaction() as conn:
         rows = await conn.exec_driver_sql(
-            "SELECT a.purpose, d.units, d.status FROM deposits d JOIN addresses a ON a.id = d.address_id"
+            "SELECT a.purpose, d.units, d.status FROM deposits d JOIN addresses a ON a.id = d.address_pk"
             " WHERE d.token = 'USDX' OR a.purpose = 'gas' ORDER BY d.id"
         )
         return [(row.purpose, int(row.units), row.status) for row in rows]
@@ -35,7 +35,7 @@ async def test_a_payout_to_another_merchants_address_is_a_payout_and_a_deposit(t
     assert (await treasury.payout(payout_id)).status == "completed"
     assert (await treasury.balance("USDX")).available == 2_000_000
     assert (await treasury.balance("USDX", other)).held == 3_000_000
-    assert ("payment", 3_000_000, "settled") in await deposits(treasury)
+    assert ("payment", 3_000_000, "confirmed") in await deposits(treasury)
 
 
 async def test_collections_and_gas_are_no_deposits(treasury):
@@ -44,7 +44,7 @@ async def test_collections_and_gas_are_no_deposits(treasury):
     await treasury.pay_out("USDX", 50_000_000, await treasury.stranger(1))
     await treasury.work(treasury.engine())
     await treasury.mine(5)
-    assert await deposits(treasury) == [("payment", 50_000_000, "settled")]
+    assert await deposits(treasury) == [("payment", 50_000_000, "confirmed")]
 
 
 async def test_money_sent_straight_to_the_main_wallet_is_the_merchants_and_waits_for_a_decision(treasury):
@@ -52,13 +52,13 @@ async def test_money_sent_straight_to_the_main_wallet_is_the_merchants_and_waits
     treasury.chain.transfer(treasury.token("USDX"), treasury.wallet.address, 7_000_000)
     await treasury.mine(5)
     assert (await treasury.balance("USDX")).held == 7_000_000
-    assert ("wallet", 7_000_000, "settled") in await deposits(treasury)
+    assert ("wallet", 7_000_000, "confirmed") in await deposits(treasury)
 
 
 async def test_what_the_gas_station_held_before_the_books_began_is_posted_once(treasury):
     treasury.chain.transfer(treasury.info.native, treasury.station, 10**18)
     treasury.chain.mine(3)
-    await treasury.look()
+    await treasury.poll()
     await treasury.mine(3)
     async with treasury.db.transaction() as conn:
         custody = Account(PLATFORM, treasury.asset("MEM"), Purpose.CUSTODY_GAS)
@@ -83,8 +83,8 @@ async def test_a_deposit_that_was_collected_and_spent_and_then_vanished_is_owed(
     engine = treasury.engine()
     await treasury.work(engine)
     treasury.chain.reorg(treasury.chain.height - before)
-    await treasury.look()
-    await engine.turn()
+    await treasury.poll()
+    await engine.tick()
     balance = await treasury.balance("USDX")
     # The payout is under way again, of money that is not there any more: owed until it comes back.
     assert (balance.available, balance.pending, balance.receivable) == (0, 5_000_000, -5_000_000)

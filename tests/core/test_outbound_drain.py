@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from cambist.domain.payouts import Kind
-from cambist.services.signer.rules import Rules, asset_name
+from cambist.domain.intents import IntentKind
+from cambist.signer.rules import Rules, asset_name
 from cambist.testing.memory.family import named_address
-from tests.support.till import registry
+from tests.support.payment_env import registry
 from tests.support.treasury import Treasury
 
 ONE = 10**6
@@ -63,17 +63,17 @@ class Thief:
             found = await conn.exec_driver_sql(statement, params)
             return found.all() if found.returns_rows else []
 
-    async def order(self, kind: str, source_row: int, target: str, units: int, *, symbol="USDX") -> None:
+    async def order(self, kind: str, source_pk: int, target: str, units: int, *, symbol="USDX") -> None:
         """Write an intent that nobody asked for. What stays with us by its kind is said to go to the main wallet."""
-        recipient = self.treasury.wallet.row if kind in {"collection", "top_up"} else None
+        recipient = self.treasury.wallet.pk if kind in {"collection", "top_up"} else None
         self._numbers += 1
         token = self.treasury.token(symbol)
         await self.sql(
-            "INSERT INTO outbound_intents (reference, kind, mode, chain, scope, merchant_id, source_address_id,"
-            " recipient_address_id, target, token, contract, decimals, units, priority, forced, due_at, created_at,"
+            "INSERT INTO outbound_intents (reference, kind, mode, chain, scope, merchant_pk, source_address_pk,"
+            " recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, due_at, created_at,"
             " updated_at) VALUES ($1, $2, 'live', 'memory', 0, $3, $4, $5, $6, $7, $8, $9, $10, 0, true, $11, $11,"
             " $11)",
-            f"{kind}:theft {self._numbers}", kind, self.treasury.merchant, source_row, recipient, target, symbol,
+            f"{kind}:theft {self._numbers}", kind, self.treasury.merchant, source_pk, recipient, target, symbol,
             token.contract, token.decimals, units, self.treasury.clock.now(),
         )  # fmt: skip
 
@@ -99,7 +99,7 @@ async def run(treasury: Treasury, thief: Thief, hours: float, crime) -> None:
     for step in range(int(hours * HOUR_S / STEP_S)):
         await crime(step)
         for _ in range(3):
-            await engine.turn()
+            await engine.tick()
             await treasury.mine(2)
         await thief.count()
         treasury.clock.advance(STEP_S)
@@ -111,7 +111,7 @@ async def open_everything(thief: Thief) -> None:
     await thief.sql("UPDATE ledger_accounts SET balance = 1000000000000000000000, guarded = false WHERE balance >= 0")
     for number, address in enumerate(THIEVES):
         await thief.sql(
-            "INSERT INTO approved_addresses (approval_id, merchant_id, mode, chain, address, label, approved_at)"
+            "INSERT INTO approved_addresses (approval_id, merchant_pk, mode, chain, address, label, approved_at)"
             " VALUES ($1, $2, 'live', 'memory', $3, 'mine', '2020-01-01')",
             f"apr_{number}", thief.treasury.merchant, address,
         )  # fmt: skip
@@ -157,14 +157,14 @@ async def test_an_address_of_ours_that_was_rewritten_is_a_stranger_to_the_signer
     own = await sources(thief)
     await thief.sql("UPDATE addresses SET address = $1 WHERE id = $2", THIEVES[0], own["wallet"][0])
     await thief.sql(
-        "INSERT INTO addresses (mode, family, address, purpose, merchant_id, account_index, change, address_index)"
+        "INSERT INTO addresses (mode, family, address, purpose, merchant_pk, account_index, change, address_index)"
         " VALUES ('live', 'memory', $1, 'payment', $2, 1, 0, 77)", THIEVES[1], treasury.merchant,
     )  # fmt: skip
     row = (await thief.sql("SELECT id FROM addresses WHERE address = $1", THIEVES[1]))[0].id
 
     async def crime(step: int) -> None:
         await thief.order("collection", own["payment"][step % 2], THIEVES[step % 2], CAP // 3)
-        await thief.sql("UPDATE outbound_intents SET recipient_address_id = $1 WHERE target = $2", row, THIEVES[1])
+        await thief.sql("UPDATE outbound_intents SET recipient_address_pk = $1 WHERE to_address = $2", row, THIEVES[1])
         await thief.sql("UPDATE outbound_intents SET due_at = '2020-01-01' WHERE state = 'waiting'")
 
     await run(treasury, thief, 20, crime)
@@ -197,7 +197,7 @@ async def test_forgetting_what_was_sent_does_not_open_the_hour_again(treasury):
 async def test_a_withdrawal_to_a_fresh_target_waits_whatever_the_database_approves(treasury):
     thief = Thief(treasury)
     await open_everything(thief)
-    wanted = await treasury.pay_out("USDX", 100 * ONE, THIEVES[0], kind=Kind.WITHDRAWAL)
+    wanted = await treasury.pay_out("USDX", 100 * ONE, THIEVES[0], kind=IntentKind.WITHDRAWAL)
 
     async def crime(step: int) -> None:
         await thief.sql("UPDATE outbound_intents SET due_at = '2020-01-01', reason = NULL WHERE state = 'waiting'")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cambist_tron.testing import Fault
+from cambist_tron_node import Fault
 from tests.support.tron_treasury import tron_treasury
 
 ONE = 10**6
@@ -34,7 +34,7 @@ async def test_what_every_node_dropped_silently_is_sent_again_once_when_it_is_de
     payout_id = await treasury.sent(target, ONE)
     for _ in range(5):
         await treasury.mine(15, seconds=45)
-        await engine.turn()
+        await engine.tick()
         assert len(await treasury.signed_for(payout_id)) == 1
     await treasury.mine(35, seconds=105)
     for way in ways:
@@ -70,11 +70,11 @@ async def test_what_is_mined_in_the_last_moment_is_not_sent_again(treasury):
     engine, target = treasury.engine(), await treasury.stranger(1)
     payout_id = await treasury.sent(target, ONE)
     ((tx_id, _),) = await treasury.signed_for(payout_id)
-    treasury.node.hold(tx_id)
+    treasury.node.hold_back(tx_id)
     for _ in range(19):
         await treasury.mine(5, seconds=15)
-        await engine.turn()
-    treasury.node.let_go(tx_id)
+        await engine.tick()
+    treasury.node.release(tx_id)
     await treasury.mine(2)
     assert treasury.node.info(tx_id) is not None
     await treasury.outlive(engine)
@@ -97,7 +97,7 @@ async def test_nodes_that_cannot_prove_a_death_bring_nothing_to_life(treasury, w
     for _ in range(4):
         await treasury.node.mine(40)
         treasury.clock.advance(120)
-        await engine.turn()
+        await engine.tick()
     assert len(await treasury.signed_for(payout_id)) == 1
     for way in ways:
         way.clear()
@@ -112,9 +112,9 @@ async def test_what_a_reorg_took_and_nobody_mined_again_is_sent_once_more(treasu
     payout_id = await treasury.sent(target, ONE)
     ((first, _),) = await treasury.signed_for(payout_id)
     await treasury.mine()
-    await engine.turn()
+    await engine.tick()
     await treasury.node.reorg(1)
-    treasury.node.hold(first)
+    treasury.node.hold_back(first)
     await treasury.outlive(engine)
     await treasury.work(engine)
     states = await treasury.signed_for(payout_id)
@@ -128,7 +128,7 @@ async def test_a_hundred_that_expire_together_are_each_sent_again_once(treasury,
     for way in ways:
         way.faults.add(Fault.FORGETFUL)
     paid = await treasury.pay_out_many("USDT", [(target, ONE) for target in targets])
-    await engine.turn()
+    await engine.tick()
     await treasury.outlive(engine)
     for way in ways:
         way.clear()

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from cambist.plugin import ChainUnavailableError
-from cambist.services import ledger
-from cambist.services.ledger import asset_key
-from cambist.services.outbound.engine import Engine
-from cambist.services.signer.rules import Rules
+from cambist.services.accounting import ledger
+from cambist.services.accounting.ledger import asset_key
+from cambist.services.sending.engine import Engine
+from cambist.signer.rules import Rules
 from cambist.testing.memory.blocks import Output
-from tests.support.till import registry
+from tests.support.payment_env import registry
 from tests.support.treasury import Treasury
 
 AMOUNT = 5_000_000
@@ -34,7 +34,7 @@ async def transfers_to(treasury: Treasury, target: str) -> int:
 async def sends(treasury: Treasury, target: str, engine: Engine | None = None) -> str:
     """Pay out, and take the turn that sends it; nothing is mined yet."""
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
-    await (engine or treasury.engine()).turn()
+    await (engine or treasury.engine()).tick()
     return payout_id
 
 
@@ -54,7 +54,7 @@ async def test_nodes_that_restart_and_forget_everything_are_told_again(treasury)
     targets = [await treasury.stranger(n) for n in range(5)]
     for target in targets:
         await treasury.pay_out("USDX", AMOUNT, target)
-    await engine.turn()
+    await engine.tick()
     treasury.chain.forget()
     await treasury.work(engine)
     assert [await transfers_to(treasury, target) for target in targets] == [AMOUNT] * 5
@@ -92,7 +92,7 @@ async def test_what_was_underpriced_from_the_start_is_outbid_at_once(treasury):
     engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
     treasury.chain.fees.price_min *= 1000
-    await engine.turn()
+    await engine.tick()
     treasury.chain.fees.base_price *= 1000
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"
@@ -146,7 +146,7 @@ async def test_a_transaction_that_every_node_refuses_for_good_is_cancelled_and_t
     treasury.chain.faults.rejection = "exceeds block gas limit"
     payout_id = await sends(treasury, target, engine)
     treasury.clock.advance(61)
-    await engine.turn()
+    await engine.tick()
     treasury.chain.faults.rejection = None
     await treasury.work(engine)
     payout = await treasury.payout(payout_id)
@@ -202,7 +202,7 @@ async def test_engines_side_by_side_send_each_payout_once(treasury):
     targets = [await treasury.stranger(n) for n in range(40)]
     await treasury.pay_out_many("USDX", [(target, AMOUNT) for target in targets])
     for _ in range(30):
-        await asyncio.gather(*(engine.turn() for engine in engines))
+        await asyncio.gather(*(engine.tick() for engine in engines))
         if await treasury.is_idle():
             break
         await treasury.mine()
@@ -215,13 +215,13 @@ async def test_a_reorg_before_or_after_the_end_changes_nothing_in_the_end(treasu
     engine, target = await treasury.ready(), await treasury.stranger(1)
     payout_id = await sends(treasury, target, engine)
     await treasury.mine(depth)
-    await engine.turn()
-    await engine.turn()
+    await engine.tick()
+    await engine.tick()
     was = (await treasury.payout(payout_id)).status
     assert was == ("completed" if depth > treasury.info.confirmations else "broadcast")
     treasury.chain.reorg(depth, new_blocks=depth + 1)
-    await treasury.look()
-    await engine.turn()
+    await treasury.poll()
+    await engine.tick()
     assert (await treasury.payout(payout_id)).status == "broadcast"
     assert (await treasury.balance("USDX")).pending == AMOUNT
     await treasury.work(engine)
@@ -253,7 +253,7 @@ async def test_an_outage_of_the_chain_changes_nothing(treasury):
     treasury.chain.faults.unavailable = True
     for _ in range(3):
         with pytest.raises(ChainUnavailableError):
-            await engine.turn()
+            await engine.tick()
     treasury.chain.faults.unavailable = False
     await treasury.work(engine)
     assert await transfers_to(treasury, target) == AMOUNT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.services import ledger
+from cambist.services.accounting import ledger
 from cambist.testing.memory.blocks import Output
 from tests.support.treasury import Treasury
 
@@ -38,7 +38,7 @@ async def test_payouts_of_native_coin_that_are_asked_for_at_once_all_arrive(trea
     assert [await treasury.on_chain(target, "MEM") for target in targets] == [COIN] * 10
 
 
-async def test_a_deposit_that_is_not_settled_yet_pays_no_fee_for_the_one_before(treasury):
+async def test_a_deposit_that_is_not_confirmed_yet_pays_no_fee_for_the_one_before(treasury):
     address = await treasury.receive("MEM", 10 * COIN)
     engine, target = treasury.engine(), await treasury.stranger(1)
     treasury.chain.transfer(treasury.info.native, address, COIN)

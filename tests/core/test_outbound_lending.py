@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from cambist.plugin import Staking
-from cambist.services.outbound.desk import Desk
-from cambist.services.signer.protocol import SignReply
+from cambist.services.sending.context import EngineContext
+from cambist.signer.protocol import SignReply
 from tests.support.dated_treasury import dated_treasury
 
 AMOUNT = 5_000_000
@@ -31,7 +31,7 @@ async def treasury(db, clock, ids, tmp_path):
 async def returned(treasury, engine) -> None:
     """Work until everything that was lent is back."""
     for _ in range(60):
-        await engine.turn()
+        await engine.tick()
         if await treasury.is_idle() and not (await treasury.chain.stake(treasury.station)).lent:
             return
         await treasury.mine(seconds=20)
@@ -41,15 +41,15 @@ async def returned(treasury, engine) -> None:
 @contextmanager
 def refusing(kind: str):
     """Have the signer refuse one kind of intents."""
-    sign = Desk.sign
+    sign = EngineContext.sign
 
-    async def judge(desk, items, dead):
-        if any(intent.sent.kind == kind for intent, _ in items):
+    async def judge(context, items, dead):
+        if any(intent.update.kind == kind for intent, _ in items):
             return [SignReply(refusal="APPROVAL_NEEDED", reason="A person is asked.")]
-        return await sign(desk, items, dead)
+        return await sign(context, items, dead)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Desk, "sign", judge)
+        patch.setattr(EngineContext, "sign", judge)
         yield
 
 
@@ -61,7 +61,7 @@ async def test_what_waits_for_a_person_borrows_less_and_less_often_and_is_paid_i
         loans = []
         for _ in range(4):
             for _ in range(90):
-                await engine.turn()
+                await engine.tick()
                 await treasury.mine(seconds=20)
             loans.append(len(await treasury.intents("loan")) - before)
     assert loans[0] <= 8
@@ -76,10 +76,10 @@ async def test_nothing_is_planned_with_a_loan_that_is_on_its_way_back(treasury):
     engine = treasury.engine()
     before = len(await treasury.intents("loan"))
     await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
-    await engine.turn()
+    await engine.tick()
     while (await treasury.intents("loan_return"))[-1][1] != "sending":
         await treasury.mine()
-        await engine.turn()
+        await engine.tick()
     await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
     await treasury.work(engine)
     assert len(await treasury.intents("loan")) - before == 2
@@ -90,10 +90,10 @@ async def test_a_return_that_is_not_signed_yet_is_left_when_its_loan_is_needed_a
     await treasury.pay_out("USDX", AMOUNT, target)
     with refusing("loan_return"):
         while (await treasury.intents("loan_return"))[-1][1] != "waiting":
-            await engine.turn()
+            await engine.tick()
             await treasury.mine()
         payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
-        await engine.turn()
+        await engine.tick()
         assert (await treasury.intents("loan_return"))[-1][1] == "failed"
         await treasury.work(engine, rounds=20, until="enough")
     assert (await treasury.payout(payout_id)).status == "completed"
@@ -104,7 +104,7 @@ async def test_a_loan_that_is_not_signed_in_time_stops_no_payout(treasury):
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
     with refusing("loan"):
         for _ in range(45):
-            await engine.turn()
+            await engine.tick()
             await treasury.mine(seconds=20)
     assert (await treasury.payout(payout_id)).status == "completed"
     assert ("loan", "failed") in await treasury.intents("loan")
@@ -114,12 +114,12 @@ async def test_what_is_under_way_leaves_nothing_of_its_loan_to_the_next(treasury
     engine = treasury.engine()
     before, top_ups = len(await treasury.intents("loan")), await treasury.intents("top_up")
     first_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
-    await engine.turn()
+    await engine.tick()
     while (await treasury.payout(first_id)).status != "broadcast":
         await treasury.mine()
-        await engine.turn()
+        await engine.tick()
     second_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
-    await engine.turn()
+    await engine.tick()
     assert (await treasury.payout(second_id)).status == "processing"
     await treasury.work(engine)
     assert len(await treasury.intents("loan")) - before == 2
@@ -129,14 +129,14 @@ async def test_what_is_under_way_leaves_nothing_of_its_loan_to_the_next(treasury
 async def test_a_loan_stays_as_long_as_what_it_was_made_for_waits_to_be_mined(treasury):
     engine, returns = treasury.engine(), await treasury.intents("loan_return")
     payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
-    await engine.turn()
+    await engine.tick()
     while (await treasury.payout(payout_id)).status != "broadcast":
         await treasury.mine()
-        await engine.turn()
+        await engine.tick()
     treasury.chain.faults.mining_paused = True
     for _ in range(treasury.info.confirmations + 3):
         await treasury.mine()
-        await engine.turn()
+        await engine.tick()
     assert set(await treasury.intents("loan")) == {("loan", "done")}
     assert await treasury.intents("loan_return") == returns
     treasury.chain.faults.mining_paused = False
@@ -149,14 +149,14 @@ async def test_what_was_asked_back_behind_the_gateways_back_keeps_nothing_else_l
     engine, chain = treasury.engine(), treasury.chain
     await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
     while not (await chain.stake(treasury.station)).lent:
-        await engine.turn()
+        await engine.tick()
         await treasury.mine()
     lent = (await chain.stake(treasury.station)).lent
     taken = Staking(action="reclaim", amount=lent, borrower=treasury.wallet.address)
     chain.accounts.stakes.carry_out(treasury.station, taken, chain.height, chain.seen_time())
     for _ in range(60):
         await treasury.mine(seconds=60)
-        await engine.turn()
+        await engine.tick()
     assert len(await treasury.intents("loan")) > 2
     assert ("loan_return", "failed") in await treasury.intents("loan_return")
     assert (await chain.stake(treasury.station)).lent == 0

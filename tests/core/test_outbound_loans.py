@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from cambist.services.errors import InvalidError
-from cambist.services.reconcile import reconcile_chain
+from cambist.services.recovery.reconcile import reconcile_chain
 from tests.support.tron_treasury import SUN, tron_treasury
 
 ONE = 10**6
@@ -29,8 +29,8 @@ async def fees(treasury) -> dict[str, int]:
     """Return what transactions of each kind have cost."""
     async with treasury.db.transaction() as conn:
         rows = await conn.exec_driver_sql(
-            "SELECT i.kind, sum(t.fee_paid) AS fee FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_id"
-            " JOIN outbound_intents i ON i.id = s.intent_id GROUP BY i.kind"
+            "SELECT i.kind, sum(t.fee_paid) AS fee FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+            " JOIN outbound_intents i ON i.id = s.intent_pk GROUP BY i.kind"
         )
         return {row.kind: int(row.fee or 0) for row in rows}
 
@@ -51,13 +51,13 @@ async def staked(treasury) -> int:
 
 
 async def test_collections_are_made_with_a_loan_that_is_given_back(treasury):
-    stake = await treasury.change_stake("lock", STAKE_SUN)
+    stake = await treasury.change_stake("stake", STAKE_SUN)
     assert (stake.staked, stake.lent) == (STAKE_SUN, 0)
     addresses = await treasury.receive_many("USDT", [200 * ONE] * 5)
     engine = treasury.engine()
     lent = 0
     for _ in range(40):
-        await engine.turn()
+        await engine.tick()
         report = await reconcile_chain(treasury.db, treasury.chain)
         assert not report.differences
         lent = max(lent, (await treasury.chain.stake(treasury.station)).lent)
@@ -65,7 +65,7 @@ async def test_collections_are_made_with_a_loan_that_is_given_back(treasury):
             break
         await treasury.mine()
     await treasury.work(engine)
-    await engine.turn()
+    await engine.tick()
     await treasury.work(engine)
     assert [await treasury.on_chain(address, "USDT") for address in addresses] == [0] * 5
     assert await treasury.intents("collection") == [("done", False)] * 5
@@ -83,12 +83,12 @@ async def test_a_loan_costs_less_than_what_would_be_burned(treasury):
     burned = await booked(treasury)
     assert await treasury.on_chain(burning, "USDT") == 0
     assert await treasury.intents("loan") == []
-    await treasury.change_stake("lock", STAKE_SUN)
+    await treasury.change_stake("stake", STAKE_SUN)
     before = await booked(treasury)
     (borrowing,) = await treasury.receive_many("USDT", [200 * ONE])
     engine = treasury.engine()
     await treasury.work(engine)
-    await engine.turn()
+    await engine.tick()
     await treasury.work(engine)
     assert await treasury.on_chain(borrowing, "USDT") == 0
     assert await treasury.intents("loan") == [("done", False)]
@@ -96,34 +96,34 @@ async def test_a_loan_costs_less_than_what_would_be_burned(treasury):
 
 
 async def test_what_the_stake_is_too_small_for_is_burned(treasury):
-    await treasury.change_stake("lock", 2 * SUN)
+    await treasury.change_stake("stake", 2 * SUN)
     (address,) = await treasury.receive_many("USDT", [200 * ONE])
     await treasury.work(treasury.engine())
     assert await treasury.on_chain(address, "USDT") == 0
     assert await treasury.intents("loan") == []
 
 
-async def test_a_stake_is_unlocked_and_the_books_still_agree(treasury):
-    await treasury.change_stake("lock", STAKE_SUN)
-    stake = await treasury.change_stake("unlock", STAKE_SUN // 2)
+async def test_a_stake_is_unstaked_and_the_books_still_agree(treasury):
+    await treasury.change_stake("stake", STAKE_SUN)
+    stake = await treasury.change_stake("unstake", STAKE_SUN // 2)
     assert (stake.staked, stake.leaving) == (STAKE_SUN // 2, STAKE_SUN // 2)
     report = await reconcile_chain(treasury.db, treasury.chain)
     assert not report.differences
 
 
 async def test_the_books_tell_stake_from_coin_whatever_the_network_pays_out_along_the_way(treasury):
-    """It pays out all that can be withdrawn: with a withdrawal of a part, and with what is unlocked next, too."""
+    """It pays out all that can be withdrawn: with a withdrawal of a part, and with what is unstaked next, too."""
     chain = treasury.node.chain
     chain.parameters = chain.state.parameters = structs.replace(chain.parameters, unstake_days=0)
-    await treasury.change_stake("lock", STAKE_SUN)
-    await treasury.change_stake("unlock", STAKE_SUN // 2)
-    stake = await treasury.change_stake("unlock", SUN)
+    await treasury.change_stake("stake", STAKE_SUN)
+    await treasury.change_stake("unstake", STAKE_SUN // 2)
+    stake = await treasury.change_stake("unstake", SUN)
     assert (await staked(treasury), stake.withdrawable) == (STAKE_SUN, STAKE_SUN // 2)
     with pytest.raises(InvalidError, match="takes back all that has waited: "):
         await treasury.change_stake("withdraw", SUN)
     assert await treasury.intents("withdraw_stake") == []
     assert (await treasury.change_stake("withdraw", None)).total == await staked(treasury) == STAKE_SUN // 2
-    stake = await treasury.change_stake("unlock", SUN)
+    stake = await treasury.change_stake("unstake", SUN)
     assert (stake.withdrawable, stake.total) == (SUN, await staked(treasury))
 
 

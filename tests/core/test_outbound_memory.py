@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from cambist.services.outbound.engine import Engine
+from cambist.services.sending.engine import Engine
 from tests.support.fragile import Fragile, KilledError, Life
 from tests.support.treasury import Treasury
 
@@ -27,7 +27,7 @@ async def treasury(db, clock, ids, tmp_path):
 async def sends(treasury: Treasury, target: str) -> str:
     """Pay out, and take the turn that sends it; nothing is mined yet."""
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
-    await treasury.engine().turn()
+    await treasury.engine().tick()
     return payout_id
 
 
@@ -35,18 +35,18 @@ async def forget_sending(treasury: Treasury) -> None:
     """Have the database be as it was before anything after the first payout was signed: it is out of a backup."""
     async with treasury.db.transaction() as conn:
         await conn.exec_driver_sql(
-            "DELETE FROM outbound_txs WHERE slot_id IN (SELECT id FROM outbound_slots WHERE sequence > 0"
-            " AND address_id = (SELECT id FROM addresses WHERE address = $1))",
+            "DELETE FROM outbound_txs WHERE slot_pk IN (SELECT id FROM outbound_slots WHERE sequence > 0"
+            " AND address_pk = (SELECT id FROM addresses WHERE address = $1))",
             (treasury.wallet.address,),
         )
         await conn.exec_driver_sql(
             "DELETE FROM outbound_slots WHERE sequence > 0"
-            " AND address_id = (SELECT id FROM addresses WHERE address = $1)",
+            " AND address_pk = (SELECT id FROM addresses WHERE address = $1)",
             (treasury.wallet.address,),
         )
         await conn.exec_driver_sql("UPDATE outbound_intents SET state = 'waiting' WHERE state = 'sending'")
         await conn.exec_driver_sql(
-            "UPDATE outbound_senders SET next_sequence = 1 WHERE address_id ="
+            "UPDATE outbound_senders SET next_sequence = 1 WHERE address_pk ="
             " (SELECT id FROM addresses WHERE address = $1)",
             (treasury.wallet.address,),
         )
@@ -97,9 +97,9 @@ async def test_signatures_that_a_crash_lost_hold_nobody_up_whoever_is_sent_next(
             await self._thing.sign(requests)
             raise KilledError
 
-    signer = DiesSigning(engine.desk.signer, Life())
+    signer = DiesSigning(engine.context.signer, Life())
     with pytest.raises(KilledError):
-        await Engine(structs.replace(engine.desk, signer=signer), treasury.keys).turn()
+        await Engine(structs.replace(engine.context, signer=signer), treasury.keys).tick()
     # The first is not sendable any more: the token refuses it. Those behind move up, or stay where they were signed.
     treasury.chain.faults.refusing.add((treasury.token("USDX").contract, targets[0]))
     for _ in range(6):
@@ -113,7 +113,7 @@ async def test_a_gap_that_a_wrong_count_has_left_is_filled(treasury):
     engine, target = treasury.engine(), await treasury.stranger(1)
     treasury.chain.faults.sequences_ahead = 2
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
-    await engine.turn()
+    await engine.tick()
     treasury.chain.faults.sequences_ahead = 0
     for _ in range(6):
         await treasury.work(engine, rounds=3, until="enough")
@@ -139,9 +139,9 @@ async def test_a_failure_that_a_deep_reorg_takes_away_leaves_no_gap_and_is_not_p
     before = treasury.chain.height
     payout_id = await fails_for_good(treasury, target)
     treasury.chain.reorg(treasury.chain.height - before)
-    await treasury.look()
+    await treasury.poll()
     engine = treasury.engine()
-    await engine.turn()
+    await engine.tick()
     await treasury.pay_out("USDX", AMOUNT, follower)
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "failed"
@@ -155,7 +155,7 @@ async def test_a_failure_that_a_deep_reorg_makes_succeed_is_paid_and_taken_again
     payout_id = await fails_for_good(treasury, target)
     tx_id = (await treasury.payout(payout_id)).tx_id
     treasury.chain.reorg(treasury.chain.height - before, mine_again=[tx_id])
-    await treasury.look()
+    await treasury.poll()
     await treasury.work(treasury.engine())
     assert (await treasury.payout(payout_id)).status == "completed"
     assert await treasury.on_chain(target, "USDX") == AMOUNT

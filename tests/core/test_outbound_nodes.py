@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from cambist.plugin import ChainUnavailableError
-from cambist.services.reconcile import reconcile_chain
+from cambist.services.recovery.reconcile import reconcile_chain
 from tests.support.anvil_treasury import anvil_treasury
 from tests.support.fragile import KilledError, Life, fragile
 from tests.support.tron_treasury import tron_treasury
@@ -68,7 +68,7 @@ async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(tre
         patch.setattr(treasury.chain, "broadcast", killed)
         for _ in range(5):
             try:
-                await treasury.engine().turn()
+                await treasury.engine().tick()
             except ChainUnavailableError:
                 break
             await treasury.mine()
@@ -83,7 +83,7 @@ async def test_a_node_that_forgets_what_waits_is_told_again(treasury):
     engine = treasury.engine()
     for target in targets:
         await treasury.pay_out("USDT", ONE, target)
-    await engine.turn()
+    await engine.tick()
     await treasury.forget()
     await treasury.work(engine)
     assert [await treasury.on_chain(target, "USDT") for target in targets] == [ONE] * 5
@@ -95,7 +95,7 @@ async def test_engines_side_by_side_send_each_once(treasury):
     engines = [treasury.engine() for _ in range(3)]
     await treasury.pay_out_many("USDT", [(target, 10 * ONE) for target in targets])
     for _ in range(30):
-        await asyncio.gather(*(engine.turn() for engine in engines))
+        await asyncio.gather(*(engine.tick() for engine in engines))
         if await treasury.is_idle():
             break
         await treasury.mine()
@@ -111,7 +111,7 @@ async def test_engines_that_die_all_the_time_lose_and_double_nothing(treasury):
     await treasury.pay_out_many("USDT", [(target, ONE + number) for number, target in enumerate(targets)])
     for _ in range(80):
         try:
-            await fragile(treasury.engine(), Life(chance.randint(1, 60))).turn()
+            await fragile(treasury.engine(), Life(chance.randint(1, 60))).tick()
         except KilledError:
             await treasury.mine(chance.randint(0, 1))
         if await treasury.is_idle():
@@ -125,7 +125,7 @@ async def test_reconcile_agrees_at_every_moment(treasury):
     await treasury.pay_out("USDT", 45 * ONE, await treasury.stranger(1))
     engine = treasury.engine()
     for _ in range(16):
-        await engine.turn()
+        await engine.tick()
         report = await reconcile_chain(treasury.db, treasury.chain)
         assert not report.differences
         await treasury.mine()
@@ -137,13 +137,13 @@ async def test_a_reorg_deeper_than_what_was_final_undoes_a_payout_and_it_happens
     engine, target = treasury.engine(), await treasury.stranger(1)
     await treasury.work(engine)
     payout_id = await treasury.pay_out("USDT", ONE, target)
-    await engine.turn()
+    await engine.tick()
     await treasury.mine(5)
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"
     await treasury.node.reorg(5)
     await treasury.mine(2)
-    await engine.turn()
+    await engine.tick()
     treasury.clock.advance(10)
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"

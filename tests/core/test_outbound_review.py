@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec import json, structs
 
-from cambist.services import ledger
-from cambist.services.outbound import store
-from cambist.services.outbound.engine import Engine
+from cambist.services.accounting import ledger
+from cambist.services.sending import store
+from cambist.services.sending.engine import Engine
 from cambist.testing.memory.blocks import Output
 from tests.support.treasury import Treasury
 
@@ -26,7 +26,7 @@ async def treasury(db, clock, ids, tmp_path):
 async def sends(treasury: Treasury, engine: Engine, target: str) -> str:
     """Pay out, and take the turn that sends it; nothing is mined yet."""
     payout_id = await treasury.pay_out("USDX", AMOUNT, target)
-    await engine.turn()
+    await engine.tick()
     return payout_id
 
 
@@ -34,7 +34,7 @@ async def passes(treasury: Treasury, engine: Engine, blocks: int) -> None:
     """Let blocks come, each with a turn of the engine."""
     for _ in range(blocks):
         await treasury.mine()
-        await engine.turn()
+        await engine.tick()
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
@@ -64,7 +64,7 @@ async def test_a_receipt_that_once_was_missing_costs_no_patience_later(treasury)
     await passes(treasury, engine, 1)
     faults.sequences_ahead, faults.mining_paused = 0, False
     treasury.clock.advance(10)
-    await engine.turn()
+    await engine.tick()
     await passes(treasury, engine, 1)
     async with treasury.db.transaction() as conn:
         missing = await conn.exec_driver_sql("SELECT missing_since FROM outbound_slots WHERE state = 'open'")
@@ -81,7 +81,7 @@ async def test_all_transactions_of_a_place_are_followed_together_however_many_th
         await sends(treasury, engine, target)
     treasury.chain.fees.base_price *= 10
     treasury.clock.advance(61)
-    await engine.turn()
+    await engine.tick()
     assert treasury.alerts["replaced"] == 1
     await treasury.mine()
     await passes(treasury, engine, 8)
@@ -97,7 +97,7 @@ async def test_a_balance_of_before_the_latest_transfer_is_not_spent_again(treasu
     await treasury.receive("USDX", 30 * AMOUNT)
     targets = [await treasury.stranger(n) for n in range(2)]
     first = await treasury.pay_out("USDX", 60 * AMOUNT, targets[0])
-    await engine.turn()
+    await engine.tick()
     second = await treasury.pay_out("USDX", 60 * AMOUNT, targets[1])
     treasury.chain.faults.balances_lag_blocks = 1
     await passes(treasury, engine, 1)

@@ -59,7 +59,7 @@ class Weather:
 
     async def reorganise(self) -> None:
         self.treasury.chain.reorg(self.chance.randrange(1, self.treasury.info.confirmations))
-        await self.treasury.look()
+        await self.treasury.poll()
 
     async def outlive(self) -> None:
         self.treasury.clock.advance(80)
@@ -72,7 +72,7 @@ class Weather:
         self.treasury.chain.faults.hidden = set()
 
     async def kill(self) -> None:
-        await fragile(self.treasury.engine(), Life(self.chance.randrange(1, 60))).turn()
+        await fragile(self.treasury.engine(), Life(self.chance.randrange(1, 60))).tick()
 
 
 async def floats(treasury) -> list[int]:
@@ -98,13 +98,13 @@ async def test_each_payout_arrives_once_and_every_loan_comes_back(db, clock, ids
                 paid.append((target, symbol, await treasury.pay_out(symbol, AMOUNT, target)))
             await weather.change()
             with suppress(ChainError):
-                await asyncio.gather(*(engine.turn() for engine in engines[: chance.randrange(1, 3)]))
+                await asyncio.gather(*(engine.tick() for engine in engines[: chance.randrange(1, 3)]))
             with suppress(ChainError):
                 await treasury.mine(chance.randrange(1, 3))
         await weather.clear_up()
         for _ in range(120):
             await treasury.mine(3, seconds=60)
-            await engines[0].turn()
+            await engines[0].tick()
             lent = (await treasury.chain.stake(treasury.station)).lent
             if not lent and await treasury.is_idle():
                 break

@@ -8,7 +8,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from cambist.services.errors import InvalidError, TooManyError
-from cambist.services.passwords import LENGTH_MAX, LENGTH_MIN, SLOTS, WAITING_MAX, Passwords
+from cambist.services.identity.passwords import LENGTH_MAX, LENGTH_MIN, SLOTS, WAITING_MAX, Passwords
 
 
 @pytest.fixture

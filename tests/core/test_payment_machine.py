@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from cambist.domain.payments import ENDED, EVENTS, Deposit, Status, Terms, judge, received
+from cambist.domain.payments import CLOSED_WITH_FUNDS, EVENTS, Deposit, Status, Terms, judge, received
 from cambist.plugin import Units
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -33,7 +33,7 @@ def deposit(units, confirmations=0, *, mined_at=BEFORE, tx_id="tx"):
     return Deposit(
         units=Units(units),
         confirmations=confirmations,
-        settled=confirmations >= REQUIRED,
+        confirmed=confirmations >= REQUIRED,
         mined_at=mined_at,
         tx_id=tx_id,
     )
@@ -50,18 +50,18 @@ ROWS = [
     ("every needed deposit has a confirmation", "detected", [(100, 1)], BEFORE, ["confirming"]),
     ("one needed deposit has none", "detected", [(40, 2), (60, 0)], BEFORE, []),
     ("a surplus without confirmation does not delay it", "detected", [(100, 1), (5, 0)], BEFORE, ["confirming"]),
-    ("E is settled exactly", "confirming", [(100, 3)], BEFORE, ["paid"]),
-    ("more than expected is settled", "confirming", [(101, 3)], BEFORE, ["overpaid"]),
-    ("what is not settled does not make it overpaid", "confirming", [(100, 3), (50, 2)], BEFORE, ["paid"]),
-    ("only a part is settled", "confirming", [(40, 3), (60, 2)], BEFORE, []),
+    ("E is confirmed exactly", "confirming", [(100, 3)], BEFORE, ["paid"]),
+    ("more than expected is confirmed", "confirming", [(101, 3)], BEFORE, ["overpaid"]),
+    ("what is not confirmed does not make it overpaid", "confirming", [(100, 3), (50, 2)], BEFORE, ["paid"]),
+    ("only a part is confirmed", "confirming", [(40, 3), (60, 2)], BEFORE, []),
     ("a further deposit to a paid one changes nothing", "paid", [(100, 9), (50, 9)], BEFORE, []),
     ("nothing came in time", "pending", [], AFTER, ["expired"]),
-    ("too little came in time, not settled yet", "pending", [(40, 1)], AFTER, ["expired"]),
-    ("too little came in time, and is settled", "pending", [(40, 3)], AFTER, ["expired", "underpaid"]),
+    ("too little came in time, not confirmed yet", "pending", [(40, 1)], AFTER, ["expired"]),
+    ("too little came in time, and is confirmed", "pending", [(40, 3)], AFTER, ["expired", "underpaid"]),
     ("expiry does not touch what is detected", "detected", [(100, 0)], AFTER, []),
     ("expiry does not touch what is confirming", "confirming", [(100, 2)], AFTER, []),
-    ("the rest of an expired one is settled", "expired", [(40, 3)], AFTER, ["underpaid"]),
-    ("an expired one waits for every deposit to settle", "expired", [(40, 3), (10, 1)], AFTER, []),
+    ("the rest of an expired one is confirmed", "expired", [(40, 3)], AFTER, ["underpaid"]),
+    ("an expired one waits for every deposit to be confirmed", "expired", [(40, 3), (10, 1)], AFTER, []),
     ("first seen deep, no state is skipped", "pending", [(100, 9)], BEFORE, ["detected", "confirming", "paid"]),
     ("a reorg takes a part away before expiry", "confirming", [(40, 3)], BEFORE, ["pending"]),
     ("a reorg takes all away before expiry", "detected", [], BEFORE, ["pending"]),
@@ -219,7 +219,7 @@ class PaymentStory(RuleBasedStateMachine):
             self.times.append(self.now)
 
     @rule()
-    def look(self):
+    def poll(self):
         steps = judge(self.terms, self.deposits(), self.now)
         for before, step in zip([self.terms, *steps], steps, strict=False):
             assert before.status is not step.status
@@ -247,17 +247,17 @@ class PaymentStory(RuleBasedStateMachine):
     def check_at_rest(self):
         deposits = self.deposits()
         seen = sum(d.units for d in deposits)
-        settled = sum(d.units for d in deposits if d.settled)
+        confirmed = sum(d.units for d in deposits if d.confirmed)
         status, enough = self.terms.status, self.terms.enough
         if status in (Status.PAID, Status.OVERPAID, Status.DETECTED, Status.CONFIRMING):
             assert seen >= enough
         if status is Status.PENDING:
             assert self.now < EXPIRY
         if status is Status.CONFIRMING:
-            assert settled < enough
+            assert confirmed < enough
         if status is Status.FAILED:
             assert seen < enough
-        if status in ENDED:
+        if status in CLOSED_WITH_FUNDS:
             assert 0 < self.terms.order_units <= self.terms.expected
 
     @invariant()

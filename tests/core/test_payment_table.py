@@ -22,14 +22,14 @@ EXPECTED, PART, REQUIRED = 100, 40, 3
 TRIGGERS = {
     "nothing": ([], BEFORE),
     "a part is seen": ([(40, 0, EARLY)], BEFORE),
-    "a part is settled": ([(40, 3, EARLY)], BEFORE),
+    "a part is confirmed": ([(40, 3, EARLY)], BEFORE),
     "enough is seen": ([(100, 0, EARLY)], BEFORE),
     "enough has a confirmation": ([(100, 1, EARLY)], BEFORE),
-    "enough is settled": ([(100, 3, EARLY)], BEFORE),
-    "more is settled": ([(130, 3, EARLY)], BEFORE),
+    "enough is confirmed": ([(100, 3, EARLY)], BEFORE),
+    "more is confirmed": ([(130, 3, EARLY)], BEFORE),
     "nothing, and it expires": ([], AFTER),
     "a part is seen, and it expires": ([(40, 1, EARLY)], AFTER),
-    "a part is settled, and it expires": ([(40, 3, EARLY)], AFTER),
+    "a part is confirmed, and it expires": ([(40, 3, EARLY)], AFTER),
     "the rest comes within the grace": ([(40, 3, EARLY), (60, 0, LATE)], AFTER),
     "all comes after the grace": ([(100, 9, TOO_LATE)], LONG_AFTER),
 }
@@ -76,7 +76,7 @@ def test_every_state_meets_every_trigger(status, trigger, path):
         order_units=Units(credited.get(status, 0)),
     )
     standing = [
-        Deposit(units=Units(units), confirmations=deep, settled=deep >= REQUIRED, mined_at=mined_at, tx_id="tx")
+        Deposit(units=Units(units), confirmations=deep, confirmed=deep >= REQUIRED, mined_at=mined_at, tx_id="tx")
         for units, deep, mined_at in deposits
     ]
     expected = [LETTERS[letter] for letter in path if letter != "."]

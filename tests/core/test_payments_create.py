@@ -9,18 +9,18 @@ import pytest
 
 from cambist.domain.money import UNITS_MAX, format_units
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
-from cambist.services.payments.requests import CreatePayment
-from cambist.services.payments.views import PaymentDetail, PaymentView
-from tests.support.till import Till
+from cambist.services.receiving.payments.requests import CreatePayment
+from cambist.services.receiving.payments.views import PaymentDetail, PaymentView
+from tests.support.payment_env import PaymentEnv
 
 
 @pytest.fixture
-async def till(db, clock, ids):
-    return await Till(db, clock, ids).open()
+async def payment_env(db, clock, ids):
+    return await PaymentEnv(db, clock, ids).open()
 
 
-async def test_a_payment_is_stored_with_an_address_of_its_own(till, clock):
-    made = await till.create(
+async def test_a_payment_is_stored_with_an_address_of_its_own(payment_env, clock):
+    made = await payment_env.create(
         orderId="A-1", customerName="Ada", customerEmail="ada@example.com", metadata={"cart": [1, 2.5, None]}
     )
     payment = made.payment
@@ -28,25 +28,25 @@ async def test_a_payment_is_stored_with_an_address_of_its_own(till, clock):
     assert (payment.status, payment.expected_amount, payment.received_amount) == ("pending", "10", "0")
     assert payment.expires_at == clock.now() + timedelta(minutes=60)
     assert payment.exchange_rate is msgspec.UNSET
-    xpub = till.registry.families["memory"]
+    xpub = payment_env.registry.families["memory"]
     assert xpub.normalize_address(payment.deposit_address) == payment.deposit_address
-    stored = await till.read(payment.payment_id)
+    stored = await payment_env.read(payment.payment_id)
     assert (stored.customer_name, stored.customer_email, stored.order_id) == ("Ada", "ada@example.com", "A-1")
     assert msgspec.json.decode(msgspec.json.encode(stored))["metadata"] == {"cart": [1, 2.5, None]}
-    async with till.db.autocommit() as conn:
+    async with payment_env.db.autocommit() as conn:
         row = (
             await conn.exec_driver_sql(
                 "SELECT a.address, a.change, a.mode, p.scope, p.grace_s, p.required_confirmations"
-                " FROM addresses a JOIN payments p ON p.id = a.payment_id"
+                " FROM addresses a JOIN payments p ON p.id = a.payment_pk"
             )
         ).one()
     assert tuple(row) == (payment.deposit_address, 0, "live", 0, 86_400, 3)
 
 
-async def test_metadata_comes_back_as_it_is_and_no_larger_than_it_came(till):
+async def test_metadata_comes_back_as_it_is_and_no_larger_than_it_came(payment_env):
     metadata = {"z": [1e308] * 2300, "a": 12345678901234567890}
-    made = await till.create(metadata=metadata)
-    answered = msgspec.json.encode(await till.read(made.payment.payment_id))
+    made = await payment_env.create(metadata=metadata)
+    answered = msgspec.json.encode(await payment_env.read(made.payment.payment_id))
     assert msgspec.json.decode(answered)["metadata"] == metadata
     assert list(msgspec.json.decode(answered)["metadata"]) == ["z", "a"]
     assert len(answered) < 20_000
@@ -58,88 +58,88 @@ async def test_lists_and_answers_have_no_place_for_the_customers_data():
     assert set(PaymentDetail.__struct_fields__) - set(PaymentView.__struct_fields__) == {*personal, "deposits"}
 
 
-async def test_two_hundred_identical_requests_at_once_make_one_payment(till):
-    made = await asyncio.gather(*(till.create(header_key="order-7", orderId="7") for _ in range(200)))
+async def test_two_hundred_identical_requests_at_once_make_one_payment(payment_env):
+    made = await asyncio.gather(*(payment_env.create(header_key="order-7", orderId="7") for _ in range(200)))
     assert len({item.payment.payment_id for item in made}) == 1
     assert [item.replayed for item in made].count(False) == 1
     first = next(item.payment for item in made if not item.replayed)
     assert all(msgspec.json.encode(item.payment) == msgspec.json.encode(first) for item in made)
-    assert (await till.count("payments"), await till.count("addresses")) == (1, 1)
+    assert (await payment_env.count("payments"), await payment_env.count("addresses")) == (1, 1)
 
 
-async def test_payments_made_at_once_have_different_addresses(till):
-    made = await asyncio.gather(*(till.create() for _ in range(150)))
+async def test_payments_made_at_once_have_different_addresses(payment_env):
+    made = await asyncio.gather(*(payment_env.create() for _ in range(150)))
     assert len({item.payment.deposit_address for item in made}) == 150
     assert not any(item.replayed for item in made)
 
 
-async def test_the_key_may_be_in_the_header_or_the_body(till):
-    first = await till.create(header_key="k")
-    again = await till.create(idempotencyKey="k")
+async def test_the_key_may_be_in_the_header_or_the_body(payment_env):
+    first = await payment_env.create(header_key="k")
+    again = await payment_env.create(idempotencyKey="k")
     assert again.replayed
     assert again.payment.payment_id == first.payment.payment_id
     with pytest.raises(InvalidError, match="not the same") as error:
-        await till.create(header_key="k", idempotencyKey="l")
+        await payment_env.create(header_key="k", idempotencyKey="l")
     assert error.value.code == "IDEMPOTENCY_KEY_MISMATCH"
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\0b"])
-async def test_a_key_has_1_to_255_characters(till, key):
+async def test_a_key_has_1_to_255_characters(payment_env, key):
     with pytest.raises(InvalidError, match="idempotencyKey"):
-        await till.create(idempotencyKey=key)
+        await payment_env.create(idempotencyKey=key)
 
 
-async def test_a_key_with_another_request_is_a_conflict(till):
-    await till.create(header_key="k", metadata={"a": 1, "b": 2})
-    assert (await till.create(header_key="k", metadata={"b": 2, "a": 1})).replayed
+async def test_a_key_with_another_request_is_a_conflict(payment_env):
+    await payment_env.create(header_key="k", metadata={"a": 1, "b": 2})
+    assert (await payment_env.create(header_key="k", metadata={"b": 2, "a": 1})).replayed
     with pytest.raises(ConflictError) as error:
-        await till.create(header_key="k", amount="11")
+        await payment_env.create(header_key="k", amount="11")
     assert error.value.code == "IDEMPOTENCY_KEY_REUSED"
-    assert await till.count("payments") == 1
+    assert await payment_env.count("payments") == 1
 
 
-async def test_a_key_belongs_to_one_project_of_the_merchant(till):
-    await till.create(till.test, header_key="k")
+async def test_a_key_belongs_to_one_project_of_the_merchant(payment_env):
+    await payment_env.create(payment_env.test, header_key="k")
     with pytest.raises(ConflictError) as error:
-        await till.create(till.test2, header_key="k")
+        await payment_env.create(payment_env.test2, header_key="k")
     assert error.value.code == "IDEMPOTENCY_KEY_OTHER_PROJECT"
     # Live and sandbox never meet, and other merchants have keys of their own.
-    assert not (await till.create(till.live, header_key="k")).replayed
-    other = await till.project(await till.merchant("mer_2"), "prj_other", "sandbox")
-    assert not (await till.create(other, header_key="k")).replayed
+    assert not (await payment_env.create(payment_env.live, header_key="k")).replayed
+    other = await payment_env.project(await payment_env.merchant("mer_2"), "prj_other", "sandbox")
+    assert not (await payment_env.create(other, header_key="k")).replayed
 
 
-async def test_a_replay_answers_even_where_nothing_could_be_made_now(till, clock):
+async def test_a_replay_answers_even_where_nothing_could_be_made_now(payment_env, clock):
     fiat = {"pricingMode": "fiat", "fiatCurrency": "usd"}
-    first = await till.create(header_key="k", **fiat)
-    till.prices.board.clear()
+    first = await payment_env.create(header_key="k", **fiat)
+    payment_env.prices.board.clear()
     clock.advance(3600)
     with pytest.raises(UnavailableError):
-        await till.create(**fiat)
-    again = await till.create(header_key="k", **fiat)
+        await payment_env.create(**fiat)
+    again = await payment_env.create(header_key="k", **fiat)
     assert again.replayed
     assert again.payment.payment_id == first.payment.payment_id
 
 
-async def test_a_fiat_price_is_locked_and_rounded_up(till):
-    payment = (await till.create(token="MEM", pricingMode="fiat", amount="10", fiatCurrency="usd")).payment
+async def test_a_fiat_price_is_locked_and_rounded_up(payment_env):
+    payment = (await payment_env.create(token="MEM", pricingMode="fiat", amount="10", fiatCurrency="usd")).payment
     assert (payment.exchange_rate, payment.rate_source, payment.fiat_currency) == ("3", "board", "usd")
     assert payment.expected_amount == "3.33333334"
     assert Decimal(payment.expected_amount) * 3 >= 10
-    async with till.db.autocommit() as conn:
+    async with payment_env.db.autocommit() as conn:
         grace = (await conn.exec_driver_sql("SELECT grace_s FROM payments")).scalar_one()
     assert grace == 0
 
 
-async def test_bsc_usdt_has_18_decimals(till):
-    made = await till.create(till.test, chain="bsc", token="USDT", amount="10.000000000000000001")
+async def test_bsc_usdt_has_18_decimals(payment_env):
+    made = await payment_env.create(payment_env.test, chain="bsc", token="USDT", amount="10.000000000000000001")
     assert made.payment.expected_amount == "10.000000000000000001"
     assert made.payment.deposit_address.startswith("0x")
-    async with till.db.autocommit() as conn:
+    async with payment_env.db.autocommit() as conn:
         units = (await conn.exec_driver_sql("SELECT expected_units FROM payments")).scalar_one()
     assert int(units) == 10**19 + 1
-    fiat = await till.create(
-        till.test, chain="bsc", token="USDT", pricingMode="fiat", amount="10.01", fiatCurrency="eur"
+    fiat = await payment_env.create(
+        payment_env.test, chain="bsc", token="USDT", pricingMode="fiat", amount="10.01", fiatCurrency="eur"
     )
     assert fiat.payment.expected_amount == "10.88043479"
 
@@ -182,11 +182,11 @@ async def test_bsc_usdt_has_18_decimals(till):
         ({"metadata": {"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": {}}}}}}}}}}, "metadata"),
     ],
 )
-async def test_what_cannot_be_meant_is_refused_with_its_field_and_nothing_is_stored(till, fields, field):
+async def test_what_cannot_be_meant_is_refused_with_its_field_and_nothing_is_stored(payment_env, fields, field):
     with pytest.raises(InvalidError) as error:
-        await till.create(**fields)
+        await payment_env.create(**fields)
     assert error.value.details[0].field == field
-    assert (await till.count("payments"), await till.count("idempotency_keys")) == (0, 0)
+    assert (await payment_env.count("payments"), await payment_env.count("idempotency_keys")) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -210,46 +210,46 @@ def test_what_has_the_wrong_shape_is_not_decoded(fields):
         msgspec.json.decode(msgspec.json.encode(body), type=CreatePayment)
 
 
-async def test_a_live_project_needs_a_chain_with_endpoints_and_a_sandbox_project_none(till):
+async def test_a_live_project_needs_a_chain_with_endpoints_and_a_sandbox_project_none(payment_env):
     for chain in ("unconfigured", "simulated"):
         with pytest.raises(UnavailableError) as error:
-            await till.create(chain=chain)
+            await payment_env.create(chain=chain)
         assert error.value.code == "CHAIN_UNAVAILABLE"
-        assert (await till.create(till.test, chain=chain)).payment.mode == "sandbox"
+        assert (await payment_env.create(payment_env.test, chain=chain)).payment.mode == "sandbox"
 
 
-async def test_live_and_sandbox_payments_have_addresses_from_different_keys(till):
-    live, test = (await till.create()).payment, (await till.create(till.test)).payment
+async def test_live_and_sandbox_payments_have_addresses_from_different_keys(payment_env):
+    live, test = (await payment_env.create()).payment, (await payment_env.create(payment_env.test)).payment
     assert live.deposit_address != test.deposit_address
-    async with till.db.autocommit() as conn:
+    async with payment_env.db.autocommit() as conn:
         rows = await conn.exec_driver_sql("SELECT scope FROM payments ORDER BY id")
-        assert [row.scope for row in rows] == [0, till.test.project_row]
+        assert [row.scope for row in rows] == [0, payment_env.test.project_pk]
 
 
-async def test_a_project_that_was_switched_off_makes_no_payments(till):
-    await till.change_project(till.live, is_active=False)
+async def test_a_project_that_was_switched_off_makes_no_payments(payment_env):
+    await payment_env.change_project(payment_env.live, is_active=False)
     for key in (None, "k"):
         with pytest.raises(ForbiddenError):
-            await till.create(header_key=key)
-    assert await till.count("idempotency_keys") == 0
+            await payment_env.create(header_key=key)
+    assert await payment_env.count("idempotency_keys") == 0
 
 
-async def test_the_projects_terms_are_those_of_the_moment(till):
-    await till.change_project(till.live, underpayment_tolerance_bps=50, grace_s=60)
-    await till.create()
-    async with till.db.autocommit() as conn:
+async def test_the_projects_terms_are_those_of_the_moment(payment_env):
+    await payment_env.change_project(payment_env.live, underpayment_tolerance_bps=50, grace_s=60)
+    await payment_env.create()
+    async with payment_env.db.autocommit() as conn:
         row = (await conn.exec_driver_sql("SELECT tolerance_bps, grace_s FROM payments")).one()
     assert tuple(row) == (50, 60)
 
 
-async def test_a_payment_of_another_project_is_not_found(till):
-    made = await till.create()
+async def test_a_payment_of_another_project_is_not_found(payment_env):
+    made = await payment_env.create()
     with pytest.raises(NotFoundError):
-        await till.read(made.payment.payment_id, till.test)
+        await payment_env.read(made.payment.payment_id, payment_env.test)
 
 
-async def test_large_amounts_survive_exactly(till):
+async def test_large_amounts_survive_exactly(payment_env):
     amount = format_units(UNITS_MAX - 1, 18)
-    made = await till.create(token="MEM", amount=amount)
+    made = await payment_env.create(token="MEM", amount=amount)
     assert made.payment.expected_amount == amount
-    assert (await till.read(made.payment.payment_id)).expected_amount == amount
+    assert (await payment_env.read(made.payment.payment_id)).expected_amount == amount

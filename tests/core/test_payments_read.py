@@ -9,53 +9,53 @@ import pytest
 
 from cambist.domain.payments import Status
 from cambist.services.errors import NotFoundError
-from cambist.services.payments import read
-from cambist.services.payments.read import get_links, get_public, list_payments
-from tests.support.till import Till
+from cambist.services.paging import LIMIT_MAX, PAGE_MAX
+from cambist.services.receiving.payments.read import get_links, get_public, list_payments
+from tests.support.payment_env import PaymentEnv
 
 
 @pytest.fixture
-async def till(db, clock, ids):
-    return await Till(db, clock, ids).open()
+async def payment_env(db, clock, ids):
+    return await PaymentEnv(db, clock, ids).open()
 
 
-async def listed(till, actor=None, *, status=None, chain=None, page=1, limit=25):
-    async with till.db.transaction() as conn:
+async def listed(payment_env, actor=None, *, status=None, chain=None, page=1, limit=25):
+    async with payment_env.db.transaction() as conn:
         found = await list_payments(
-            conn, (actor or till.live).project_row, status=status, chain=chain, page=page, limit=limit
+            conn, (actor or payment_env.live).project_pk, status=status, chain=chain, page=page, limit=limit
         )
-    return [payment.payment_id for payment in found.payments], found.total
+    return [payment.payment_id for payment in found.items], found.total
 
 
-async def public(till, public_id):
-    return await get_public(till.db, till.registry.chains, public_id)
+async def public(payment_env, public_id):
+    return await get_public(payment_env.db, payment_env.registry.chains, public_id)
 
 
-async def test_payments_are_listed_newest_first_in_pages(till):
-    made = [(await till.create()).payment.payment_id for _ in range(5)]
-    await till.create(till.test)
-    assert await listed(till) == (made[::-1], 5)
-    assert await listed(till, limit=2) == ([made[4], made[3]], 5)
-    assert await listed(till, page=3, limit=2) == ([made[0]], 5)
-    assert await listed(till, page=4, limit=2) == ([], 5)
-    assert await listed(till, page=read.PAGE_MAX, limit=read.LIMIT_MAX) == ([], 5)
+async def test_payments_are_listed_newest_first_in_pages(payment_env):
+    made = [(await payment_env.create()).payment.payment_id for _ in range(5)]
+    await payment_env.create(payment_env.test)
+    assert await listed(payment_env) == (made[::-1], 5)
+    assert await listed(payment_env, limit=2) == ([made[4], made[3]], 5)
+    assert await listed(payment_env, page=3, limit=2) == ([made[0]], 5)
+    assert await listed(payment_env, page=4, limit=2) == ([], 5)
+    assert await listed(payment_env, page=PAGE_MAX, limit=LIMIT_MAX) == ([], 5)
 
 
-async def test_payments_are_filtered_by_status_and_chain(till):
-    here = (await till.create(till.test)).payment.payment_id
-    there = (await till.create(till.test, chain="other")).payment.payment_id
-    await till.deposit(here)
-    assert await listed(till, till.test, status=Status.DETECTED) == ([here], 1)
-    assert await listed(till, till.test, status=Status.PENDING) == ([there], 1)
-    assert await listed(till, till.test, chain="other") == ([there], 1)
-    assert await listed(till, till.test, status=Status.PAID, chain="other") == ([], 0)
-    assert await listed(till, till.test, chain="nowhere") == ([], 0)
+async def test_payments_are_filtered_by_status_and_chain(payment_env):
+    here = (await payment_env.create(payment_env.test)).payment.payment_id
+    there = (await payment_env.create(payment_env.test, chain="other")).payment.payment_id
+    await payment_env.deposit(here)
+    assert await listed(payment_env, payment_env.test, status=Status.DETECTED) == ([here], 1)
+    assert await listed(payment_env, payment_env.test, status=Status.PENDING) == ([there], 1)
+    assert await listed(payment_env, payment_env.test, chain="other") == ([there], 1)
+    assert await listed(payment_env, payment_env.test, status=Status.PAID, chain="other") == ([], 0)
+    assert await listed(payment_env, payment_env.test, chain="nowhere") == ([], 0)
 
 
-async def test_the_public_view_has_exactly_these_fields(till):
+async def test_the_public_view_has_exactly_these_fields(payment_env):
     payment = (
-        await till.create(
-            till.test,
+        await payment_env.create(
+            payment_env.test,
             pricingMode="fiat",
             fiatCurrency="usd",
             customerName="Ada Lovelace",
@@ -64,8 +64,8 @@ async def test_the_public_view_has_exactly_these_fields(till):
             webhookUrl="https://shop.example/secret-hook",
         )
     ).payment
-    await till.deposit(payment.payment_id)
-    answer = msgspec.json.encode(await public(till, payment.public_id))
+    await payment_env.deposit(payment.payment_id)
+    answer = msgspec.json.encode(await public(payment_env, payment.public_id))
     shown = msgspec.json.decode(answer)
     assert set(shown) == {
         "paymentId", "publicId", "shopName", "mode", "status", "chain", "chainName", "token", "tokenLabel",
@@ -81,73 +81,73 @@ async def test_the_public_view_has_exactly_these_fields(till):
         assert secret not in answer
 
 
-async def test_the_public_view_follows_deposits_and_what_remains(till):
-    payment = (await till.create(till.test)).payment
-    made = await till.deposit(payment.payment_id, amount="4")
-    seen = await public(till, payment.public_id)
+async def test_the_public_view_follows_deposits_and_what_remains(payment_env):
+    payment = (await payment_env.create(payment_env.test)).payment
+    made = await payment_env.deposit(payment.payment_id, amount="4")
+    seen = await public(payment_env, payment.public_id)
     assert (seen.status, seen.received_amount, seen.remaining_amount) == ("pending", "4", "6")
     assert [(item.tx_hash, item.amount, item.status, item.confirmations) for item in seen.deposits] == [
         (made.tx_id, "4", "detected", 0)
     ]
-    await till.deposit(payment.payment_id, amount="6", confirmations=2)
-    seen = await public(till, payment.public_id)
+    await payment_env.deposit(payment.payment_id, amount="6", confirmations=2)
+    seen = await public(payment_env, payment.public_id)
     assert [(item.amount, item.status, item.confirmations) for item in seen.deposits] == [
         ("4", "confirmed", 3),
         ("6", "detected", 2),
     ]
     assert (seen.status, seen.remaining_amount) == ("confirming", "0")
-    await till.reorg(3)
-    seen = await public(till, payment.public_id)
+    await payment_env.reorg(3)
+    seen = await public(payment_env, payment.public_id)
     assert ([item.amount for item in seen.deposits], seen.remaining_amount) == (["4"], "6")
 
 
-async def test_an_ended_payment_asks_for_nothing_more(till):
-    payment = (await till.create(till.test)).payment
-    await till.deposit(payment.payment_id, amount="4", confirmations=3)
-    await till.advance(3600)
-    seen = await public(till, payment.public_id)
+async def test_an_ended_payment_asks_for_nothing_more(payment_env):
+    payment = (await payment_env.create(payment_env.test)).payment
+    await payment_env.deposit(payment.payment_id, amount="4", confirmations=3)
+    await payment_env.advance(3600)
+    seen = await public(payment_env, payment.public_id)
     assert (seen.status, seen.remaining_amount) == ("underpaid", "0")
 
 
-async def test_many_small_deposits_do_not_make_the_answer_large(till):
-    payment = (await till.create(till.test)).payment
-    await till.deposit(payment.payment_id, amount="0.000001")
-    async with till.db.transaction() as conn:
+async def test_many_small_deposits_do_not_make_the_answer_large(payment_env):
+    payment = (await payment_env.create(payment_env.test)).payment
+    await payment_env.deposit(payment.payment_id, amount="0.000001")
+    async with payment_env.db.transaction() as conn:
         await conn.exec_driver_sql(
-            "INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_id, address_id,"
-            " payment_id, matches, token, decimals, units, height, block_hash, ordinal, mined_at,"
+            "INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_pk, address_pk,"
+            " payment_pk, matches, token, decimals, units, height, block_hash, ordinal, mined_at,"
             " required_confirmations)"
-            " SELECT deposit_id || n, chain, scope, tx_id || n, position, mode, merchant_id, address_id, payment_id,"
+            " SELECT deposit_id || n, chain, scope, tx_id || n, position, mode, merchant_pk, address_pk, payment_pk,"
             " matches, token, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations"
             " FROM deposits, generate_series(1, 60) n"
         )
-    seen = await public(till, payment.public_id)
+    seen = await public(payment_env, payment.public_id)
     assert (len(seen.deposits), seen.deposits_left_out) == (50, 11)
 
 
-async def test_what_is_not_there_is_not_found(till):
-    for public_id in ("pub_none", "", (await till.create()).payment.payment_id):
+async def test_what_is_not_there_is_not_found(payment_env):
+    for public_id in ("pub_none", "", (await payment_env.create()).payment.payment_id):
         with pytest.raises(NotFoundError):
-            await public(till, public_id)
+            await public(payment_env, public_id)
 
 
-async def test_links_are_made_of_the_payments_ids(till):
-    payment = (await till.create()).payment
-    async with till.db.autocommit() as conn:
-        links = await get_links(conn, till.live.project_row, payment.payment_id)
+async def test_links_are_made_of_the_payments_ids(payment_env):
+    payment = (await payment_env.create()).payment
+    async with payment_env.db.autocommit() as conn:
+        links = await get_links(conn, payment_env.live.project_pk, payment.payment_id)
         assert (links.public_id, links.status) == (payment.public_id, "pending")
         with pytest.raises(NotFoundError):
-            await get_links(conn, till.test.project_row, payment.payment_id)
+            await get_links(conn, payment_env.test.project_pk, payment.payment_id)
 
 
-async def test_a_connection_that_broke_is_not_used_again(till):
-    payment = (await till.create()).payment
-    async with till.db.transaction() as conn:
+async def test_a_connection_that_broke_is_not_used_again(payment_env):
+    payment = (await payment_env.create()).payment
+    async with payment_env.db.transaction() as conn:
         await conn.exec_driver_sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
-        await public(till, payment.public_id)
+        await public(payment_env, payment.public_id)
     await asyncio.sleep(0.1)
-    assert (await public(till, payment.public_id)).payment_id == payment.payment_id
+    assert (await public(payment_env, payment.public_id)).payment_id == payment.payment_id

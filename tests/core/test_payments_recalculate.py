@@ -8,103 +8,103 @@ from hypothesis import strategies as st
 
 from cambist.domain.money import fiat_to_units
 from cambist.services.errors import ConflictError, NotFoundError, UnavailableError
-from cambist.services.payments.recalculate import Recalculate, fiat_remaining, recalculate
-from tests.support.till import Till
+from cambist.services.receiving.payments.recalculate import Recalculate, fiat_remaining, recalculate
+from tests.support.payment_env import PaymentEnv
 
 FIAT = {"pricingMode": "fiat", "fiatCurrency": "usd", "amount": "30", "token": "MEM"}
 
 
 @pytest.fixture
-async def till(db, clock, ids):
-    return await Till(db, clock, ids).open()
+async def payment_env(db, clock, ids):
+    return await PaymentEnv(db, clock, ids).open()
 
 
-async def refresh(till, payment_id, actor=None, minutes=30):
-    async with till.db.transaction() as conn:
+async def refresh(payment_env, payment_id, actor=None, minutes=30):
+    async with payment_env.db.transaction() as conn:
         return await recalculate(
             conn,
-            actor or till.test,
+            actor or payment_env.test,
             payment_id,
             Recalculate(expires_in_minutes=minutes),
-            chains=till.registry.chains,
-            rates=till.rates,
-            clock=till.clock,
-            ids=till.ids,
+            chains=payment_env.registry.chains,
+            rates=payment_env.rates,
+            clock=payment_env.clock,
+            ids=payment_env.ids,
         )
 
 
-def new_price(till, price):
-    till.prices.board["MEM", "usd"] = price
-    till.clock.advance(60)
+def new_price(payment_env, price):
+    payment_env.prices.board["MEM", "usd"] = price
+    payment_env.clock.advance(60)
 
 
-async def test_an_unpaid_payment_is_priced_anew(till, clock):
-    payment = (await till.create(till.test, **FIAT)).payment
+async def test_an_unpaid_payment_is_priced_anew(payment_env, clock):
+    payment = (await payment_env.create(payment_env.test, **FIAT)).payment
     assert payment.expected_amount == "10"
-    await till.advance(3601)
-    new_price(till, "2.5")
-    again = await refresh(till, payment.payment_id)
+    await payment_env.advance(3601)
+    new_price(payment_env, "2.5")
+    again = await refresh(payment_env, payment.payment_id)
     assert (again.status, again.expected_amount, again.exchange_rate) == ("pending", "12", "2.5")
     assert (again.expires_at - clock.now()).total_seconds() == 1800
-    assert await till.events(payment.payment_id) == ["payment.expired", "payment.rate_recalculated"]
-    assert (await till.data(payment.payment_id))["expectedAmount"] == "12"
-    assert (await till.deposit(payment.payment_id, confirmations=3)).payment.status == "paid"
+    assert await payment_env.events(payment.payment_id) == ["payment.expired", "payment.rate_recalculated"]
+    assert (await payment_env.data(payment.payment_id))["expectedAmount"] == "12"
+    assert (await payment_env.deposit(payment.payment_id, confirmations=3)).payment.status == "paid"
 
 
-async def test_what_was_paid_stays_paid_in_tokens(till):
-    payment = (await till.create(till.test, **FIAT)).payment
-    await till.deposit(payment.payment_id, amount="4")
-    await till.advance(3601)
-    new_price(till, "2")
-    again = await refresh(till, payment.payment_id)
+async def test_what_was_paid_stays_paid_in_tokens(payment_env):
+    payment = (await payment_env.create(payment_env.test, **FIAT)).payment
+    await payment_env.deposit(payment.payment_id, amount="4")
+    await payment_env.advance(3601)
+    new_price(payment_env, "2")
+    again = await refresh(payment_env, payment.payment_id)
     # 18 of 30 dollars were missing: 9 tokens at 2 dollars, beside the 4 that had come.
     assert (again.expected_amount, again.received_amount) == ("13", "4")
-    await till.advance(1801)
-    new_price(till, "3")
-    assert (await refresh(till, payment.payment_id)).expected_amount == "10"
+    await payment_env.advance(1801)
+    new_price(payment_env, "3")
+    assert (await refresh(payment_env, payment.payment_id)).expected_amount == "10"
 
 
-async def test_money_that_came_late_counts_for_the_new_rate(till):
-    payment = (await till.create(till.test, **FIAT)).payment
-    await till.advance(3601)
-    await till.deposit(payment.payment_id, amount="9.9", confirmations=3)
-    assert (await till.read(payment.payment_id, till.test)).status == "expired"
-    assert (await refresh(till, payment.payment_id)).expected_amount == "10"
-    made = await till.deposit(payment.payment_id, confirmations=3)
+async def test_money_that_came_late_counts_for_the_new_rate(payment_env):
+    payment = (await payment_env.create(payment_env.test, **FIAT)).payment
+    await payment_env.advance(3601)
+    await payment_env.deposit(payment.payment_id, amount="9.9", confirmations=3)
+    assert (await payment_env.read(payment.payment_id, payment_env.test)).status == "expired"
+    assert (await refresh(payment_env, payment.payment_id)).expected_amount == "10"
+    made = await payment_env.deposit(payment.payment_id, confirmations=3)
     assert (made.payment.status, made.payment.received_amount) == ("paid", "10")
 
 
-async def test_where_everything_came_late_nothing_remains_to_be_priced(till):
-    payment = (await till.create(till.test, **FIAT)).payment
-    await till.advance(3601)
-    await till.deposit(payment.payment_id, amount="10")
+async def test_where_everything_came_late_nothing_remains_to_be_priced(payment_env):
+    payment = (await payment_env.create(payment_env.test, **FIAT)).payment
+    await payment_env.advance(3601)
+    await payment_env.deposit(payment.payment_id, amount="10")
     with pytest.raises(ConflictError) as error:
-        await refresh(till, payment.payment_id)
+        await refresh(payment_env, payment.payment_id)
     assert error.value.code == "NOTHING_REMAINS"
 
 
-async def test_only_an_expired_fiat_payment_of_ones_own_gets_a_new_rate(till):
-    pending = (await till.create(till.test, **FIAT)).payment.payment_id
+async def test_only_an_expired_fiat_payment_of_ones_own_gets_a_new_rate(payment_env):
+    pending = (await payment_env.create(payment_env.test, **FIAT)).payment.payment_id
     with pytest.raises(ConflictError) as error:
-        await refresh(till, pending)
+        await refresh(payment_env, pending)
     assert error.value.code == "PAYMENT_NOT_EXPIRED"
-    direct = (await till.create(till.test)).payment.payment_id
-    await till.advance(3601)
+    direct = (await payment_env.create(payment_env.test)).payment.payment_id
+    await payment_env.advance(3601)
     with pytest.raises(ConflictError) as error:
-        await refresh(till, direct)
+        await refresh(payment_env, direct)
     assert error.value.code == "PAYMENT_NOT_FIAT"
     with pytest.raises(NotFoundError):
-        await refresh(till, pending, till.live)
+        await refresh(payment_env, pending, payment_env.live)
 
 
-async def test_without_a_price_nothing_changes(till, clock):
-    payment = (await till.create(till.test, **FIAT)).payment
-    await till.advance(3601)
-    till.prices.board.clear()
+async def test_without_a_price_nothing_changes(payment_env, clock):
+    payment = (await payment_env.create(payment_env.test, **FIAT)).payment
+    await payment_env.advance(3601)
+    payment_env.prices.board.clear()
     clock.advance(3600)
     with pytest.raises(UnavailableError):
-        await refresh(till, payment.payment_id)
-    assert (await till.read(payment.payment_id, till.test)).status == "expired"
+        await refresh(payment_env, payment.payment_id)
+    assert (await payment_env.read(payment.payment_id, payment_env.test)).status == "expired"
 
 
 @given(

@@ -6,22 +6,23 @@ from collections import Counter
 import msgspec
 import pytest
 
-from cambist.domain.payouts import Kind, Status
+from cambist.domain.intents import IntentKind
+from cambist.domain.payouts import Status
 from cambist.plugin import Units
+from cambist.services.addresses.wallets import main_wallet
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
 from cambist.services.payouts import read
 from cambist.services.payouts.views import payout_view
-from cambist.services.wallet_addresses import main_wallet
 from cambist.testing.memory.family import spell
-from tests.support.purse import Purse, person
-from tests.support.till import Till
+from tests.support.payment_env import PaymentEnv
+from tests.support.payout_env import PayoutEnv, person
 
 USDX = 10**6
 
 
 @pytest.fixture
-async def purse(db, clock, ids):
-    return Purse(await Till(db, clock, ids).open())
+async def payout_env(db, clock, ids):
+    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
 async def code_of(paying):
@@ -30,23 +31,24 @@ async def code_of(paying):
     return error.value.code
 
 
-async def test_a_payout_moves_available_to_pending_and_leaves_an_intent(purse, clock):
-    await purse.fund(25 * USDX)
-    made = (await purse.pay(amount="10.5")).payout
-    assert await purse.balances() == {"available": 14_500_000, "pending": 10_500_000, "custody_wallet": 25_000_000}
-    assert (made.status, made.kind, made.units, made.target) == (Status.REQUESTED, Kind.PAYOUT, 10_500_000, person())
-    async with purse.db.autocommit() as conn:
+async def test_a_payout_moves_available_to_pending_and_leaves_an_intent(payout_env, clock):
+    await payout_env.fund(25 * USDX)
+    made = (await payout_env.pay(amount="10.5")).payout
+    assert await payout_env.balances() == {"available": 14_500_000, "pending": 10_500_000, "custody_wallet": 25_000_000}
+    assert (made.status, made.kind) == (Status.REQUESTED, IntentKind.PAYOUT)
+    assert (made.units, made.to_address) == (10_500_000, person())
+    async with payout_env.db.autocommit() as conn:
         intent = (await conn.exec_driver_sql("SELECT * FROM outbound_intents")).mappings().one()
         wallet = (await conn.exec_driver_sql("SELECT id FROM addresses WHERE purpose = 'wallet'")).scalar_one()
         usage = (await conn.exec_driver_sql("SELECT operation, reference FROM usage_records")).all()
     assert {
-        "id": made.intent_row,
+        "id": made.intent_pk,
         "reference": f"payout:{made.payout_id}",
         "kind": "payout",
         "mode": "live",
         "scope": 0,
-        "source_address_id": wallet,
-        "target": person(),
+        "source_address_pk": wallet,
+        "to_address": person(),
         "token": "USDX",
         "units": 10_500_000,
         "state": "waiting",
@@ -55,54 +57,56 @@ async def test_a_payout_moves_available_to_pending_and_leaves_an_intent(purse, c
     assert [tuple(row) for row in usage] == [("payout", made.payout_id)]
 
 
-async def test_of_two_hundred_at_once_exactly_those_are_accepted_that_the_balance_covers(purse):
-    await purse.fund(500 * USDX)
-    results = await asyncio.gather(*[purse.pay() for _ in range(200)], return_exceptions=True)
+async def test_of_two_hundred_at_once_exactly_those_are_accepted_that_the_balance_covers(payout_env):
+    await payout_env.fund(500 * USDX)
+    results = await asyncio.gather(*[payout_env.pay() for _ in range(200)], return_exceptions=True)
     assert Counter(getattr(result, "code", "accepted") for result in results) == {
         "accepted": 50,
         "INSUFFICIENT_BALANCE": 150,
     }
-    assert await purse.balances() == {"pending": 500 * USDX, "custody_wallet": 500 * USDX}
-    assert await purse.till.count("payouts") == await purse.till.count("outbound_intents") == 50
+    assert await payout_env.balances() == {"pending": 500 * USDX, "custody_wallet": 500 * USDX}
+    assert await payout_env.payment_env.count("payouts") == await payout_env.payment_env.count("outbound_intents") == 50
 
 
-async def test_one_key_a_hundred_times_at_once_pays_once(purse):
-    await purse.fund(25 * USDX)
-    made = await asyncio.gather(*[purse.pay(header_key="order-7") for _ in range(100)])
+async def test_one_key_a_hundred_times_at_once_pays_once(payout_env):
+    await payout_env.fund(25 * USDX)
+    made = await asyncio.gather(*[payout_env.pay(header_key="order-7") for _ in range(100)])
     assert len({one.payout.payout_id for one in made}) == 1
     assert [one.replayed for one in made].count(False) == 1
-    assert await purse.balances() == {"available": 15 * USDX, "pending": 10 * USDX, "custody_wallet": 25 * USDX}
+    assert await payout_env.balances() == {"available": 15 * USDX, "pending": 10 * USDX, "custody_wallet": 25 * USDX}
 
 
-async def test_a_key_with_another_request_or_of_another_project_is_a_conflict(purse):
-    await purse.fund(100 * USDX)
-    await purse.fund(100 * USDX, mode="sandbox")
-    first = await purse.pay(header_key="k")
-    assert (await purse.pay(idempotencyKey="k")).payout.payout_id == first.payout.payout_id
-    assert await code_of(purse.pay(header_key="k", amount="11")) == "IDEMPOTENCY_KEY_REUSED"
-    assert await code_of(purse.pay(header_key="k", idempotencyKey="l")) == "IDEMPOTENCY_KEY_MISMATCH"
-    await purse.pay(purse.test, header_key="k")
-    assert await code_of(purse.pay(purse.till.test2, header_key="k")) == "IDEMPOTENCY_KEY_OTHER_PROJECT"
-    assert (await purse.balances())["pending"] == 10 * USDX
+async def test_a_key_with_another_request_or_of_another_project_is_a_conflict(payout_env):
+    await payout_env.fund(100 * USDX)
+    await payout_env.fund(100 * USDX, mode="sandbox")
+    first = await payout_env.pay(header_key="k")
+    assert (await payout_env.pay(idempotencyKey="k")).payout.payout_id == first.payout.payout_id
+    assert await code_of(payout_env.pay(header_key="k", amount="11")) == "IDEMPOTENCY_KEY_REUSED"
+    assert await code_of(payout_env.pay(header_key="k", idempotencyKey="l")) == "IDEMPOTENCY_KEY_MISMATCH"
+    await payout_env.pay(payout_env.test, header_key="k")
+    assert (
+        await code_of(payout_env.pay(payout_env.payment_env.test2, header_key="k")) == "IDEMPOTENCY_KEY_OTHER_PROJECT"
+    )
+    assert (await payout_env.balances())["pending"] == 10 * USDX
 
 
-async def test_what_is_refused_stores_nothing_so_that_its_key_can_be_used_again(purse):
-    assert await code_of(purse.pay(header_key="k")) == "INSUFFICIENT_BALANCE"
-    assert await code_of(purse.pay(header_key="k", toAddress="nowhere")) == "INVALID_ADDRESS"
+async def test_what_is_refused_stores_nothing_so_that_its_key_can_be_used_again(payout_env):
+    assert await code_of(payout_env.pay(header_key="k")) == "INSUFFICIENT_BALANCE"
+    assert await code_of(payout_env.pay(header_key="k", toAddress="nowhere")) == "INVALID_ADDRESS"
     for table in ("payouts", "outbound_intents", "idempotency_keys", "usage_records"):
-        assert await purse.till.count(table) == 0
-    await purse.fund(10 * USDX)
-    assert not (await purse.pay(header_key="k")).replayed
+        assert await payout_env.payment_env.count(table) == 0
+    await payout_env.fund(10 * USDX)
+    assert not (await payout_env.pay(header_key="k")).replayed
 
 
-async def test_a_replay_answers_with_how_far_the_payout_has_come_even_while_payouts_are_off(purse):
-    await purse.fund(10 * USDX)
-    first = (await purse.pay(header_key="k")).payout
-    await purse.happens("final", first)
-    await purse.settings(payoutEnabled=False)
-    again = await purse.pay(header_key="k")
+async def test_a_replay_answers_with_how_far_the_payout_has_come_even_while_payouts_are_off(payout_env):
+    await payout_env.fund(10 * USDX)
+    first = (await payout_env.pay(header_key="k")).payout
+    await payout_env.happens("final", first)
+    await payout_env.settings(payoutEnabled=False)
+    again = await payout_env.pay(header_key="k")
     assert (again.replayed, again.payout.payout_id, again.payout.status) == (True, first.payout_id, "completed")
-    assert await code_of(purse.pay()) == "PAYOUT_DISABLED"
+    assert await code_of(payout_env.pay()) == "PAYOUT_DISABLED"
 
 
 SWAP = {"amount": None, "srcChain": "bsc", "srcToken": "USDT", "srcAmount": "1"}
@@ -134,141 +138,143 @@ SWAP = {"amount": None, "srcChain": "bsc", "srcToken": "USDT", "srcAmount": "1"}
         ({"amount": "1.0000001"}, "INVALID_AMOUNT"),
     ],
 )
-async def test_what_cannot_be_meant_is_refused_and_moves_nothing(purse, fields, code):
-    await purse.fund(10 * USDX)
+async def test_what_cannot_be_meant_is_refused_and_moves_nothing(payout_env, fields, code):
+    await payout_env.fund(10 * USDX)
     # The swap's rules come before the switch for all payouts, as the specification orders them.
-    assert await code_of(purse.pay(**fields)) == code
-    assert await purse.balances() == {"available": 10 * USDX, "custody_wallet": 10 * USDX}
+    assert await code_of(payout_env.pay(**fields)) == code
+    assert await payout_env.balances() == {"available": 10 * USDX, "custody_wallet": 10 * USDX}
 
 
-async def test_a_swap_is_refused_for_its_own_reasons_before_payouts_are_found_to_be_off(purse):
-    await purse.settings(payoutEnabled=False)
-    assert await code_of(purse.pay(**SWAP)) == "SWAP_NOT_SUPPORTED_FOR_CHAIN"
-    assert await code_of(purse.pay(**SWAP | {"chain": "bsc", "token": "USDC"})) == "SWAP_IN_PAYOUT_DISABLED"
-    assert await code_of(purse.pay(toAddress="nowhere")) == "PAYOUT_DISABLED"
+async def test_a_swap_is_refused_for_its_own_reasons_before_payouts_are_found_to_be_off(payout_env):
+    await payout_env.settings(payoutEnabled=False)
+    assert await code_of(payout_env.pay(**SWAP)) == "SWAP_NOT_SUPPORTED_FOR_CHAIN"
+    assert await code_of(payout_env.pay(**SWAP | {"chain": "bsc", "token": "USDC"})) == "SWAP_IN_PAYOUT_DISABLED"
+    assert await code_of(payout_env.pay(toAddress="nowhere")) == "PAYOUT_DISABLED"
 
 
-async def test_contracts_of_tokens_and_the_wallet_itself_are_no_targets(purse):
-    await purse.fund(10 * USDX)
-    registry = purse.till.registry
+async def test_contracts_of_tokens_and_the_wallet_itself_are_no_targets(payout_env):
+    await payout_env.fund(10 * USDX)
+    registry = payout_env.payment_env.registry
     for token in registry.chains["memory"].tokens[1:]:
-        assert await code_of(purse.pay(toAddress=token.contract)) == "TARGET_IS_CONTRACT"
-        assert await code_of(purse.pay(toAddress=token.contract.upper())) == "TARGET_IS_CONTRACT"
-    async with purse.db.transaction() as conn:
-        wallet = await main_wallet(conn, purse.desk.keys, registry.families["memory"], purse.live.merchant_row, "live")
-    assert await code_of(purse.pay(toAddress=wallet.address)) == "INVALID_ADDRESS"
+        assert await code_of(payout_env.pay(toAddress=token.contract)) == "TARGET_IS_CONTRACT"
+        assert await code_of(payout_env.pay(toAddress=token.contract.upper())) == "TARGET_IS_CONTRACT"
+    async with payout_env.db.transaction() as conn:
+        wallet = await main_wallet(
+            conn, payout_env.context.keys, registry.families["memory"], payout_env.live.merchant_pk, "live"
+        )
+    assert await code_of(payout_env.pay(toAddress=wallet.address)) == "INVALID_ADDRESS"
 
 
-async def test_addresses_are_stored_in_their_one_spelling(purse):
-    await purse.fund(10 * USDX)
-    assert (await purse.pay(toAddress=person().upper())).payout.target == person()
+async def test_addresses_are_stored_in_their_one_spelling(payout_env):
+    await payout_env.fund(10 * USDX)
+    assert (await payout_env.pay(toAddress=person().upper())).payout.to_address == person()
 
 
-async def test_a_sandbox_payout_is_made_on_the_projects_own_chain(purse):
-    await purse.fund(10 * USDX, mode="sandbox")
-    made = (await purse.pay(purse.test, chain="memory")).payout
-    assert (made.mode, made.scope) == ("sandbox", purse.test.project_row)
-    assert await purse.balances("sandbox") == {"pending": 10 * USDX, "custody_wallet": 10 * USDX}
+async def test_a_sandbox_payout_is_made_on_the_projects_own_chain(payout_env):
+    await payout_env.fund(10 * USDX, mode="sandbox")
+    made = (await payout_env.pay(payout_env.test, chain="memory")).payout
+    assert (made.mode, made.scope) == ("sandbox", payout_env.test.project_pk)
+    assert await payout_env.balances("sandbox") == {"pending": 10 * USDX, "custody_wallet": 10 * USDX}
 
 
-async def test_a_project_that_is_switched_off_pays_nothing(purse):
-    await purse.fund(10 * USDX)
-    await purse.till.change_project(purse.live, is_active=False)
-    assert await code_of(purse.pay()) == "PROJECT_INACTIVE"
+async def test_a_project_that_is_switched_off_pays_nothing(payout_env):
+    await payout_env.fund(10 * USDX)
+    await payout_env.payment_env.change_project(payout_env.live, is_active=False)
+    assert await code_of(payout_env.pay()) == "PROJECT_INACTIVE"
 
 
-async def test_limits_of_a_transfer_and_of_a_day_hold_per_merchant_and_token(purse, clock):
-    await purse.fund(1000 * USDX)
-    await purse.fund(10**21, symbol="MEM")
-    await purse.settings(limits={"memory/USDX": {"perTransaction": "40", "perDay": "100"}})
-    assert await code_of(purse.pay(amount="40.000001")) == "PAYOUT_LIMIT_EXCEEDED"
-    await purse.pay(amount="40")
-    failed = (await purse.pay(amount="40")).payout
-    await purse.queue(Kind.WITHDRAWAL, 20 * USDX)
-    assert await code_of(purse.pay(amount="0.000001")) == "PAYOUT_LIMIT_EXCEEDED"
-    await purse.happens("failed", failed)
-    await purse.pay(amount="40")
+async def test_limits_of_a_transfer_and_of_a_day_hold_per_merchant_and_token(payout_env, clock):
+    await payout_env.fund(1000 * USDX)
+    await payout_env.fund(10**21, symbol="MEM")
+    await payout_env.settings(limits={"memory/USDX": {"perTransaction": "40", "perDay": "100"}})
+    assert await code_of(payout_env.pay(amount="40.000001")) == "PAYOUT_LIMIT_EXCEEDED"
+    await payout_env.pay(amount="40")
+    failed = (await payout_env.pay(amount="40")).payout
+    await payout_env.queue(IntentKind.WITHDRAWAL, 20 * USDX)
+    assert await code_of(payout_env.pay(amount="0.000001")) == "PAYOUT_LIMIT_EXCEEDED"
+    await payout_env.happens("failed", failed)
+    await payout_env.pay(amount="40")
     # A refund is limited by what its payment received, and other tokens by their own limits.
-    await purse.queue(Kind.REFUND, 50 * USDX)
-    await purse.pay(token="MEM", amount="500")
+    await payout_env.queue(IntentKind.REFUND, 50 * USDX)
+    await payout_env.pay(token="MEM", amount="500")
     with pytest.raises(ForbiddenError):
-        await purse.queue(Kind.AUTO_PAYOUT, 1)
+        await payout_env.queue(IntentKind.AUTO_PAYOUT, 1)
     clock.advance(24 * 3600)
-    await purse.pay(amount="40")
+    await payout_env.pay(amount="40")
 
 
-async def test_a_days_limit_holds_for_payouts_at_once(purse):
-    await purse.fund(1000 * USDX)
-    await purse.settings(limits={"memory/USDX": {"perDay": "50"}})
-    results = await asyncio.gather(*[purse.pay() for _ in range(20)], return_exceptions=True)
+async def test_a_days_limit_holds_for_payouts_at_once(payout_env):
+    await payout_env.fund(1000 * USDX)
+    await payout_env.settings(limits={"memory/USDX": {"perDay": "50"}})
+    results = await asyncio.gather(*[payout_env.pay() for _ in range(20)], return_exceptions=True)
     assert Counter(getattr(result, "code", "accepted") for result in results) == {
         "accepted": 5,
         "PAYOUT_LIMIT_EXCEEDED": 15,
     }
 
 
-async def test_where_the_operator_lists_targets_money_goes_nowhere_else(purse):
-    await purse.fund(100 * USDX)
-    await purse.settings(targets={"memory": [person("bob")]})
-    assert await code_of(purse.pay()) == "TARGET_NOT_ALLOWED"
+async def test_where_the_operator_lists_targets_money_goes_nowhere_else(payout_env):
+    await payout_env.fund(100 * USDX)
+    await payout_env.settings(targets={"memory": [person("bob")]})
+    assert await code_of(payout_env.pay()) == "TARGET_NOT_ALLOWED"
     with pytest.raises(ForbiddenError, match="listed"):
-        await purse.queue(Kind.REFUND, 1)
-    await purse.pay(toAddress=person("bob"))
+        await payout_env.queue(IntentKind.REFUND, 1)
+    await payout_env.pay(toAddress=person("bob"))
 
 
-async def test_usage_credits_past_their_limit_stop_payouts(purse):
-    await purse.fund(100 * USDX)
-    await purse.settings(cpt={"initialAllowance": 0, "floor": 0})
-    await purse.pay()
-    assert await code_of(purse.pay()) == "INSUFFICIENT_CPT"
+async def test_usage_credits_past_their_limit_stop_payouts(payout_env):
+    await payout_env.fund(100 * USDX)
+    await payout_env.settings(cpt={"initialAllowance": 0, "floor": 0})
+    await payout_env.pay()
+    assert await code_of(payout_env.pay()) == "INSUFFICIENT_CPT"
 
 
-async def test_a_debt_keeps_back_what_is_available_but_not_what_was_held(purse):
-    await purse.fund(100 * USDX)
-    await purse.fund(30 * USDX, "held")
-    await purse.move("receivable", "custody_wallet", 1)
-    assert await code_of(purse.pay(amount="1")) == "RECEIVABLE_OUTSTANDING"
+async def test_a_debt_keeps_back_what_is_available_but_not_what_was_held(payout_env):
+    await payout_env.fund(100 * USDX)
+    await payout_env.fund(30 * USDX, "held")
+    await payout_env.move("receivable", "custody_wallet", 1)
+    assert await code_of(payout_env.pay(amount="1")) == "RECEIVABLE_OUTSTANDING"
     with pytest.raises(ForbiddenError, match="reorganization"):
-        await purse.queue(Kind.REFUND, 30 * USDX + 1, held_units=Units(30 * USDX))
-    refund = await purse.queue(Kind.REFUND, 30 * USDX, held_units=Units(30 * USDX))
+        await payout_env.queue(IntentKind.REFUND, 30 * USDX + 1, held_units=Units(30 * USDX))
+    refund = await payout_env.queue(IntentKind.REFUND, 30 * USDX, held_units=Units(30 * USDX))
     assert refund.held_units == 30 * USDX
-    assert "held" not in await purse.balances()
+    assert "held" not in await payout_env.balances()
 
 
-async def test_held_money_is_taken_and_never_more_than_there_is(purse):
-    await purse.fund(10, "held")
-    await purse.fund(10)
+async def test_held_money_is_taken_and_never_more_than_there_is(payout_env):
+    await payout_env.fund(10, "held")
+    await payout_env.fund(10)
     with pytest.raises(ForbiddenError, match="too low"):
-        await purse.queue(Kind.REFUND, 15, held_units=Units(11))
-    await purse.queue(Kind.REFUND, 15, held_units=Units(10))
-    assert await purse.balances() == {"available": 5, "pending": 15, "custody_wallet": 20}
+        await payout_env.queue(IntentKind.REFUND, 15, held_units=Units(11))
+    await payout_env.queue(IntentKind.REFUND, 15, held_units=Units(10))
+    assert await payout_env.balances() == {"available": 5, "pending": 15, "custody_wallet": 20}
 
 
-async def test_payouts_are_listed_newest_first_by_status_chain_and_token(purse):
-    await purse.fund(100 * USDX)
-    await purse.fund(10**18, symbol="MEM")
-    ids = [(await purse.pay(amount=str(number))).payout.payout_id for number in (1, 2, 3)]
-    native = (await purse.pay(token="MEM", amount="1")).payout
-    await purse.queue(Kind.WITHDRAWAL, 1)
-    await purse.happens("final", native)
+async def test_payouts_are_listed_newest_first_by_status_chain_and_token(payout_env):
+    await payout_env.fund(100 * USDX)
+    await payout_env.fund(10**18, symbol="MEM")
+    ids = [(await payout_env.pay(amount=str(number))).payout.payout_id for number in (1, 2, 3)]
+    native = (await payout_env.pay(token="MEM", amount="1")).payout
+    await payout_env.queue(IntentKind.WITHDRAWAL, 1)
+    await payout_env.happens("final", native)
 
     async def listed(**filters):
         wanted = {"status": None, "chain": None, "token": None, "batch_id": None, "page": 1, "limit": 25, **filters}
-        async with purse.db.autocommit() as conn:
-            page = await read.list_payouts(conn, purse.live.project_row, **wanted)
-        return [payout.payout_id for payout in page.payouts], page.total
+        async with payout_env.db.autocommit() as conn:
+            page = await read.list_payouts(conn, payout_env.live.project_pk, **wanted)
+        return [payout.payout_id for payout in page.items], page.total
 
     assert await listed() == ([native.payout_id, *reversed(ids)], 4)
     assert await listed(status=Status.COMPLETED) == ([native.payout_id], 1)
     assert await listed(token="USDX", page=2, limit=2) == ([ids[0]], 3)
     assert await listed(chain="other") == ([], 0)
-    async with purse.db.autocommit() as conn:
+    async with payout_env.db.autocommit() as conn:
         with pytest.raises(NotFoundError):
-            await read.find_payout(conn, purse.test.project_row, ids[0])
+            await read.find_payout(conn, payout_env.test.project_pk, ids[0])
 
 
-async def test_the_view_tells_amounts_in_whole_tokens(purse):
-    await purse.fund(100 * USDX)
-    view = payout_view((await purse.pay(amount="1.50")).payout, purse.till.registry)
+async def test_the_view_tells_amounts_in_whole_tokens(payout_env):
+    await payout_env.fund(100 * USDX)
+    view = payout_view((await payout_env.pay(amount="1.50")).payout, payout_env.payment_env.registry)
     shown = msgspec.to_builtins(view)
     assert {"amount": "1.5", "toAddress": person(), "status": "requested", "txHash": None}.items() <= shown.items()

@@ -8,15 +8,15 @@ from sqlalchemy import event
 
 from cambist.services.errors import ConflictError, ForbiddenError
 from cambist.services.payouts import read
-from tests.support.purse import Purse, person
-from tests.support.till import Till
+from tests.support.payment_env import PaymentEnv
+from tests.support.payout_env import PayoutEnv, person
 
 USDX = 10**6
 
 
 @pytest.fixture
-async def purse(db, clock, ids):
-    return Purse(await Till(db, clock, ids).open())
+async def payout_env(db, clock, ids):
+    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
 def row(amount="10", name="ann", key=None):
@@ -28,40 +28,40 @@ def codes(batch):
     return [(one.row, one.code) for one in batch.rejected]
 
 
-async def test_every_row_becomes_a_payout_of_its_own(purse):
-    await purse.fund(100 * USDX)
-    batch = await purse.pay_all([row(str(number), f"person {number}") for number in range(1, 6)])
+async def test_every_row_becomes_a_payout_of_its_own(payout_env):
+    await payout_env.fund(100 * USDX)
+    batch = await payout_env.pay_all([row(str(number), f"person {number}") for number in range(1, 6)])
     assert (batch.total, batch.accepted, batch.replayed_rows, batch.rejected) == (15 * USDX, 5, 0, [])
-    assert [(one.units, one.target) for one in batch.payouts] == [
+    assert [(one.units, one.to_address) for one in batch.payouts] == [
         (number * USDX, person(f"person {number}")) for number in range(1, 6)
     ]
     assert {one.batch_id for one in batch.payouts} == {batch.batch_id}
-    assert await purse.balances() == {"available": 85 * USDX, "pending": 15 * USDX, "custody_wallet": 100 * USDX}
-    await purse.happens("final", *batch.payouts)
-    ((told, data),) = await purse.events(batch.payouts[0].payout_id)
+    assert await payout_env.balances() == {"available": 85 * USDX, "pending": 15 * USDX, "custody_wallet": 100 * USDX}
+    await payout_env.happens("final", *batch.payouts)
+    ((told, data),) = await payout_env.events(batch.payouts[0].payout_id)
     assert (told, data["batchId"]) == ("payout.completed", batch.batch_id)
-    async with purse.db.autocommit() as conn:
+    async with payout_env.db.autocommit() as conn:
         filters = {"status": None, "chain": None, "token": None, "page": 1, "limit": 25}
-        page = await read.list_payouts(conn, purse.live.project_row, batch_id=batch.batch_id, **filters)
+        page = await read.list_payouts(conn, payout_env.live.project_pk, batch_id=batch.batch_id, **filters)
     assert page.total == 5
 
 
-async def test_where_the_balance_does_not_cover_all_rows_nothing_moves(purse):
-    await purse.fund(30 * USDX - 1)
+async def test_where_the_balance_does_not_cover_all_rows_nothing_moves(payout_env):
+    await payout_env.fund(30 * USDX - 1)
     with pytest.raises(ForbiddenError) as error:
-        await purse.pay_all([row(key="a"), row(), row()], header_key="k")
+        await payout_env.pay_all([row(key="a"), row(), row()], header_key="k")
     assert error.value.code == "INSUFFICIENT_BALANCE"
-    assert await purse.balances() == {"available": 30 * USDX - 1, "custody_wallet": 30 * USDX - 1}
+    assert await payout_env.balances() == {"available": 30 * USDX - 1, "custody_wallet": 30 * USDX - 1}
     for table in ("payouts", "payout_batches", "outbound_intents", "idempotency_keys"):
-        assert await purse.till.count(table) == 0
-    await purse.fund(1)
-    assert (await purse.pay_all([row(key="a"), row(), row()], header_key="k")).accepted == 3
+        assert await payout_env.payment_env.count(table) == 0
+    await payout_env.fund(1)
+    assert (await payout_env.pay_all([row(key="a"), row(), row()], header_key="k")).accepted == 3
 
 
-async def test_a_bad_row_is_refused_alone_and_is_no_part_of_the_total(purse):
-    await purse.fund(20 * USDX)
-    await purse.settings(limits={"memory/USDX": {"perTransaction": "10"}})
-    contract = purse.till.registry.chains["memory"].token("USDX").contract
+async def test_a_bad_row_is_refused_alone_and_is_no_part_of_the_total(payout_env):
+    await payout_env.fund(20 * USDX)
+    await payout_env.settings(limits={"memory/USDX": {"perTransaction": "10"}})
+    contract = payout_env.payment_env.registry.chains["memory"].token("USDX").contract
     rows = [
         row(),
         row("0"),
@@ -73,7 +73,7 @@ async def test_a_bad_row_is_refused_alone_and_is_no_part_of_the_total(purse):
         row(key=""),
         row(),
     ]
-    batch = await purse.pay_all(rows, header_key="k")
+    batch = await payout_env.pay_all(rows, header_key="k")
     assert (batch.total, batch.accepted, len(batch.payouts)) == (20 * USDX, 2, 2)
     assert codes(batch) == [
         (1, "INVALID_AMOUNT"),
@@ -84,77 +84,77 @@ async def test_a_bad_row_is_refused_alone_and_is_no_part_of_the_total(purse):
         (6, "PAYOUT_LIMIT_EXCEEDED"),
         (7, "VALIDATION_ERROR"),
     ]
-    again = await purse.pay_all(rows, header_key="k")
+    again = await payout_env.pay_all(rows, header_key="k")
     assert again.replayed
     assert msgspec.structs.replace(again, replayed=False) == batch
 
 
-async def test_a_batch_of_bad_rows_is_an_answer_too(purse):
-    batch = await purse.pay_all([row("0")])
+async def test_a_batch_of_bad_rows_is_an_answer_too(payout_env):
+    batch = await payout_env.pay_all([row("0")])
     assert (batch.total, batch.accepted, batch.payouts) == (0, 0, [])
     assert codes(batch) == [(0, "INVALID_AMOUNT")]
 
 
-async def test_one_key_for_the_whole_pays_once_however_often_at_once(purse):
-    await purse.fund(100 * USDX)
-    batches = await asyncio.gather(*[purse.pay_all([row(), row(key="a")], header_key="k") for _ in range(30)])
+async def test_one_key_for_the_whole_pays_once_however_often_at_once(payout_env):
+    await payout_env.fund(100 * USDX)
+    batches = await asyncio.gather(*[payout_env.pay_all([row(), row(key="a")], header_key="k") for _ in range(30)])
     assert len({one.batch_id for one in batches}) == 1
     assert [one.replayed for one in batches].count(False) == 1
-    assert (await purse.balances())["pending"] == 20 * USDX
+    assert (await payout_env.balances())["pending"] == 20 * USDX
     with pytest.raises(ConflictError):
-        await purse.pay_all([row()], header_key="k")
+        await payout_env.pay_all([row()], header_key="k")
 
 
-async def test_a_row_whose_key_was_used_before_is_not_paid_again(purse):
-    await purse.fund(40 * USDX)
-    first = (await purse.pay(header_key="a")).payout
-    batch = await purse.pay_all([row(key="b"), row(key="a"), row(key="c")], header_key="k")
+async def test_a_row_whose_key_was_used_before_is_not_paid_again(payout_env):
+    await payout_env.fund(40 * USDX)
+    first = (await payout_env.pay(header_key="a")).payout
+    batch = await payout_env.pay_all([row(key="b"), row(key="a"), row(key="c")], header_key="k")
     assert (batch.total, batch.accepted, batch.replayed_rows) == (20 * USDX, 2, 1)
     assert batch.payouts[1].payout_id == first.payout_id
-    second = await purse.pay_all([row(key="a"), row(key="b"), row(key="d")])
+    second = await payout_env.pay_all([row(key="a"), row(key="b"), row(key="d")])
     assert (second.total, second.accepted, second.replayed_rows) == (10 * USDX, 1, 2)
     assert [one.payout_id for one in second.payouts[:2]] == [first.payout_id, batch.payouts[0].payout_id]
     assert second.payouts[2].batch_id == second.batch_id
-    assert (await purse.pay(header_key="b")).payout.payout_id == batch.payouts[0].payout_id
-    again = await purse.pay_all([row(key="b"), row(key="a"), row(key="c")], header_key="k")
+    assert (await payout_env.pay(header_key="b")).payout.payout_id == batch.payouts[0].payout_id
+    again = await payout_env.pay_all([row(key="b"), row(key="a"), row(key="c")], header_key="k")
     assert msgspec.structs.replace(again, replayed=False) == batch
-    assert (await purse.balances())["pending"] == 40 * USDX
+    assert (await payout_env.balances())["pending"] == 40 * USDX
 
 
-async def test_a_key_that_stands_for_something_else_refuses_its_row_alone(purse):
-    await purse.fund(100 * USDX)
-    await purse.pay(header_key="a", amount="11")
-    batch = await purse.pay_all([row(key="a"), row(key="b"), row(key="b")])
+async def test_a_key_that_stands_for_something_else_refuses_its_row_alone(payout_env):
+    await payout_env.fund(100 * USDX)
+    await payout_env.pay(header_key="a", amount="11")
+    batch = await payout_env.pay_all([row(key="a"), row(key="b"), row(key="b")])
     assert codes(batch) == [(0, "IDEMPOTENCY_KEY_REUSED"), (2, "DUPLICATE_IDEMPOTENCY_KEY")]
     assert batch.accepted == 1
 
 
-async def test_rows_with_the_same_keys_in_batches_at_once_are_paid_once(purse):
-    await purse.fund(1000 * USDX)
+async def test_rows_with_the_same_keys_in_batches_at_once_are_paid_once(payout_env):
+    await payout_env.fund(1000 * USDX)
     keys = [f"key {number}" for number in range(10)]
     orders = [keys, keys[::-1], keys[5:] + keys[:5]] * 5
-    batches = await asyncio.gather(*[purse.pay_all([row("1", key=key) for key in order]) for order in orders])
+    batches = await asyncio.gather(*[payout_env.pay_all([row("1", key=key) for key in order]) for order in orders])
     assert sum(one.accepted for one in batches) == 10
     assert sum(one.replayed_rows for one in batches) == 140
     assert all(len(one.payouts) == 10 and not one.rejected for one in batches)
-    assert (await purse.balances())["pending"] == 10 * USDX
+    assert (await payout_env.balances())["pending"] == 10 * USDX
 
 
-async def test_rows_beyond_the_days_limit_are_refused_in_their_order(purse):
-    await purse.fund(1000 * USDX)
-    await purse.settings(limits={"memory/USDX": {"perDay": "30"}})
-    await purse.pay()
-    batch = await purse.pay_all([row("15"), row("10", key="a"), row("5")])
+async def test_rows_beyond_the_days_limit_are_refused_in_their_order(payout_env):
+    await payout_env.fund(1000 * USDX)
+    await payout_env.settings(limits={"memory/USDX": {"perDay": "30"}})
+    await payout_env.pay()
+    batch = await payout_env.pay_all([row("15"), row("10", key="a"), row("5")])
     assert (batch.total, codes(batch)) == (20 * USDX, [(1, "PAYOUT_LIMIT_EXCEEDED")])
-    await purse.settings(limits={})
-    assert (await purse.pay_all([row("10", key="a")])).accepted == 1
+    await payout_env.settings(limits={})
+    assert (await payout_env.pay_all([row("10", key="a")])).accepted == 1
 
 
-async def test_a_hundred_rows_are_as_many_statements_as_one(purse):
-    await purse.fund(1000 * USDX)
+async def test_a_hundred_rows_are_as_many_statements_as_one(payout_env):
+    await payout_env.fund(1000 * USDX)
     counted = []
-    engine = purse.db.engine.sync_engine
-    await purse.pay_all([row("1")])
+    engine = payout_env.db.engine.sync_engine
+    await payout_env.pay_all([row("1")])
 
     def count(*_):
         counted[-1] += 1
@@ -162,7 +162,9 @@ async def test_a_hundred_rows_are_as_many_statements_as_one(purse):
     event.listen(engine, "before_cursor_execute", count)
     for rows in (1, 100):
         counted.append(0)
-        batch = await purse.pay_all([row("1", key=f"{rows}/{number}") for number in range(rows)], header_key=str(rows))
+        batch = await payout_env.pay_all(
+            [row("1", key=f"{rows}/{number}") for number in range(rows)], header_key=str(rows)
+        )
         assert batch.accepted == rows
     event.remove(engine, "before_cursor_execute", count)
     assert counted[0] == counted[1] < 30

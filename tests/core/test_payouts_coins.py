@@ -4,102 +4,111 @@ import msgspec
 import pytest
 
 from cambist.services.errors import ForbiddenError, InvalidError
-from cambist.services.payouts import coins
-from cambist.services.payouts.coins import Coin, CoinPatch, EnabledCoins
-from tests.support.purse import Purse, person
-from tests.support.till import Till
+from cambist.services.payouts import coin_settings
+from cambist.services.payouts.coin_settings import Coin, CoinPatch, EnabledCoins
+from tests.support.payment_env import PaymentEnv
+from tests.support.payout_env import PayoutEnv, person
 
 
 @pytest.fixture
-async def purse(db, clock, ids):
-    return Purse(await Till(db, clock, ids).open())
+async def payout_env(db, clock, ids):
+    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
-async def enabled(purse, actor=None):
-    actor = actor or purse.live
-    async with purse.db.autocommit() as conn:
-        found = await coins.list_coins(conn, purse.till.registry, actor.merchant_row, actor.mode)
+async def enabled(payout_env, actor=None):
+    actor = actor or payout_env.live
+    async with payout_env.db.autocommit() as conn:
+        found = await coin_settings.list_coins(conn, payout_env.payment_env.registry, actor.merchant_pk, actor.mode)
     return {(coin.chain, coin.token.symbol) for coin in found if coin.enabled}
 
 
-async def replace(purse, *wanted):
+async def replace(payout_env, *wanted):
     body = msgspec.convert({"coins": [{"chain": chain, "token": token} for chain, token in wanted]}, EnabledCoins)
-    async with purse.db.transaction() as conn:
-        return await coins.replace_enabled(conn, purse.till.registry, purse.live, body, purse.clock.now())
+    async with payout_env.db.transaction() as conn:
+        return await coin_settings.replace_enabled(
+            conn, payout_env.payment_env.registry, payout_env.live, body, payout_env.clock.now()
+        )
 
 
-async def change(purse, chain="memory", symbol="USDX", **fields):
+async def change(payout_env, chain="memory", symbol="USDX", **fields):
     patch = msgspec.convert(fields, CoinPatch)
-    async with purse.db.transaction() as conn:
-        return await coins.change_settings(
-            conn, purse.till.registry, purse.live, Coin(chain=chain, token=symbol), patch, purse.clock.now()
+    async with payout_env.db.transaction() as conn:
+        return await coin_settings.change_settings(
+            conn,
+            payout_env.payment_env.registry,
+            payout_env.live,
+            Coin(chain=chain, token=symbol),
+            patch,
+            payout_env.clock.now(),
         )
 
 
-async def approve(purse, address, chain="memory"):
-    async with purse.db.transaction() as conn:
+async def approve(payout_env, address, chain="memory"):
+    async with payout_env.db.transaction() as conn:
         await conn.exec_driver_sql(
-            "INSERT INTO approved_addresses (approval_id, merchant_id, mode, chain, address, label, approved_at)"
+            "INSERT INTO approved_addresses (approval_id, merchant_pk, mode, chain, address, label, approved_at)"
             " VALUES ($1, $2, 'live', $3, $4, 'Cold', $5)",
-            (f"{chain}/{address}", purse.live.merchant_row, chain, address, purse.clock.now()),
+            (f"{chain}/{address}", payout_env.live.merchant_pk, chain, address, payout_env.clock.now()),
         )
 
 
-async def test_every_coin_is_enabled_until_the_merchant_says_otherwise(purse):
-    everything = {(chain.id, token.symbol) for chain in purse.till.registry.chains.values() for token in chain.tokens}
-    assert await enabled(purse) == everything
-    await replace(purse, ("memory", "MEM"), ("bsc", "USDT"))
-    assert await enabled(purse) == {("memory", "MEM"), ("bsc", "USDT")}
-    assert await enabled(purse, purse.test) == everything
-    await replace(purse, ("memory", "USDX"))
-    assert await enabled(purse) == {("memory", "USDX")}
+async def test_every_coin_is_enabled_until_the_merchant_says_otherwise(payout_env):
+    everything = {
+        (chain.id, token.symbol) for chain in payout_env.payment_env.registry.chains.values() for token in chain.tokens
+    }
+    assert await enabled(payout_env) == everything
+    await replace(payout_env, ("memory", "MEM"), ("bsc", "USDT"))
+    assert await enabled(payout_env) == {("memory", "MEM"), ("bsc", "USDT")}
+    assert await enabled(payout_env, payout_env.test) == everything
+    await replace(payout_env, ("memory", "USDX"))
+    assert await enabled(payout_env) == {("memory", "USDX")}
 
 
-async def test_a_coin_that_is_not_enabled_is_not_paid_out(purse):
-    await purse.fund(10**8)
-    await replace(purse, ("memory", "MEM"))
+async def test_a_coin_that_is_not_enabled_is_not_paid_out(payout_env):
+    await payout_env.fund(10**8)
+    await replace(payout_env, ("memory", "MEM"))
     with pytest.raises(InvalidError) as error:
-        await purse.pay()
+        await payout_env.pay()
     assert error.value.code == "TOKEN_NOT_ENABLED"
     with pytest.raises(InvalidError):
-        await purse.pay_all([{"toAddress": person(), "amount": "1"}])
-    await replace(purse, ("memory", "USDX"))
-    await purse.pay()
+        await payout_env.pay_all([{"toAddress": person(), "amount": "1"}])
+    await replace(payout_env, ("memory", "USDX"))
+    await payout_env.pay()
     # Of a swap, both sides must be enabled, which is said before that there are no swaps.
     with pytest.raises(InvalidError) as error:
-        await purse.pay(amount=None, srcChain="bsc", srcToken="USDT", srcAmount="1")
+        await payout_env.pay(amount=None, srcChain="bsc", srcToken="USDT", srcAmount="1")
     assert error.value.code == "TOKEN_NOT_ENABLED"
 
 
 @pytest.mark.parametrize(
     "coin, field", [(("nowhere", "USDX"), "coins[1].chain"), (("memory", "BTC"), "coins[1].token")]
 )
-async def test_coins_that_do_not_exist_are_refused_by_their_place(purse, coin, field):
+async def test_coins_that_do_not_exist_are_refused_by_their_place(payout_env, coin, field):
     with pytest.raises(InvalidError) as error:
-        await replace(purse, ("memory", "MEM"), coin)
+        await replace(payout_env, ("memory", "MEM"), coin)
     assert [problem.field for problem in error.value.details] == [field]
 
 
-async def test_auto_payouts_go_to_approved_addresses_only(purse):
+async def test_auto_payouts_go_to_approved_addresses_only(payout_env):
     wanted = {"autopayoutPolicy": "limit", "autopayoutThreshold": "100.5", "autopayoutAddress": person("cold").upper()}
     with pytest.raises(ForbiddenError) as error:
-        await change(purse, **wanted)
+        await change(payout_env, **wanted)
     assert error.value.code == "ADDRESS_NOT_APPROVED"
-    await approve(purse, person("cold"), chain="other")
+    await approve(payout_env, person("cold"), chain="other")
     with pytest.raises(ForbiddenError):
-        await change(purse, **wanted)
-    await approve(purse, person("cold"))
-    coin = await change(purse, **wanted)
+        await change(payout_env, **wanted)
+    await approve(payout_env, person("cold"))
+    coin = await change(payout_env, **wanted)
     assert (coin.autopayout_threshold, coin.autopayout_address) == (100_500_000, person("cold"))
-    async with purse.db.transaction() as conn:
-        row = (await conn.exec_driver_sql("SELECT autopayout_policy, autopayout_project_id FROM coin_settings")).one()
-        assert tuple(row) == ("limit", purse.live.project_row)
+    async with payout_env.db.transaction() as conn:
+        row = (await conn.exec_driver_sql("SELECT autopayout_policy, autopayout_project_pk FROM coin_settings")).one()
+        assert tuple(row) == ("limit", payout_env.live.project_pk)
         await conn.exec_driver_sql("DELETE FROM approved_addresses")
     with pytest.raises(ForbiddenError):
-        await change(purse, autopayoutThreshold="1")
-    coin = await change(purse, autopayoutPolicy="off")
+        await change(payout_env, autopayoutThreshold="1")
+    coin = await change(payout_env, autopayoutPolicy="off")
     assert (coin.autopayout_policy, coin.autopayout_threshold) == ("off", 100_500_000)
-    coin = await change(purse, autopayoutThreshold=None, autopayoutAddress=None)
+    coin = await change(payout_env, autopayoutThreshold=None, autopayoutAddress=None)
     assert (coin.autopayout_threshold, coin.autopayout_address) == (None, None)
 
 
@@ -116,18 +125,18 @@ async def test_auto_payouts_go_to_approved_addresses_only(purse):
         ({"autoConvertDestChain": "bsc", "autoConvertDestToken": "USDT"}, "SWAP_NOT_SUPPORTED_FOR_CHAIN"),
     ],
 )
-async def test_settings_that_would_do_nothing_or_cannot_be_meant_are_refused(purse, fields, code):
+async def test_settings_that_would_do_nothing_or_cannot_be_meant_are_refused(payout_env, fields, code):
     with pytest.raises(InvalidError) as error:
-        await change(purse, **fields)
+        await change(payout_env, **fields)
     assert error.value.code == code
-    assert await purse.till.count("coin_settings") == 0
+    assert await payout_env.payment_env.count("coin_settings") == 0
 
 
-async def test_a_coin_to_convert_to_is_kept_and_never_the_coin_itself(purse):
+async def test_a_coin_to_convert_to_is_kept_and_never_the_coin_itself(payout_env):
     target = {"autoConvertDestChain": "bsc", "autoConvertDestToken": "USDT"}
-    coin = await change(purse, "bsc", "USDC", **target)
+    coin = await change(payout_env, "bsc", "USDC", **target)
     assert (coin.auto_convert_dest_chain, coin.auto_convert_dest_token) == ("bsc", "USDT")
     assert not coin.auto_convert_enabled
-    assert await change(purse, "bsc", "USDC", autoConvertEnabled=False) == coin
+    assert await change(payout_env, "bsc", "USDC", autoConvertEnabled=False) == coin
     with pytest.raises(InvalidError, match="itself"):
-        await change(purse, "bsc", "USDT", **target)
+        await change(payout_env, "bsc", "USDT", **target)

@@ -21,7 +21,7 @@ from cambist.domain.usage import (
 from cambist.services import platform
 from cambist.services.errors import InvalidError
 from cambist.services.platform import PlatformPatch, PlatformSettings, PlatformSettingsCache
-from tests.support.till import registry
+from tests.support.payment_env import registry
 
 CHECKSUMMED = "0x52908400098527886E0F7030069857D2E4169EE7"
 
@@ -96,10 +96,10 @@ async def test_targets_are_stored_in_the_one_spelling_that_payouts_compare_with(
     found = await save(db, clock, targets={"bsc": [CHECKSUMMED, CHECKSUMMED.lower()], "memory": []})
     spelling = registry().families["evm"].normalize_address(CHECKSUMMED)
     assert found.targets["bsc"] == (spelling,)
-    assert found.allows_target("bsc", spelling)
-    assert not found.allows_target("bsc", registry().families["evm"].normalize_address("0x" + "11" * 20))
-    assert not found.allows_target("memory", "mem1"), "a chain with an empty list lets nothing out"
-    assert found.allows_target("other", "anywhere")
+    assert found.allows_address("bsc", spelling)
+    assert not found.allows_address("bsc", registry().families["evm"].normalize_address("0x" + "11" * 20))
+    assert not found.allows_address("memory", "mem1"), "a chain with an empty list lets nothing out"
+    assert found.allows_address("other", "anywhere")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.Compl
         env=inherited | environment,
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=300,
         check=False,
     )
 

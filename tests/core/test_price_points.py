@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from cambist.plugin import Price, PriceSource
-from cambist.services import price_points
-from cambist.services.prices import RateBook
+from cambist.services.pricing import price_points
+from cambist.services.pricing.prices import RateBook
 
 
 class Market(PriceSource):

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.domain.prices import NoRateError, Observation, Rate, RatePolicy, median, settle_rate
+from cambist.domain.prices import NoRateError, Observation, Rate, RatePolicy, agree_on_rate, median
 from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
-from cambist.services.prices import RateBook, RateBookLimits, RateUnavailableError
+from cambist.services.pricing.prices import RateBook, RateBookLimits, RateUnavailableError
 from cambist.testing.clock import START, ManualClock
 
 POLICY = RatePolicy(max_age_s=300)
@@ -54,16 +54,16 @@ def seen(source: str, value: str, age_s: float = 0) -> Observation:
     return Observation(source=source, value=Decimal(value), observed_at=START - timedelta(seconds=age_s))
 
 
-def settled(*observations: Observation, policy: RatePolicy = POLICY, last: Rate | None = None) -> Rate:
-    return settle_rate(observations, now=START, policy=policy, last=last)
+def agreed(*observations: Observation, policy: RatePolicy = POLICY, last: Rate | None = None) -> Rate:
+    return agree_on_rate(observations, now=START, policy=policy, last=last)
 
 
 def test_one_source_is_believed_and_named():
-    assert settled(seen("static", "1.05")) == Rate(value=Decimal("1.05"), source="static", observed_at=START)
+    assert agreed(seen("static", "1.05")) == Rate(value=Decimal("1.05"), source="static", observed_at=START)
 
 
 def test_several_sources_give_their_median_as_old_as_the_oldest():
-    rate = settled(seen("kraken", "101", 5), seen("coingecko", "99", 60), seen("third", "100"))
+    rate = agreed(seen("kraken", "101", 5), seen("coingecko", "99", 60), seen("third", "100"))
     assert rate.value == 100
     assert rate.source == "median(coingecko,kraken,third)"
     assert rate.observed_at == START - timedelta(seconds=60)
@@ -72,54 +72,54 @@ def test_several_sources_give_their_median_as_old_as_the_oldest():
 @pytest.mark.parametrize("age_s, usable", [(0, True), (300, True), (300.001, False), (-60, True), (-60.001, False)])
 def test_a_price_too_old_or_from_the_future_is_left_out(age_s, usable):
     if usable:
-        assert settled(seen("a", "1", age_s)).value == 1
+        assert agreed(seen("a", "1", age_s)).value == 1
     else:
         with pytest.raises(NoRateError, match="fresh"):
-            settled(seen("a", "1", age_s))
+            agreed(seen("a", "1", age_s))
 
 
 def test_a_stale_source_does_not_pull_the_median():
-    assert settled(seen("fresh", "100"), seen("stale", "108", 301)).value == 100
+    assert agreed(seen("fresh", "100"), seen("stale", "108", 301)).value == 100
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "NaN", "sNaN", "Infinity", "1e-19", "1.1e12"])
 def test_what_can_be_no_price_is_left_out(value):
-    assert settled(seen("a", "100"), seen("b", value)).source == "a"
+    assert agreed(seen("a", "100"), seen("b", value)).source == "a"
     with pytest.raises(NoRateError):
-        settled(seen("b", value))
+        agreed(seen("b", value))
 
 
 def test_an_outlier_among_three_is_left_out():
-    rate = settled(seen("a", "100"), seen("b", "101"), seen("wild", "1000"))
+    rate = agreed(seen("a", "100"), seen("b", "101"), seen("wild", "1000"))
     assert (rate.value, rate.source) == (Decimal("100.5"), "median(a,b)")
 
 
 def test_two_sources_that_disagree_are_both_refused():
     with pytest.raises(NoRateError, match="disagree"):
-        settled(seen("a", "100"), seen("b", "130"))
+        agreed(seen("a", "100"), seen("b", "130"))
 
 
 def test_fewer_sources_than_asked_for_are_refused():
     policy = RatePolicy(min_sources=2)
     with pytest.raises(NoRateError, match="1 of the 2"):
-        settled(seen("a", "100"), seen("b", "100", 301), policy=policy)
-    assert settled(seen("a", "100"), seen("b", "100"), policy=policy).value == 100
+        agreed(seen("a", "100"), seen("b", "100", 301), policy=policy)
+    assert agreed(seen("a", "100"), seen("b", "100"), policy=policy).value == 100
 
 
 @pytest.mark.parametrize("value", ["20.1", "4.9"])
 def test_a_jump_needs_a_second_source(value):
     last = Rate(value=Decimal(10), source="a", observed_at=START - timedelta(seconds=30))
     with pytest.raises(NoRateError, match="alone says"):
-        settled(seen("a", value), last=last)
-    assert settled(seen("a", value), seen("b", value), last=last).value == Decimal(value)
+        agreed(seen("a", value), last=last)
+    assert agreed(seen("a", value), seen("b", value), last=last).value == Decimal(value)
     forgotten = Rate(value=Decimal(10), source="a", observed_at=START - timedelta(seconds=3601))
-    assert settled(seen("a", value), last=forgotten).value == Decimal(value)
+    assert agreed(seen("a", value), last=forgotten).value == Decimal(value)
 
 
 @pytest.mark.parametrize("value", ["20", "5"])
 def test_a_move_up_to_the_limit_is_no_jump(value):
     last = Rate(value=Decimal(10), source="a", observed_at=START)
-    assert settled(seen("a", value), last=last).value == Decimal(value)
+    assert agreed(seen("a", value), last=last).value == Decimal(value)
 
 
 prices = st.decimals(min_value="1e-9", max_value="1e9", places=9)

@@ -9,9 +9,9 @@ from msgspec import convert
 
 from cambist.plugin import Token
 from cambist.services.errors import InvalidError, UnavailableError
-from cambist.services.prices import RateBook
-from cambist.services.quotes import Ask, find_asset, quote, read_units
-from tests.support.till import Prices, registry
+from cambist.services.pricing.prices import RateBook
+from cambist.services.pricing.quotes import Ask, find_asset, quote, read_units
+from tests.support.payment_env import Prices, registry
 
 CHAINS = registry().chains
 DIRECT = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10.50"}

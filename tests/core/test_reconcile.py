@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.services.ledger import Account, Movement, Posting, Purpose, asset_key, post
-from cambist.services.reconcile import Impossible, as_text, reconcile_chain
+from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, asset_key, post
+from cambist.services.recovery.reconcile import Impossible, as_text, reconcile_chain
 from cambist.testing.memory import Output
 from tests.support.treasury import Treasury
 
@@ -23,7 +23,7 @@ async def paid(shop, chain, watcher, units, *, blocks=4, symbol="USDX"):
     address = await shop.payment(chain, symbol, units)
     chain.transfer(chain.info.token(symbol), address, units)
     chain.mine(blocks)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     return address
 
 
@@ -37,7 +37,7 @@ class Own:
         address = self.shop.family.derive_address(XPUB, 1, 0)
         async with self.db.transaction() as conn:
             await conn.exec_driver_sql(
-                "INSERT INTO addresses (mode, family, address, purpose, merchant_id, account_index, change,"
+                "INSERT INTO addresses (mode, family, address, purpose, merchant_pk, account_index, change,"
                 " address_index) VALUES ('live', 'memory', $1, 'wallet', $2, 1, 1, 0)",
                 (address, self.shop.merchant),
             )
@@ -49,14 +49,14 @@ class Own:
         tx_id = self.chain.submit([output], sender=source)
         async with self.db.transaction() as conn:
             row = await conn.exec_driver_sql(
-                "WITH intent AS (INSERT INTO outbound_intents (reference, kind, mode, chain, scope, merchant_id,"
-                " source_address_id, recipient_address_id, target, token, contract, decimals, units, state, due_at,"
+                "WITH intent AS (INSERT INTO outbound_intents (reference, kind, mode, chain, scope, merchant_pk,"
+                " source_address_pk, recipient_address_pk, to_address, token, contract, decimals, units, state, due_at,"
                 " created_at, updated_at) SELECT $1, $2, 'live', 'memory', 0, $3, s.id, CASE WHEN $10 THEN r.id END,"
                 " $5, $6, $7, $8, $9, 'sending', now(), now(), now() FROM addresses s LEFT JOIN addresses r"
-                " ON r.address = $5 WHERE s.address = $4 RETURNING id, source_address_id), slot AS (INSERT INTO"
-                " outbound_slots (intent_id, address_id, chain, scope, sequence, created_at) SELECT id,"
-                " source_address_id, 'memory', 0, id, now() FROM intent RETURNING id) INSERT INTO outbound_txs"
-                " (slot_id, chain, scope, role, tx_id, raw, fee_limit, fee_price, fee_extra, created_at, state, height,"
+                " ON r.address = $5 WHERE s.address = $4 RETURNING id, source_address_pk), slot AS (INSERT INTO"
+                " outbound_slots (intent_pk, address_pk, chain, scope, sequence, created_at) SELECT id,"
+                " source_address_pk, 'memory', 0, id, now() FROM intent RETURNING id) INSERT INTO outbound_txs"
+                " (slot_pk, chain, scope, role, tx_id, raw, fee_limit, fee_price, fee_extra, created_at, state, height,"
                 " succeeded) SELECT id, 'memory', 0, $12, $1, '', 1, 1, 0, now(), $11, $13, true FROM slot"
                 " RETURNING (SELECT id FROM intent)",
                 (
@@ -88,7 +88,7 @@ async def test_a_chain_that_was_never_read_cannot_be_compared(db, chain):
         await reconcile_chain(db, chain)
 
 
-async def test_settled_deposits_are_where_the_books_say(db, shop, chain, watcher):
+async def test_confirmed_deposits_are_where_the_books_say(db, shop, chain, watcher):
     await paid(shop, chain, watcher, 1_000_000)
     await paid(shop, chain, watcher, 10**18, symbol="MEM")
     report = await reconcile_chain(db, chain)
@@ -118,7 +118,7 @@ async def test_a_collection_on_its_way_is_in_transit_on_both_sides(db, shop, cha
     assert (await reconcile_chain(db, chain)).differences == []  # it waits to be mined
     chain.mine(1)
     assert (await reconcile_chain(db, chain)).differences == []  # it is mined, but behind what was read
-    await shop.look(watcher)
+    await shop.poll(watcher)
     report = await reconcile_chain(db, chain)
     assert lines(report) == {("deposits", "USDX"): ("0", "1", "-1", "0"), ("wallet", "USDX"): ("1", "0", "+1", "0")}
 
@@ -127,7 +127,7 @@ async def test_a_booked_collection_is_where_the_books_say(db, shop, chain, watch
     address, wallet = await paid(shop, chain, watcher, 1_000_000), await own.wallet()
     await own.send("collection", address, wallet, 1_000_000, usdx, state="final", height=chain.height + 1)
     chain.mine(1)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     await own.move("collection", Purpose.CUSTODY_WALLET, Purpose.CUSTODY_DEPOSITS, 1_000_000, asset)
     report = await reconcile_chain(db, chain)
     assert lines(report) == {("wallet", "USDX"): ("1", "1", "0", "0")}
@@ -137,10 +137,10 @@ async def test_a_payout_on_its_way_leaves_the_wallet_alone(db, shop, chain, watc
     wallet = await own.wallet()
     chain.transfer(usdx, wallet, 3_000_000)
     chain.mine(4)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     await own.send("payout", wallet, chain.faucet, 1_000_000, usdx)
     chain.mine(1)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     assert lines(await reconcile_chain(db, chain)) == {("wallet", "USDX"): ("2", "3", "-1", "0")}
 
 
@@ -148,11 +148,11 @@ async def test_a_transaction_that_only_takes_a_place_moves_nothing(db, shop, cha
     wallet = await own.wallet()
     chain.transfer(usdx, wallet, 3_000_000)
     chain.mine(4)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     tx_id, _ = await own.send("payout", wallet, chain.faucet, 1_000_000, usdx, role="cancel")
     chain.forget(tx_id)
     chain.mine(1)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     assert (await reconcile_chain(db, chain)).differences == []
 
 
@@ -171,7 +171,7 @@ async def test_money_that_left_behind_our_back_is_told_with_its_address(db, shop
     first, second = [await paid(shop, chain, watcher, 1_000_000) for _ in range(2)]
     chain.submit([Output(contract=usdx.contract, recipient=chain.faucet, amount=250_000)], sender=second)
     chain.mine(1)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     report = await reconcile_chain(db, chain)
     (line,) = report.differences
     assert (line.merchant_id, line.group, line.on_chain, line.booked, line.difference) == (
@@ -214,7 +214,7 @@ async def test_blocks_that_were_replaced_in_between_are_not_compared(db, shop, c
     chain.reorg(3, new_blocks=5)
     with pytest.raises(Impossible, match="changed with every look"):
         await reconcile_chain(db, chain)
-    await shop.look(watcher)
+    await shop.poll(watcher)
     assert (await reconcile_chain(db, chain)).differences == []
 
 
@@ -231,7 +231,7 @@ async def test_at_every_block_of_a_busy_gateway_there_is_no_difference(db, clock
         await treasury.pay_out("MEM", 10**17, targets[0][0])
         engine, seen = treasury.engine(), set()
         for _ in range(30):
-            while (await engine.turn()).more:
+            while (await engine.tick()).more:
                 pass
             report = await reconcile_chain(db, treasury.chain)
             assert report.differences == [], report.differences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.services.reconcile import Impossible, reconcile_chain
+from cambist.services.recovery.reconcile import Impossible, reconcile_chain
 from cambist.testing.memory import Output
 from tests.support.forgetful import FINALITY_LAG, forgetful_chain
 from tests.support.treasury import Treasury
@@ -54,7 +54,7 @@ async def test_at_every_block_of_a_busy_gateway_there_is_no_difference(treasury,
     await treasury.pay_out_many("USDX", [*targets, (await treasury.deposit_address(other), 500_000)])
     engine, seen = treasury.engine(), set()
     for _ in range(40):
-        while (await engine.turn()).more:
+        while (await engine.tick()).more:
             pass
         report = await reconcile()
         assert report.differences == [], report.differences

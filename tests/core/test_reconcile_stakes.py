@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cambist.domain.money import format_units
-from cambist.services import gas_stations, stakes
-from cambist.services.gas_stations import LowMarks
-from cambist.services.reconcile import reconcile_chain
+from cambist.services.recovery.reconcile import reconcile_chain
+from cambist.services.sending.gas import gas_stations, stakes
+from cambist.services.sending.gas.gas_stations import LowMarks
 from cambist.testing.memory import MemoryLendingChain
 from tests.support.dated_treasury import dated_treasury
 from tests.support.forgetful import ForgetfulLender
@@ -25,10 +25,10 @@ async def treasury(db, clock, ids, tmp_path, request):
         yield treasury
 
 
-async def ask(treasury, wish, units):
+async def ask(treasury, action, units):
     await gas_stations.check(treasury.db, treasury.chain, LowMarks(), treasury.clock.now())
     async with treasury.db.transaction() as conn:
-        await stakes.request_stake(conn, treasury.ids, treasury.info, wish, units, treasury.clock.now())
+        await stakes.request_stake(conn, treasury.ids, treasury.info, action, units, treasury.clock.now())
 
 
 async def gas_line(treasury):
@@ -41,7 +41,7 @@ async def gas_line(treasury):
 async def agree_all_the_way(treasury, engine):
     """Compare at every block until what is asked for is final."""
     for _ in range(40):
-        while (await engine.turn()).more:
+        while (await engine.tick()).more:
             pass
         await gas_line(treasury)
         if await treasury.is_idle():
@@ -53,8 +53,8 @@ async def agree_all_the_way(treasury, engine):
 
 async def test_coin_that_becomes_a_stake_and_coin_again_is_no_difference(treasury):
     engine = treasury.engine()
-    for wish in ("lock", "unlock"):
-        await ask(treasury, wish, STAKE)
+    for action in ("stake", "unstake"):
+        await ask(treasury, action, STAKE)
         await agree_all_the_way(treasury, engine)
     waits = await treasury.chain.stake(treasury.station)
     assert (waits.staked, waits.total) == (0, STAKE)
@@ -66,7 +66,7 @@ async def test_coin_that_becomes_a_stake_and_coin_again_is_no_difference(treasur
 
 async def test_what_is_staked_and_lent_while_money_moves_is_no_difference(treasury):
     engine = treasury.engine()
-    await ask(treasury, "lock", COIN // 2)
+    await ask(treasury, "stake", COIN // 2)
     await agree_all_the_way(treasury, engine)
     for number in range(2):
         await treasury.receive("USDX", 1_000_000 + number)

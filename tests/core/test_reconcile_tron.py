@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.services.reconcile import reconcile_chain
+from cambist.services.recovery.reconcile import reconcile_chain
 from tests.support.tron_treasury import STATION_SUN, SUN, tron_treasury
 
 
@@ -23,7 +23,7 @@ async def lines(treasury):
 
 async def test_the_gas_stations_float_is_opened_at_a_solid_block_and_a_stake_is_part_of_it(treasury):
     assert await lines(treasury) == {("gas", "TRX"): (str(STATION_SUN // SUN), "0")}
-    stake = await treasury.change_stake("lock", 4_000 * SUN)
+    stake = await treasury.change_stake("stake", 4_000 * SUN)
     assert stake.total == 4_000 * SUN
     await treasury.mine(5)
     await treasury.check_books()
@@ -35,7 +35,7 @@ async def test_while_deposits_are_collected_and_paid_out_there_is_no_difference_
     await treasury.pay_out_many("USDT", [(await treasury.stranger(number), 9 * SUN) for number in range(2)])
     engine, seen = treasury.engine(), set()
     for _ in range(60):
-        while (await engine.turn()).more:
+        while (await engine.tick()).more:
             pass
         seen |= {group for (group, _), (_, transit) in (await lines(treasury)).items() if transit != "0"}
         if await treasury.is_idle():

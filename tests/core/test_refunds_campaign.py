@@ -7,8 +7,8 @@ import pytest
 
 from cambist.services.errors import ServiceError
 from cambist.services.sandbox.requests import FailPayout
-from tests.support.refunds import REQUIRED, Counter
-from tests.support.till import Till
+from tests.support.payment_env import PaymentEnv
+from tests.support.refunds import REQUIRED, RefundEnv
 
 ROUNDS = 40
 AT_ONCE = 4
@@ -17,8 +17,8 @@ AT_ONCE = 4
 class Chaos:
     """Does anything that a merchant, a customer or the chain may do, at any time."""
 
-    def __init__(self, till: Till, counter: Counter, random: Random) -> None:
-        self.till, self.counter, self.random = till, counter, random
+    def __init__(self, payment_env: PaymentEnv, refund_env: RefundEnv, random: Random) -> None:
+        self.payment_env, self.refund_env, self.random = payment_env, refund_env, random
         self.payments: list[str] = []
         self.done: dict[str, int] = {}
 
@@ -26,41 +26,45 @@ class Chaos:
         return self.random.choice(("1", "2.5", "4", "6", "10", "13"))
 
     async def pay(self) -> None:
-        self.payments.append((await self.till.create(self.till.test)).payment.payment_id)
+        self.payments.append((await self.payment_env.create(self.payment_env.test)).payment.payment_id)
 
     async def deposit(self) -> None:
         payment_id, amount = self.random.choice(self.payments), self.amount()
         other = self.random.random() < 0.15
         token = {"token": "MEM"} if other else {}
-        await self.till.deposit(payment_id, amount=amount, confirmations=self.random.choice((0, REQUIRED)), **token)
+        await self.payment_env.deposit(
+            payment_id, amount=amount, confirmations=self.random.choice((0, REQUIRED)), **token
+        )
 
     async def refund(self) -> None:
         fields = {"amount": self.amount()} if self.random.random() < 0.7 else {}
-        await self.counter.refund(self.random.choice(self.payments), **fields)
+        await self.refund_env.refund(self.random.choice(self.payments), **fields)
 
     async def decide(self) -> None:
-        waiting = await self.counter.waiting()
+        waiting = await self.refund_env.waiting()
         if waiting:
             one = self.random.choice(waiting).deposit_id
-            await self.random.choice((self.counter.accept, self.counter.release, self.counter.refund_deposit))(one)
+            await self.random.choice((self.refund_env.accept, self.refund_env.release, self.refund_env.refund_deposit))(
+                one
+            )
 
     async def fail(self) -> None:
-        refunds = await self.counter.refunds()
+        refunds = await self.refund_env.refunds()
         if refunds:
             refund_id = self.random.choice(sorted(refunds))
-            await self.till.sandbox.fail_payout(self.till.test, FailPayout(payout_id=refund_id))
+            await self.payment_env.sandbox.fail_payout(self.payment_env.test, FailPayout(payout_id=refund_id))
 
     async def send(self) -> None:
-        await self.counter.send()
+        await self.refund_env.send()
 
     async def mine(self) -> None:
-        await self.till.mine(self.random.randint(1, REQUIRED + 1))
+        await self.payment_env.mine(self.random.randint(1, REQUIRED + 1))
 
     async def reorg(self) -> None:
-        await self.till.reorg(self.random.randint(1, 6), self.random.choice(("drop", "return")))
+        await self.payment_env.reorg(self.random.randint(1, 6), self.random.choice(("drop", "return")))
 
     async def pass_time(self) -> None:
-        await self.till.advance(self.random.choice((60, 3601, 2 * 86_400)))
+        await self.payment_env.advance(self.random.choice((60, 3601, 2 * 86_400)))
 
     async def step(self) -> None:
         actions = (self.pay, self.deposit, self.refund, self.decide, self.fail, self.send, self.mine, self.reorg)
@@ -75,18 +79,18 @@ class Chaos:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_books_hold_whatever_happens_in_whatever_order(db, clock, ids, seed):
-    till = await Till(db, clock, ids).open()
-    counter = Counter(till)
-    chaos = Chaos(till, counter, Random(seed))
+    payment_env = await PaymentEnv(db, clock, ids).open()
+    refund_env = RefundEnv(payment_env)
+    chaos = Chaos(payment_env, refund_env, Random(seed))
     for _ in range(3):
         await chaos.pay()
     for _ in range(ROUNDS):
         await asyncio.gather(*(chaos.step() for _ in range(AT_ONCE)))
-        await counter.check_books()
+        await refund_env.check_books()
     assert {"deposit", "refund", "decide"} <= set(chaos.done), chaos.done
-    await till.mine(2 * REQUIRED)
-    await counter.finish()
-    await counter.check_books()
+    await payment_env.mine(2 * REQUIRED)
+    await refund_env.finish()
+    await refund_env.check_books()
     async with db.autocommit() as conn:
         still = await conn.exec_driver_sql(
             "SELECT status FROM payouts WHERE status NOT IN ('completed', 'failed') AND mode = 'sandbox'"

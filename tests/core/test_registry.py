@@ -130,7 +130,9 @@ def test_a_stranger_that_takes_the_name_of_what_is_always_there_is_not_loaded_by
 
 def test_chains_keep_the_order_of_the_file(install):
     install("memory", MEMORY)
-    registry = Registry({"memory": {"chains": {"zeta": {}, "alpha": {"mode": "simulated", "confirmations": 7}}}})
+    registry = Registry(
+        {"memory": {"chains": {"zeta": {}, "alpha": {"availability": "simulated", "confirmations": 7}}}}
+    )
     assert list(registry.chains) == ["tron", "zeta", "alpha"]
     assert registry.chains["alpha"].confirmations == 7
 
@@ -295,7 +297,7 @@ def test_a_chain_that_makes_no_sense_is_refused(install, change, sentence):
 
 async def test_live_chains_are_connected_and_read(install):
     install("memory", MEMORY)
-    registry = Registry({"memory": {"chains": {"one": {}, "two": {"mode": "simulated"}, "three": {}}}})
+    registry = Registry({"memory": {"chains": {"one": {}, "two": {"availability": "simulated"}, "three": {}}}})
     problems = []
     async with registry.connect_chains(CONTEXT, report=problems.append) as chains:
         assert list(chains) == ["one", "three"]
@@ -370,7 +372,7 @@ async def test_one_plugins_trouble_is_reported_and_touches_no_other(
         assert "stray" not in chains
     assert [problem.plugin for problem in problems] == ["twin"] * len(sentences)
     for problem, sentence in zip(problems, sentences, strict=True):
-        assert sentence in problem.sentence
+        assert sentence in problem.message
 
 
 async def test_an_error_of_the_gateways_own_is_not_swallowed_by_a_plugin(install):
@@ -462,7 +464,7 @@ async def test_price_sources_are_connected_and_a_second_of_one_name_is_left_out(
         (source,) = sources
         price = (await source.prices([("ETH", "usd")]))["ETH", "usd"]
     assert price == Price(value=2, observed_at=CONTEXT.now())
-    assert [(problem.plugin, problem.sentence) for problem in problems] == [
+    assert [(problem.plugin, problem.message) for problem in problems] == [
         ("again", "there is a price source 'shelf' already")
     ]
 

@@ -18,13 +18,13 @@ CONTEXT = PluginContext(
 def test_no_tables_mean_no_plugins_but_those_that_are_always_there():
     registry = Registry({})
     assert (list(registry.chains), list(registry.families)) == (["tron"], ["tron"])
-    assert registry.chains["tron"].mode == "unconfigured"
+    assert registry.chains["tron"].availability == "unconfigured"
     assert [row.name for row in installed_plugins({}) if row.enabled] == ["tron"]
 
 
 def test_what_is_always_there_has_the_operators_table_where_he_gives_one():
     registry = Registry({"tron": {"simulated": True}})
-    assert registry.chains["tron"].mode == "simulated"
+    assert registry.chains["tron"].availability == "simulated"
     with pytest.raises(RegistryError) as refused:
         Registry({"tron": {"rpc_url": "http://node.example"}})
     assert str(refused.value) == (

@@ -8,17 +8,17 @@ import pytest
 
 from cambist.db.engine import connect
 from cambist.secrets import SecretsBox
-from cambist.services import restore
-from cambist.services.keys import AccountKeys
-from cambist.services.keystore import Keystore
-from cambist.services.reconcile import reconcile_chain
-from cambist.services.restore import RestoreError, Restorer
-from cambist.services.restore.holdings import Settled, remains_of
-from cambist.services.signer.local import KeystoreXpubs
-from cambist.services.wallet_addresses import main_wallet
+from cambist.services.addresses.account_keys import AccountKeys
+from cambist.services.addresses.wallets import main_wallet
+from cambist.services.recovery import restore
+from cambist.services.recovery.reconcile import reconcile_chain
+from cambist.services.recovery.restore import RestoreError, Restorer
+from cambist.services.recovery.restore.holdings import ConfirmedDeposit, remains_of
+from cambist.signer.keystore import Keystore
+from cambist.signer.local import KeystoreXpubs
 from cambist.testing.fixtures import fresh_database
 from tests.support.forgetful import FINALITY_LAG, forgetful_chain
-from tests.support.till import KEYSTORE, registry
+from tests.support.payment_env import KEYSTORE, registry
 from tests.support.treasury import Treasury
 
 GAP = 5
@@ -49,7 +49,7 @@ async def manifest_of(treasury):
     """Write down what the database knows, as the worker does; the treasury hands out its addresses by hand."""
     async with treasury.db.transaction() as conn:
         await conn.exec_driver_sql(
-            "UPDATE account_keys SET next_index = $1 WHERE mode = 'live' AND merchant_id IS NOT NULL",
+            "UPDATE account_keys SET next_index = $1 WHERE mode = 'live' AND merchant_pk IS NOT NULL",
             (treasury._index + 1,),
         )
         return await restore.compose(conn, treasury.registry, treasury.clock.now())
@@ -84,7 +84,7 @@ async def money(database):
         rows = await conn.exec_driver_sql(
             "SELECT m.merchant_id, a.asset, CASE WHEN a.debit_normal THEN a.purpose ELSE 'owned' END AS what,"
             " sum(CASE WHEN a.debit_normal THEN -a.balance ELSE a.balance END) AS units FROM ledger_accounts a"
-            " JOIN merchants m ON m.id = a.merchant_id WHERE a.mode = 'live' AND a.asset <> 'cpt'"
+            " JOIN merchants m ON m.id = a.merchant_pk WHERE a.mode = 'live' AND a.asset <> 'cpt'"
             " AND a.purpose NOT LIKE 'float%' GROUP BY 1, 2, 3"
         )
         return {(row.merchant_id, row.asset, row.what): int(row.units) for row in rows if row.units}
@@ -93,7 +93,7 @@ async def money(database):
 async def addresses(database):
     async with database.transaction() as conn:
         rows = await conn.exec_driver_sql(
-            "SELECT a.address, a.purpose, m.merchant_id FROM addresses a LEFT JOIN merchants m ON m.id = a.merchant_id"
+            "SELECT a.address, a.purpose, m.merchant_id FROM addresses a LEFT JOIN merchants m ON m.id = a.merchant_pk"
             " WHERE a.mode = 'live'"
         )
         return {row.address: (row.purpose, row.merchant_id) for row in rows}
@@ -143,19 +143,19 @@ async def test_restored_money_can_be_spent_and_nothing_is_collected_twice(treasu
     async with empty.transaction() as conn:
         merchant = (await conn.exec_driver_sql("SELECT id FROM merchants WHERE merchant_id = 'mer_1'")).scalar_one()
         project = await conn.exec_driver_sql(
-            "INSERT INTO projects (project_id, merchant_id, name, mode) VALUES ('prj_9', $1, 'Shop', 'live')"
+            "INSERT INTO projects (project_id, merchant_pk, name, mode) VALUES ('prj_9', $1, 'Shop', 'live')"
             " RETURNING id",
             (merchant,),
         )
-        project_row = project.scalar_one()
+        project_pk = project.scalar_one()
         collected = await conn.exec_driver_sql(
-            "SELECT count(*) FROM deposits WHERE collection_id IS NOT NULL AND merchant_id = $1", (merchant,)
+            "SELECT count(*) FROM deposits WHERE collection_pk IS NOT NULL AND merchant_pk = $1", (merchant,)
         )
         assert collected.scalar_one() >= 2
     heir = Treasury(empty, clock, ids, tmp_path / "heir", chain=treasury.chain)
     heir.box = SecretsBox([b"\1" * 32], ids.random_bytes)
     heir.keys = AccountKeys(heir.box)
-    heir.signer, heir.station, heir.merchant, heir.project = treasury.signer, treasury.station, merchant, project_row
+    heir.signer, heir.station, heir.merchant, heir.project = treasury.signer, treasury.station, merchant, project_pk
     everything = (await heir.balance("USDX")).available
     assert everything == 14_900_000 - 7_500_000
     target = await heir.stranger(7)
@@ -166,7 +166,7 @@ async def test_restored_money_can_be_spent_and_nothing_is_collected_twice(treasu
     assert (await reconcile_chain(empty, heir.chain)).differences == []
 
 
-async def test_what_is_not_settled_yet_settles_after_the_restore(treasury, empty):
+async def test_what_is_not_confirmed_yet_is_confirmed_after_the_restore(treasury, empty):
     address = await treasury.deposit_address()
     treasury.chain.transfer(treasury.token("USDX"), address, 1_000_000)
     await treasury.mine(1)
@@ -184,7 +184,7 @@ async def test_an_address_handed_out_after_the_manifest_is_found_within_the_gap(
     assert summary.deposits - 1 == 2  # and the gas station's own
     async with empty.transaction() as conn:
         rows = await conn.exec_driver_sql(
-            "SELECT DISTINCT next_index FROM account_keys WHERE mode = 'live' AND merchant_id IS NOT NULL"
+            "SELECT DISTINCT next_index FROM account_keys WHERE mode = 'live' AND merchant_pk IS NOT NULL"
         )
         # What the manifest did not know was address 2, and is among those that are never handed out again.
         assert list(rows.scalars()) == [treasury._index + GAP]
@@ -213,7 +213,7 @@ async def test_another_seed_is_refused(treasury, empty):
 async def test_it_goes_on_where_it_stopped_and_repeating_it_changes_nothing(treasury, empty, monkeypatch):
     await busy(treasury)
     manifest = await manifest_of(treasury)
-    monkeypatch.setattr("cambist.services.restore.scan.PAUSE_FIRST_S", 0)
+    monkeypatch.setattr("cambist.services.recovery.restore.scan.PAUSE_FIRST_S", 0)
     treasury.chain.faults.unavailable = True
     with pytest.raises(RestoreError, match="goes on from there"):
         await run(treasury, empty, manifest)
@@ -229,7 +229,7 @@ async def test_it_goes_on_where_it_stopped_and_repeating_it_changes_nothing(trea
     await run(treasury, empty, manifest)
     async with empty.transaction() as conn:
         held = await conn.exec_driver_sql("SELECT sum(balance) FROM ledger_accounts WHERE purpose = 'held'")
-        waiting = await conn.exec_driver_sql("SELECT sum(units - available_units) FROM deposits WHERE merchant_id > 0")
+        waiting = await conn.exec_driver_sql("SELECT sum(units - available_units) FROM deposits WHERE merchant_pk > 0")
         assert (int(held.scalar_one()), int(waiting.scalar_one())) == (1_000, 1_000)
 
 
@@ -295,7 +295,7 @@ def test_a_missing_file_is_told(tmp_path):
     "held, left, surplus", [(0, [], 0), (10, [10], 0), (14, [10], 4), (15, [5, 10], 0), (9, [], 9), (18, [3, 5, 10], 0)]
 )
 def test_what_is_left_are_the_newest_deposits_that_the_address_can_hold(held, left, surplus):
-    deposits = [Settled(row, units) for row, units in enumerate([3, 5, 10])]
+    deposits = [ConfirmedDeposit(row, units) for row, units in enumerate([3, 5, 10])]
     remains = remains_of(deposits, held, pays_fees=False)
     assert [one.units for one in remains.left] == left
     assert remains.surplus == surplus
@@ -314,7 +314,7 @@ def test_what_is_left_are_the_newest_deposits_that_the_address_can_hold(held, le
     ],
 )
 def test_of_the_coin_that_pays_fees_the_nearest_sum_is_what_is_left(held, left, surplus):
-    deposits = [Settled(1, 500), Settled(2, 1000)]
+    deposits = [ConfirmedDeposit(1, 500), ConfirmedDeposit(2, 1000)]
     remains = remains_of(deposits, held, pays_fees=True)
     assert ([one.units for one in remains.left], remains.surplus) == (left, surplus)
 

@@ -11,259 +11,262 @@ from cambist.services.errors import ForbiddenError, InvalidError, NotFoundError
 from cambist.services.sandbox.chain import SandboxChain
 from cambist.services.sandbox.requests import SECONDS_MAX, AdvanceTime, Deposit, Mine, Reorg
 from cambist.services.sandbox.service import _EveryAddress
-from tests.support.till import CHAINS, Till, registry
+from tests.support.payment_env import CHAINS, PaymentEnv, registry
 
 ONE = 1_000_000
 
 
 @pytest.fixture
-async def till(db, clock, ids):
-    return await Till(db, clock, ids).open()
+async def payment_env(db, clock, ids):
+    return await PaymentEnv(db, clock, ids).open()
 
 
 @pytest.fixture
-async def pay(till):
+async def pay(payment_env):
     """Make a sandbox payment, and return its id."""
 
     async def make(**fields):
-        return (await till.create(till.test, **fields)).payment.payment_id
+        return (await payment_env.create(payment_env.test, **fields)).payment.payment_id
 
     return make
 
 
-async def state(till, payment_id):
-    payment = await till.read(payment_id, till.test)
+async def state(payment_env, payment_id):
+    payment = await payment_env.read(payment_id, payment_env.test)
     return payment.status, payment.received_amount
 
 
-async def test_a_payment_goes_through_all_its_states(till, pay):
+async def test_a_payment_goes_through_all_its_states(payment_env, pay):
     payment = await pay()
-    made = await till.deposit(payment)
+    made = await payment_env.deposit(payment)
     assert (made.payment.status, made.payment.received_amount, made.payment.tx_hash) == ("detected", "10", made.tx_id)
     assert made.state.height == 1
-    await till.mine()
-    assert await state(till, payment) == ("confirming", "10")
-    assert (await till.read(payment, till.test)).deposits[0].confirmations == 1
-    assert await till.balance("USDX") == {}
-    await till.mine(2)
-    assert await state(till, payment) == ("paid", "10")
-    assert await till.balance("USDX") == {"available": 10 * ONE}
-    assert await till.events(payment) == ["payment.detected", "payment.confirming", "payment.paid"]
-    assert (await till.data(payment))["status"] == "paid"
+    await payment_env.mine()
+    assert await state(payment_env, payment) == ("confirming", "10")
+    assert (await payment_env.read(payment, payment_env.test)).deposits[0].confirmations == 1
+    assert await payment_env.balance("USDX") == {}
+    await payment_env.mine(2)
+    assert await state(payment_env, payment) == ("paid", "10")
+    assert await payment_env.balance("USDX") == {"available": 10 * ONE}
+    assert await payment_env.events(payment) == ["payment.detected", "payment.confirming", "payment.paid"]
+    assert (await payment_env.data(payment))["status"] == "paid"
 
 
-async def test_confirmations_can_be_mined_with_the_deposit(till, pay):
+async def test_confirmations_can_be_mined_with_the_deposit(payment_env, pay):
     payment = await pay()
-    made = await till.deposit(payment, confirmations=3)
+    made = await payment_env.deposit(payment, confirmations=3)
     assert made.payment.status == "paid"
-    assert await till.events(payment) == ["payment.detected", "payment.confirming", "payment.paid"]
+    assert await payment_env.events(payment) == ["payment.detected", "payment.confirming", "payment.paid"]
 
 
-async def test_a_project_that_mines_by_itself_pays_at_once_unless_told_otherwise(till, pay):
-    await till.change_project(till.test, sandbox_auto_mine=True)
-    assert (await till.deposit(await pay())).payment.status == "paid"
-    assert (await till.deposit(await pay(), confirmations=0)).payment.status == "detected"
+async def test_a_project_that_mines_by_itself_pays_at_once_unless_told_otherwise(payment_env, pay):
+    await payment_env.change_project(payment_env.test, sandbox_auto_mine=True)
+    assert (await payment_env.deposit(await pay())).payment.status == "paid"
+    assert (await payment_env.deposit(await pay(), confirmations=0)).payment.status == "detected"
 
 
-async def test_a_payment_can_be_paid_in_parts_and_the_rest_is_the_default(till, pay):
+async def test_a_payment_can_be_paid_in_parts_and_the_rest_is_the_default(payment_env, pay):
     payment = await pay()
-    assert (await till.deposit(payment, amount="4")).payment.status == "pending"
-    made = await till.deposit(payment)
+    assert (await payment_env.deposit(payment, amount="4")).payment.status == "pending"
+    made = await payment_env.deposit(payment)
     assert (made.payment.status, made.payment.received_amount) == ("detected", "10")
-    await till.mine(4)
-    assert [deposit.amount for deposit in (await till.read(payment, till.test)).deposits] == ["4", "6"]
-    assert await state(till, payment) == ("paid", "10")
+    await payment_env.mine(4)
+    assert [deposit.amount for deposit in (await payment_env.read(payment, payment_env.test)).deposits] == ["4", "6"]
+    assert await state(payment_env, payment) == ("paid", "10")
 
 
-async def test_too_much_is_overpaid_and_the_surplus_is_held(till, pay):
+async def test_too_much_is_overpaid_and_the_surplus_is_held(payment_env, pay):
     payment = await pay()
-    await till.deposit(payment, amount="12.5", confirmations=3)
-    assert await state(till, payment) == ("overpaid", "12.5")
-    assert await till.balance("USDX") == {"available": 10 * ONE, "held": 2_500_000}
+    await payment_env.deposit(payment, amount="12.5", confirmations=3)
+    assert await state(payment_env, payment) == ("overpaid", "12.5")
+    assert await payment_env.balance("USDX") == {"available": 10 * ONE, "held": 2_500_000}
 
 
-async def test_time_can_be_advanced_until_a_payment_expires(till, pay):
+async def test_time_can_be_advanced_until_a_payment_expires(payment_env, pay):
     payment, longer = await pay(expiresInMinutes=5), await pay(expiresInMinutes=60)
-    await till.advance(299)
-    assert await state(till, payment) == ("pending", "0")
-    await till.advance(1)
-    assert await state(till, payment) == ("expired", "0")
-    assert await state(till, longer) == ("pending", "0")
-    assert await till.events(payment) == ["payment.expired"]
+    await payment_env.advance(299)
+    assert await state(payment_env, payment) == ("pending", "0")
+    await payment_env.advance(1)
+    assert await state(payment_env, payment) == ("expired", "0")
+    assert await state(payment_env, longer) == ("pending", "0")
+    assert await payment_env.events(payment) == ["payment.expired"]
 
 
-async def test_advancing_time_moves_no_clock_so_new_payments_have_all_their_time(till, pay, clock):
+async def test_advancing_time_moves_no_clock_so_new_payments_have_all_their_time(payment_env, pay, clock):
     await pay()
-    await till.advance(10_000)
-    new = await till.read(await pay(), till.test)
+    await payment_env.advance(10_000)
+    new = await payment_env.read(await pay(), payment_env.test)
     assert (new.expires_at - clock.now()).total_seconds() == 3600
 
 
-async def test_time_that_is_let_pass_for_ever_does_not_lead_out_of_the_calendar(till, pay, clock):
+async def test_time_that_is_let_pass_for_ever_does_not_lead_out_of_the_calendar(payment_env, pay, clock):
     payment = await pay()
-    await till.deposit(payment, amount="4", confirmations=3)
+    await payment_env.deposit(payment, amount="4", confirmations=3)
     for _ in range(110):
-        await till.advance(SECONDS_MAX)
-    old = await till.read(payment, till.test)
+        await payment_env.advance(SECONDS_MAX)
+    old = await payment_env.read(payment, payment_env.test)
     assert timedelta(days=100 * 365) <= clock.now() - old.created_at <= timedelta(days=101 * 365)
     new = await pay()
-    await till.deposit(new, confirmations=3)
-    assert await state(till, new) == ("paid", "10")
+    await payment_env.deposit(new, confirmations=3)
+    assert await state(payment_env, new) == ("paid", "10")
 
 
-async def test_a_part_that_stays_a_part_ends_underpaid_and_the_rest_within_the_grace_completes_it(till, pay):
+async def test_a_part_that_stays_a_part_ends_underpaid_and_the_rest_within_the_grace_completes_it(payment_env, pay):
     payment = await pay()
-    await till.deposit(payment, amount="4", confirmations=3)
-    await till.advance(3600)
-    assert await state(till, payment) == ("underpaid", "4")
-    assert await till.balance("USDX") == {"available": 4 * ONE}
-    await till.deposit(payment, amount="6", confirmations=3)
-    assert await state(till, payment) == ("paid", "10")
+    await payment_env.deposit(payment, amount="4", confirmations=3)
+    await payment_env.advance(3600)
+    assert await state(payment_env, payment) == ("underpaid", "4")
+    assert await payment_env.balance("USDX") == {"available": 4 * ONE}
+    await payment_env.deposit(payment, amount="6", confirmations=3)
+    assert await state(payment_env, payment) == ("paid", "10")
 
 
-async def test_money_after_the_grace_is_held_and_changes_nothing(till, pay):
+async def test_money_after_the_grace_is_held_and_changes_nothing(payment_env, pay):
     payment = await pay()
-    await till.advance(3600 + 86_400 + 1)
-    await till.deposit(payment, confirmations=3)
-    assert (await state(till, payment))[0] == "expired"
-    assert await till.balance("USDX") == {"held": 10 * ONE}
+    await payment_env.advance(3600 + 86_400 + 1)
+    await payment_env.deposit(payment, confirmations=3)
+    assert (await state(payment_env, payment))[0] == "expired"
+    assert await payment_env.balance("USDX") == {"held": 10 * ONE}
 
 
-async def test_a_late_fiat_payment_stays_expired(till, pay):
+async def test_a_late_fiat_payment_stays_expired(payment_env, pay):
     payment = await pay(pricingMode="fiat", fiatCurrency="usd")
-    await till.advance(3601)
-    await till.deposit(payment, confirmations=3)
-    assert (await state(till, payment))[0] == "expired"
+    await payment_env.advance(3601)
+    await payment_env.deposit(payment, confirmations=3)
+    assert (await state(payment_env, payment))[0] == "expired"
 
 
-async def test_a_reorg_takes_a_deposit_back_for_good(till, pay):
+async def test_a_reorg_takes_a_deposit_back_for_good(payment_env, pay):
     payment = await pay()
-    await till.deposit(payment, confirmations=1)
-    assert (await state(till, payment))[0] == "confirming"
-    before = await till.mine()
-    after = await till.reorg(3)
+    await payment_env.deposit(payment, confirmations=1)
+    assert (await state(payment_env, payment))[0] == "confirming"
+    before = await payment_env.mine()
+    after = await payment_env.reorg(3)
     assert after.height == before.height
     assert after.block_hash != before.block_hash
-    assert await state(till, payment) == ("pending", "0")
-    await till.mine(5)
-    assert await state(till, payment) == ("pending", "0")
+    assert await state(payment_env, payment) == ("pending", "0")
+    await payment_env.mine(5)
+    assert await state(payment_env, payment) == ("pending", "0")
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])
-async def test_a_deposit_that_comes_back_in_another_block_is_credited_once(till, pay, depth):
+async def test_a_deposit_that_comes_back_in_another_block_is_credited_once(payment_env, pay, depth):
     payment = await pay()
-    await till.mine(depth)
-    await till.deposit(payment, confirmations=depth - 1)
-    await till.reorg(depth, "return")
+    await payment_env.mine(depth)
+    await payment_env.deposit(payment, confirmations=depth - 1)
+    await payment_env.reorg(depth, "return")
     expected = "failed" if depth > 3 else "pending"
-    assert await state(till, payment) == (expected, "0")
-    assert await till.balance("USDX") == {}
-    await till.mine(4)
-    assert await state(till, payment) == ("paid", "10")
-    assert await till.balance("USDX") == {"available": 10 * ONE}
-    assert await till.count("deposits") == 1
+    assert await state(payment_env, payment) == (expected, "0")
+    assert await payment_env.balance("USDX") == {}
+    await payment_env.mine(4)
+    assert await state(payment_env, payment) == ("paid", "10")
+    assert await payment_env.balance("USDX") == {"available": 10 * ONE}
+    assert await payment_env.count("deposits") == 1
 
 
-async def test_a_reorg_deeper_than_the_confirmations_reverses_the_credit(till, pay):
+async def test_a_reorg_deeper_than_the_confirmations_reverses_the_credit(payment_env, pay):
     payment = await pay()
-    await till.deposit(payment, confirmations=3)
-    assert await till.balance("USDX") == {"available": 10 * ONE}
-    await till.reorg(4)
-    assert await state(till, payment) == ("failed", "0")
-    assert await till.balance("USDX") == {}
+    await payment_env.deposit(payment, confirmations=3)
+    assert await payment_env.balance("USDX") == {"available": 10 * ONE}
+    await payment_env.reorg(4)
+    assert await state(payment_env, payment) == ("failed", "0")
+    assert await payment_env.balance("USDX") == {}
 
 
-async def test_a_reorg_that_leaves_the_deposit_alone_changes_nothing(till, pay):
+async def test_a_reorg_that_leaves_the_deposit_alone_changes_nothing(payment_env, pay):
     payment = await pay()
-    await till.deposit(payment, confirmations=2)
-    await till.reorg(2)
-    assert await state(till, payment) == ("confirming", "10")
+    await payment_env.deposit(payment, confirmations=2)
+    await payment_env.reorg(2)
+    assert await state(payment_env, payment) == ("confirming", "10")
 
 
-async def test_a_reorg_is_at_most_as_deep_as_the_gateway_remembers(till, pay):
+async def test_a_reorg_is_at_most_as_deep_as_the_gateway_remembers(payment_env, pay):
     with pytest.raises(InvalidError) as error:
-        await till.reorg(1)
+        await payment_env.reorg(1)
     assert error.value.code == "REORG_TOO_DEEP"
     payment = await pay()
-    await till.deposit(payment, confirmations=100)
+    await payment_env.deposit(payment, confirmations=100)
     with pytest.raises(InvalidError, match="64 blocks"):
-        await till.reorg(65)
-    await till.reorg(64)
-    assert (await state(till, payment))[0] == "paid"
+        await payment_env.reorg(65)
+    await payment_env.reorg(64)
+    assert (await state(payment_env, payment))[0] == "paid"
 
 
-async def test_old_blocks_are_forgotten_and_those_with_transfers_kept(till, pay):
+async def test_old_blocks_are_forgotten_and_those_with_transfers_kept(payment_env, pay):
     payment = await pay()
-    await till.deposit(payment, confirmations=3)
+    await payment_env.deposit(payment, confirmations=3)
     for _ in range(3):
-        await till.mine(200)
-    assert await till.count("sandbox_blocks") < 350
-    await till.reorg(64)
-    assert (await state(till, payment))[0] == "paid"
+        await payment_env.mine(200)
+    assert await payment_env.count("sandbox_blocks") < 350
+    await payment_env.reorg(64)
+    assert (await state(payment_env, payment))[0] == "paid"
 
 
-async def test_another_token_or_chain_is_held_and_does_not_pay(till, pay):
+async def test_another_token_or_chain_is_held_and_does_not_pay(payment_env, pay):
     payment = await pay()
-    await till.deposit(payment, token="DAIX", amount="10", confirmations=3)
-    await till.deposit(payment, chain="other", amount="10", confirmations=3)
-    assert await state(till, payment) == ("pending", "0")
-    assert await till.balance("DAIX") == {"held": 10**19}
-    assert await till.balance("USDX", "other") == {"held": 10 * ONE}
-    assert [deposit.counted for deposit in (await till.read(payment, till.test)).deposits] == [False, False]
+    await payment_env.deposit(payment, token="DAIX", amount="10", confirmations=3)
+    await payment_env.deposit(payment, chain="other", amount="10", confirmations=3)
+    assert await state(payment_env, payment) == ("pending", "0")
+    assert await payment_env.balance("DAIX") == {"held": 10**19}
+    assert await payment_env.balance("USDX", "other") == {"held": 10 * ONE}
+    assert [deposit.counted for deposit in (await payment_env.read(payment, payment_env.test)).deposits] == [
+        False,
+        False,
+    ]
 
 
-async def test_the_address_names_the_payment_as_well_as_its_id(till):
-    payment = (await till.create(till.test)).payment
+async def test_the_address_names_the_payment_as_well_as_its_id(payment_env):
+    payment = (await payment_env.create(payment_env.test)).payment
     request = Deposit(address=payment.deposit_address.upper(), amount="10")
-    assert (await till.sandbox.deposit(till.test, request)).payment.payment_id == payment.payment_id
+    assert (await payment_env.sandbox.deposit(payment_env.test, request)).payment.payment_id == payment.payment_id
 
 
-async def test_an_evm_chain_is_simulated_with_real_addresses_and_its_own_spelling(till, pay):
+async def test_an_evm_chain_is_simulated_with_real_addresses_and_its_own_spelling(payment_env, pay):
     payment = await pay(chain="bsc", token="USDT", amount="1.5")
-    made = await till.deposit(payment, confirmations=20)
+    made = await payment_env.deposit(payment, confirmations=20)
     assert made.payment.status == "paid"
     assert (made.tx_id[:2], len(made.tx_id), made.state.block_hash[:2]) == ("0x", 66, "0x")
     native = await pay(chain="bsc", token="BNB", amount="0.000000000000000001")
-    assert (await till.deposit(native, confirmations=20)).payment.status == "paid"
+    assert (await payment_env.deposit(native, confirmations=20)).payment.status == "paid"
 
 
 async def test_a_chain_that_counts_only_final_blocks_works_in_the_sandbox(db, clock, ids):
     tables = {**CHAINS, "memory": {"chains": {"memory": {"finality_required": True}}}}
-    till = await Till(db, clock, ids, registry(tables)).open()
-    payment = (await till.create(till.test)).payment.payment_id
-    assert (await till.deposit(payment, confirmations=3)).payment.status == "paid"
+    payment_env = await PaymentEnv(db, clock, ids, registry(tables)).open()
+    payment = (await payment_env.create(payment_env.test)).payment.payment_id
+    assert (await payment_env.deposit(payment, confirmations=3)).payment.status == "paid"
 
 
-async def test_twenty_deposits_at_once_are_all_counted(till, pay):
+async def test_twenty_deposits_at_once_are_all_counted(payment_env, pay):
     payment = await pay(amount="20")
-    await asyncio.gather(*(till.deposit(payment, amount="1") for _ in range(20)))
-    await till.mine(3)
-    assert await state(till, payment) == ("paid", "20")
-    assert await till.balance("USDX") == {"available": 20 * ONE}
+    await asyncio.gather(*(payment_env.deposit(payment, amount="1") for _ in range(20)))
+    await payment_env.mine(3)
+    assert await state(payment_env, payment) == ("paid", "20")
+    assert await payment_env.balance("USDX") == {"available": 20 * ONE}
 
 
-async def test_projects_have_chains_of_their_own(till, pay):
+async def test_projects_have_chains_of_their_own(payment_env, pay):
     payment = await pay()
-    await till.deposit(payment)
-    state = await till.sandbox.mine(till.test2, Mine(chain="memory", blocks=3))
+    await payment_env.deposit(payment)
+    state = await payment_env.sandbox.mine(payment_env.test2, Mine(chain="memory", blocks=3))
     assert state.height == 3
-    assert (await till.read(payment, till.test)).status == "detected"
+    assert (await payment_env.read(payment, payment_env.test)).status == "detected"
     with pytest.raises(NotFoundError):
-        await till.deposit(payment, till.test2)
+        await payment_env.deposit(payment, payment_env.test2)
 
 
-async def test_a_live_project_has_nothing_simulated(till):
-    payment = (await till.create()).payment.payment_id
+async def test_a_live_project_has_nothing_simulated(payment_env):
+    payment = (await payment_env.create()).payment.payment_id
     for attempt in (
-        till.sandbox.deposit(till.live, Deposit(payment_id=payment)),
-        till.sandbox.mine(till.live, Mine(chain="memory")),
-        till.sandbox.reorg(till.live, Reorg(chain="memory", depth=1)),
-        till.sandbox.advance_time(till.live, AdvanceTime(seconds=1)),
+        payment_env.sandbox.deposit(payment_env.live, Deposit(payment_id=payment)),
+        payment_env.sandbox.mine(payment_env.live, Mine(chain="memory")),
+        payment_env.sandbox.reorg(payment_env.live, Reorg(chain="memory", depth=1)),
+        payment_env.sandbox.advance_time(payment_env.live, AdvanceTime(seconds=1)),
     ):
         with pytest.raises(ForbiddenError) as error:
             await attempt
         assert error.value.code == "SANDBOX_ONLY"
-    assert await till.count("sandbox_chains") == 0
+    assert await payment_env.count("sandbox_chains") == 0
 
 
 @pytest.mark.parametrize(
@@ -280,51 +283,52 @@ async def test_a_live_project_has_nothing_simulated(till):
         ({"chain": "bsc", "token": "BNB", "amount": "1"}, "chain"),
     ],
 )
-async def test_a_deposit_that_cannot_be_meant_is_refused_with_its_field(till, pay, fields, field):
+async def test_a_deposit_that_cannot_be_meant_is_refused_with_its_field(payment_env, pay, fields, field):
     request = msgspec.convert({"paymentId": await pay(), **fields}, Deposit)
     with pytest.raises(InvalidError) as error:
-        await till.sandbox.deposit(till.test, request)
+        await payment_env.sandbox.deposit(payment_env.test, request)
     assert error.value.details[0].field == field
-    assert await till.count("sandbox_transfers") == 0
+    assert await payment_env.count("sandbox_transfers") == 0
 
 
-async def test_nothing_more_is_sent_by_default_to_a_payment_that_has_everything(till, pay):
+async def test_nothing_more_is_sent_by_default_to_a_payment_that_has_everything(payment_env, pay):
     payment = await pay()
-    await till.deposit(payment)
+    await payment_env.deposit(payment)
     with pytest.raises(InvalidError, match="amount"):
-        await till.deposit(payment)
+        await payment_env.deposit(payment)
 
 
-async def test_the_sweeper_lets_payments_expire_that_nobody_touches(till, pay, clock):
+async def test_the_worker_lets_payments_expire_that_nobody_touches(payment_env, pay, clock):
     payment = await pay()
-    assert await till.sandbox.judge_due(clock.now()) == 0
+    assert await payment_env.sandbox.judge_due(clock.now()) == 0
     clock.advance(3601)
-    assert await till.sandbox.judge_due(clock.now()) == 1
-    assert await state(till, payment) == ("expired", "0")
-    assert await till.sandbox.judge_due(clock.now()) == 0
+    assert await payment_env.sandbox.judge_due(clock.now()) == 1
+    assert await state(payment_env, payment) == ("expired", "0")
+    assert await payment_env.sandbox.judge_due(clock.now()) == 0
 
 
-async def test_the_sweeper_finishes_what_a_crash_left_unread(till, pay, clock, monkeypatch):
+async def test_the_worker_finishes_what_a_crash_left_unread(payment_env, pay, clock, monkeypatch):
     payment = await pay()
-    await till.mine()
+    await payment_env.mine()
 
     async def crash(*_):
         raise SystemError
 
     with monkeypatch.context() as patched:
-        patched.setattr(till.sandbox, "follow", crash)
+        patched.setattr(payment_env.sandbox, "follow", crash)
         with pytest.raises(SystemError):
-            await till.deposit(payment)
-    assert await state(till, payment) == ("pending", "0")
-    assert await till.sandbox.judge_due(clock.now()) == 1
-    assert await state(till, payment) == ("detected", "10")
+            await payment_env.deposit(payment)
+        assert await payment_env.sandbox.judge_due(clock.now()) == 0
+    assert await state(payment_env, payment) == ("pending", "0")
+    assert await payment_env.sandbox.judge_due(clock.now()) == 1
+    assert await state(payment_env, payment) == ("detected", "10")
 
 
-async def test_the_simulated_chain_tells_what_a_node_would(till, pay):
-    payment = await till.read(await pay(), till.test)
-    made = await till.deposit(payment.payment_id, confirmations=2)
-    info, family = till.registry.chains["memory"], till.registry.families["memory"]
-    chain = SandboxChain(till.db, info, family, till.test.project_row)
+async def test_the_simulated_chain_tells_what_a_node_would(payment_env, pay):
+    payment = await payment_env.read(await pay(), payment_env.test)
+    made = await payment_env.deposit(payment.payment_id, confirmations=2)
+    info, family = payment_env.registry.chains["memory"], payment_env.registry.families["memory"]
+    chain = SandboxChain(payment_env.db, info, family, payment_env.test.project_pk)
     usdx = info.token("USDX")
     assert await chain.balance(payment.deposit_address, usdx) == 10 * ONE
     assert await chain.balance(payment.deposit_address, usdx, at=0) == 0
@@ -332,10 +336,10 @@ async def test_the_simulated_chain_tells_what_a_node_would(till, pay):
     assert (status.state, status.block.height) == ("succeeded", 1)
     assert (await chain.transaction("00")).state == "unknown"
     async with chain.view() as view:
-        scanned = await view.scan(Span(first=0, last=3), _EveryAddress(till.db, family, "sandbox"))
+        scanned = await view.scan(Span(first=0, last=3), _EveryAddress(payment_env.db, family, "sandbox"))
         assert [block.parent_hash for block in scanned.blocks[1:]] == [block.hash for block in scanned.blocks[:-1]]
         assert [transfer.tx_id for transfer in scanned.transfers] == [made.tx_id]
         assert (await view.scan(Span(first=0, last=3), frozenset())).transfers == []
-    await till.reorg(3, "return")
+    await payment_env.reorg(3, "return")
     assert (await chain.transaction(made.tx_id)).state == "pending"
     assert await chain.balance(payment.deposit_address, usdx) == 0

@@ -6,66 +6,66 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from cambist.domain.money import UNITS_MAX
-from cambist.services.deposits import judging
 from cambist.services.errors import InvalidError
+from cambist.services.receiving.deposits import judging
 from cambist.services.sandbox import blocks
-from tests.support.till import Till
+from tests.support.payment_env import PaymentEnv
 
 CHAIN = "memory"
 
 
 @pytest.fixture
-async def till(db, clock, ids):
-    return await Till(db, clock, ids).open()
+async def payment_env(db, clock, ids):
+    return await PaymentEnv(db, clock, ids).open()
 
 
-async def send(till, actor, address, symbol, units):
+async def send(payment_env, actor, address, symbol, units):
     """Put money into the chain without anybody looking."""
-    info = till.registry.chains[CHAIN]
-    async with till.db.transaction() as conn:
-        tip = await blocks.lock_tip(conn, actor.project_row, info, till.clock.now())
-        await blocks.transfer(conn, tip, info.token(symbol), address, units, ids=till.ids)
-        await blocks.mine(conn, tip, 5, till.clock.now())
+    info = payment_env.registry.chains[CHAIN]
+    async with payment_env.db.transaction() as conn:
+        tip = await blocks.lock_tip(conn, actor.project_pk, info, payment_env.clock.now())
+        await blocks.transfer(conn, tip, info.token(symbol), address, units, ids=payment_env.ids)
+        await blocks.mine(conn, tip, 5, payment_env.clock.now())
 
 
-async def test_two_projects_that_book_each_others_tokens_do_not_deadlock(till, clock, monkeypatch):
-    """One project's order ends with USDX while DAIX settles, the other's the other way round; one merchant."""
-    actors = [(till.test, "USDX", "DAIX"), (till.test2, "DAIX", "USDX")]
+async def test_two_projects_that_book_each_others_tokens_do_not_deadlock(payment_env, clock, monkeypatch):
+    """One project's order ends with USDX while DAIX is confirmed, the other's the other way round; one merchant."""
+    actors = [(payment_env.test, "USDX", "DAIX"), (payment_env.test2, "DAIX", "USDX")]
     payments = []
     for actor, token, _ in actors:
-        made = (await till.create(actor, token=token)).payment
-        await till.deposit(made.payment_id, actor, amount="4", confirmations=5)
+        made = (await payment_env.create(actor, token=token)).payment
+        await payment_env.deposit(made.payment_id, actor, amount="4", confirmations=5)
         payments.append(made)
     clock.advance(seconds=4000)
     for (actor, _, other), made in zip(actors, payments, strict=True):
-        await send(till, actor, made.deposit_address, other, 5)
+        await send(payment_env, actor, made.deposit_address, other, 5)
     together = asyncio.Barrier(2)
     due = judging._due
 
     async def due_together(*args):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await together.wait()
         return await due(*args)
 
     monkeypatch.setattr(judging, "_due", due_together)
-    info = till.registry.chains[CHAIN]
+    info = payment_env.registry.chains[CHAIN]
     done = await asyncio.gather(
-        *[till.sandbox.follow(actor.project_row, info) for actor, _, _ in actors], return_exceptions=True
+        *[payment_env.sandbox.follow(actor.project_pk, info) for actor, _, _ in actors], return_exceptions=True
     )
     assert done == [None, None]
-    assert await till.balance("USDX") == {"available": 4_000_000, "held": 5}
-    assert await till.balance("DAIX") == {"available": 4 * 10**18, "held": 5}
+    assert await payment_env.balance("USDX") == {"available": 4_000_000, "held": 5}
+    assert await payment_env.balance("DAIX") == {"available": 4 * 10**18, "held": 5}
 
 
-async def test_time_that_passes_waits_for_a_look_that_is_being_stored(till):
-    """A look holds the cursor, then deposits, then payments; passing time changes the same rows."""
-    made = (await till.create(till.test)).payment
-    await till.deposit(made.payment_id, amount="4", confirmations=0)
-    scope = till.test.project_row
-    async with till.db.transaction() as conn:
+async def test_time_that_passes_waits_for_a_look_that_is_being_stored(payment_env):
+    """A poll holds the cursor, then deposits, then payments; passing time changes the same rows."""
+    made = (await payment_env.create(payment_env.test)).payment
+    await payment_env.deposit(made.payment_id, amount="4", confirmations=0)
+    scope = payment_env.test.project_pk
+    async with payment_env.db.transaction() as conn:
         await conn.exec_driver_sql("SELECT 1 FROM chain_cursors WHERE scope = $1 FOR UPDATE", (scope,))
         await conn.exec_driver_sql("SELECT 1 FROM deposits WHERE scope = $1 FOR UPDATE", (scope,))
-        passing = asyncio.create_task(till.advance(60))
+        passing = asyncio.create_task(payment_env.advance(60))
         await asyncio.sleep(0.3)
         try:
             await conn.exec_driver_sql("SELECT 1 FROM payments WHERE scope = $1 FOR NO KEY UPDATE", (scope,))
@@ -75,11 +75,11 @@ async def test_time_that_passes_waits_for_a_look_that_is_being_stored(till):
     await passing
 
 
-async def test_amounts_are_bounded_so_that_their_sums_can_be_counted(till):
-    made = (await till.create(till.test, token="MEM")).payment
+async def test_amounts_are_bounded_so_that_their_sums_can_be_counted(payment_env):
+    made = (await payment_env.create(payment_env.test, token="MEM")).payment
     most = str(UNITS_MAX // 10**18)
     with pytest.raises(InvalidError, match="amount"):
-        await till.deposit(made.payment_id, amount=f"{most}0")
+        await payment_env.deposit(made.payment_id, amount=f"{most}0")
     for _ in range(12):
-        await till.deposit(made.payment_id, amount=most, confirmations=5)
-    assert sum((await till.balance("MEM")).values()) == 12 * UNITS_MAX
+        await payment_env.deposit(made.payment_id, amount=most, confirmations=5)
+    assert sum((await payment_env.balance("MEM")).values()) == 12 * UNITS_MAX

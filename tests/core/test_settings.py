@@ -14,9 +14,9 @@ import structlog
 from cambist.logs import REDACTED, configure_logs, redact_text
 from cambist.ports import Ids
 from cambist.provision import provision
-from cambist.services.keystore import Kdf, open_keystore
 from cambist.settings import Group, Settings, SettingsError
 from cambist.settings_file import load_settings, secret_variables
+from cambist.signer.keystore import Kdf, open_keystore
 
 PRODUCTION = """
 environment = "production"

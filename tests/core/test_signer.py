@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from cambist.services.keystore import Keystore
-from cambist.services.signer.protocol import KeyPath
+from cambist.signer.keystore import Keystore
+from cambist.signer.protocol import KeyPath
 from tests.support.signing import (
     COIN_TYPE,
     DEPOSIT,

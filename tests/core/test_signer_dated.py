@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.services.signer.protocol import KeyPath, SignRequest
+from cambist.signer.protocol import KeyPath, SignRequest
 from cambist.testing.memory.payload import DatedPayload, dated_id, write_payload
 from tests.support.signing import DEPOSIT, GAS, WALLET, address, open_signer, registry_of, signed_by, stranger
 
@@ -51,7 +51,7 @@ async def test_a_transfer_is_signed_once_and_again_only_when_the_first_is_said_t
         "ALREADY_SIGNED",
     ]
     (reply,) = await signer.sign([asked(160)])
-    assert (reply.place, reply.tx_id) == (100, dated_id(first.payload))
+    assert (reply.slot_number, reply.tx_id) == (100, dated_id(first.payload))
     assert await refusals(signer, asked(160, dead=(99, 101)), asked(160, dead=(100,))) == ["ALREADY_SIGNED", None]
     assert await refusals(signer, asked(200, dead=(100,)), asked(200, dead=(100, 160))) == ["ALREADY_SIGNED", None]
 

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from cambist.services.signer.policy import Window
-from cambist.services.signer.protocol import KeyPath, SignRequest
+from cambist.signer.policy import Window
+from cambist.signer.protocol import KeyPath, SignRequest
 from cambist.testing.clock import ManualClock
 from cambist.testing.memory.payload import read_payload
 from tests.support.signing import DEPOSIT, GAS, WALLET, address, open_signer, request, stranger

@@ -11,12 +11,12 @@ from eth_utils import to_checksum_address
 from cambist.plugin import Fee, UnsignedTx
 from cambist.ports import SystemClock
 from cambist.registry import Registry
-from cambist.services.keystore import Keystore
-from cambist.services.signer.local import LocalSigner
-from cambist.services.signer.protocol import KeyPath, SignRequest
-from cambist.services.signer.reading import Reader
-from cambist.services.signer.rules import Rules
-from cambist.services.signer.store import Store
+from cambist.signer.keystore import Keystore
+from cambist.signer.local import LocalSigner
+from cambist.signer.protocol import KeyPath, SignRequest
+from cambist.signer.reading import Reader
+from cambist.signer.rules import Rules
+from cambist.signer.store import Store
 from cambist_evm.payload import TxFields, transfer_data, write_payload
 
 MNEMONIC = " ".join(["test"] * 11 + ["junk"])

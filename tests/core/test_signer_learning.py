@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.domain.payouts import Kind
-from cambist.services.signer.learning import Learner
-from cambist.services.signer.rules import Rules
+from cambist.domain.intents import IntentKind
+from cambist.services.payouts.signer_learning import Learner
+from cambist.signer.rules import Rules
 from tests.support.treasury import Treasury
 
 
@@ -23,7 +23,7 @@ async def treasury(db, clock, ids, tmp_path):
 async def approve(treasury, address: str) -> None:
     async with treasury.db.transaction() as conn:
         await conn.exec_driver_sql(
-            "INSERT INTO approved_addresses (approval_id, merchant_id, mode, chain, address, label, approved_at)"
+            "INSERT INTO approved_addresses (approval_id, merchant_pk, mode, chain, address, label, approved_at)"
             " VALUES ('apr_1', $1, 'live', $2, $3, 'cold wallet', $4)",
             (treasury.merchant, treasury.info.id, address, treasury.clock.now()),
         )
@@ -40,14 +40,14 @@ async def test_a_withdrawal_to_an_address_approved_long_ago_goes_at_once(treasur
     assert await learn(treasury, learner) == 1
     assert await learn(treasury, learner) == 0
     treasury.clock.advance(3601)
-    await treasury.pay_out("USDX", 4_000_000, target, kind=Kind.WITHDRAWAL)
+    await treasury.pay_out("USDX", 4_000_000, target, kind=IntentKind.WITHDRAWAL)
     await treasury.work(treasury.engine(), rounds=12)
     assert await treasury.on_chain(target, "USDX") == 4_000_000
 
 
 async def test_a_withdrawal_to_a_fresh_address_waits_for_its_delay_and_then_goes(treasury):
     target, engine = await treasury.stranger(1), treasury.engine()
-    await treasury.pay_out("USDX", 4_000_000, target, kind=Kind.WITHDRAWAL)
+    await treasury.pay_out("USDX", 4_000_000, target, kind=IntentKind.WITHDRAWAL)
     await learn(treasury, Learner(treasury.signer))
     await treasury.work(engine, rounds=12, until="enough")
     assert await treasury.on_chain(target, "USDX") == 0

@@ -14,11 +14,11 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from cambist.services.signer.frames import FRAME_BYTES_MAX, Failed, SignCall, XpubCall, encode, read_answer
-from cambist.services.signer.protocol import Signer, SignerUnavailableError, SignReply
-from cambist.services.signer.remote import RemoteSigner
-from cambist.services.signer.server import SignerServer
 from cambist.settings import SettingsError
+from cambist.signer.frames import FRAME_BYTES_MAX, Failed, SignCall, XpubCall, encode, read_answer
+from cambist.signer.protocol import Signer, SignerUnavailableError, SignReply
+from cambist.signer.remote import RemoteSigner
+from cambist.signer.server import SignerServer
 from tests.support.signing import (
     DEPOSIT,
     GAS,
@@ -231,7 +231,7 @@ PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from cambist.ports import SystemClock
-from cambist.services.signer.server import SignerServer
+from cambist.signer.server import SignerServer
 from tests.support.signing import open_signer
 
 async def main():

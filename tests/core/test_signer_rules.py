@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.services.signer.rules import asset_name, load_rules, unlimited
 from cambist.settings import Settings, SettingsError, SignerSettings
 from cambist.settings_file import load_settings, problems
+from cambist.signer.rules import asset_name, load_rules, unlimited
 from tests.support.signing import registry, stranger
 
 CHAINS = registry().chains

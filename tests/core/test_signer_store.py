@@ -7,9 +7,9 @@ import sqlite3
 
 import pytest
 
-from cambist.services.signer import store as store_module
-from cambist.services.signer.protocol import SignerUnavailableError
-from cambist.services.signer.store import FILE, Store, StoreError
+from cambist.signer import store as store_module
+from cambist.signer.protocol import SignerUnavailableError
+from cambist.signer.store import FILE, Store, StoreError
 from tests.support.signing import COIN_TYPE, KEYSTORE, WALLET, open_signer, request, stranger
 
 LIMITS = {"approval_limits": {"memory/USDX": "0.0001"}}
@@ -38,7 +38,7 @@ def operator(tmp_path, clock):
             with self.book() as book:
                 asked = book.asked(reference)
                 for one in asked:
-                    book.approve(one.row)
+                    book.approve(one.pk)
             return len(asked)
 
     found = Operator()

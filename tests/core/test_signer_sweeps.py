@@ -9,12 +9,12 @@ import pytest
 from cambist.plugin import Intent, Units
 from cambist.ports import SystemClock
 from cambist.registry import Registry
-from cambist.services.keystore import Keystore
-from cambist.services.signer.local import LocalSigner
-from cambist.services.signer.protocol import KeyPath, SignReply, SignRequest
-from cambist.services.signer.reading import Reader
-from cambist.services.signer.rules import Rules
-from cambist.services.signer.store import Store
+from cambist.signer.keystore import Keystore
+from cambist.signer.local import LocalSigner
+from cambist.signer.protocol import KeyPath, SignReply, SignRequest
+from cambist.signer.reading import Reader
+from cambist.signer.rules import Rules
+from cambist.signer.store import Store
 from cambist_evm.authorization import Authorization, write_authorization
 from cambist_evm.payload import TxFields, write_payload
 from cambist_evm.sweeper import collect_data, deployment
@@ -66,7 +66,7 @@ def agreeing(contract: str = SWEEPER, chain_id: int = 1) -> bytes:
 
 def sweeping(*moves: tuple[KeyPath, str]) -> bytes:
     intents = [
-        Intent(source=address(source), target=target, token=CHAIN.tokens[1], amount=Units(10**6))
+        Intent(source=address(source), to_address=target, token=CHAIN.tokens[1], amount=Units(10**6))
         for source, target in moves
     ]
     return write_payload(

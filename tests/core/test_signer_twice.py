@@ -1,4 +1,4 @@
-"""The signer remembers for which place it signed a transfer, and signs it for no other, whatever others forget."""
+"""The signer remembers for which nonce it signed a transfer, and signs it for no other, whatever others forget."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from cambist.services.signer.store import FILE
+from cambist.signer.store import FILE
 from tests.support.signing import DEPOSIT, WALLET, address, open_signer, request, stranger
 
 
@@ -33,13 +33,13 @@ async def test_a_transfer_is_signed_for_one_place_and_replaced_there_as_often_as
         None,
     ]
     (reply,) = await signer.sign([transfer(6)])
-    assert (reply.place, reply.retry_at) == (5, None)
+    assert (reply.slot_number, reply.retry_at) == (5, None)
 
 
 async def test_it_may_have_another_place_once_the_first_is_dead(signer):
     await signer.sign([transfer(5)])
     assert await refusals(signer, transfer(7, dead=(4, 6)), transfer(7, dead=(5,))) == ["ALREADY_SIGNED", None]
-    # The new place is the one that counts from now on, with the same rule.
+    # The new slot is the one that counts from now on, with the same rule.
     assert await refusals(signer, transfer(8, dead=(5,)), transfer(8, dead=(5, 7))) == ["ALREADY_SIGNED", None]
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from cambist.plugin import Plan
 from cambist.services.errors import ConflictError, InvalidError, UnavailableError
-from cambist.services.gas_stations import LowMarks, check
-from cambist.services.stakes import list_stake_requests, request_stake
+from cambist.services.sending.gas.gas_stations import LowMarks, check
+from cambist.services.sending.gas.stakes import list_stake_requests, request_stake
 from tests.support.dated_treasury import RULES, dated_treasury
 from tests.support.fragile import KilledError, Life, fragile
 
@@ -28,16 +28,16 @@ async def treasury(db, clock, ids, tmp_path):
 @pytest.fixture
 async def lender(treasury):
     """Have a stake for ten transfers."""
-    await change(treasury, "lock", 10 * TRANSFER_STAKE)
+    await change(treasury, "stake", 10 * TRANSFER_STAKE)
     await treasury.work(treasury.engine())
     return treasury
 
 
-async def change(treasury, wish: str, units: int | None) -> str:
+async def change(treasury, action: str, units: int | None) -> str:
     """Ask for a change as the operator does, once the worker has looked at the gas station."""
     await check(treasury.db, treasury.chain, LowMarks(), treasury.clock.now())
     async with treasury.db.transaction() as conn:
-        return await request_stake(conn, treasury.ids, treasury.info, wish, units, treasury.clock.now())
+        return await request_stake(conn, treasury.ids, treasury.info, action, units, treasury.clock.now())
 
 
 async def stake(treasury):
@@ -46,10 +46,10 @@ async def stake(treasury):
 
 async def test_coin_is_locked_unlocked_and_withdrawn_and_the_books_follow(lender):
     with pytest.raises(InvalidError, match="there is"):
-        await change(lender, "lock", 10**30)
-    await change(lender, "unlock", TRANSFER_STAKE)
+        await change(lender, "stake", 10**30)
+    await change(lender, "unstake", TRANSFER_STAKE)
     with pytest.raises(ConflictError):
-        await change(lender, "unlock", TRANSFER_STAKE)
+        await change(lender, "unstake", TRANSFER_STAKE)
     await lender.work(lender.engine())
     await lender.check_books()
     assert (await stake(lender)).leaving == TRANSFER_STAKE
@@ -61,13 +61,17 @@ async def test_coin_is_locked_unlocked_and_withdrawn_and_the_books_follow(lender
     assert (held.staked, held.leaving, held.withdrawable) == (9 * TRANSFER_STAKE, 0, 0)
     async with lender.db.transaction() as conn:
         requests = await list_stake_requests(conn, "memory")
-    assert [(one.wish, one.state) for one in requests] == [("withdraw", "done"), ("unlock", "done"), ("lock", "done")]
+    assert [(one.action, one.state) for one in requests] == [
+        ("withdraw", "done"),
+        ("unstake", "done"),
+        ("stake", "done"),
+    ]
 
 
 async def test_nothing_can_be_asked_of_a_station_that_nobody_has_seen(treasury):
     async with treasury.db.transaction() as conn:
         with pytest.raises(UnavailableError):
-            await request_stake(conn, treasury.ids, treasury.info, "lock", 1, treasury.clock.now())
+            await request_stake(conn, treasury.ids, treasury.info, "stake", 1, treasury.clock.now())
 
 
 async def test_a_stake_of_before_the_books_began_is_part_of_their_opening(db, clock, ids, tmp_path):
@@ -84,7 +88,7 @@ async def test_a_loan_takes_nothing_of_the_stations_coin(db, clock, ids, tmp_pat
     stake_units = 60_000 * dear.stake_per_work
     async with dated_treasury(db, clock, ids, tmp_path, rules=dear) as treasury:
         await treasury.open(station=10 * stake_units + stake_units // 2)
-        await change(treasury, "lock", 10 * stake_units)
+        await change(treasury, "stake", 10 * stake_units)
         await treasury.work(treasury.engine())
         await treasury.receive("USDX", AMOUNT)
         target = await treasury.stranger(1)
@@ -128,7 +132,7 @@ async def test_death_at_each_moment_of_lending_is_survived(lender):
         await lender.pay_out("USDX", AMOUNT, target)
         try:
             for _ in range(6):
-                await fragile(engine, Life(moment)).turn()
+                await fragile(engine, Life(moment)).tick()
                 await lender.mine()
             outlived += 1
         except KilledError:

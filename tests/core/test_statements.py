@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cambist.plugin import Token
+from cambist.services.accounting.statements import entries, export
+from cambist.services.accounting.statements.entries import Bounds, Filters, Scope
+from cambist.services.accounting.statements.kinds import PATTERNS, TYPES, sign_of, type_of
 from cambist.services.errors import InvalidError
-from cambist.services.statements import entries, export
-from cambist.services.statements.entries import Bounds, Filters, Scope
-from cambist.services.statements.kinds import PATTERNS, TYPES, sign_of, type_of
 
 USDX = Token(symbol="USDX", contract="0x1", decimals=6, label="Example dollar")
 ASSET = "memory/0x1"
@@ -19,20 +19,20 @@ ASSET = "memory/0x1"
 # Two merchants share the history, so that a page of one lies among the entries of the other.
 HISTORY = """
 WITH accounts AS (
-    INSERT INTO ledger_accounts (mode, merchant_id, asset, purpose, guarded, debit_normal)
+    INSERT INTO ledger_accounts (mode, merchant_pk, asset, purpose, guarded, debit_normal)
     SELECT 'live', m.id, $1, p.purpose, false, p.purpose = 'custody_deposits'
     FROM merchants m, (VALUES ('available'), ('pending'), ('held'), ('receivable'), ('custody_deposits')) p (purpose)
-    RETURNING id, merchant_id, purpose
+    RETURNING id, merchant_pk, purpose
 ), posted AS (
     INSERT INTO ledger_transactions (mode, kind, reference, created_at)
     SELECT 'live', CASE WHEN n % 1000 = 0 THEN 'payout' ELSE 'deposit' END, 'dep_' || n,
         timestamptz '2026-01-01 00:00Z' + n * interval '1 minute'
     FROM generate_series(1, $2::int) n RETURNING id
 )
-INSERT INTO ledger_movements (transaction_id, mode, asset, debit_account_id, credit_account_id, units)
+INSERT INTO ledger_movements (transaction_pk, mode, asset, debit_account_pk, credit_account_pk, units)
 SELECT p.id, 'live', $1, d.id, c.id, 1 FROM posted p
 JOIN LATERAL (SELECT * FROM accounts WHERE purpose = 'custody_deposits' ORDER BY (id + p.id) % 2 LIMIT 1) d ON true
-JOIN accounts c ON c.merchant_id = d.merchant_id AND c.purpose = 'held' ORDER BY p.id
+JOIN accounts c ON c.merchant_pk = d.merchant_pk AND c.purpose = 'held' ORDER BY p.id
 """
 
 
@@ -56,7 +56,7 @@ async def fill(db, count):
 
 
 def scope(merchant):
-    return Scope(merchant_row=merchant, mode="live", assets={ASSET: ("memory", USDX)})
+    return Scope(merchant_pk=merchant, mode="live", assets={ASSET: ("memory", USDX)})
 
 
 def nodes(plan):
@@ -99,7 +99,7 @@ async def test_pages_together_are_the_whole_history_once(db, merchants):
     async with db.autocommit() as conn:
         while more:
             found, more = await entries.read(conn, scope(merchants[1]), Filters(), bounds, entries.BATCH)
-            seen += [entry.row for entry in found]
+            seen += [entry.pk for entry in found]
             bounds = Bounds(0, seen[-1])
         both = (await conn.exec_driver_sql("SELECT count(*) FROM ledger_movements")).scalar_one()
     assert seen == sorted(set(seen), reverse=True)
@@ -118,7 +118,7 @@ async def test_a_file_that_would_be_too_long_is_refused_before_it_begins(db, mer
 async def test_no_cell_of_a_file_begins_like_a_formula(db, merchants):
     await fill(db, 2)
     evil = Token(symbol="=HYPERLINK(1)", contract="@sum", decimals=6, label="Evil")
-    wanted = Scope(merchant_row=merchants[0], mode="live", assets={ASSET: ("+memory", evil)})
+    wanted = Scope(merchant_pk=merchants[0], mode="live", assets={ASSET: ("+memory", evil)})
     text = b"".join([piece async for piece in export.lines(db, wanted, Filters(), Bounds())]).decode()
     assert "'=HYPERLINK(1)" in text
     for cell in text.replace("\r\n", ",").split(","):

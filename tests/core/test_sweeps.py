@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cambist.plugin import ChainUnavailableError
-from cambist.services.collections import list_collections
+from cambist.services.sending.collections.listing import list_collections
 from tests.support.anvil_treasury import anvil_treasury
 
 ONE = 10**6
@@ -40,9 +40,9 @@ async def test_each_collection_shows_its_share_of_the_fee(treasury):
     async with treasury.db.transaction() as conn:
         found = await list_collections(conn, treasury.merchant, "live", chain="local", page=1, limit=10)
     spent = before - await treasury.wei(treasury.station)
-    assert [one.fee for one in found.collections] == [spent // 2] * 2
-    assert len({one.tx_id for one in found.collections}) == 1
-    assert found.collections[0].tx_id is not None
+    assert [one.fee for one in found.items] == [spent // 2] * 2
+    assert len({one.tx_id for one in found.items}) == 1
+    assert found.items[0].tx_id is not None
 
 
 async def test_tokens_and_native_coin_of_several_merchants_go_together(treasury):
@@ -58,7 +58,7 @@ async def test_tokens_and_native_coin_of_several_merchants_go_together(treasury)
     assert await treasury.on_chain(treasury.wallet.address, "ETH") == 10**17
     assert (await treasury.balance("USDT", other)).available == 30 * ONE
     async with treasury.db.transaction() as conn:
-        deposits = await conn.exec_driver_sql("SELECT count(*) FROM deposits JOIN addresses a ON a.id = address_id"
+        deposits = await conn.exec_driver_sql("SELECT count(*) FROM deposits JOIN addresses a ON a.id = address_pk"
                                               " WHERE a.purpose = 'wallet'")  # fmt: skip
         assert deposits.scalar_one() == 0
 
@@ -107,7 +107,7 @@ async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(tre
     with monkeypatch.context() as patch:
         patch.setattr(treasury.chain, "broadcast", killed)
         with pytest.raises(ChainUnavailableError):
-            await treasury.engine().turn()
+            await treasury.engine().tick()
     assert await treasury.intents("sweep") == [("sending", False)]
     await treasury.work(treasury.engine())
     assert [await treasury.on_chain(address, "USDT") for address in addresses] == [0, 0]
@@ -118,9 +118,9 @@ async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(tre
 async def test_a_sweep_that_is_stuck_is_given_up_and_its_deposits_go_one_by_one(treasury):
     addresses = await treasury.receive_many("USDT", [20 * ONE, 30 * ONE])
     engine = treasury.engine()
-    await engine.turn()
+    await engine.tick()
     treasury.clock.advance(61)
-    await engine.turn()
+    await engine.tick()
     assert treasury.alerts["replaced"] == 1
     await treasury.work(engine)
     assert await treasury.intents("sweep") == [("failed", False)]
@@ -134,14 +134,14 @@ async def test_while_a_sweep_is_out_nothing_else_leaves_its_addresses(treasury):
     """Its authorizations count on their next places in the sequence."""
     addresses = await treasury.receive_many("USDT", [20 * ONE, 30 * ONE])
     engine = treasury.engine()
-    await engine.turn()
+    await engine.tick()
     sweep = (await treasury.node.call("txpool_content"))["pending"]
     await treasury.node.call("anvil_dropAllTransactions")
     for address in addresses:
         await treasury.pay("ETH", address, 10**17)
     await treasury.mine(5)
     await treasury.release("ETH", 2 * 10**17, treasury.merchant)
-    await engine.turn()
+    await engine.tick()
     assert len(sweep) == 1
     assert await treasury.intents("collection") == [("sending", True)] * 2 + [("waiting", False)] * 2
     await treasury.work(engine)
@@ -153,7 +153,7 @@ async def test_a_stranger_who_sends_the_authorizations_first_helps(treasury):
     """They say what they say, whoever submits them: the sweep finds its addresses delegated already."""
     addresses = await treasury.receive_many("USDT", [20 * ONE, 30 * ONE])
     engine = treasury.engine()
-    await engine.turn()
+    await engine.tick()
     (waiting,) = next(iter((await treasury.node.call("txpool_content"))["pending"].values())).values()
     stranger = treasury.node.accounts[3]
     await treasury.node.call(
@@ -179,7 +179,7 @@ async def test_a_sweep_that_fails_on_the_chain_costs_its_fee_and_its_deposits_go
     """Here a deposit was gone when it came to be mined: a token may do such things."""
     addresses = await treasury.receive_many("USDT", [20 * ONE, 30 * ONE, 40 * ONE])
     engine = treasury.engine()
-    await engine.turn()
+    await engine.tick()
     token = treasury.tokens["USDT"]
     pending = next(iter((await treasury.node.call("txpool_content"))["pending"].values()))
     raw = await treasury.node.raw(next(iter(pending.values()))["hash"])

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from cambist.services.reconcile import reconcile_chain
-from cambist.services.wallet_addresses import main_wallet
+from cambist.services.addresses.wallets import main_wallet
+from cambist.services.recovery.reconcile import reconcile_chain
 from tests.support.anvil_treasury import STATION_WEI, anvil_treasury
 
 ONE = 10**6
@@ -108,7 +108,7 @@ async def test_engines_side_by_side_sweep_each_deposit_once(treasury):
     addresses = await treasury.receive_many("USDT", [20 * ONE] * 12)
     engines = [treasury.engine() for _ in range(3)]
     for _ in range(20):
-        await asyncio.gather(*(engine.turn() for engine in engines))
+        await asyncio.gather(*(engine.tick() for engine in engines))
         if await treasury.is_idle():
             break
         await treasury.mine()
@@ -123,17 +123,17 @@ async def test_a_reorg_deeper_than_what_was_final_undoes_a_sweep_and_it_happens_
     """Be it the same transaction, mined again, or, where somebody took its place, one for each deposit."""
     addresses = await treasury.receive_many("USDT", [20 * ONE, 30 * ONE])
     engine = treasury.engine()
-    await engine.turn()
+    await engine.tick()
     await treasury.mine(5)
-    await engine.turn()
-    await engine.turn()
+    await engine.tick()
+    await engine.tick()
     assert await treasury.intents("collection") == [("done", True)] * 2
     await treasury.check_books()
     await treasury.node.reorg(5)
     if not comes_back:
         await _take_the_place(treasury)
     await treasury.mine(2)
-    await engine.turn()
+    await engine.tick()
     assert await treasury.intents("collection") == [("sending", True)] * 2
     treasury.clock.advance(10)
     await treasury.work(engine)
@@ -151,7 +151,7 @@ async def test_reconcile_agrees_at_every_moment_of_a_sweep(treasury):
     await treasury.receive_many("USDT", [20 * ONE, 30 * ONE])
     engine = treasury.engine()
     for _ in range(8):
-        await engine.turn()
+        await engine.tick()
         report = await reconcile_chain(treasury.db, treasury.chain)
         assert not report.differences
         await treasury.mine()

@@ -11,7 +11,7 @@ import pytest
 
 from cambist.secrets import SecretsBox, SecretsError
 from cambist.services.errors import ConflictError, ForbiddenError, ServiceError, TooManyError, UnauthenticatedError
-from cambist.services.two_factor import TwoFactor, codes
+from cambist.services.identity.two_factor import TwoFactor, codes
 from cambist.testing.clock import seeded_ids
 from tests.support.two_factor import Authenticator, code_at
 
@@ -37,10 +37,10 @@ async def ada(db):
     return await a_merchant(db)
 
 
-async def turn_on(two_factor, merchant_row, clock):
-    enrolment = await two_factor.enrol(merchant_row, "ada@shop.example", None)
+async def turn_on(two_factor, merchant_pk, clock):
+    enrolment = await two_factor.enrol(merchant_pk, "ada@shop.example", None)
     phone = Authenticator(enrolment.secret, clock)
-    recovery = await two_factor.confirm(merchant_row, phone.code(), session_id=SESSION)
+    recovery = await two_factor.confirm(merchant_pk, phone.code(), session_id=SESSION)
     clock.advance(30)
     return phone, recovery
 
@@ -74,23 +74,23 @@ async def refusal(work):
     return caught.value.code
 
 
-async def state(db, merchant_row):
+async def state(db, merchant_pk):
     async with db.autocommit() as conn:
         result = await conn.exec_driver_sql(
-            "SELECT last_step, wrong_codes, locked_until FROM two_factor_states WHERE merchant_id = $1", (merchant_row,)
+            "SELECT last_step, wrong_codes, locked_until FROM two_factor_states WHERE merchant_pk = $1", (merchant_pk,)
         )
         return result.one()
 
 
-async def all_at_once(db, merchant_row, works):
+async def all_at_once(db, merchant_pk, works):
     """Let every attempt get as far as it can while the merchant's row is locked, then let them go."""
     async with db.transaction() as conn:
-        await conn.exec_driver_sql("SELECT FROM two_factor_states WHERE merchant_id = $1 FOR UPDATE", (merchant_row,))
+        await conn.exec_driver_sql("SELECT FROM two_factor_states WHERE merchant_pk = $1 FOR UPDATE", (merchant_pk,))
         attempts = [asyncio.create_task(outcome(work)) for work in works]
         waiting = (
             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
         )
-        async with asyncio.timeout(20), db.autocommit() as watching:
+        async with asyncio.timeout(60), db.autocommit() as watching:
             while (await watching.exec_driver_sql(waiting)).scalar_one() < len(attempts):  # noqa: ASYNC110  only the database knows
                 await asyncio.sleep(0.01)
     return await asyncio.gather(*attempts)
@@ -361,7 +361,7 @@ async def test_a_secret_copied_to_another_merchants_row_opens_nothing(two_factor
     async with db.transaction() as conn:
         await conn.exec_driver_sql(
             "UPDATE two_factor_states SET secret_encrypted ="
-            " (SELECT secret_encrypted FROM two_factor_states WHERE merchant_id = $1) WHERE merchant_id = $2",
+            " (SELECT secret_encrypted FROM two_factor_states WHERE merchant_pk = $1) WHERE merchant_pk = $2",
             (ada, bob),
         )
     with pytest.raises(SecretsError):
@@ -385,5 +385,5 @@ async def test_a_sign_in_that_began_before_it_was_turned_on_needs_a_code_too(two
     await turn_on(two_factor, ada, clock)
     async with db.transaction() as conn:
         with pytest.raises(UnauthenticatedError) as caught:
-            await two_factor.hold_sign_in(conn, ada, shown=shown)
+            await two_factor.lock_sign_in(conn, ada, shown=shown)
     assert caught.value.code == "TWO_FACTOR_REQUIRED"

@@ -9,7 +9,7 @@ import stripe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, RetrySchedule, check_event, resource_of, sign
+from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, RetrySchedule, check_event, resource_of, sign_webhook
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -25,21 +25,21 @@ def test_the_catalogue_has_thirteen_events_and_one_that_must_be_asked_for() -> N
 
 def test_the_signature_is_that_of_a_vector_made_elsewhere() -> None:
     """Made with: printf '1700000000000.{"a":1}' | openssl dgst -sha256 -hmac 00112233...(the 64 characters)."""
-    signature = sign("00112233445566778899aabbccddeeff" * 2, 1_700_000_000_000, b'{"a":1}')
+    signature = sign_webhook("00112233445566778899aabbccddeeff" * 2, 1_700_000_000_000, b'{"a":1}')
     assert signature == "81fcd1dced2682ddffd30219dbd8ab5695ad7b05ba38d40827777f7e2c358f3f"
 
 
 @given(st.binary(min_size=32, max_size=32).map(bytes.hex), st.integers(0, 2**45), st.text())
 def test_every_signature_verifies_independently_and_only_over_its_own_bytes(secret: str, at: int, text: str) -> None:
     body = text.encode("utf-8", "replace").decode()
-    header = f"t={at},v1={sign(secret, at, body.encode())}"
+    header = f"t={at},v1={sign_webhook(secret, at, body.encode())}"
     assert stripe.WebhookSignature.verify_header(body, header, secret, tolerance=None)
     with pytest.raises(stripe.SignatureVerificationError):
         stripe.WebhookSignature.verify_header(body + " ", header, secret, tolerance=None)
 
 
 def test_without_a_secret_the_signature_is_empty() -> None:
-    assert sign(None, 1, b"{}") == ""
+    assert sign_webhook(None, 1, b"{}") == ""
 
 
 def test_retries_wait_1_2_4_8_and_16_seconds_and_then_no_more() -> None:

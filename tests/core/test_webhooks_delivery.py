@@ -20,7 +20,7 @@ from cambist.domain.webhooks import RetrySchedule
 from cambist.hints import Hints
 from cambist.ports import Clock, Ids, SystemClock
 from cambist.services.errors import ConflictError, NotFoundError
-from cambist.services.webhooks import claims
+from cambist.services.webhooks import claims, delivery
 from cambist.services.webhooks.delivery import Deliverer
 from cambist.services.webhooks.lanes import Lanes, Limits
 from cambist.services.webhooks.log import get_delivery, list_deliveries, redeliver
@@ -306,12 +306,15 @@ async def test_without_redis_a_commit_elsewhere_is_found_within_the_poll(db: Dat
     async with receiver() as merchant, deliverer(db, clock, hints=hints) as worker, running(worker):
         await asyncio.sleep(0.3)
         await put(db, [paid(project, merchant.url)], ids=ids, clock=clock)
-        await until(lambda: merchant.received, 3)
+        await until(lambda: merchant.received)
     await hints.aclose()
     await gone.aclose()
 
 
-async def test_a_hint_through_redis_wakes_another_process_at_once(db: Database, ids: Ids, redis_url: str) -> None:
+async def test_a_hint_through_redis_wakes_another_process_at_once(
+    db: Database, ids: Ids, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "POLL_S", 60)  # so that nothing but the hint wakes it
     clock = SystemClock()
     project = await make_project(db, ids)
     async with Redis.from_url(redis_url) as here, Redis.from_url(redis_url) as there:
@@ -320,10 +323,10 @@ async def test_a_hint_through_redis_wakes_another_process_at_once(db: Database, 
             await asyncio.sleep(0.5)
             for number in range(5):
                 await put(db, [paid(project, merchant.url, number)], ids=ids, clock=clock)
-                began = clock.monotonic()
-                await theirs.publish("webhooks")
-                await until(lambda number=number: len(merchant.received) == number + 1, 3)
-                assert clock.monotonic() - began < 0.4
+                async with asyncio.timeout(30):
+                    while len(merchant.received) == number:
+                        await theirs.publish("webhooks")  # again, in case it did not listen yet
+                        await asyncio.sleep(0.1)
         await ours.aclose()
         await theirs.aclose()
 
@@ -403,7 +406,7 @@ async def test_a_database_outage_loses_no_outcome(db: Database, ids: Ids, monkey
         await asyncio.sleep(0.3)
         async with db.transaction() as conn:
             await conn.execute(text("ALTER TABLE away RENAME TO webhook_attempts"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while (await rows(db))[0].status != "delivered":  # noqa: ASYNC110  a row changes
                 await asyncio.sleep(0.05)
     assert len(merchant.received) == 1
@@ -420,12 +423,13 @@ async def test_deliveries_are_listed_newest_first_with_filters_and_attempts(
         await put(db, [paid(other, merchant.url, 99), paid(project, None, 30)], ids=ids, clock=clock)
         await worker.deliver_due()
     async with db.transaction() as conn:
-        page, total = await list_deliveries(conn, project[0], page=2, limit=25)
-        assert (total, [view.resource_id for view in page]) == (31, [f"pay_{n}" for n in range(5, -1, -1)])
-        [waiting], one = await list_deliveries(conn, project[0], status="pending")
-        assert (one, waiting.attempts[0].error) == (1, "HTTP 500")
+        page = await list_deliveries(conn, project[0], page=2, limit=25)
+        assert (page.total, [view.resource_id for view in page.items]) == (31, [f"pay_{n}" for n in range(5, -1, -1)])
+        page = await list_deliveries(conn, project[0], status="pending")
+        [waiting] = page.items
+        assert (page.total, waiting.attempts[0].error) == (1, "HTTP 500")
         assert waiting.next_attempt_at == clock.now() + timedelta(seconds=1)
-        [silent], _ = await list_deliveries(conn, project[0], resource_id="pay_30")
+        [silent] = (await list_deliveries(conn, project[0], resource_id="pay_30")).items
         assert (silent.status, silent.url, silent.attempts) == ("no_target", None, [])
         assert msgspec.json.decode(silent.payload)["data"]["paymentId"] == "pay_30"
 

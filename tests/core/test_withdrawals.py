@@ -3,21 +3,21 @@
 import msgspec
 import pytest
 
-from cambist.services import withdrawals
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
-from cambist.services.payouts.records import lock_by_intents
-from cambist.services.withdrawals import WithdrawalRequest
-from tests.support.purse import Purse, person
-from tests.support.till import Till
+from cambist.services.payouts import withdrawals
+from cambist.services.payouts.rows import lock_by_intents
+from cambist.services.payouts.withdrawals import WithdrawalRequest
+from tests.support.payment_env import PaymentEnv
+from tests.support.payout_env import PayoutEnv, person
 
 USDX = 10**6
 
 
 @pytest.fixture
-async def purse(db, clock, ids):
-    purse = Purse(await Till(db, clock, ids).open())
-    await purse.fund(100 * USDX)
-    return purse
+async def payout_env(db, clock, ids):
+    payout_env = PayoutEnv(await PaymentEnv(db, clock, ids).open())
+    await payout_env.fund(100 * USDX)
+    return payout_env
 
 
 def request(**fields):
@@ -25,14 +25,14 @@ def request(**fields):
     return msgspec.convert({**body, **fields}, WithdrawalRequest)
 
 
-async def withdraw(purse, key=None, **fields):
-    async with purse.db.transaction() as conn:
-        return await withdrawals.create_withdrawal(conn, purse.desk, purse.live, request(**fields), key)
+async def withdraw(payout_env, key=None, **fields):
+    async with payout_env.db.transaction() as conn:
+        return await withdrawals.create_withdrawal(conn, payout_env.context, payout_env.live, request(**fields), key)
 
 
-async def before(purse, key=None, **fields):
-    async with purse.db.transaction() as conn:
-        return await withdrawals.before(conn, purse.desk, purse.live, request(**fields), key)
+async def before(payout_env, key=None, **fields):
+    async with payout_env.db.transaction() as conn:
+        return await withdrawals.before(conn, payout_env.context, payout_env.live, request(**fields), key)
 
 
 async def refused(awaitable, kind, code):
@@ -41,79 +41,79 @@ async def refused(awaitable, kind, code):
     assert error.value.code == code
 
 
-async def row(purse, withdrawal_id):
-    async with purse.db.transaction() as conn:
-        found = await conn.exec_driver_sql("SELECT intent_id FROM payouts WHERE payout_id = $1", (withdrawal_id,))
-        intent_row = found.scalar_one()
-        return (await lock_by_intents(conn, [intent_row]))[intent_row]
+async def row(payout_env, withdrawal_id):
+    async with payout_env.db.transaction() as conn:
+        found = await conn.exec_driver_sql("SELECT intent_pk FROM payouts WHERE payout_id = $1", (withdrawal_id,))
+        intent_pk = found.scalar_one()
+        return (await lock_by_intents(conn, [intent_pk]))[intent_pk]
 
 
-async def test_a_withdrawal_is_set_aside_sent_and_told_of(purse):
-    made = (await withdraw(purse)).withdrawal
+async def test_a_withdrawal_is_set_aside_sent_and_told_of(payout_env):
+    made = (await withdraw(payout_env)).withdrawal
     assert (made.status, made.amount, made.project_id, made.mode) == ("requested", "10", "prj_live", "live")
     assert made.withdrawal_id.startswith("wd_")
-    assert await purse.balances() == {"available": 90 * USDX, "pending": 10 * USDX, "custody_wallet": 100 * USDX}
-    payout = await row(purse, made.withdrawal_id)
-    await purse.happens("waiting", payout, reason="a new target has to wait")
-    async with purse.db.autocommit() as conn:
+    assert await payout_env.balances() == {"available": 90 * USDX, "pending": 10 * USDX, "custody_wallet": 100 * USDX}
+    payout = await row(payout_env, made.withdrawal_id)
+    await payout_env.happens("waiting", payout, reason="a new target has to wait")
+    async with payout_env.db.autocommit() as conn:
         waiting = await withdrawals.get_withdrawal(
-            conn, purse.till.registry, purse.live.merchant_row, made.withdrawal_id
+            conn, payout_env.payment_env.registry, payout_env.live.merchant_pk, made.withdrawal_id
         )
     assert (waiting.status, waiting.waits_for) == ("processing", "a new target has to wait")
-    await purse.happens("broadcast", payout)
-    await purse.happens("final", payout)
-    assert await purse.balances() == {"available": 90 * USDX, "custody_wallet": 90 * USDX}
-    ((event, data),) = await purse.events(made.withdrawal_id)
+    await payout_env.happens("broadcast", payout)
+    await payout_env.happens("final", payout)
+    assert await payout_env.balances() == {"available": 90 * USDX, "custody_wallet": 90 * USDX}
+    ((event, data),) = await payout_env.events(made.withdrawal_id)
     assert (event, data["resource"], data["withdrawalId"]) == ("withdrawal.completed", "withdrawal", made.withdrawal_id)
 
 
-async def test_a_withdrawal_that_fails_gives_back_and_is_told_of(purse):
-    made = (await withdraw(purse)).withdrawal
-    await purse.happens("failed", await row(purse, made.withdrawal_id), reason="reverted")
-    assert (await purse.balances())["available"] == 100 * USDX
-    assert [event for event, _ in await purse.events(made.withdrawal_id)] == ["withdrawal.failed"]
+async def test_a_withdrawal_that_fails_gives_back_and_is_told_of(payout_env):
+    made = (await withdraw(payout_env)).withdrawal
+    await payout_env.happens("failed", await row(payout_env, made.withdrawal_id), reason="reverted")
+    assert (await payout_env.balances())["available"] == 100 * USDX
+    assert [event for event, _ in await payout_env.events(made.withdrawal_id)] == ["withdrawal.failed"]
 
 
-async def test_one_key_withdraws_once_and_is_found_before_a_code_is_asked_for(purse):
-    assert await before(purse, "key") is None
-    first = await withdraw(purse, "key", totpCode="111111")
-    assert await before(purse, "key", totpCode="222222") == first.withdrawal
-    again = await withdraw(purse, "key", totpCode="222222")
+async def test_one_key_withdraws_once_and_is_found_before_a_code_is_asked_for(payout_env):
+    assert await before(payout_env, "key") is None
+    first = await withdraw(payout_env, "key", totpCode="111111")
+    assert await before(payout_env, "key", totpCode="222222") == first.withdrawal
+    again = await withdraw(payout_env, "key", totpCode="222222")
     assert (again.replayed, again.withdrawal) == (True, first.withdrawal)
-    await refused(before(purse, "key", amount="11"), ConflictError, "IDEMPOTENCY_KEY_REUSED")
-    assert (await purse.balances())["pending"] == 10 * USDX
+    await refused(before(payout_env, "key", amount="11"), ConflictError, "IDEMPOTENCY_KEY_REUSED")
+    assert (await payout_env.balances())["pending"] == 10 * USDX
 
 
-async def test_what_could_never_be_meant_is_refused_before_a_code_is_spent(purse):
-    await refused(before(purse, toAddress="nowhere"), InvalidError, "INVALID_ADDRESS")
-    await refused(before(purse, amount="0"), InvalidError, "INVALID_AMOUNT")
-    await refused(before(purse, chain="nowhere"), InvalidError, "UNSUPPORTED_CHAIN")
-    await refused(before(purse, token="NOPE"), InvalidError, "UNSUPPORTED_TOKEN")
+async def test_what_could_never_be_meant_is_refused_before_a_code_is_spent(payout_env):
+    await refused(before(payout_env, toAddress="nowhere"), InvalidError, "INVALID_ADDRESS")
+    await refused(before(payout_env, amount="0"), InvalidError, "INVALID_AMOUNT")
+    await refused(before(payout_env, chain="nowhere"), InvalidError, "UNSUPPORTED_CHAIN")
+    await refused(before(payout_env, token="NOPE"), InvalidError, "UNSUPPORTED_TOKEN")
 
 
-async def test_no_more_than_is_available_and_allowed_is_withdrawn(purse):
-    await refused(withdraw(purse, amount="100.000001"), ForbiddenError, "INSUFFICIENT_BALANCE")
-    await purse.settings(limits={"memory/USDX": {"perTransaction": "5"}})
-    await refused(withdraw(purse), ForbiddenError, "PAYOUT_LIMIT_EXCEEDED")
-    await purse.settings(payoutEnabled=False)
-    await refused(withdraw(purse, amount="1"), UnavailableError, "PAYOUT_DISABLED")
-    assert await purse.balances() == {"available": 100 * USDX, "custody_wallet": 100 * USDX}
+async def test_no_more_than_is_available_and_allowed_is_withdrawn(payout_env):
+    await refused(withdraw(payout_env, amount="100.000001"), ForbiddenError, "INSUFFICIENT_BALANCE")
+    await payout_env.settings(limits={"memory/USDX": {"perTransaction": "5"}})
+    await refused(withdraw(payout_env), ForbiddenError, "PAYOUT_LIMIT_EXCEEDED")
+    await payout_env.settings(payoutEnabled=False)
+    await refused(withdraw(payout_env, amount="1"), UnavailableError, "PAYOUT_DISABLED")
+    assert await payout_env.balances() == {"available": 100 * USDX, "custody_wallet": 100 * USDX}
 
 
-async def test_withdrawals_are_listed_for_their_merchant_alone(purse):
-    made = [(await withdraw(purse, amount=amount)).withdrawal for amount in ("1", "2")]
-    other = await purse.till.merchant("mer_2")
+async def test_withdrawals_are_listed_for_their_merchant_alone(payout_env):
+    made = [(await withdraw(payout_env, amount=amount)).withdrawal for amount in ("1", "2")]
+    other = await payout_env.payment_env.merchant("mer_2")
 
-    async def listed(merchant_row, **filters):
+    async def listed(merchant_pk, **filters):
         asked = {"project_id": None, "status": None, "page": 1, "limit": 25, **filters}
-        async with purse.db.transaction() as conn:
-            return await withdrawals.list_withdrawals(conn, purse.till.registry, merchant_row, **asked)
+        async with payout_env.db.transaction() as conn:
+            return await withdrawals.list_withdrawals(conn, payout_env.payment_env.registry, merchant_pk, **asked)
 
-    page = await listed(purse.live.merchant_row)
-    assert (page.withdrawals, page.total) == (made[::-1], 2)
-    assert (await listed(purse.live.merchant_row, project_id="prj_test")).total == 0
-    assert (await listed(purse.live.merchant_row, status="failed")).total == 0
+    page = await listed(payout_env.live.merchant_pk)
+    assert (page.items, page.total) == (made[::-1], 2)
+    assert (await listed(payout_env.live.merchant_pk, project_id="prj_test")).total == 0
+    assert (await listed(payout_env.live.merchant_pk, status="failed")).total == 0
     assert (await listed(other)).total == 0
-    async with purse.db.autocommit() as conn:
+    async with payout_env.db.autocommit() as conn:
         with pytest.raises(NotFoundError):
-            await withdrawals.get_withdrawal(conn, purse.till.registry, other, made[0].withdrawal_id)
+            await withdrawals.get_withdrawal(conn, payout_env.payment_env.registry, other, made[0].withdrawal_id)

@@ -178,11 +178,12 @@ async def books(story_db):
             assert total == 0
             rows = await conn.exec_driver_sql(
                 "SELECT a.asset, sum(-a.balance) AS custody, (SELECT coalesce(sum(units), 0) FROM deposits d"
-                " JOIN addresses p ON p.id = d.address_id AND p.purpose = 'payment'"
-                " WHERE d.status = 'settled' AND d.chain || '/' || coalesce(d.contract, 'native') = a.asset) AS settled"
+                " JOIN addresses p ON p.id = d.address_pk AND p.purpose = 'payment'"
+                " WHERE d.status = 'confirmed' AND d.chain || '/' || coalesce(d.contract, 'native') = a.asset)"
+                " AS brought"
                 " FROM ledger_accounts a WHERE a.purpose = 'custody_deposits' GROUP BY a.asset"
             )
-            assert all(row.custody == row.settled for row in rows)
+            assert all(row.custody == row.brought for row in rows)
 
     yield SimpleNamespace(expire=expire, check=check)
     await check()

@@ -24,7 +24,7 @@ async def rich(merchant, customer, usdx):
     assert await merchant.balance(usdx) == {}
     payment = await merchant.pay(usdx, COVERED)
     await customer.pay(payment["depositAddress"], usdx, COVERED)
-    await merchant.until(payment, "paid", seconds=60)
+    await merchant.until(payment, "paid", seconds=180)
     return merchant
 
 

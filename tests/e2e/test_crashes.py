@@ -46,10 +46,10 @@ async def test_killed_at_random_moments_of_a_stream_of_payments(
     assert kills == KILLS
     await network.mine(6)
     for payment in payments:
-        found = await merchant.until(payment, "paid", seconds=90)
+        found = await merchant.until(payment, "paid", seconds=180)
         assert found["receivedAmount"] == payment["expectedAmount"]
         for event in ("payment.detected", "payment.confirming", "payment.paid"):
-            await receiver.wait(payment["paymentId"], event, seconds=60)
+            await receiver.wait(payment["paymentId"], event, seconds=180)
     await check_against_the_chain(network.onlooker, usdx, story_db)
 
 

@@ -18,7 +18,7 @@ async def run_demo(folder: Path, *arguments: str) -> tuple[int, str]:
         CAMBIST, "demo", "--once", "--data-dir", str(folder), *arguments,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=os.environ,
     )  # fmt: skip
-    output, _ = await asyncio.wait_for(process.communicate(), 90)
+    output, _ = await asyncio.wait_for(process.communicate(), 300)
     assert process.returncode is not None
     return process.returncode, output.decode()
 

@@ -64,14 +64,12 @@ async def test_two_parts_make_a_whole(merchant, receiver, network, usdx, books):
     payment = await merchant.pay(usdx, "10")
     await usdx.send(payment["depositAddress"], 4)
     await network.mine(2)
-    for _ in range(100):
-        if (await merchant.payment(payment))["receivedAmount"] == "4":
-            break
-        await asyncio.sleep(0.1)
+    await merchant.until_received(payment, "4")
     assert (await merchant.payment(payment))["status"] == "pending"
     await usdx.send(payment["depositAddress"], 6)
     await network.mine(4)
     assert (await merchant.until(payment, "paid"))["receivedAmount"] == "10"
+    await receiver.wait(payment["paymentId"], "payment.detected")
     assert receiver.events(payment["paymentId"])[0] == "payment.detected"
 
 
@@ -87,6 +85,7 @@ async def test_too_little_in_time_is_underpaid_and_credited(merchant, receiver, 
     payment = await merchant.pay(usdx, "10")
     await usdx.send(payment["depositAddress"], 4)
     await network.mine(4)
+    await merchant.until_received(payment, "4")
     await books.expire(payment)
     told = await receiver.wait(payment["paymentId"], "payment.expired")
     assert told["receivedAmount"] == "4"

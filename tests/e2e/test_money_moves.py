@@ -53,7 +53,7 @@ class Story(Struct, frozen=True):
         async with self.db.transaction() as conn:
             rows = await conn.exec_driver_sql(
                 "SELECT a.purpose, CASE WHEN a.debit_normal THEN -a.balance ELSE a.balance END AS units"
-                " FROM ledger_accounts a JOIN projects p ON p.merchant_id = a.merchant_id"
+                " FROM ledger_accounts a JOIN projects p ON p.merchant_pk = a.merchant_pk"
                 " WHERE p.project_id = $1 AND a.asset = $2 AND a.mode = 'live'",
                 (self.merchant.project["projectId"], self.coin.asset),
             )
@@ -76,7 +76,7 @@ async def test_money_is_paid_collected_paid_out_refunded_and_withdrawn(story: St
     merchant, receiver, coin = story.merchant, story.receiver, story.coin
     payment = await merchant.pay(coin, 40)
     paid_with = await customer.pay(payment["depositAddress"], coin, 40)
-    told = await receiver.wait(payment["paymentId"], "payment.paid", seconds=60)
+    told = await receiver.wait(payment["paymentId"], "payment.paid", seconds=180)
     assert (told["receivedAmount"], told["txHash"]) == ("40", paid_with)
     deposit = payment["depositAddress"]
 
@@ -130,7 +130,7 @@ async def test_what_is_not_worth_collecting_is_collected_when_a_payout_needs_it(
     merchant, coin = story.merchant, story.coin
     payment = await merchant.pay(coin, 7)
     await customer.pay(payment["depositAddress"], coin, 7)
-    await merchant.until(payment, "paid", seconds=60)
+    await merchant.until(payment, "paid", seconds=180)
     await asyncio.sleep(2)
     await story.check(deposit=(payment["depositAddress"], 7), wallet=(story.wallet, 0))
     friend = story.network.stranger()

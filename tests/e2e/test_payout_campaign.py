@@ -145,7 +145,7 @@ async def fund(merchant: Merchant, coin: Coin, units: int) -> None:
         payment = await merchant.pay(coin, amount)
         await coin.send(payment["depositAddress"], amount)
         await coin.network.mine(5)
-        await merchant.until(payment, "paid", seconds=60)
+        await merchant.until(payment, "paid", seconds=180)
 
 
 async def statuses(db) -> dict[str, int]:

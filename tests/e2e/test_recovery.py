@@ -21,11 +21,11 @@ async def cambist(gateway, *arguments: str, config: str = "cambist.toml") -> tup
         CAMBIST, *arguments, "--config", config, "--data-dir", "data",
         cwd=gateway.folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    output, _ = await asyncio.wait_for(process.communicate(), 50)
+    output, _ = await asyncio.wait_for(process.communicate(), 180)
     return process.returncode or 0, output.decode()
 
 
-async def settled_paid(merchant, usdx, amount: int) -> None:
+async def pay_until_paid(merchant, usdx, amount: int) -> None:
     payment = await merchant.pay(usdx, amount)
     await usdx.send(payment["depositAddress"], amount)
     await usdx.network.mine(5)
@@ -49,7 +49,7 @@ async def state(url: str, coin) -> tuple[dict, set]:
         rows = await conn.exec_driver_sql(
             "SELECT m.merchant_id, a.asset, CASE WHEN a.debit_normal THEN a.purpose ELSE 'owned' END AS what,"
             " sum(CASE WHEN a.debit_normal THEN -a.balance ELSE a.balance END) AS units FROM ledger_accounts a"
-            " JOIN merchants m ON m.id = a.merchant_id WHERE a.mode = 'live' AND a.asset = $1 GROUP BY 1, 2, 3",
+            " JOIN merchants m ON m.id = a.merchant_pk WHERE a.mode = 'live' AND a.asset = $1 GROUP BY 1, 2, 3",
             (coin.asset,),
         )
         money = {(row.merchant_id, row.asset, row.what): int(row.units) for row in rows if row.units}
@@ -70,11 +70,11 @@ async def test_a_lost_database_comes_back_with_its_money(
     gateway, merchant, station, network, usdx, story_database_url, empty
 ):
     for amount in (40, 25, 10):
-        await settled_paid(merchant, usdx, amount)
+        await pay_until_paid(merchant, usdx, amount)
     payout = await merchant.pay_out(usdx, 50, network.stranger())
     await finished(merchant, network, payout["payoutId"])
     await network.mine(5)
-    await settled_paid(merchant, usdx, 7)
+    await pay_until_paid(merchant, usdx, 7)
     assert (await merchant.balance(usdx)) == {"available": "32"}
 
     code, output = await cambist(gateway, "reconcile")

@@ -24,7 +24,7 @@ async def overpaid(merchant, customer, usdx):
     """Have a payment of ten be paid with twelve."""
     payment = await merchant.pay(usdx, 10)
     await customer.pay(payment["depositAddress"], usdx, 12)
-    return await merchant.until(payment, "overpaid", seconds=60)
+    return await merchant.until(payment, "overpaid", seconds=180)
 
 
 async def test_the_held_excess_goes_back_first(merchant, receiver, customer, onlooker, usdx, overpaid, gateway):
@@ -122,7 +122,7 @@ async def test_what_came_on_the_wrong_chain_is_found_and_can_be_kept_or_sent_bac
     assert await merchant.balance(other.usdx) == {}
     assert (await merchant.payment(payment))["status"] == "pending"
     await customer.pay(address, usdx, 20)
-    await merchant.until(payment, "paid", seconds=60)
+    await merchant.until(payment, "paid", seconds=180)
     report = await gateway.reconcile()
     assert {chain["chain"] for chain in report["chains"]} == {usdx.chain, other.chain}
 

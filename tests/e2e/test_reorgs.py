@@ -13,7 +13,7 @@ async def wallet(merchant, coin):
     return float((await merchant.balance(coin)).get("available", 0))
 
 
-async def settle_at(merchant, coin, expected):
+async def until_available(merchant, coin, expected):
     for _ in range(200):
         if await wallet(merchant, coin) == pytest.approx(expected):
             return
@@ -30,11 +30,11 @@ async def test_a_transaction_that_is_dropped_is_taken_back(merchant, network, us
     await network.mine(depth)
     state = STATE_AT_DEPTH[depth]
     await merchant.until(payment, state)
-    await settle_at(merchant, usdx, before + (10 if state == "paid" else 0))
+    await until_available(merchant, usdx, before + (10 if state == "paid" else 0))
     await network.reorg(depth)
     gone = await merchant.until(payment, "failed" if state == "paid" else "pending")
     assert gone["receivedAmount"] == "0"
-    await settle_at(merchant, usdx, before)
+    await until_available(merchant, usdx, before)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])
@@ -48,12 +48,12 @@ async def test_a_transaction_that_comes_back_in_another_block_is_credited_once(m
     signed = await network.signed(tx_id)
     await network.reorg(depth)
     await merchant.until(payment, "pending", "failed")
-    await settle_at(merchant, usdx, before)
+    await until_available(merchant, usdx, before)
     await network.send_signed(signed)
     await network.mine(4)
     again = await merchant.until(payment, "paid")
     assert again["txHash"] == tx_id
-    await settle_at(merchant, usdx, before + 10)
+    await until_available(merchant, usdx, before + 10)
 
 
 async def test_a_transfer_mined_again_at_another_log_index_is_credited_once(merchant, network, usdx, books):
@@ -72,7 +72,7 @@ async def test_a_transfer_mined_again_at_another_log_index_is_credited_once(merc
     await network.mine(4)
     assert await network.logs_before(tx_id) == 2
     await merchant.until(payment, "paid")
-    await settle_at(merchant, usdx, before + 10)
+    await until_available(merchant, usdx, before + 10)
 
 
 async def rich(network):
@@ -97,4 +97,4 @@ async def test_a_reorg_above_a_paid_payment_changes_nothing(merchant, receiver, 
     await merchant.until(witness, "paid")
     assert (await merchant.payment(payment))["status"] == "paid"
     assert receiver.events(payment["paymentId"]) == ["payment.detected", "payment.confirming", "payment.paid"]
-    await settle_at(merchant, usdx, before + 11)
+    await until_available(merchant, usdx, before + 11)

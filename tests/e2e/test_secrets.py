@@ -57,7 +57,7 @@ async def busy(merchant, station, blocks, network, onlooker, usdx, receiver) -> 
     """Have money come in and go out, well and badly."""
     payment = await merchant.pay(usdx, 30)
     await usdx.send(payment["depositAddress"], 30)
-    await merchant.until(payment, "paid", seconds=60)
+    await merchant.until(payment, "paid", seconds=180)
     target = network.stranger()
     await merchant.completed(await merchant.pay_out(usdx, 10, target))
     await merchant.completed(await merchant.refund(payment, network.stranger(), amount="5"))

@@ -55,7 +55,7 @@ async def test_a_payout_is_signed_by_a_process_that_alone_knows_passphrase_and_w
 ):
     payment = await merchant.pay(usdx, 60)
     await customer.pay(payment["depositAddress"], usdx, 60)
-    await merchant.until(payment, "paid", seconds=60)
+    await merchant.until(payment, "paid", seconds=180)
     target = network.stranger()
     payout = await merchant.pay_out(usdx, 20, target)
     await merchant.completed(payout)

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from cambist_tron.testing import Fault
 from cambist_tron.writing import TIP_TTL_S
+from cambist_tron_node import Fault
 from tests.support.gateway import until
 
 pytestmark = pytest.mark.parametrize("network", ["tron"], indirect=True, scope="module")
@@ -79,8 +79,8 @@ async def signed(db, payout) -> int:
     """Return how many transactions have been signed for a payout."""
     async with db.transaction() as conn:
         found = await conn.exec_driver_sql(
-            "SELECT count(*) FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_id"
-            " JOIN outbound_intents i ON i.id = s.intent_id WHERE i.reference = 'payout:' || $1",
+            "SELECT count(*) FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+            " JOIN outbound_intents i ON i.id = s.intent_pk WHERE i.reference = 'payout:' || $1",
             (payout["payoutId"],),
         )
         return int(found.scalar_one())
@@ -144,7 +144,7 @@ async def test_the_gas_stations_stake_is_lent_for_collections_and_comes_back(
 
     async def staking() -> bool:
         await network.mine()
-        code, _ = await gateway.run("stake", *gateway.options, usdx.chain, "lock", str(STAKE_TRX))
+        code, _ = await gateway.run("stake", *gateway.options, usdx.chain, "stake", str(STAKE_TRX))
         return code == 0
 
     async def is_staked() -> bool:
@@ -154,7 +154,7 @@ async def test_the_gas_stations_stake_is_lent_for_collections_and_comes_back(
     async def native_balance() -> int:
         return await network.onlooker.units(station, native)
 
-    await until(staking, seconds=60)
+    await until(staking)
     await until(is_staked)
     payments = [await merchant.pay(usdx, 200) for _ in range(3)]
     for payment in payments:
@@ -168,7 +168,7 @@ async def test_the_gas_stations_stake_is_lent_for_collections_and_comes_back(
         left = [await network.onlooker.units(payment["depositAddress"], usdx) for payment in payments]
         return sum(left) == 0 < lent and await network.onlooker.lent(station) == 0
 
-    await until(collected, seconds=90)
+    await until(collected)
     wallet = await merchant.wallet(network.family)
     assert await network.onlooker.units(wallet, usdx) >= usdx.units(600)
     for payment in payments:
@@ -190,4 +190,4 @@ async def test_the_gas_stations_stake_is_lent_for_collections_and_comes_back(
     await network.mine(SOLID_BEHIND + 1)
     await gateway.reconcile()
     _, shown = await gateway.run("stake", *gateway.options, usdx.chain, "show")
-    assert f"lock {STAKE_TRX} {native.symbol}: done" in shown
+    assert f"stake {STAKE_TRX} {native.symbol}: done" in shown

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from cambist.services.auto_payout import INTERVAL_S
+from cambist_tasks.crons import CRONS
 from tests.support.gateway import named, until
 
 HERE = "/api/dashboard/withdrawals"
@@ -45,7 +45,7 @@ async def test_money_above_the_threshold_goes_to_the_approved_address_by_itself_
 
     payment = await merchant.pay(usdx, 40)
     await customer.pay(payment["depositAddress"], usdx, 40)
-    await merchant.until(payment, "paid", seconds=60)
+    await merchant.until(payment, "paid", seconds=180)
 
     async def made() -> list:
         found = (await merchant.get("/api/merchant/wallet/payouts"))["payouts"]
@@ -55,7 +55,8 @@ async def test_money_above_the_threshold_goes_to_the_approved_address_by_itself_
     assert (payout["amount"], payout["toAddress"]) == ("30", savings)
     await merchant.completed(payout)
     await receiver.wait(payout["payoutId"], "payout.completed")
-    await asyncio.sleep(INTERVAL_S + 1)
+    (every_s,) = [cron.every_s for cron in CRONS if cron.name == "auto_payouts"]
+    await asyncio.sleep(every_s + 1)
     assert [one["payoutId"] for one in await made()] == [payout["payoutId"]]
     assert await onlooker.holds(savings, usdx, 30)
     assert await merchant.balance(usdx) == {"available": "10"}

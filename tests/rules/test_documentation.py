@@ -12,6 +12,7 @@ import click
 import pytest
 
 from cambist.cli import cambist
+from cambist.db.models import Base
 from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS
 from cambist.plugin import (
     Action,
@@ -33,7 +34,10 @@ from cambist_web.app import create_app
 from cambist_web.errors import camel
 from tests.support.web import memory_gateway, web_settings
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+FOLDERS = [ROOT, ROOT / "core/src/cambist", ROOT / "web/src", ROOT / "tasks/src"]
+"""Where file names in the documents about the code begin."""
 
 CREDENTIALS = {"require_key": "K", "require_session": "B", "require_admin": "A"}
 
@@ -160,3 +164,38 @@ def test_what_a_plugin_must_implement_is_documented():
     methods -= {"balance", "transaction"}  # of which `balances` and `transactions` are told
     missing = {name for name in methods if not re.search(rf"`(\w+\.)?{name}(\(.*?\))?`", pages)}
     assert missing == set()
+
+
+def test_every_table_is_in_the_glossary_and_no_other_is():
+    lines = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in page("glossary.md").splitlines()]
+    terms = [cells for cells in lines if len(cells) == 4 and cells[0] != "term" and not cells[0].startswith("-")]
+    assert len({cells[0] for cells in terms}) == len(terms) > 100
+    tables = [name for cells in terms for name in re.findall(r"`(\w+)`", cells[2])]
+    assert len(tables) == len(set(tables))
+    assert set(tables) == set(Base.metadata.tables)
+
+
+def quoted(name: str) -> set[str]:
+    """Return what a page quotes, outside of blocks of text."""
+    return set(re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", page(name), flags=re.MULTILINE | re.DOTALL)))
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "recipes.md"])
+def test_every_file_that_is_named_exists(name):
+    words = {word for word in quoted(name) if re.fullmatch(r"[\w./<>-]*(/[\w.<>-]*|\.(py|md|toml))", word)}
+    files = {word.partition("<")[0] for word in words if not word.startswith("/")}
+    assert len(files) > 20
+    assert {file for file in files if not any((folder / file).exists() for folder in FOLDERS)} == set()
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "recipes.md"])
+def test_every_function_that_is_named_exists(name):
+    names = {word[:-2] for word in quoted(name) if re.fullmatch(r"\w+\(\)", word)}
+    assert names
+    code = "".join(path.read_text() for folder in FOLDERS[1:] for path in folder.rglob("*.py"))
+    assert {one for one in names if not re.search(rf"\bdef {one}\b", code)} == set()
+
+
+def test_every_room_is_on_the_map():
+    rooms = {path.name for path in (ROOT / "core/src/cambist/services").iterdir() if not path.name.startswith("__")}
+    assert {f"services/{room}" for room in rooms} <= quoted("architecture.md")

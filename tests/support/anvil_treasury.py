@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from cambist.plugin import Chain
-from cambist.services.signer.rules import Rules
 from cambist.settings import OutboundSettings
+from cambist.signer.rules import Rules
 from cambist_evm.sweeper import deployment
 from cambist_evm.testing import Anvil, Contract
 from tests.support.node_treasury import NodeTreasury, plugin_context
-from tests.support.till import KEYSTORE, registry
+from tests.support.payment_env import KEYSTORE, registry
 
 CHAIN_ID = 1337
 STATION_WEI = 10**19
@@ -67,7 +67,7 @@ async def anvil_treasury(
     async with Anvil(chain_id=CHAIN_ID, automine=False, arguments=arguments) as node:
         token = await node.deploy(artifact, *(("USDT", 6) if artifact == "TestToken" else ()))
         if swept:
-            await node.send(sweeper.target, data="0x" + sweeper.data.hex())
+            await node.send(sweeper.to_address, data="0x" + sweeper.data.hex())
             await node.mine()
         local = {
             "rpc_urls": [node.url],

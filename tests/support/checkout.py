@@ -18,17 +18,17 @@ from cambist.embedded.processes import free_port
 from cambist.hints import Hints
 from cambist.plugin import Token
 from cambist.registry import GROUP, Registry
-from cambist.services.deposits import Watcher
+from cambist.services.receiving.deposits import Watcher
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from cambist_web.checkout.live import Checkout, CheckoutOptions
-from cambist_web.checkout.routes import CheckoutPages, asset_file, attach, checkout_of, provide_checkout
+from cambist_web.checkout.routes import CheckoutPages, asset_file, attach, checkout_of, close, provide_checkout
 from tests.support.shop import Shop
 
 QUICK = CheckoutOptions(poll_open_s=0.1, poll_late_s=0.1)
-STOP_S = 10
+STOP_S = 60
 
 
-class Till:
+class PaymentEnv:
     """A shop on one chain in memory, and what its customers do."""
 
     def __init__(self, db: Database, clock: Any, ids: Any) -> None:
@@ -38,10 +38,10 @@ class Till:
         self.hints = Hints(None)
         self.watcher: Watcher
 
-    async def open(self) -> Till:
+    async def open(self) -> PaymentEnv:
         await self.shop.open()
         self.watcher = self.shop.watcher(self.chain)
-        await self.shop.look(self.watcher)
+        await self.shop.poll(self.watcher)
         return self
 
     def token(self, symbol: str = "USDX") -> Token:
@@ -73,7 +73,7 @@ class Till:
 
     async def mine(self, blocks: int = 1) -> None:
         self.chain.mine(blocks, time=int(self.clock.now().timestamp()))
-        await self.shop.look(self.watcher)
+        await self.shop.poll(self.watcher)
 
     def checkout(self, options: CheckoutOptions = QUICK) -> Checkout:
         entry_point = EntryPoint(name="memory", value="cambist.testing.memory.plugin", group=GROUP)
@@ -86,6 +86,7 @@ def checkout_app(checkout: Checkout) -> Litestar:
     app = Litestar(
         [CheckoutPages, asset_file],
         dependencies={"checkout": Provide(provide_checkout, sync_to_thread=False)},
+        on_shutdown=[close],
         openapi_config=None,
     )
     attach(app, checkout)

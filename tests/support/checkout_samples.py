@@ -10,7 +10,7 @@ import msgspec
 
 from cambist.domain.payments import Status
 from cambist.plugin import AddressFamily, ChainInfo, Token, Units
-from cambist.services.checkout import CheckoutDeposit, CheckoutPayment
+from cambist.services.receiving.checkout import CheckoutDeposit, CheckoutPayment
 from cambist_evm.family import EvmFamily
 from cambist_tron.config import TronConfig
 from cambist_tron.family import TronFamily
@@ -32,7 +32,7 @@ CHAIN = ChainInfo(
     explorer_tx_url="https://etherscan.io/tx/{tx_id}",
     token_standard="ERC-20",
 )
-TRON = msgspec.structs.replace(TronPlugin().chains(TronConfig())[0], mode="live")
+TRON = msgspec.structs.replace(TronPlugin().chains(TronConfig())[0], availability="live")
 NETWORKS: dict[str, tuple[ChainInfo, AddressFamily]] = {"ethereum": (CHAIN, FAMILY), "tron": (TRON, TronFamily())}
 PENDING = CheckoutPayment(
     payment_id="pay_0g3k7m9q2s4v6x8z1b5d0f7h3j",
@@ -61,13 +61,13 @@ PENDING = CheckoutPayment(
 )
 
 
-def deposit(units: int, *, confirmations: int = 4, settled: bool = False, **more: Any) -> CheckoutDeposit:
+def deposit(units: int, *, confirmations: int = 4, confirmed: bool = False, **more: Any) -> CheckoutDeposit:
     """Return a transfer of USDC that was mined two minutes ago."""
     fields: dict[str, Any] = {
         "chain": "ethereum", "token": "USDC", "decimals": 6, "units": Units(units),
         "tx_id": "0x8f3a51c0e95f4a5be9d2c41d4a1b7e02ab19c6d5e7f8091a2b3c4d5e6f708192",
         "height": 1000, "head": 1000 + confirmations, "finalized": None, "required_confirmations": 12,
-        "settled": settled, "settled_at": NOW if settled else None, "mined_at": NOW - timedelta(minutes=2),
+        "confirmed": confirmed, "confirmed_at": NOW if confirmed else None, "mined_at": NOW - timedelta(minutes=2),
         "matches": True,
     }  # fmt: skip
     return CheckoutDeposit(**{**fields, **more})
@@ -103,15 +103,15 @@ SAMPLES: dict[str, CheckoutPayment] = {
     "time-is-up": payment(expires_at=NOW),
     "detected": payment(Status.DETECTED, deposit(_WHOLE, confirmations=0)),
     "confirming": payment(Status.CONFIRMING, deposit(_WHOLE)),
-    "paid": payment(Status.PAID, deposit(_WHOLE, settled=True)),
-    "overpaid": payment(Status.OVERPAID, deposit(_WHOLE + 6_376_341, settled=True)),
+    "paid": payment(Status.PAID, deposit(_WHOLE, confirmed=True)),
+    "overpaid": payment(Status.OVERPAID, deposit(_WHOLE + 6_376_341, confirmed=True)),
     "underpaid": payment(
-        Status.UNDERPAID, deposit(2_500_000, settled=True), deposit(5_000_000, token="USDT", matches=False), **_ROUND,
+        Status.UNDERPAID, deposit(2_500_000, confirmed=True), deposit(5_000_000, token="USDT", matches=False), **_ROUND,
         **_OVER,
     ),
     "expired": payment(Status.EXPIRED, **_OVER),
     "failed": payment(Status.FAILED, **_OVER),
-    "refunded": payment(Status.REFUNDED, deposit(_WHOLE, settled=True)),
+    "refunded": payment(Status.REFUNDED, deposit(_WHOLE, confirmed=True)),
     "pending-tron": payment(**_TRON),
     "confirming-tron": payment(
         Status.CONFIRMING,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cambist.settings import OutboundSettings
 from cambist.testing.memory import MemoryLendingChain, MemoryRules
-from tests.support.till import registry
+from tests.support.payment_env import registry
 from tests.support.treasury import Treasury
 
 LIFETIME_S = 60
@@ -29,8 +29,8 @@ class DatedTreasury(Treasury):
         """Return the slots' states and transactions of intents of a kind, oldest first."""
         async with self.db.transaction() as conn:
             rows = await conn.exec_driver_sql(
-                "SELECT s.state, t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_id"
-                " JOIN outbound_intents i ON i.id = s.intent_id WHERE i.kind = $1 ORDER BY t.id",
+                "SELECT s.state, t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+                " JOIN outbound_intents i ON i.id = s.intent_pk WHERE i.kind = $1 ORDER BY t.id",
                 (kind,),
             )
             return [tuple(row) for row in rows]

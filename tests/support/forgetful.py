@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cambist.plugin import StateUnavailableError, Token, Units
 from cambist.testing.memory import MemoryChain, MemoryLendingChain
-from tests.support.till import registry
+from tests.support.payment_env import registry
 
 FINALITY_LAG = 2
 

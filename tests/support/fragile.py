@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from cambist.db.engine import Database
-from cambist.services.outbound.engine import Engine
+from cambist.services.sending.engine import Engine
 
 
 class KilledError(BaseException):
@@ -71,11 +71,11 @@ class Fragile:
 
 
 def fragile(engine: Engine, life: Life) -> Engine:
-    """Return a fresh engine at the same desk, with this life."""
-    desk = engine.desk
+    """Return a fresh engine at the same context, with this life."""
+    context = engine.context
     parts = {
-        "db": FragileDatabase(desk.db, life),
-        "chain": Fragile(desk.chain, life),
-        "signer": Fragile(desk.signer, life),
+        "db": FragileDatabase(context.db, life),
+        "chain": Fragile(context.chain, life),
+        "signer": Fragile(context.signer, life),
     }
-    return Engine(msgspec.structs.replace(desk, **parts), engine._keys)
+    return Engine(msgspec.structs.replace(context, **parts), engine._keys)

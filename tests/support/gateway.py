@@ -8,7 +8,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -16,19 +17,19 @@ import aiohttp
 import psutil
 
 from cambist.embedded.processes import free_port
+from tests.support.command import run_command
 from tests.support.networks import Amount, Coin
 from tests.support.two_factor import Phone
 
-START_S = 40
-STOP_S = 20
-COMMAND_S = 60
+START_S = 180
+STOP_S = 60
 ADMIN_KEY = "an admin key of stories, and long enough"
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
 
 Found = TypeVar("Found")
 
 
-async def until(check: Callable[[], Awaitable[Found | None]], *, seconds: float = 60) -> Found:
+async def until(check: Callable[[], Awaitable[Found | None]], *, seconds: float = 180) -> Found:
     """Ask again and again until there is something true to return."""
     for _ in range(int(seconds * 5)):
         found = await check()
@@ -91,25 +92,27 @@ class GatewayProcess:
 
     def workers(self) -> Sequence[psutil.Process]:
         """Return the worker processes that run now."""
-        assert self._process is not None
-        children = psutil.Process(self._process.pid).children()
-        return [child for child in children if "worker" in child.cmdline()]
+        return [child for child, arguments in self._children() if "worker" in arguments]
 
     def child(self, name: str) -> psutil.Process:
         """Return the one process of this name that runs now: web, worker or signer."""
-        assert self._process is not None
-        (found,) = [child for child in psutil.Process(self._process.pid).children() if name in child.cmdline()[2:]]
+        (found,) = [child for child, arguments in self._children() if name in arguments[2:]]
         return found
+
+    def _children(self) -> Iterator[tuple[psutil.Process, Sequence[str]]]:
+        """Yield the processes that the gateway's own one has started, without those that have just ended."""
+        assert self._process is not None
+        for child in psutil.Process(self._process.pid).children():
+            with suppress(psutil.NoSuchProcess):  # a zombie counts as one that is gone
+                yield child, child.cmdline()
 
     async def run(self, *arguments: str, answers: Sequence[str] = ()) -> tuple[int, str]:
         """Run another command on the same settings, type the answers; return its exit code and what it printed."""
-        process = await asyncio.create_subprocess_exec(
-            CAMBIST, *arguments, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL, cwd=self.folder, start_new_session=True, env=self._environment,
-        )  # fmt: skip
-        typed = "".join(f"{answer}\n" for answer in answers).encode()
-        output, _ = await asyncio.wait_for(process.communicate(typed), COMMAND_S)
-        return process.returncode or 0, output.decode()
+        typed = "".join(f"{answer}\n" for answer in answers)
+        done = await asyncio.to_thread(
+            run_command, *arguments, cwd=self.folder, stdin=typed, environment=self._environment
+        )
+        return done.returncode, done.stdout
 
     async def reconcile(self) -> dict[str, Any]:
         """Have the books compared with the chains, and return the report in which they agree, group by group."""
@@ -221,7 +224,7 @@ class Merchant:
         found: dict[str, Any] = (await self.get(f"/api/payment/{payment['paymentId']}"))["payment"]
         return found
 
-    async def until(self, payment: Mapping[str, Any], *statuses: str, seconds: float = 30) -> dict[str, Any]:
+    async def until(self, payment: Mapping[str, Any], *statuses: str, seconds: float = 120) -> dict[str, Any]:
         """Return the payment once it has one of the statuses."""
         found = {}
         for _ in range(int(seconds * 10)):
@@ -230,6 +233,15 @@ class Merchant:
                 return found
             await asyncio.sleep(0.1)
         raise AssertionError(f"the payment is {found.get('status')}, not {statuses}, after {seconds} s")
+
+    async def until_received(self, payment: Mapping[str, Any], amount: str) -> dict[str, Any]:
+        """Return the payment once so much of it was seen."""
+
+        async def received() -> dict[str, Any] | None:
+            found = await self.payment(payment)
+            return found if found["receivedAmount"] == amount else None
+
+        return await until(received)
 
     async def pay_out(self, coin: Coin, amount: Amount, to: str, **more: Any) -> dict[str, Any]:
         """Ask for a payout."""
@@ -254,7 +266,7 @@ class Merchant:
         }  # fmt: skip
         return await self.post("/api/dashboard/withdrawals", body, headers=self.bearer, status=status)
 
-    async def completed(self, made: Mapping[str, Any], *, seconds: float = 60) -> dict[str, Any]:
+    async def completed(self, made: Mapping[str, Any], *, seconds: float = 180) -> dict[str, Any]:
         """Wait for the end of a payout, a refund or a withdrawal; it must not fail."""
         for noun, path, headers in (
             ("payout", "/api/merchant/wallet/payouts", None),

@@ -27,7 +27,7 @@ class NodeTreasury(Treasury):
     async def mine(self, blocks: int = 1, *, seconds: float = 2) -> None:
         await self.node.mine(blocks)
         self.clock.advance(seconds)
-        await self.look()
+        await self.poll()
 
     @abstractmethod
     async def pay(self, symbol: str, address: str, units: int) -> None:
@@ -44,7 +44,7 @@ class NodeTreasury(Treasury):
         await self.mine()
 
     async def receive_many(self, symbol: str, units: list[int], *, merchant: int | None = None) -> list[str]:
-        """Have customers pay to fresh addresses until all is settled and spendable; return the addresses."""
+        """Have customers pay to fresh addresses until all is confirmed and spendable; return the addresses."""
         addresses = [await self.deposit_address(merchant) for _ in units]
         for address, amount in zip(addresses, units, strict=True):
             await self.pay(symbol, address, amount)
@@ -56,13 +56,13 @@ class NodeTreasury(Treasury):
     async def sent(self, target: str, units: int, symbol: str = "USDT") -> str:
         """Pay out, and take a turn; nothing is mined yet. Return the payout's id."""
         payout_id = await self.pay_out(symbol, units, target)
-        await self.engine().turn()
+        await self.engine().tick()
         return payout_id
 
     async def intents(self, kind: str) -> list[tuple[str, bool]]:
         """Return state of each intent of a kind, and whether it has been in a sweep."""
         async with self.db.transaction() as conn:
             rows = await conn.exec_driver_sql(
-                "SELECT state, sweep_id IS NOT NULL FROM outbound_intents WHERE kind = $1 ORDER BY id", (kind,)
+                "SELECT state, sweep_pk IS NOT NULL FROM outbound_intents WHERE kind = $1 ORDER BY id", (kind,)
             )
             return [tuple(row) for row in rows]

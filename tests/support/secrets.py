@@ -14,8 +14,8 @@ import psutil
 from mnemonic import Mnemonic
 
 from cambist.db.engine import Database
-from cambist.services.bip32 import master_node
-from cambist.services.keystore import Keystore, open_keystore
+from cambist.signer.bip32 import master_node
+from cambist.signer.keystore import Keystore, open_keystore
 
 IN_OPEN = 0x20
 CHUNK_BYTES_MAX = 1 << 26

@@ -10,8 +10,8 @@ import msgspec
 from cambist.db.engine import Database
 from cambist.hints import Hints
 from cambist.plugin import AddressFamily, Chain
-from cambist.services import ledger
-from cambist.services.deposits import AddressWatch, Look, Watcher
+from cambist.services.accounting import ledger
+from cambist.services.receiving.deposits import AddressCache, PollResult, Watcher
 
 
 class Shop:
@@ -19,7 +19,7 @@ class Shop:
 
     def __init__(self, db: Database, family: AddressFamily, clock, ids) -> None:
         self.db, self.family, self.clock, self.ids = db, family, clock, ids
-        self.watch = AddressWatch(db, family, "live")
+        self.address_cache = AddressCache(db, family, "live")
         self.addresses = 0
         self.extended_events = False
 
@@ -33,7 +33,7 @@ class Shop:
             ).scalar_one()
             self.project = (
                 await conn.exec_driver_sql(
-                    "INSERT INTO projects (project_id, merchant_id, name, mode, payment_webhook_url, extended_events)"
+                    "INSERT INTO projects (project_id, merchant_pk, name, mode, payment_webhook_url, extended_events)"
                     " VALUES ('prj_1', $1, 'Shop', 'live', 'https://shop.example/hook', $2) RETURNING id",
                     (self.merchant, self.extended_events),
                 )
@@ -45,7 +45,7 @@ class Shop:
             db=self.db,
             chain=chain,
             family=self.family,
-            watch=self.watch,
+            address_cache=self.address_cache,
             scope=0,
             mode="live",
             clock=self.clock,
@@ -53,12 +53,12 @@ class Shop:
             hints=Hints(None),
         )
 
-    async def look(self, watcher: Watcher) -> Look:
+    async def poll(self, watcher: Watcher) -> PollResult:
         """Look until the head is reached and judged."""
-        look = await watcher.look()
-        while look.behind:
-            look = await watcher.look()
-        return look
+        polled = await watcher.poll()
+        while polled.behind:
+            polled = await watcher.poll()
+        return polled
 
     async def payment(
         self, chain: Chain, symbol: str, expected: int, *, fiat: bool = False, minutes: int = 60, tolerance_bps: int = 0
@@ -72,7 +72,7 @@ class Shop:
         async with self.db.transaction() as conn:
             row = (
                 await conn.exec_driver_sql(
-                    "INSERT INTO payments (payment_id, public_id, project_id, merchant_id, mode, chain, scope, token,"
+                    "INSERT INTO payments (payment_id, public_id, project_pk, merchant_pk, mode, chain, scope, token,"
                     " contract, decimals, address, pricing_mode, amount, fiat_currency, exchange_rate, expected_units,"
                     " required_confirmations, grace_s, tolerance_bps, expires_at, created_at, updated_at)"
                     " VALUES ($1, $2, $3, $4, 'live', $5, 0, $6, $7, $8, $9, $10, 1, $11, $12::numeric, $13, $14, $15,"
@@ -100,7 +100,7 @@ class Shop:
                 )
             ).scalar_one()
             await conn.exec_driver_sql(
-                "INSERT INTO addresses (mode, family, address, merchant_id, payment_id, account_index, change,"
+                "INSERT INTO addresses (mode, family, address, merchant_pk, payment_pk, account_index, change,"
                 " address_index) VALUES ('live', $1, $2, $3, $4, 1, 0, $5)",
                 (self.family.name, address, self.merchant, row, index),
             )
@@ -132,14 +132,14 @@ class Shop:
         return {name: value for name, value in fields.items() if name != "asset" and value}
 
     async def check_books(self) -> None:
-        """Check that the ledger sums to zero, and that custody holds what settled deposits brought."""
+        """Check that the ledger sums to zero, and that custody holds what confirmed deposits brought."""
         async with self.db.transaction() as conn:
             total = (await conn.exec_driver_sql("SELECT coalesce(sum(balance), 0) FROM ledger_accounts")).scalar_one()
             assert total == 0
             rows = await conn.exec_driver_sql(
                 "SELECT a.asset, -a.balance AS custody, coalesce((SELECT sum(units) FROM deposits d WHERE"
-                " d.status = 'settled' AND d.chain || '/' || coalesce(d.contract, 'native') = a.asset), 0) AS settled"
+                " d.status = 'confirmed' AND d.chain || '/' || coalesce(d.contract, 'native') = a.asset), 0) AS brought"
                 " FROM ledger_accounts a WHERE a.purpose = 'custody_deposits'"
             )
             for row in rows:
-                assert row.custody == row.settled, row.asset
+                assert row.custody == row.brought, row.asset

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from cambist.registry import Registry
-from cambist.services.keystore import Keystore
-from cambist.services.signer.local import LocalSigner
-from cambist.services.signer.protocol import KeyPath, SignReply, SignRequest
-from cambist.services.signer.reading import Reader
-from cambist.services.signer.rules import load_rules
-from cambist.services.signer.store import Store
 from cambist.settings import Settings, SignerSettings
+from cambist.signer.keystore import Keystore
+from cambist.signer.local import LocalSigner
+from cambist.signer.protocol import KeyPath, SignReply, SignRequest
+from cambist.signer.reading import Reader
+from cambist.signer.rules import load_rules
+from cambist.signer.store import Store
 from cambist.testing.memory.family import named_address, spell
 from cambist.testing.memory.keys import signer_of
 from cambist.testing.memory.payload import Payload, digest_of, write_payload
 
 KEYSTORE = Keystore(" ".join(["abandon"] * 11 + ["about"]))
-CHAINS = {"memory": {}, "other": {}, "later": {"mode": "unconfigured"}, "toy": {"mode": "simulated"}}
+CHAINS = {"memory": {}, "other": {}, "later": {"availability": "unconfigured"}, "toy": {"availability": "simulated"}}
 FOUND = [EntryPoint("memory", "cambist.testing.memory.plugin", "cambist.plugins")]
 COIN_TYPE = 1
 
@@ -65,7 +65,7 @@ _REGISTRY = registry()
 def request(target: str, amount: int, *, path: KeyPath = WALLET, **more: Any) -> SignRequest:
     """Ask for a transfer from the wallet; ``more`` goes to the request or to its payload.
 
-    Each place has a reference of its own, unless one is named.
+    Each slot has a reference of its own, unless one is named.
     """
     names = ("mode", "purpose", "reference", "own", "dead", "follows")
     asked = {name: more.pop(name) for name in names if name in more}

@@ -8,31 +8,31 @@ from contextlib import AsyncExitStack
 from typing import Self
 
 from cambist.db.engine import Database
-from cambist.domain.payouts import Kind
+from cambist.domain.intents import IntentKind
 from cambist.hints import Hints
 from cambist.plugin import Chain, LendingChain, Token
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
-from cambist.services import ledger
-from cambist.services.deposits import AddressWatch, Watcher
-from cambist.services.keys import AccountKeys, fill_stock, register_gas_stations
-from cambist.services.keystore import Keystore
-from cambist.services.outbound.desk import Desk
-from cambist.services.outbound.engine import Engine
-from cambist.services.outbound.kinds import outcomes
-from cambist.services.outbound.rows import Site
+from cambist.services.accounting import ledger
+from cambist.services.addresses.account_keys import AccountKeys, fill_stock, register_gas_stations
+from cambist.services.addresses.wallets import main_wallet
+from cambist.services.chain_scope import ChainScope
+from cambist.services.intent_handlers import intent_handlers
 from cambist.services.payouts import queue
 from cambist.services.payouts.queue import NewPayout
 from cambist.services.platform import PlatformSettings
-from cambist.services.prices import RateBook
-from cambist.services.signer.local import LocalSigner
-from cambist.services.signer.reading import Reader
-from cambist.services.signer.rules import Rules
-from cambist.services.signer.store import Store
-from cambist.services.wallet_addresses import main_wallet
+from cambist.services.pricing.prices import RateBook
+from cambist.services.receiving.deposits import AddressCache, Watcher
+from cambist.services.sending.context import EngineContext
+from cambist.services.sending.engine import Engine
 from cambist.settings import OutboundSettings
+from cambist.signer.keystore import Keystore
+from cambist.signer.local import LocalSigner
+from cambist.signer.reading import Reader
+from cambist.signer.rules import Rules
+from cambist.signer.store import Store
 from cambist.testing.memory import MemoryChain
-from tests.support.till import KEYSTORE, Prices, registry
+from tests.support.payment_env import KEYSTORE, Prices, registry
 
 RICH = 10**20
 
@@ -67,10 +67,10 @@ class Treasury:
         self.rates = RateBook([self.prices], clock)
         self.box = SecretsBox([bytes(32)], ids.random_bytes)
         self.keys = AccountKeys(self.box)
-        self.watch = AddressWatch(db, self.family, "live")
+        self.address_cache = AddressCache(db, self.family, "live")
         self.watcher = Watcher(
-            db=db, chain=self.chain, family=self.family, watch=self.watch, scope=0, mode="live", clock=clock, ids=ids,
-            hints=Hints(None),
+            db=db, chain=self.chain, family=self.family, address_cache=self.address_cache, scope=0, mode="live",
+            clock=clock, ids=ids, hints=Hints(None),
         )  # fmt: skip
         self.platform = PlatformSettings()
         self.alerts: Counter[str] = Counter()
@@ -114,13 +114,13 @@ class Treasury:
                 )
             ).scalar_one()
             await conn.exec_driver_sql(
-                "UPDATE account_keys SET merchant_id = $1 WHERE account_index ="
-                " (SELECT min(account_index) FROM account_keys WHERE merchant_id IS NULL AND account_index > 0)",
+                "UPDATE account_keys SET merchant_pk = $1 WHERE account_index ="
+                " (SELECT min(account_index) FROM account_keys WHERE merchant_pk IS NULL AND account_index > 0)",
                 (merchant,),
             )
             project = (
                 await conn.exec_driver_sql(
-                    "INSERT INTO projects (project_id, merchant_id, name, mode, payment_webhook_url)"
+                    "INSERT INTO projects (project_id, merchant_pk, name, mode, payment_webhook_url)"
                     " VALUES ('prj_' || $1::text, $2, 'Shop', 'live', 'https://shop.example/hook') RETURNING id",
                     (merchant_id, merchant),
                 )
@@ -136,7 +136,7 @@ class Treasury:
         return ledger.asset_key(self.info.id, self.token(symbol).contract)
 
     def engine(self, settings: OutboundSettings | None = None) -> Engine:
-        desk = Desk(
+        context = EngineContext(
             db=self.db,
             chain=self.chain,
             family=self.family,
@@ -144,12 +144,12 @@ class Treasury:
             rates=self.rates,
             clock=self.clock,
             ids=self.ids,
-            outcomes=outcomes(),
+            handlers=intent_handlers(self.ids),
             settings=settings or self.settings,
-            site=Site(info=self.info, scope=0, mode="live"),
+            chain_scope=ChainScope(info=self.info, scope=0, mode="live"),
             alerts=self.alerts,
         )
-        return Engine(desk, self.keys)
+        return Engine(context, self.keys)
 
     async def stranger(self, number: int) -> str:
         """Return an address that is nobody's of ours."""
@@ -164,21 +164,21 @@ class Treasury:
             self._index += 1
             address = self.family.derive_address(key.xpub, 0, self._index)
             await conn.exec_driver_sql(
-                "INSERT INTO addresses (mode, family, address, merchant_id, account_index, change, address_index)"
+                "INSERT INTO addresses (mode, family, address, merchant_pk, account_index, change, address_index)"
                 " VALUES ('live', $1, $2, $3, $4, 0, $5)",
                 (self.family.name, address, merchant, key.account_index, self._index),
             )
         return address
 
-    async def look(self) -> None:
-        look = await self.watcher.look()
-        while look.behind:
-            look = await self.watcher.look()
+    async def poll(self) -> None:
+        polled = await self.watcher.poll()
+        while polled.behind:
+            polled = await self.watcher.poll()
 
     async def mine(self, blocks: int = 1, *, seconds: float = 2) -> None:
         self.chain.mine(blocks)
         self.clock.advance(seconds)
-        await self.look()
+        await self.poll()
 
     async def open(self, *, station: int = RICH) -> None:
         """Fund the gas station, and read the chain for the first time."""
@@ -187,7 +187,7 @@ class Treasury:
         await self.mine()
 
     async def receive(self, symbol: str, units: int, *, merchant: int | None = None) -> str:
-        """Have a customer pay to a fresh address until it is settled and spendable; return the address."""
+        """Have a customer pay to a fresh address until it is confirmed and spendable; return the address."""
         address = await self.deposit_address(merchant)
         self.chain.transfer(self.token(symbol), address, units)
         await self.mine(1 + self.info.confirmations)
@@ -216,35 +216,35 @@ class Treasury:
         symbol: str,
         wanted: Sequence[tuple[str, int]],
         *,
-        kind: Kind = Kind.PAYOUT,
+        kind: IntentKind = IntentKind.PAYOUT,
         merchant: int | None = None,
         project: int | None = None,
     ) -> Sequence[str]:
-        desk = queue.Desk(registry=self.registry, keys=self.keys, clock=self.clock, ids=self.ids)
+        context = queue.PayoutContext(registry=self.registry, keys=self.keys, clock=self.clock, ids=self.ids)
         payouts = [
             NewPayout(
                 kind=kind,
                 payout_id=self.ids.new("po"),
-                project_row=project or self.project,
-                merchant_row=merchant or self.merchant,
+                project_pk=project or self.project,
+                merchant_pk=merchant or self.merchant,
                 mode="live",
                 chain=self.info,
                 token=self.token(symbol),
-                target=target,
+                to_address=target,
                 units=units,
             )
             for target, units in wanted
         ]
         async with self.db.transaction() as conn:
-            await queue.debit_and_queue(conn, desk, self.platform, payouts)
+            await queue.debit_and_queue(conn, context, self.platform, payouts)
         return [one.payout_id for one in payouts]
 
     async def work(self, engine: Engine, *, rounds: int = 40, until: str = "idle") -> None:
         """Let engine and chain run side by side, until nothing waits or is under way any more."""
         for _ in range(rounds):
-            turn = await engine.turn()
+            turn = await engine.tick()
             while turn.more:
-                turn = await engine.turn()
+                turn = await engine.tick()
             if until == "idle" and await self.is_idle():
                 return
             await self.mine()
@@ -299,13 +299,13 @@ class Treasury:
             assert total == 0
             addresses = list(
                 await conn.exec_driver_sql(
-                    "SELECT address, purpose, merchant_id FROM addresses WHERE mode = 'live' AND family = $1",
+                    "SELECT address, purpose, merchant_pk FROM addresses WHERE mode = 'live' AND family = $1",
                     (self.family.name,),
                 )
             )
             accounts = list(
                 await conn.exec_driver_sql(
-                    "SELECT merchant_id, asset, purpose, -balance AS units FROM ledger_accounts WHERE mode = 'live'"
+                    "SELECT merchant_pk, asset, purpose, -balance AS units FROM ledger_accounts WHERE mode = 'live'"
                     " AND (purpose LIKE 'custody%' OR purpose LIKE 'float\\_%')"
                 )
             )
@@ -315,12 +315,12 @@ class Treasury:
             chain: Counter[tuple[int | None, str]] = Counter()
             books: Counter[tuple[int | None, str]] = Counter()
             for row in addresses:
-                chain[row.merchant_id, groups[row.purpose]] += await self.chain.balance(row.address, token)
+                chain[row.merchant_pk, groups[row.purpose]] += await self.chain.balance(row.address, token)
                 if token.is_native and row.purpose == "gas" and isinstance(self.chain, LendingChain):
-                    chain[row.merchant_id, "gas"] += (await self.chain.stake(row.address)).total
+                    chain[row.merchant_pk, "gas"] += (await self.chain.stake(row.address)).total
             for row in accounts:
                 if row.asset == asset:
                     group = groups.get(row.purpose, row.purpose.partition("_")[2])
-                    books[row.merchant_id, group] += int(row.units)
+                    books[row.merchant_pk, group] += int(row.units)
             assert +chain == +books, token.symbol
             assert all(units >= 0 for units in books.values()), token.symbol

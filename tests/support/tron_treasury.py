@@ -10,12 +10,12 @@ from msgspec import structs
 
 from cambist.plugin import ChainError, LendingChain, Stake
 from cambist.registry import GROUP, Registry
-from cambist.services import gas_stations
-from cambist.services.gas_stations import LowMarks
-from cambist.services.outbound.engine import Engine
-from cambist.services.stakes import Wish, request_stake
+from cambist.services.sending.engine import Engine
+from cambist.services.sending.gas import gas_stations
+from cambist.services.sending.gas.gas_stations import LowMarks
+from cambist.services.sending.gas.stakes import StakeAction, request_stake
 from cambist.settings import OutboundSettings
-from cambist_tron.testing import Face, TronNode, TronToken
+from cambist_tron_node import Face, TronNode, TronToken
 from tests.support.node_treasury import NodeTreasury, plugin_context
 
 REPRESENTATIVES = 4
@@ -55,23 +55,23 @@ class TronTreasury(NodeTreasury):
         for _ in range(LIFETIME_BLOCKS // 10 + 1):
             with suppress(ChainError):  # its nodes may be unable to tell of these blocks
                 await self.mine(10, seconds=30)
-            await engine.turn()
+            await engine.tick()
 
     async def signed_for(self, payout_id: str) -> list[tuple[str, str]]:
         """Return id and state of each transaction that was signed for a payout, the oldest first."""
         async with self.db.transaction() as conn:
             rows = await conn.exec_driver_sql(
-                "SELECT t.tx_id, t.state FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_id"
-                " JOIN outbound_intents i ON i.id = s.intent_id WHERE i.reference LIKE '%:' || $1 ORDER BY t.id",
+                "SELECT t.tx_id, t.state FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+                " JOIN outbound_intents i ON i.id = s.intent_pk WHERE i.reference LIKE '%:' || $1 ORDER BY t.id",
                 (payout_id,),
             )
             return [tuple(row) for row in rows]
 
-    async def change_stake(self, wish: Wish, units: int | None) -> Stake:
-        """Lock or unlock as the operator does, and return what is staked when that is done."""
+    async def change_stake(self, action: StakeAction, units: int | None) -> Stake:
+        """Stake or unstake as the operator does, and return what is staked when that is done."""
         await gas_stations.check(self.db, self.chain, LowMarks(), self.clock.now())
         async with self.db.transaction() as conn:
-            await request_stake(conn, self.ids, self.info, wish, units, self.clock.now())
+            await request_stake(conn, self.ids, self.info, action, units, self.clock.now())
         await self.work(self.engine())
         return await self.chain.stake(self.station)
 

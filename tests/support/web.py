@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import EntryPoint
@@ -10,14 +11,13 @@ from typing import Any
 
 import httpx
 from argon2 import PasswordHasher
+from litestar import Litestar
 
 from cambist.bootstrap import Gateway, Parts, open_gateway
 from cambist.ports import Clock, Ids
 from cambist.registry import GROUP, Registry
-from cambist.services.keys import top_up_stock
-from cambist.services.keystore import new_keystore
-from cambist.services.passwords import Passwords
-from cambist.services.signer.local import KeystoreXpubs
+from cambist.services.addresses.account_keys import top_up_stock
+from cambist.services.identity.passwords import Passwords
 from cambist.settings import (
     AuthSettings,
     DatabaseSettings,
@@ -28,7 +28,9 @@ from cambist.settings import (
     WebhookSettings,
     WebSettings,
 )
-from cambist_web.app import create_app
+from cambist.signer.keystore import new_keystore
+from cambist.signer.local import KeystoreXpubs
+from cambist_web.app import attach, build_app
 
 MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", GROUP)
 JWT_SECRET = "a secret of tests, and long enough"
@@ -37,9 +39,12 @@ PASSWORD = "correct horse battery staple"
 UNLIMITED = RateLimitSettings(per_key=0, per_address=0, login_per_address=0)
 CHAINS: Mapping[str, Mapping[str, Any]] = {
     "memory": {},
-    "pretend": {"mode": "simulated"},
-    "idle": {"mode": "unconfigured"},
+    "pretend": {"availability": "simulated"},
+    "idle": {"availability": "unconfigured"},
 }
+
+_free_apps: defaultdict[WebSettings, list[Litestar]] = defaultdict(list)
+"""Apps that no client uses, to be attached to the next gateway: building one takes longer than most tests."""
 
 
 def web_settings(
@@ -47,7 +52,7 @@ def web_settings(
 ) -> Settings:
     """Return settings for tests: no limits unless asked for, private webhook targets allowed."""
     return Settings(
-        database=DatabaseSettings(url=database_url),
+        database=DatabaseSettings(url=database_url, pool_timeout_s=60),
         redis=RedisSettings(url=redis_url),
         webhooks=WebhookSettings(allow_private_targets=True, timeout_ms=1000),
         web=WebSettings(rate_limits=rate_limits, public_url="http://gateway.example", **web),
@@ -75,7 +80,9 @@ async def memory_gateway(
 @asynccontextmanager
 async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncIterator[httpx.AsyncClient]:
     """Serve the gateway to a client at this address, in the test's own loop. Errors of ours are answers too."""
-    app = create_app(gateway)
+    free = _free_apps[gateway.settings.web]
+    app = free.pop() if free else build_app(gateway.settings.web)
+    attach(app, gateway)
     # The real thing takes a tenth of a second for each password, by design.
     app.state.web.passwords = Passwords(
         gateway.ids.random_bytes, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
@@ -95,6 +102,7 @@ async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncItera
         yield client
     ended.set()
     await life
+    free.append(app)
 
 
 class Merchant:

@@ -94,7 +94,7 @@ def signing_secrets() -> SigningSecrets:
 async def make_project(
     db: Database, ids: Ids, *, secret: str | None = SECRET, url: str | None = None
 ) -> tuple[int, str]:
-    """Insert a merchant with a project; return the project's row and public id."""
+    """Insert a merchant with a project; return the project's primary key and public id."""
     async with db.transaction() as conn:
         merchant_id, project_id = ids.new("mer"), ids.new("prj")
         merchant = await conn.execute(
@@ -106,7 +106,7 @@ async def make_project(
             insert(Project)
             .values(
                 project_id=project_id,
-                merchant_id=merchant.scalar_one(),
+                merchant_pk=merchant.scalar_one(),
                 name="Shop",
                 mode="live",
                 payment_webhook_url=url,
@@ -119,7 +119,7 @@ async def make_project(
 
 def paid(project: tuple[int, str], url: str | None, number: int = 1, event: str = "payment.paid") -> NewEvent:
     return NewEvent(
-        project_row=project[0],
+        project_pk=project[0],
         project_id=project[1],
         event=event,
         resource_id=f"pay_{number}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cambist.plugin import Stake
-from cambist.services.gas_stations import GasStation
+from cambist.services.sending.gas.gas_stations import GasStation
 from cambist_tasks.metrics import WorkerCollector
 
 

@@ -7,7 +7,6 @@ import asyncio
 from structlog.testing import capture_logs
 
 from cambist_tasks.supervision import Backoff, keep_running, run_all
-from cambist_tasks.sweeper import Chore, sweep
 
 
 def test_pauses_double_up_to_their_ceiling_and_begin_anew_after_a_success() -> None:
@@ -31,7 +30,7 @@ async def test_a_task_that_crashes_or_ends_is_started_again_and_the_crash_is_log
 
     with capture_logs() as logs:
         task = asyncio.create_task(keep_running("it", work))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await third.wait()
         task.cancel()
         await asyncio.wait([task])
@@ -54,12 +53,13 @@ async def test_one_crashing_task_leaves_the_others_running_and_stop_ends_all() -
             await asyncio.sleep(0.05)
             cleaned.append(1)
 
-    running = asyncio.create_task(run_all({"crash": crash, "tick": tick}, stop, grace_s=2))
-    await asyncio.sleep(0.3)
-    assert len(ticks) > 5
-    stop.set()
-    async with asyncio.timeout(2):
-        await running
+    with capture_logs():
+        running = asyncio.create_task(run_all({"crash": crash, "tick": tick}, stop, grace_s=2))
+        await asyncio.sleep(0.3)
+        assert len(ticks) > 5
+        stop.set()
+        async with asyncio.timeout(60):
+            await running
     assert cleaned == [1]
 
 
@@ -77,7 +77,7 @@ async def test_a_task_that_will_not_stop_is_left_behind_after_the_grace() -> Non
         running = asyncio.create_task(run_all({"stubborn": stubborn}, stop, grace_s=0.1))
         await asyncio.sleep(0.05)
         stop.set()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(60):
             await running
     freed.set()
     assert [(entry["event"], entry["task"]) for entry in logs] == [("task_does_not_stop", "stubborn")]
@@ -87,25 +87,3 @@ async def test_a_task_that_will_not_stop_is_left_behind_after_the_grace() -> Non
             await asyncio.sleep(0)
             task.cancel()
             await asyncio.wait([task])
-
-
-async def test_a_failing_chore_is_logged_and_repeated_and_the_others_are_done() -> None:
-    done: dict[str, int] = {"fails": 0, "works": 0}
-
-    async def fails() -> bool:
-        done["fails"] += 1
-        raise LookupError("no such thing")
-
-    async def works() -> bool:
-        done["works"] += 1
-        return done["works"] < 3
-
-    chores = [Chore(name="fails", work=fails, interval_s=0.05), Chore(name="works", work=works, interval_s=60)]
-    with capture_logs() as logs:
-        task = asyncio.create_task(sweep(chores))
-        await asyncio.sleep(0.4)
-        task.cancel()
-        await asyncio.wait([task])
-    assert done["works"] == 3
-    assert done["fails"] >= 3
-    assert {entry["chore"] for entry in logs} == {"fails"}

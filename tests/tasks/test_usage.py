@@ -10,15 +10,14 @@ from cambist.domain.usage import Weights
 from cambist.domain.webhooks import RetrySchedule
 from cambist.hints import Hints
 from cambist.ports import Ids
-from cambist.services import usage
+from cambist.services.accounting import usage
+from cambist.services.accounting.usage import Metered
 from cambist.services.platform import PlatformSettings
-from cambist.services.usage import Metered
 from cambist.services.webhooks.delivery import Deliverer
 from cambist.services.webhooks.log import redeliver
 from cambist.services.webhooks.sender import open_sender
 from cambist.testing.clock import ManualClock
-from cambist_tasks.chores import chores
-from cambist_tasks.turns import Turns
+from cambist_tasks.jobs.usage import give_allowances, post_usage
 from tests.support.webhooks import make_project, paid, put, receiver, signing_secrets
 
 
@@ -69,14 +68,12 @@ async def test_two_workers_roll_usage_up_and_give_allowances_once(gateway: Gatew
         done = [Metered(row, "live", "payment", "memory", f"pay_{number}") for number in range(10)]
         settings = PlatformSettings()
         await usage.meter(conn, done, settings, gateway.clock.now())
-    for turns in (Turns(gateway.db), Turns(gateway.db)):
-        works = {chore.name: chore.work for chore in chores(gateway, turns, [])}
-        assert await asyncio.gather(works["usage"](), works["allowances"]()) == [False, False]
-        await turns.aclose()
+    both = [post_usage(gateway), give_allowances(gateway), post_usage(gateway), give_allowances(gateway)]
+    assert await asyncio.gather(*both) == [False] * 4
     async with gateway.db.autocommit() as conn:
         left = await usage.balance(conn, row, "live")
         posted = await conn.exec_driver_sql(
-            "SELECT balance FROM ledger_accounts WHERE merchant_id = $1 AND mode = 'live' AND purpose = 'cpt'", (row,)
+            "SELECT balance FROM ledger_accounts WHERE merchant_pk = $1 AND mode = 'live' AND purpose = 'cpt'", (row,)
         )
     allowance = settings.cpt.initial_allowance
     assert left == posted.scalar_one() == allowance - 10 * settings.cpt.weights.of("payment", "memory")

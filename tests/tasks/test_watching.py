@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from cambist.db.engine import Database, connect
 from cambist.ports import Ids, SystemClock
 from cambist.testing.memory import MemoryChain, MemoryChainConfig, MemoryFamily, memory_chain_info
-from cambist_tasks.turns import Turns
+from cambist_tasks.leases import Leases
 from cambist_tasks.watching import ChainWatch
 from tests.support.shop import Shop
 
@@ -28,12 +28,12 @@ async def watching(watch: ChainWatch) -> AsyncIterator[asyncio.Task[None]]:
 
 
 @asynccontextmanager
-async def turns_of(database_url: str) -> AsyncIterator[tuple[Database, Turns]]:
-    """Give a worker its own pool and turns."""
+async def leases_of(database_url: str) -> AsyncIterator[tuple[Database, Leases]]:
+    """Give a worker its own pool and leases."""
     database = connect(database_url, application_name="cambist-test-worker", pool_size=3)
-    turns = Turns(database)
-    yield database, turns
-    await turns.aclose()
+    leases = Leases(database)
+    yield database, leases
+    await leases.aclose()
     await database.close()
 
 
@@ -66,13 +66,13 @@ async def killed(db: Database, application: str) -> int:
 async def test_a_payment_is_followed_to_its_end(db: Database, database_url: str, shop: Shop) -> None:
     chain = memory()
     address = await shop.payment(chain, "USDX", 100)
-    async with turns_of(database_url) as (_, turns), watching(ChainWatch(shop.watcher(chain), chain, turns)):
+    async with leases_of(database_url) as (_, leases), watching(ChainWatch(shop.watcher(chain), chain, leases)):
         await asyncio.sleep(0.1)
         chain.transfer(chain.info.token("USDX"), address, 100)
         chain.mine(1)
         await asyncio.sleep(0.2)
         chain.mine(5)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (await shop.status(address))[0] != "paid":  # noqa: ASYNC110  a row changes
                 await asyncio.sleep(0.02)
 
@@ -81,109 +81,109 @@ async def test_of_two_workers_one_watches_and_the_other_takes_over_within_second
     db: Database, database_url: str, shop: Shop
 ) -> None:
     chain = memory()
-    async with turns_of(database_url) as (_, first_turns), turns_of(database_url) as (_, second_turns):
-        first = ChainWatch(shop.watcher(chain), chain, first_turns)
-        second = ChainWatch(shop.watcher(chain), chain, second_turns)
+    async with leases_of(database_url) as (_, first_leases), leases_of(database_url) as (_, second_leases):
+        first = ChainWatch(shop.watcher(chain), chain, first_leases)
+        second = ChainWatch(shop.watcher(chain), chain, second_leases)
         async with watching(first) as dying:
-            await until(lambda: first.state.looks > 0)
+            await until(lambda: first.state.polls > 0)
             async with watching(second):
                 await asyncio.sleep(1.5)
-                assert (first.state.watching, second.state.watching, second.state.looks) == (True, False, 0)
+                assert (first.state.watching, second.state.watching, second.state.polls) == (True, False, 0)
                 dying.cancel()
-                await until(lambda: second.state.looks > 0, 4)
+                await until(lambda: second.state.polls > 0, 4)
 
 
-async def test_a_worker_that_loses_its_connection_gives_its_turn_up(
+async def test_a_worker_that_loses_its_connection_gives_its_lease_up(
     db: Database, database_url: str, shop: Shop
 ) -> None:
     chain = memory()
-    async with turns_of(database_url) as (_, turns):
-        watch = ChainWatch(shop.watcher(chain), chain, turns)
+    async with leases_of(database_url) as (_, leases):
+        watch = ChainWatch(shop.watcher(chain), chain, leases)
         async with watching(watch):
-            await until(lambda: watch.state.looks > 0)
+            await until(lambda: watch.state.polls > 0)
             assert await killed(db, "cambist-test-worker") >= 1
             await until(lambda: not watch.state.watching, 5)
-            looks = watch.state.looks
-            await until(lambda: watch.state.watching and watch.state.looks > looks, 5)
+            polls = watch.state.polls
+            await until(lambda: watch.state.watching and watch.state.polls > polls, 5)
 
 
 async def test_a_chain_in_trouble_backs_off_and_the_other_is_not_slowed(
     db: Database, database_url: str, shop: Shop
 ) -> None:
     broken, well = memory("broken"), memory("well")
-    async with turns_of(database_url) as (_, turns):
-        bad = ChainWatch(shop.watcher(broken), broken, turns)
-        good = ChainWatch(shop.watcher(well), well, turns)
+    async with leases_of(database_url) as (_, leases):
+        bad = ChainWatch(shop.watcher(broken), broken, leases)
+        good = ChainWatch(shop.watcher(well), well, leases)
         async with watching(bad), watching(good):
-            await until(lambda: bad.state.looks > 2 and good.state.looks > 2)
+            await until(lambda: bad.state.polls > 2 and good.state.polls > 2)
             broken.faults.unavailable = True
             await until(lambda: bad.state.failing)
-            looks, failures = good.state.looks, bad.state.failures
+            polls, failures = good.state.polls, bad.state.failures
             await asyncio.sleep(1.6)
             # Pauses of 0.5 and 1 s: two or three more failures, while the other goes on at its own pace.
             assert bad.state.failures - failures <= 3
-            assert good.state.looks - looks > 20
+            assert good.state.polls - polls > 20
             broken.faults.unavailable = False
             await until(lambda: not bad.state.failing)
 
 
 async def test_an_endpoint_that_asks_for_a_pause_gets_it(db: Database, database_url: str, shop: Shop) -> None:
     chain = memory()
-    async with turns_of(database_url) as (_, turns):
-        watch = ChainWatch(shop.watcher(chain), chain, turns)
+    async with leases_of(database_url) as (_, leases):
+        watch = ChainWatch(shop.watcher(chain), chain, leases)
         chain.faults.rate_limited_s = 2.0
         async with watching(watch):
             await until(lambda: watch.state.failing)
             await asyncio.sleep(1.5)
-            assert (watch.state.failures, watch.state.looks) == (1, 0)
+            assert (watch.state.failures, watch.state.polls) == (1, 0)
             chain.faults.rate_limited_s = None
-            await until(lambda: watch.state.looks > 0, 3)
+            await until(lambda: watch.state.polls > 0, 3)
 
 
 async def test_a_bug_in_a_plugin_is_logged_with_its_traceback_and_costs_nobody_else(
     db: Database, database_url: str, shop: Shop
 ) -> None:
     buggy, well = memory("buggy"), memory("well")
-    async with turns_of(database_url) as (_, turns):
-        bad = ChainWatch(shop.watcher(buggy), buggy, turns)
-        good = ChainWatch(shop.watcher(well), well, turns)
+    async with leases_of(database_url) as (_, leases):
+        bad = ChainWatch(shop.watcher(buggy), buggy, leases)
+        good = ChainWatch(shop.watcher(well), well, leases)
         buggy.faults.crash = ZeroDivisionError("a plugin's mistake")
         with capture_logs() as logs:
             async with watching(bad), watching(good):
-                await until(lambda: bad.state.failures > 0 and good.state.looks > 5)
+                await until(lambda: bad.state.failures > 0 and good.state.polls > 5)
                 buggy.faults.crash = None
-                await until(lambda: bad.state.looks > 0)
-    entry = next(entry for entry in logs if entry["event"] == "look_failed")
+                await until(lambda: bad.state.polls > 0)
+    entry = next(entry for entry in logs if entry["event"] == "poll_failed")
     assert entry["chain"] == "buggy"
     assert isinstance(entry["exc_info"], ZeroDivisionError)
 
 
-async def test_a_look_that_hangs_is_given_up(
+async def test_a_poll_that_hangs_is_given_up(
     db: Database, database_url: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist_tasks.watching.LOOK_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("cambist_tasks.watching.POLL_TIMEOUT_S", 0.3)
     chain = memory()
 
     async def hang(_: str) -> None:
         await asyncio.Event().wait()
 
-    async with turns_of(database_url) as (_, turns):
-        watch = ChainWatch(shop.watcher(chain), chain, turns)
+    async with leases_of(database_url) as (_, leases):
+        watch = ChainWatch(shop.watcher(chain), chain, leases)
         chain.faults.before = hang
         async with watching(watch):
             await until(lambda: watch.state.failures > 0)
             chain.faults.before = None
-            await until(lambda: watch.state.looks > 0)
+            await until(lambda: watch.state.polls > 0)
 
 
 async def test_a_long_way_behind_is_read_without_pauses(db: Database, database_url: str, shop: Shop) -> None:
     info = memory_chain_info("slow", MemoryChainConfig(poll_interval_ms=60_000, span_max=10, hashes_kept=2_000))
     chain = MemoryChain(info)
-    async with turns_of(database_url) as (_, turns):
+    async with leases_of(database_url) as (_, leases):
         watcher = shop.watcher(chain)
-        await watcher.look()
+        await watcher.poll()
         chain.mine(500)
-        watch = ChainWatch(watcher, chain, turns)
+        watch = ChainWatch(watcher, chain, leases)
         async with watching(watch):
             await until(lambda: watch.state.last is not None and watch.state.last.height == 500, 30)
         assert watch.state.blocks == 500

@@ -21,7 +21,6 @@ from cambist.db.models import Project
 from cambist.ports import Ids, SystemClock
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
-from cambist.services.keystore import new_keystore
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.settings import (
     AuthSettings,
@@ -32,6 +31,7 @@ from cambist.settings import (
     WebhookSettings,
     WorkerSettings,
 )
+from cambist.signer.keystore import new_keystore
 from cambist.testing.memory import MemoryChain, MemoryFamily
 from cambist_tasks.worker import run_worker
 from tests.support.shop import Shop
@@ -100,7 +100,7 @@ async def test_a_transfer_becomes_signed_webhooks(
             chain.mine(1)
             await asyncio.sleep(0.2)
             chain.mine(4)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while len(merchant.received) < 3:  # noqa: ASYNC110  a server receives
                     await asyncio.sleep(0.02)
             async with (
@@ -123,7 +123,7 @@ async def test_the_worker_keeps_account_keys_in_stock(
     db: Database, database_url: str, redis_url: str, ids: Ids, tmp_path: Path
 ) -> None:
     async with gateway_of(settings(database_url, redis_url, tmp_path), ids) as gateway, working(gateway):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 async with db.autocommit() as conn:
                     found = await conn.exec_driver_sql(
@@ -153,7 +153,7 @@ async def test_two_workers_share_the_work_and_tell_the_merchant_once(
             for address in addresses:
                 chain.transfer(token, address, 100)
             chain.mine(5)
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(60):
                 while len(merchant.received) < 60:  # noqa: ASYNC110  a server receives
                     await asyncio.sleep(0.02)
             await asyncio.sleep(0.3)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tests.support.house import House
-from tests.support.purse import person
+from tests.support.payout_env import person
+from tests.support.two_merchants import TwoMerchants
 from tests.support.web import refused
 
 PAY = {"chain": "memory", "token": "USDX", "toAddress": person("thief"), "amount": "1"}
@@ -67,7 +67,7 @@ OPERATOR = {
     ("GET", "/api/admin/collections"): None,
     ("GET", "/api/admin/gas-stations"): None,
     ("GET", "/api/admin/stakes"): None,
-    ("POST", "/api/admin/stakes"): {"chain": "memory", "action": "unlock", "amount": "1"},
+    ("POST", "/api/admin/stakes"): {"chain": "memory", "action": "unstake", "amount": "1"},
     ("POST", "/api/admin/merchants/{merchant_id}/credits"): {"amount": 5, "mode": "live", "reference": "x"},
     ("POST", "/api/admin/merchants/two-factor/reset"): {"email": "ada@shop.example"},
     ("POST", "/api/admin/password-resets"): {"email": "ada@shop.example"},
@@ -87,20 +87,22 @@ NOT_FOUND = {
 
 
 @pytest.fixture
-async def house(client, clock):
-    return await House(client, clock).build()
+async def two_merchants(client, clock):
+    return await TwoMerchants(client, clock).build()
 
 
-def filled(house, value):
+def filled(two_merchants, value):
     if isinstance(value, dict):
-        return {name: filled(house, item) for name, item in value.items()}
+        return {name: filled(two_merchants, item) for name, item in value.items()}
     if isinstance(value, str):
-        return re.sub(r"\{(\w+)\}", lambda found: house.ids[found[1]], value)
+        return re.sub(r"\{(\w+)\}", lambda found: two_merchants.ids[found[1]], value)
     return value
 
 
-async def knock(house, who, method, path, body):
-    return await house.client.request(method, filled(house, path), json=filled(house, body), headers=house.who[who])
+async def knock(two_merchants, who, method, path, body):
+    return await two_merchants.client.request(
+        method, filled(two_merchants, path), json=filled(two_merchants, body), headers=two_merchants.who[who]
+    )
 
 
 async def test_the_rules_of_this_file_know_every_endpoint_for_money(client):
@@ -121,54 +123,56 @@ async def test_the_rules_of_this_file_know_every_endpoint_for_money(client):
     assert found == told
 
 
-async def test_who_brings_no_credential_of_the_right_kind_is_not_let_in_anywhere(house):
-    before = await house.picture()
+async def test_who_brings_no_credential_of_the_right_kind_is_not_let_in_anywhere(two_merchants):
+    before = await two_merchants.picture()
     for (method, noun, rest), body in PROJECT.items():
         for who in NO_KEY:
-            answer = await knock(house, who, method, KEY_PATHS[noun] + rest, body)
+            answer = await knock(two_merchants, who, method, KEY_PATHS[noun] + rest, body)
             code = "API_KEY_INVALID" if who == "garbage" else "API_KEY_MISSING"
             refused(answer, 401, code)
         for who in NO_SESSION:
-            answer = await knock(house, who, method, f"/api/dashboard/projects/{{project_id}}/{noun}{rest}", body)
+            answer = await knock(
+                two_merchants, who, method, f"/api/dashboard/projects/{{project_id}}/{noun}{rest}", body
+            )
             refused(answer, 401, "INVALID_TOKEN" if who == "garbage" else "SESSION_REQUIRED")
     for (method, path), body in PERSON.items():
         for who in NO_SESSION:
-            answer = await knock(house, who, method, path, body)
+            answer = await knock(two_merchants, who, method, path, body)
             refused(answer, 401, "INVALID_TOKEN" if who == "garbage" else "SESSION_REQUIRED")
     for (method, path), body in OPERATOR.items():
         for who in NO_OPERATOR:
-            refused(await knock(house, who, method, path, body), 401, "ADMIN_KEY_INVALID")
-    assert await house.picture() == before
+            refused(await knock(two_merchants, who, method, path, body), 401, "ADMIN_KEY_INVALID")
+    assert await two_merchants.picture() == before
 
 
-async def test_what_has_an_id_is_there_for_its_project_alone(house):
-    before = await house.picture()
+async def test_what_has_an_id_is_there_for_its_project_alone(two_merchants):
+    before = await two_merchants.picture()
     for (method, noun, rest), body in PROJECT.items():
         named = re.search(r"\{(\w+_id)\}", rest + str(body))
         for who in STRANGERS if named else ():
-            answer = await knock(house, who, method, KEY_PATHS[noun] + rest, body)
+            answer = await knock(two_merchants, who, method, KEY_PATHS[noun] + rest, body)
             if noun == "sandbox" and who == "key of the live project":
                 refused(answer, 403, "SANDBOX_ONLY")
             else:
                 refused(answer, 404, NOT_FOUND[named[1]])
         path = f"/api/dashboard/projects/{{project_id}}/{noun}{rest}"
-        refused(await knock(house, "session of another merchant", method, path, body), 403, "PROJECT_NOT_OWNED")
+        refused(await knock(two_merchants, "session of another merchant", method, path, body), 403, "PROJECT_NOT_OWNED")
     for (method, path), body in PERSON.items():
         if (named := re.search(r"\{(\w+_id)\}", path)) is not None:
-            answer = await knock(house, "session of another merchant", method, path, body)
+            answer = await knock(two_merchants, "session of another merchant", method, path, body)
             refused(answer, 404, NOT_FOUND[named[1]])
     answer = await knock(
-        house,
+        two_merchants,
         "session of another merchant",
         "POST",
         "/api/dashboard/withdrawals",
         PERSON["POST", "/api/dashboard/withdrawals"],
     )
     refused(answer, 403, "PROJECT_NOT_OWNED")
-    assert await house.picture() == before
+    assert await two_merchants.picture() == before
 
 
-async def test_lists_tell_strangers_of_nothing(house):
+async def test_lists_tell_strangers_of_nothing(two_merchants):
     lists = {
         "wallet": ("/payouts", "/payouts?batchId={batch_id}"),
         "resolutions": ("",),
@@ -176,21 +180,26 @@ async def test_lists_tell_strangers_of_nothing(house):
     }
     for noun, rests in lists.items():
         for rest in rests:
-            assert (await knock(house, "key", "GET", KEY_PATHS[noun] + rest, None)).json()["total"] > 0
+            assert (await knock(two_merchants, "key", "GET", KEY_PATHS[noun] + rest, None)).json()["total"] > 0
             for who in STRANGERS:
-                assert (await knock(house, who, "GET", KEY_PATHS[noun] + rest, None)).json()["total"] == 0, (who, rest)
+                assert (await knock(two_merchants, who, "GET", KEY_PATHS[noun] + rest, None)).json()["total"] == 0, (
+                    who,
+                    rest,
+                )
     for rest in ("/transactions", "/transactions.csv", "/collections", ""):
         for who in ("key of the live project", "key of another merchant"):
-            answer = await knock(house, who, "GET", KEY_PATHS["wallet"] + rest, None)
+            answer = await knock(two_merchants, who, "GET", KEY_PATHS["wallet"] + rest, None)
             assert answer.status_code == 200
-            assert not any(house.ids[name] in answer.text for name in house.ids if name.endswith("_id")), (who, rest)
-    project = {"projectId": house.ids["project_id"]}
+            assert not any(
+                two_merchants.ids[name] in answer.text for name in two_merchants.ids if name.endswith("_id")
+            ), (who, rest)
+    project = {"projectId": two_merchants.ids["project_id"]}
     for path in ("/api/dashboard/withdrawals", "/api/dashboard/approved-addresses"):
-        answer = await house.client.get(path, params=project, headers=house.bob.bearer)
-        assert not any(one in answer.text for one in house.ids.values() if "_" in one), answer.text
+        answer = await two_merchants.client.get(path, params=project, headers=two_merchants.bob.bearer)
+        assert not any(one in answer.text for one in two_merchants.ids.values() if "_" in one), answer.text
 
 
-async def test_the_right_credential_is_let_in_everywhere(house):
+async def test_the_right_credential_is_let_in_everywhere(two_merchants):
     refusals = {"API_KEY_MISSING", "API_KEY_INVALID", "SESSION_REQUIRED", "INVALID_TOKEN", "ADMIN_KEY_INVALID"}
     rows = [("key", method, KEY_PATHS[noun] + rest, body) for (method, noun, rest), body in PROJECT.items()]
     rows += [
@@ -200,7 +209,7 @@ async def test_the_right_credential_is_let_in_everywhere(house):
     rows += [("session", method, path, body) for (method, path), body in PERSON.items()]
     rows += [("operator", method, path, body) for (method, path), body in OPERATOR.items() if "reset" not in path]
     for who, method, path, body in rows:
-        answer = await knock(house, who, method, path, body)
+        answer = await knock(two_merchants, who, method, path, body)
         shut = {"PAYOUT_DISABLED", "CHAIN_UNAVAILABLE"}
         assert answer.status_code < 500 or answer.json()["code"] in shut, (path, answer.text)
         if answer.status_code >= 400:

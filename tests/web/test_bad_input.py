@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cambist.testing.memory.family import spell
-from tests.support.house import APPROVED, RESOLUTIONS, WALLET, WITHDRAWALS, House
-from tests.support.purse import person
+from tests.support.payout_env import person
+from tests.support.two_merchants import APPROVED, RESOLUTIONS, WALLET, WITHDRAWALS, TwoMerchants
 from tests.support.web import refused
 
 STORED = (
@@ -35,35 +35,40 @@ NO_KEYS = ("", "k" * 256, 5, "a\0b")
 
 
 @pytest.fixture
-async def house(client, clock):
-    return await House(client, clock).build()
+async def two_merchants(client, clock):
+    return await TwoMerchants(client, clock).build()
 
 
 class Doors:
     """Everything through which money can leave, each with a body that is right."""
 
-    def __init__(self, house):
+    def __init__(self, two_merchants):
         coin = {"chain": "memory", "token": "USDX"}
         pay = {**coin, "toAddress": person(), "amount": "1"}
-        key, back = house.ada.key, {"toAddress": person(), "amount": "1"}
-        payment, deposit = house.ids["payment_id"], house.ids["deposit_id"]
-        self.house = house
+        key, back = two_merchants.ada.key, {"toAddress": person(), "amount": "1"}
+        payment, deposit = two_merchants.ids["payment_id"], two_merchants.ids["deposit_id"]
+        self.two_merchants = two_merchants
         self.all = {
             f"{WALLET}/payout": (pay, key),
             f"/api/payment/{payment}/refund": (back, key),
             f"{RESOLUTIONS}/{deposit}/refund": (back, key),
-            WITHDRAWALS: ({**pay, "projectId": house.ada.project_id, "totpCode": house.phone.code()}, house.ada.bearer),
+            WITHDRAWALS: (
+                {**pay, "projectId": two_merchants.ada.project_id, "totpCode": two_merchants.phone.code()},
+                two_merchants.ada.bearer,
+            ),
         }
         self.named = {path: door for path, door in self.all.items() if "chain" in door[0]}
 
     async def ask(self, path, headers=None, **wrong):
         body, credential = self.all[path]
-        return await self.house.client.post(path, json={**body, **wrong}, headers={**credential, **(headers or {})})
+        return await self.two_merchants.client.post(
+            path, json={**body, **wrong}, headers={**credential, **(headers or {})}
+        )
 
 
 @pytest.fixture
-async def doors(house):
-    return Doors(house)
+async def doors(two_merchants):
+    return Doors(two_merchants)
 
 
 @pytest.fixture
@@ -97,16 +102,16 @@ async def test_what_is_no_address_of_the_chain_is_refused_at_every_door(doors, s
     assert await stored() == before
 
 
-async def test_a_tokens_contract_and_the_wallet_itself_are_no_targets(doors, stored, gateway, house):
+async def test_a_tokens_contract_and_the_wallet_itself_are_no_targets(doors, stored, gateway, two_merchants):
     before = await stored()
     contract = gateway.registry.chains["memory"].token("USDX").contract
-    (wallet,) = (await house.get(f"{WALLET}/addresses"))["addresses"]
+    (wallet,) = (await two_merchants.get(f"{WALLET}/addresses"))["addresses"]
     for path in doors.all:
         for spelling in (contract, contract.upper()):
             refused(await doors.ask(path, toAddress=spelling), 400, "TARGET_IS_CONTRACT", "toAddress")
         refused(await doors.ask(path, toAddress=wallet["address"]), 400, "INVALID_ADDRESS", "toAddress")
         if path == WITHDRAWALS:
-            house.clock.advance(30)
+            two_merchants.clock.advance(30)
     assert await stored() == before
 
 
@@ -136,20 +141,20 @@ async def test_keys_that_are_none_or_two_are_refused(doors, stored):
     assert await stored() == before
 
 
-async def test_fields_and_content_types_that_nobody_asked_for_are_refused(doors, stored, house):
+async def test_fields_and_content_types_that_nobody_asked_for_are_refused(doors, stored, two_merchants):
     before = await stored()
     for path, (body, credential) in doors.all.items():
         for name in ("memo", "to_address", "ToAddress", "mode", "status"):
             refused(await doors.ask(path, **{name: "x"}), 400, "VALIDATION_ERROR", name)
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "*/*"):
-            answer = await house.client.post(path, content=b"{}", headers={**credential, "Content-Type": kind})
+            answer = await two_merchants.client.post(path, content=b"{}", headers={**credential, "Content-Type": kind})
             refused(answer, 415, "UNSUPPORTED_MEDIA_TYPE")
         digits = b'{"amount":"' + b"1" * 1_000_000 + b'"}'
-        answer = await house.client.post(
+        answer = await two_merchants.client.post(
             path, content=digits, headers={**credential, "Content-Type": "application/json"}
         )
         refused(answer, 413, "BODY_TOO_LARGE")
-        answer = await house.client.post(path, json=[body], headers=credential)
+        answer = await two_merchants.client.post(path, json=[body], headers=credential)
         refused(answer, 400, "VALIDATION_ERROR")
     assert await stored() == before
 
@@ -165,7 +170,7 @@ async def test_slippage_is_a_number_from_0_to_50(doors, stored):
     assert await stored() == before
 
 
-async def test_a_row_of_a_batch_is_refused_alone_for_what_would_refuse_it_alone(house, gateway):
+async def test_a_row_of_a_batch_is_refused_alone_for_what_would_refuse_it_alone(two_merchants, gateway):
     amounts = [one for ones in NO_AMOUNTS.values() for one in ones if isinstance(one, str) and "\0" not in one]
     addresses = [one for ones in NO_ADDRESSES.values() for one in ones if isinstance(one, str) and "\0" not in one]
     contract = gateway.registry.chains["memory"].token("USDX").contract
@@ -178,7 +183,7 @@ async def test_a_row_of_a_batch_is_refused_alone_for_what_would_refuse_it_alone(
     ]
     good = {"toAddress": person("good"), "amount": "1"}
     body = {"chain": "memory", "token": "USDX", "destinations": [*(row for _, row in mistakes), good]}
-    made = await house.post(f"{WALLET}/payout/batch", body)
+    made = await two_merchants.post(f"{WALLET}/payout/batch", body)
     assert (made["batch"]["acceptedRows"], made["batch"]["rejectedRows"]) == (1, len(mistakes))
     assert made["batch"]["totalAmount"] == "1"
     assert [one["row"] for one in made["rejected"]] == list(range(len(mistakes)))
@@ -187,7 +192,7 @@ async def test_a_row_of_a_batch_is_refused_alone_for_what_would_refuse_it_alone(
         assert (one["toAddress"], one["amount"]) == (row["toAddress"], row["amount"])
 
 
-async def test_a_batch_that_is_none_is_refused_as_a_whole(house, stored):
+async def test_a_batch_that_is_none_is_refused_as_a_whole(two_merchants, stored):
     before = await stored()
     row = {"toAddress": person(), "amount": "1"}
     whole = {"chain": "memory", "token": "USDX", "destinations": [row]}
@@ -202,65 +207,81 @@ async def test_a_batch_that_is_none_is_refused_as_a_whole(house, stored):
     }
     for field, wrong in mistakes.items():
         for destinations in wrong:
-            answer = await house.client.post(
-                f"{WALLET}/payout/batch", json={**whole, "destinations": destinations}, headers=house.ada.key
+            answer = await two_merchants.client.post(
+                f"{WALLET}/payout/batch", json={**whole, "destinations": destinations}, headers=two_merchants.ada.key
             )
             refused(answer, 400, "VALIDATION_ERROR", field)
     for name, value, code in (("chain", "nowhere", "UNSUPPORTED_CHAIN"), ("token", "BTC", "UNSUPPORTED_TOKEN")):
-        answer = await house.client.post(f"{WALLET}/payout/batch", json={**whole, name: value}, headers=house.ada.key)
+        answer = await two_merchants.client.post(
+            f"{WALLET}/payout/batch", json={**whole, name: value}, headers=two_merchants.ada.key
+        )
         refused(answer, 400, code, name)
     assert await stored() == before
 
 
-async def test_pages_and_filters_out_of_bounds_are_refused_by_name(house):
+async def test_pages_and_filters_out_of_bounds_are_refused_by_name(two_merchants):
     lists = {
-        f"{WALLET}/payouts": house.ada.key,
-        f"{WALLET}/collections": house.ada.key,
-        "/api/merchant/usage": house.ada.key,
-        RESOLUTIONS: house.ada.key,
-        "/api/payment/refunds/list": house.ada.key,
-        WITHDRAWALS: house.ada.bearer,
-        "/api/admin/collections": house.who["operator"],
+        f"{WALLET}/payouts": two_merchants.ada.key,
+        f"{WALLET}/collections": two_merchants.ada.key,
+        "/api/merchant/usage": two_merchants.ada.key,
+        RESOLUTIONS: two_merchants.ada.key,
+        "/api/payment/refunds/list": two_merchants.ada.key,
+        WITHDRAWALS: two_merchants.ada.bearer,
+        "/api/admin/collections": two_merchants.who["operator"],
     }
     numbers = ("0", "-1", "x", "1.5", "", "99999999999999999999", "٣", "true", "%00")
     for path, headers in lists.items():
         for value in numbers:
             for name in ("page", "limit"):
-                answer = await house.client.get(f"{path}?{name}={value}", headers=headers)
+                answer = await two_merchants.client.get(f"{path}?{name}={value}", headers=headers)
                 refused(answer, 400, "VALIDATION_ERROR", "query" if value == "%00" else name)
-        refused(await house.client.get(f"{path}?limit=101", headers=headers), 400, "VALIDATION_ERROR", "limit")
-        found = await house.get(f"{path}?limit=100&page=1000000", headers)
+        refused(await two_merchants.client.get(f"{path}?limit=101", headers=headers), 400, "VALIDATION_ERROR", "limit")
+        found = await two_merchants.get(f"{path}?limit=100&page=1000000", headers)
         assert (found["limit"], found["page"]) == (100, 1_000_000)
     for value in (*numbers, "101"):
-        answer = await house.client.get(f"{WALLET}/transactions?limit={value}", headers=house.ada.key)
+        answer = await two_merchants.client.get(f"{WALLET}/transactions?limit={value}", headers=two_merchants.ada.key)
         refused(answer, 400, "VALIDATION_ERROR", "query" if value == "%00" else "limit")
     for path in (f"{WALLET}/payouts", "/api/payment/refunds/list"):
-        refused(await house.client.get(f"{path}?status=x", headers=house.ada.key), 400, "VALIDATION_ERROR", "status")
+        refused(
+            await two_merchants.client.get(f"{path}?status=x", headers=two_merchants.ada.key),
+            400,
+            "VALIDATION_ERROR",
+            "status",
+        )
 
 
 @pytest.mark.parametrize("path", [f"{WALLET}/transactions", f"{WALLET}/transactions.csv"])
-async def test_a_time_beyond_the_calendar_is_no_bug_of_ours(house, path):
+async def test_a_time_beyond_the_calendar_is_no_bug_of_ours(two_merchants, path):
     for bound in ("0001-01-01", "9999-12-31T23:59:59", "1969-12-31", "9999-12-31"):
         for name in ("from", "to"):
-            answer = await house.client.get(f"{path}?{name}={bound}", headers=house.ada.key)
+            answer = await two_merchants.client.get(f"{path}?{name}={bound}", headers=two_merchants.ada.key)
             assert answer.status_code == 200, answer.text
             assert ("led_" in answer.text) is ((name == "from") is (bound < "2000"))
     for bound in ("0001-01-01T00:00:00%2B14:00", "9999-12-31T23:59:59-14:00", "2026-13-01", "today", "1767225600"):
         for name in ("from", "to"):
             refused(
-                await house.client.get(f"{path}?{name}={bound}", headers=house.ada.key), 400, "VALIDATION_ERROR", name
+                await two_merchants.client.get(f"{path}?{name}={bound}", headers=two_merchants.ada.key),
+                400,
+                "VALIDATION_ERROR",
+                name,
             )
     refused(
-        await house.client.get(f"{path}?from=2026-01-02&to=2026-01-02", headers=house.ada.key),
+        await two_merchants.client.get(f"{path}?from=2026-01-02&to=2026-01-02", headers=two_merchants.ada.key),
         400,
         "VALIDATION_ERROR",
         "to",
     )
 
 
-async def test_an_approval_names_an_address_of_its_chain(house, stored):
+async def test_an_approval_names_an_address_of_its_chain(two_merchants, stored):
     before = await stored()
-    right = {"chain": "memory", "address": person("x"), "label": "x", "mode": "live", "totpCode": house.phone.code()}
+    right = {
+        "chain": "memory",
+        "address": person("x"),
+        "label": "x",
+        "mode": "live",
+        "totpCode": two_merchants.phone.code(),
+    }
     wrong = [
         *(("address", value, code) for code, values in NO_ADDRESSES.items() for value in values),
         ("chain", "nowhere", "UNSUPPORTED_CHAIN"),
@@ -271,14 +292,16 @@ async def test_an_approval_names_an_address_of_its_chain(house, stored):
         ("memo", "x", "VALIDATION_ERROR"),
     ]
     for name, value, code in wrong:
-        answer = await house.client.post(APPROVED, json={**right, name: value}, headers=house.ada.bearer)
+        answer = await two_merchants.client.post(
+            APPROVED, json={**right, name: value}, headers=two_merchants.ada.bearer
+        )
         refused(answer, 400, code, name)
     assert await stored() == before
-    assert (await house.client.post(APPROVED, json=right, headers=house.ada.bearer)).status_code == 201
+    assert (await two_merchants.client.post(APPROVED, json=right, headers=two_merchants.ada.bearer)).status_code == 201
 
 
-async def test_a_coins_settings_are_refused_by_field(house):
-    before = await house.picture()
+async def test_a_coins_settings_are_refused_by_field(two_merchants):
+    before = await two_merchants.picture()
     path = f"{WALLET}/coins/memory/USDX/settings"
     wrong = [
         *(
@@ -299,10 +322,10 @@ async def test_a_coins_settings_are_refused_by_field(house):
         ("enabled", True, "VALIDATION_ERROR"),
     ]
     for name, value, code in wrong:
-        answer = await house.client.patch(
+        answer = await two_merchants.client.patch(
             path,
             json={name: value, **({"autoConvertDestToken": "MEM"} if code == "UNSUPPORTED_CHAIN" else {})},
-            headers=house.ada.key,
+            headers=two_merchants.ada.key,
         )
         refused(answer, 400, code, name)
     for coin in (
@@ -313,7 +336,7 @@ async def test_a_coins_settings_are_refused_by_field(house):
         [{"chain": "memory", "token": "MEM", "x": 1}],
         [{"chain": "memory", "token": "MEM"}] * 1001,
     ):
-        answer = await house.client.put(f"{WALLET}/coins", json={"coins": coin}, headers=house.ada.key)
+        answer = await two_merchants.client.put(f"{WALLET}/coins", json={"coins": coin}, headers=two_merchants.ada.key)
         assert answer.status_code == 400
         assert answer.json()["details"], answer.text
-    assert await house.picture() == before
+    assert await two_merchants.picture() == before

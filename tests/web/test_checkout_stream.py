@@ -7,17 +7,17 @@ import aiohttp
 import pytest
 
 from cambist_web.checkout.live import CheckoutOptions
-from tests.support.checkout import Till, checkout_app, serving
+from tests.support.checkout import PaymentEnv, checkout_app, serving
 
 ONE = 1_000_000
 
 
 @pytest.fixture
-async def till(db, clock, ids):
-    return await Till(db, clock, ids).open()
+async def payment_env(db, clock, ids):
+    return await PaymentEnv(db, clock, ids).open()
 
 
-async def collect(events, *, until, seconds=10):
+async def collect(events, *, until, seconds=60):
     """Return the events up to the one that contains the text."""
     seen = []
     async with asyncio.timeout(seconds):
@@ -28,67 +28,67 @@ async def collect(events, *, until, seconds=10):
     raise AssertionError(f"the stream ended without {until!r}: {seen}")
 
 
-async def test_a_page_is_told_every_state_until_nothing_can_change(till):
-    public_id, address = await till.payment(10 * ONE)
-    events = till.checkout().events(public_id)
+async def test_a_page_is_told_every_state_until_nothing_can_change(payment_env):
+    public_id, address = await payment_env.payment(10 * ONE)
+    events = payment_env.checkout().events(public_id)
     assert "Amount to send" in (await collect(events, until="event: card"))[0]
-    await till.send(address, 4 * ONE)
+    await payment_env.send(address, 4 * ONE)
     await collect(events, until="send 6 USDX more")
-    await till.send(address, 6 * ONE)
+    await payment_env.send(address, 6 * ONE)
     await collect(events, until="Payment detected")
-    await till.mine()
+    await payment_env.mine()
     await collect(events, until="1 of 3")
-    await till.mine(2)
+    await payment_env.mine(2)
     seen = await collect(events, until="event: end")
     assert "Payment complete" in seen[-2]
     with pytest.raises(StopAsyncIteration):
         await anext(events)
 
 
-async def test_a_hint_is_faster_than_the_clock(till):
-    public_id, address = await till.payment(10 * ONE)
-    events = till.checkout(CheckoutOptions(poll_open_s=60, poll_late_s=60)).events(public_id)
+async def test_a_hint_is_faster_than_the_clock(payment_env):
+    public_id, address = await payment_env.payment(10 * ONE)
+    events = payment_env.checkout(CheckoutOptions(poll_open_s=60, poll_late_s=60)).events(public_id)
     await collect(events, until="Amount to send")
     waiting = asyncio.create_task(collect(events, until="Payment complete"))
     await asyncio.sleep(0.05)
-    await till.send(address, 10 * ONE, blocks=4)
-    await till.hints.publish(f"payment:{public_id}")
-    await asyncio.wait_for(waiting, 5)
+    await payment_env.send(address, 10 * ONE, blocks=4)
+    await payment_env.hints.publish(f"payment:{public_id}")
+    await asyncio.wait_for(waiting, 60)
 
 
-async def test_the_end_of_the_time_is_told_when_it_comes(till, clock):
-    public_id, _ = await till.payment(10 * ONE)
+async def test_the_end_of_the_time_is_told_when_it_comes(payment_env, clock):
+    public_id, _ = await payment_env.payment(10 * ONE)
     clock.advance(3599.8)
-    events = till.checkout(CheckoutOptions(poll_open_s=60, poll_late_s=60)).events(public_id)
+    events = payment_env.checkout(CheckoutOptions(poll_open_s=60, poll_late_s=60)).events(public_id)
     await collect(events, until="Amount to send")
-    waiting = asyncio.create_task(collect(events, until="Time is up", seconds=5))
+    waiting = asyncio.create_task(collect(events, until="Time is up"))
     await asyncio.sleep(0.05)
     clock.advance(0.2)
     await waiting
 
 
-async def test_a_silent_stream_beats(till, clock):
-    public_id, _ = await till.payment(10 * ONE)
-    events = till.checkout(CheckoutOptions(poll_open_s=0.02, heartbeat_s=20)).events(public_id)
+async def test_a_silent_stream_beats(payment_env, clock):
+    public_id, _ = await payment_env.payment(10 * ONE)
+    events = payment_env.checkout(CheckoutOptions(poll_open_s=0.02, heartbeat_s=20)).events(public_id)
     await collect(events, until="Amount to send")
     clock.advance(21)
     assert await collect(events, until=": still here") == [": still here\n\n"]
 
 
-async def test_a_stream_ends_by_itself_after_its_lifetime(till, clock):
-    public_id, _ = await till.payment(10 * ONE)
-    checkout = till.checkout(CheckoutOptions(poll_open_s=0.02, lifetime_s=900, heartbeat_s=1000))
+async def test_a_stream_ends_by_itself_after_its_lifetime(payment_env, clock):
+    public_id, _ = await payment_env.payment(10 * ONE)
+    checkout = payment_env.checkout(CheckoutOptions(poll_open_s=0.02, lifetime_s=900, heartbeat_s=1000))
     events = checkout.events(public_id)
     await collect(events, until="Amount to send")
     clock.advance(901)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert [event async for event in events] == []
     assert checkout.streams == 0
 
 
-async def test_streams_are_bounded_for_a_payment_and_in_all(till):
-    one, other = (await till.payment(10 * ONE))[0], (await till.payment(10 * ONE))[0]
-    checkout = till.checkout(CheckoutOptions(streams_max=3, streams_per_payment_max=2))
+async def test_streams_are_bounded_for_a_payment_and_in_all(payment_env):
+    one, other = (await payment_env.payment(10 * ONE))[0], (await payment_env.payment(10 * ONE))[0]
+    checkout = payment_env.checkout(CheckoutOptions(streams_max=3, streams_per_payment_max=2))
     open_streams = [checkout.events(one), checkout.events(one)]
     for events in open_streams:
         await anext(events)
@@ -103,9 +103,9 @@ async def test_streams_are_bounded_for_a_payment_and_in_all(till):
     assert checkout.has_room(one)
 
 
-async def test_streams_that_are_asked_for_at_the_same_moment_are_bounded_too(till):
-    public_id, _ = await till.payment(10 * ONE)
-    checkout = till.checkout(CheckoutOptions(streams_per_payment_max=2))
+async def test_streams_that_are_asked_for_at_the_same_moment_are_bounded_too(payment_env):
+    public_id, _ = await payment_env.payment(10 * ONE)
+    checkout = payment_env.checkout(CheckoutOptions(streams_per_payment_max=2))
     assert checkout.has_room(public_id)  # which every one of them was told
     open_streams = [checkout.events(public_id) for _ in range(5)]
     first = [await anext(events) for events in open_streams]
@@ -117,9 +117,9 @@ async def test_streams_that_are_asked_for_at_the_same_moment_are_bounded_too(til
     assert checkout.streams == 0
 
 
-async def test_a_browser_that_goes_away_gives_its_place_back(till):
-    public_id, _ = await till.payment(10 * ONE)
-    checkout = till.checkout()
+async def test_a_browser_that_goes_away_gives_its_place_back(payment_env):
+    public_id, _ = await payment_env.payment(10 * ONE)
+    checkout = payment_env.checkout()
     async with serving(checkout_app(checkout)) as url, aiohttp.ClientSession() as session:
         async with session.get(f"{url}/pay/{public_id}/events") as response:
             assert response.headers["content-type"].startswith("text/event-stream")
@@ -133,11 +133,11 @@ async def test_a_browser_that_goes_away_gives_its_place_back(till):
         assert checkout.streams == 0
 
 
-async def test_without_room_the_page_is_asked_to_come_again(till):
-    public_id, _ = await till.payment(10 * ONE)
+async def test_without_room_the_page_is_asked_to_come_again(payment_env):
+    public_id, _ = await payment_env.payment(10 * ONE)
     options = CheckoutOptions(streams_per_payment_max=1)
     async with (
-        serving(checkout_app(till.checkout(options))) as url,
+        serving(checkout_app(payment_env.checkout(options))) as url,
         aiohttp.ClientSession() as session,
         session.get(f"{url}/pay/{public_id}/events") as first,
     ):
@@ -147,13 +147,13 @@ async def test_without_room_the_page_is_asked_to_come_again(till):
             assert second.headers["retry-after"] == "10"
 
 
-async def test_a_stream_of_an_ended_payment_closes_its_connection(till):
-    public_id, address = await till.payment(10 * ONE)
-    await till.send(address, 10 * ONE, blocks=4)
+async def test_a_stream_of_an_ended_payment_closes_its_connection(payment_env):
+    public_id, address = await payment_env.payment(10 * ONE)
+    await payment_env.send(address, 10 * ONE, blocks=4)
     async with (
-        serving(checkout_app(till.checkout())) as url,
+        serving(checkout_app(payment_env.checkout())) as url,
         aiohttp.ClientSession() as session,
-        asyncio.timeout(5),
+        asyncio.timeout(60),
         session.get(f"{url}/pay/{public_id}/events") as response,
     ):
         body = await response.text()
@@ -161,14 +161,14 @@ async def test_a_stream_of_an_ended_payment_closes_its_connection(till):
     assert body.endswith("event: end\ndata: paid\n\n")
 
 
-async def test_open_streams_do_not_hold_up_the_end_of_the_server(till):
-    public_id, _ = await till.payment(10 * ONE)
-    checkout = till.checkout(CheckoutOptions(poll_open_s=60))
+async def test_open_streams_do_not_hold_up_the_end_of_the_server(payment_env):
+    public_id, _ = await payment_env.payment(10 * ONE)
+    checkout = payment_env.checkout(CheckoutOptions(poll_open_s=60))
     async with aiohttp.ClientSession() as session:
         async with serving(checkout_app(checkout)) as url:
             response = await session.get(f"{url}/pay/{public_id}/events")
             await response.content.readline()
             started = time.monotonic()
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
         assert checkout.streams == 0
         response.close()

@@ -95,7 +95,7 @@ def test_progress_counts_the_slowest_transfer_that_is_needed_and_no_later_dust()
         ({"head": 1020, "finalized": None}, True, 11),
         ({"head": 1020, "finalized": 1000}, True, 12),
         ({"head": 1005, "finalized": 1002}, True, 5),
-        ({"head": 1001, "settled": True}, True, 12),
+        ({"head": 1001, "confirmed": True}, True, 12),
     ],
 )
 def test_confirmations_are_blocks_above_the_transfers_own_and_the_last_needs_finality(fields, required, expected):
@@ -151,7 +151,7 @@ def test_only_a_paid_order_leads_on_by_itself():
 
 
 def test_surplus_after_the_order_was_paid_is_said_to_be_held():
-    sample = payment(Status.PAID, deposit(53_623_659, settled=True), deposit(1_000_000, settled=True))
+    sample = payment(Status.PAID, deposit(53_623_659, confirmed=True), deposit(1_000_000, confirmed=True))
     assert view(sample).notes == ("1 USDC more than needed arrived. It is held for you: contact Nordlicht Coffee.",)
 
 

@@ -13,20 +13,21 @@ async def collected(gateway, merchant_id: str) -> None:
         merchant = await conn.exec_driver_sql("SELECT id FROM merchants WHERE merchant_id = $1", (merchant_id,))
         row = merchant.scalar_one()
         await conn.exec_driver_sql(
-            "INSERT INTO addresses (mode, family, address, purpose, merchant_id, account_index, change, address_index)"
+            "INSERT INTO addresses (mode, family, address, purpose, merchant_pk, account_index, change, address_index)"
             " VALUES ('live', 'memory', 'mem1from', 'payment', $1, 7, 0, 900)",
             (row,),
         )
         for kind, fee, token, units in (("top_up", 5 * 10**14, "MEM", 1), ("collection", 10**15, "USDX", 50_000_000)):
             await conn.exec_driver_sql(
                 "WITH a AS (SELECT id FROM addresses WHERE address = 'mem1from'), i AS (INSERT INTO outbound_intents"
-                " (reference, kind, mode, chain, scope, merchant_id, source_address_id, recipient_address_id, target,"
-                " token, contract, decimals, units, state, due_at, created_at, updated_at, finished_at) SELECT"
-                " $1 || ':one', $1, 'live', 'memory', 0, $2, a.id, a.id, 'mem1to', $3, NULL, 6, $4, 'done', now(),"
-                " now(), now(), now() + interval '1 minute' FROM a RETURNING id, source_address_id), s AS (INSERT INTO"
-                " outbound_slots (intent_id, address_id, chain, scope, sequence, state, created_at) SELECT id,"
-                " source_address_id, 'memory', 0, $4, 'done', now() FROM i RETURNING id) INSERT INTO outbound_txs"
-                " (slot_id, chain, scope, tx_id, raw, fee_limit, fee_price, fee_extra, state, succeeded, fee_paid,"
+                " (reference, kind, mode, chain, scope, merchant_pk, source_address_pk, recipient_address_pk,"
+                " to_address, token, contract, decimals, units, state, due_at, created_at, updated_at, finished_at)"
+                " SELECT $1 || ':one', $1, 'live', 'memory', 0, $2, a.id, a.id, 'mem1to', $3, NULL, 6, $4, 'done',"
+                " now(), now(), now(), now() + interval '1 minute' FROM a RETURNING id, source_address_pk),"
+                " s AS (INSERT INTO"
+                " outbound_slots (intent_pk, address_pk, chain, scope, sequence, state, created_at) SELECT id,"
+                " source_address_pk, 'memory', 0, $4, 'done', now() FROM i RETURNING id) INSERT INTO outbound_txs"
+                " (slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_extra, state, succeeded, fee_paid,"
                 " created_at) SELECT id, 'memory', 0, $1, ''::bytea, 1, 1, 0, 'final', true, $5, now() FROM s",
                 (kind, row, token, units, fee),
             )

@@ -86,7 +86,7 @@ async def _add_event(gateway, merchant, url):
     async with gateway.db.transaction() as conn:
         row = await conn.exec_driver_sql("SELECT id FROM projects WHERE project_id = $1", (merchant.project_id,))
         event = NewEvent(
-            project_row=row.scalar_one(),
+            project_pk=row.scalar_one(),
             project_id=merchant.project_id,
             event="payment.paid",
             resource_id="pay_1",

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from cambist.domain.webhooks import EVENTS
-from tests.support.house import APPROVED, CONFIRMED, WALLET, WITHDRAWALS, House
-from tests.support.purse import person
+from tests.support.payout_env import person
+from tests.support.two_merchants import APPROVED, CONFIRMED, WALLET, WITHDRAWALS, TwoMerchants
 from tests.support.webhooks import receiver
 
 OPTIONAL = {"orderId", "batchId"}
@@ -17,49 +17,53 @@ BY_HAND = {"payment.rate_recalculated"}  # of a fiat price; tests/core/test_paym
 
 
 @pytest.fixture
-async def house(client, clock):
-    return await House(client, clock).build()
+async def two_merchants(client, clock):
+    return await TwoMerchants(client, clock).build()
 
 
 @pytest.fixture
-async def told(house, gateway):
+async def told(two_merchants, gateway):
     """Let everything happen to Ada's money; return what she was told, by the event's name."""
     mine = {"chain": "memory", "blocks": CONFIRMED + 2}
-    await house.post("/api/sandbox/mine", mine)
+    await two_merchants.post("/api/sandbox/mine", mine)
     coin = {"chain": "memory", "token": "USDX"}
     pay = {**coin, "toAddress": person(), "amount": "1"}
-    payout = (await house.post(f"{WALLET}/payout", pay))["payout"]["payoutId"]
-    taken = {**pay, "projectId": house.ada.project_id, "totpCode": house.phone.code()}
-    withdrawal = (await house.post(WITHDRAWALS, taken, house.ada.bearer))["withdrawal"]["withdrawalId"]
+    payout = (await two_merchants.post(f"{WALLET}/payout", pay))["payout"]["payoutId"]
+    taken = {**pay, "projectId": two_merchants.ada.project_id, "totpCode": two_merchants.phone.code()}
+    withdrawal = (await two_merchants.post(WITHDRAWALS, taken, two_merchants.ada.bearer))["withdrawal"]["withdrawalId"]
     for one in (payout, withdrawal):
-        await house.post("/api/sandbox/fail-payout", {"payoutId": one})
-    await house.post("/api/payment", {**coin, "pricingMode": "direct_crypto", "amount": "7", "expiresInMinutes": 5})
-    await house.post("/api/sandbox/advance-time", {"seconds": 3600})
-    await house.post("/api/sandbox/mine", mine)
+        await two_merchants.post("/api/sandbox/fail-payout", {"payoutId": one})
+    await two_merchants.post(
+        "/api/payment", {**coin, "pricingMode": "direct_crypto", "amount": "7", "expiresInMinutes": 5}
+    )
+    await two_merchants.post("/api/sandbox/advance-time", {"seconds": 3600})
+    await two_merchants.post("/api/sandbox/mine", mine)
     async with gateway.db.transaction() as conn:
         rows = await conn.exec_driver_sql(
             "SELECT w.event, w.resource_id, w.body, p.project_id FROM webhook_deliveries w"
-            " JOIN projects p ON p.id = w.project_id ORDER BY w.id"
+            " JOIN projects p ON p.id = w.project_pk ORDER BY w.id"
         )
         found = {}
         for row in rows:
             body = json.loads(row.body)
             assert set(body) == {"event", "webhookId", "data"}
             assert (
-                (body["event"], body["webhookId"]) == (row.event, house.ada.project_id) == (row.event, row.project_id)
+                (body["event"], body["webhookId"])
+                == (row.event, two_merchants.ada.project_id)
+                == (row.event, row.project_id)
             )
             assert row.resource_id in body["data"].values()
             found.setdefault(row.event, []).append(body["data"])
     return found
 
 
-async def test_every_event_happens_and_carries_what_the_made_up_one_carries(told, house):
+async def test_every_event_happens_and_carries_what_the_made_up_one_carries(told, two_merchants):
     assert set(told) == set(EVENTS) - ACCOUNTS - BY_HAND
     async with receiver() as shop:
         for event, resource in EVENTS.items():
             body = {"event": event, "url": shop.url}
-            path = f"/api/merchant/projects/{house.ada.project_id}/test-webhook"
-            made_up = (await house.post(path, body, house.ada.bearer))["payload"]["data"]
+            path = f"/api/merchant/projects/{two_merchants.ada.project_id}/test-webhook"
+            made_up = (await two_merchants.post(path, body, two_merchants.ada.bearer))["payload"]["data"]
             assert made_up["resource"] == resource
             for real in told.get(event, ()):
                 assert set(real) - OPTIONAL == set(made_up) - {"isTest"}, event
@@ -68,7 +72,7 @@ async def test_every_event_happens_and_carries_what_the_made_up_one_carries(told
                 assert made_up["status"] == real["status"]
 
 
-async def test_events_of_payouts_name_what_they_are_about(told, house):
+async def test_events_of_payouts_name_what_they_are_about(told, two_merchants):
     for name, resource in (("payout", "payout"), ("withdrawal", "withdrawal")):
         for outcome in ("completed", "failed"):
             for data in told[f"{name}.{outcome}"]:
@@ -79,29 +83,31 @@ async def test_events_of_payouts_name_what_they_are_about(told, house):
                 assert data["txHash"]
                 assert ("error" in data) is (outcome == "failed")
     (batched,) = [data for data in told["payout.completed"] if "batchId" in data]
-    assert batched["batchId"] == house.ids["batch_id"]
+    assert batched["batchId"] == two_merchants.ids["batch_id"]
     (refunded,) = told["payment.refunded"]
-    assert refunded["paymentId"] == house.ids["payment_id"]
-    assert (refunded["refundId"], refunded["amount"]) == (house.ids["refund_id"], "2")
+    assert refunded["paymentId"] == two_merchants.ids["payment_id"]
+    assert (refunded["refundId"], refunded["amount"]) == (two_merchants.ids["refund_id"], "2")
     assert (refunded["receivedAmount"], refunded["refundedAmount"]) == ("105", "2")
     events = [data for many in told.values() for data in many]
-    assert not any(house.ids["refund_id"] in (data.get("payoutId"), data.get("withdrawalId")) for data in events)
+    assert not any(
+        two_merchants.ids["refund_id"] in (data.get("payoutId"), data.get("withdrawalId")) for data in events
+    )
 
 
-async def test_nobody_is_told_of_customers_or_of_secrets(house, gateway):
+async def test_nobody_is_told_of_customers_or_of_secrets(two_merchants, gateway):
     asked = {
         "chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "5", "orderId": "=1+1",
         "customerName": "Grace Hopper", "customerEmail": "grace@customer.example",
         "metadata": {"note": "a private note"},
     }  # fmt: skip
-    payment = (await house.post("/api/payment", asked))["payment"]
+    payment = (await two_merchants.post("/api/payment", asked))["payment"]
     paid = {"paymentId": payment["paymentId"], "amount": "6", "confirmations": CONFIRMED}
-    await house.post("/api/sandbox/deposit", paid)
+    await two_merchants.post("/api/sandbox/deposit", paid)
     back = {"toAddress": person(), "amount": "1", "reason": "a private reason"}
-    await house.post(f"/api/payment/{payment['paymentId']}/refund", back)
-    public = await house.get(f"/api/payment/public/{payment['publicId']}", {})
-    file = (await house.client.get(f"{WALLET}/transactions.csv", headers=house.ada.key)).text
-    picture = await house.picture()
+    await two_merchants.post(f"/api/payment/{payment['paymentId']}/refund", back)
+    public = await two_merchants.get(f"/api/payment/public/{payment['publicId']}", {})
+    file = (await two_merchants.client.get(f"{WALLET}/transactions.csv", headers=two_merchants.ada.key)).text
+    picture = await two_merchants.picture()
     lists = json.dumps({path: value for path, value in picture.items() if not path.endswith("/payments")})
     async with gateway.db.transaction() as conn:
         bodies = str((await conn.exec_driver_sql("SELECT body FROM webhook_deliveries")).scalars().all())
@@ -110,8 +116,10 @@ async def test_nobody_is_told_of_customers_or_of_secrets(house, gateway):
             assert private not in text
     for text in (json.dumps(public), file, bodies):
         assert "private reason" not in text
-    secrets = [house.phone.key.hex(), house.ada.webhook_secret, house.ada.key["X-Api-Key"]]
+    secrets = [two_merchants.phone.key.hex(), two_merchants.ada.webhook_secret, two_merchants.ada.key["X-Api-Key"]]
     for text in (json.dumps(public), file, json.dumps(picture), bodies):
         assert not any(secret in text for secret in secrets)
     assert "refund" not in set(public["payment"]) | {name[:6] for name in public["payment"]}
-    assert (await house.client.get(APPROVED, headers=house.bob.bearer)).json()["approvedAddresses"] == []
+    assert (await two_merchants.client.get(APPROVED, headers=two_merchants.bob.bearer)).json()[
+        "approvedAddresses"
+    ] == []

@@ -22,8 +22,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.support.house import House
-from tests.support.purse import person
+from tests.support.payout_env import person
+from tests.support.two_merchants import TwoMerchants
 from tests.support.web import refused
 
 DOCUMENTED = (Path(__file__).parents[2] / "docs/merchants/errors.md").read_text()
@@ -56,53 +56,61 @@ def made_up(operation, mode, number):
     return found
 
 
-def credential(house, path):
+def credential(two_merchants, path):
     if path.startswith("/api/admin"):
-        return house.who["operator"]
-    return house.ada.bearer if path.startswith(("/api/dashboard", "/api/merchant/projects")) else house.ada.key
+        return two_merchants.who["operator"]
+    return (
+        two_merchants.ada.bearer
+        if path.startswith(("/api/dashboard", "/api/merchant/projects"))
+        else two_merchants.ada.key
+    )
 
 
 @pytest.fixture
-async def house(client, clock, station):
-    return await House(client, clock).build()
+async def two_merchants(client, clock, station):
+    return await TwoMerchants(client, clock).build()
 
 
-def known(house, chance, parameters):
+def known(two_merchants, chance, parameters):
     """Put what there is in the place of names that are made up, most of the time."""
-    ids = {re.sub(r"_(\w)", lambda found: found[1].upper(), name): value for name, value in house.ids.items()}
+    ids = {re.sub(r"_(\w)", lambda found: found[1].upper(), name): value for name, value in two_merchants.ids.items()}
     return {
         name: ids[name] if name in ids and (name == "projectId" or chance.random() < 0.7) else str(value)
         for name, value in parameters.items()
     }
 
 
-def enlivened(house, chance, body):
+def enlivened(two_merchants, chance, body):
     """Have some fields of a body be right, so that a case comes further than the first look at it."""
-    right = {
-        "chain": "memory", "token": "USDX", "toAddress": person(), "amount": "1",
-        "projectId": house.ada.project_id, "paymentId": house.ids["payment_id"], "payoutId": house.ids["payout_id"],
-    }  # fmt: skip
+    ids = {
+        "projectId": two_merchants.ada.project_id,
+        "paymentId": two_merchants.ids["payment_id"],
+        "payoutId": two_merchants.ids["payout_id"],
+    }
+    right = {"chain": "memory", "token": "USDX", "toAddress": person(), "amount": "1", **ids}
     if not isinstance(body, dict):
         return body
     return {name: right[name] if name in right and chance.random() < 0.7 else value for name, value in body.items()}
 
 
-async def answer_of(house, case, chance):
+async def answer_of(two_merchants, case, chance):
     headers = {str(name): str(value) for name, value in (case.headers or {}).items()}
     path = case.operation.path
     sent = {"params": {name: value for name, value in (case.query or {}).items() if value is not None}}
     if not isinstance(case.body, NotSet):
-        body = enlivened(house, chance, case.body)
+        body = enlivened(two_merchants, chance, case.body)
         sent["content"] = body if isinstance(body, bytes) else json.dumps(body, default=repr).encode()
         headers["Content-Type"] = case.media_type or "application/json"
-    for name, value in known(house, chance, case.path_parameters or {}).items():
+    for name, value in known(two_merchants, chance, case.path_parameters or {}).items():
         path = path.replace(f"{{{name}}}", re.sub(r"[^\w.~-]", lambda x: f"%{ord(x[0]) % 256:02x}", value) or "%20")
     headers = {name: value.encode("utf-8", "replace") for name, value in headers.items()}
-    return await house.client.request(case.method, path, headers={**headers, **credential(house, path)}, **sent)
+    return await two_merchants.client.request(
+        case.method, path, headers={**headers, **credential(two_merchants, path)}, **sent
+    )
 
 
 @pytest.mark.campaign
-async def test_every_operation_survives_what_is_made_up_for_it(house, client):
+async def test_every_operation_survives_what_is_made_up_for_it(two_merchants, client):
     schema = schemathesis.openapi.from_dict((await client.get("/api/openapi.json")).json())
     chance = random.Random(11)
     codes, sent = set(), 0
@@ -112,7 +120,7 @@ async def test_every_operation_survives_what_is_made_up_for_it(house, client):
             continue
         for number, mode in enumerate((GenerationMode.POSITIVE, GenerationMode.NEGATIVE)):
             for case in made_up(operation, mode, number):
-                answer = await answer_of(house, case, chance)
+                answer = await answer_of(two_merchants, case, chance)
                 sent += 1
                 case.validate_response(answer, checks=CHECKS)
                 if answer.status_code >= 400:
@@ -121,4 +129,4 @@ async def test_every_operation_survives_what_is_made_up_for_it(house, client):
                 codes.add(answer.status_code)
     assert codes >= {200, 201, 400, 404, 409}
     assert sent > 100 * CASES
-    await house.picture()
+    await two_merchants.picture()

@@ -8,9 +8,9 @@ import pytest
 
 from cambist.bootstrap import Parts, open_gateway
 from cambist.registry import GROUP, Registry
-from cambist.services.keys import top_up_stock
-from cambist.services.keystore import new_keystore
-from cambist.services.signer.local import KeystoreXpubs
+from cambist.services.addresses.account_keys import top_up_stock
+from cambist.signer.keystore import new_keystore
+from cambist.signer.local import KeystoreXpubs
 from tests.support.web import MEMORY, Merchant, refused, web_settings
 
 BODY = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}

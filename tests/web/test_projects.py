@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from cambist.services.api_keys import KEYS_MAX
-from cambist.services.projects import PROJECTS_MAX
+from cambist.services.identity.api_keys import KEYS_MAX
+from cambist.services.identity.projects import PROJECTS_MAX
 from tests.support.web import Merchant, refused
 
 PROJECTS = "/api/merchant/projects"

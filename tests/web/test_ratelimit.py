@@ -10,10 +10,10 @@ from redis.asyncio import Redis
 
 from cambist.services.errors import TooManyError
 from cambist.settings import RateLimitSettings
-from cambist_web.ratelimit import BATCH_LIFETIME_S, Limit, RateLimiter, client_address, parse_networks
+from cambist_web.ratelimit import BATCH_LIFETIME_S, RateLimit, RateLimiter, client_address, parse_networks
 from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
 
-LIMIT = Limit("test", 60)
+LIMIT = RateLimit("test", 60)
 
 
 @pytest.fixture
@@ -45,14 +45,14 @@ async def test_workers_share_one_limit(redis, clock):
 
 
 async def test_many_at_once_fetch_no_more_than_they_use(redis, clock):
-    limiter, limit = RateLimiter(redis, clock), Limit("test", 6000)
+    limiter, limit = RateLimiter(redis, clock), RateLimit("test", 6000)
     results = await asyncio.gather(*[limiter.take(limit, "ada") for _ in range(64)])
     assert len(results) == 64
     assert 5800 <= await taken(RateLimiter(redis, clock), 6000, limit) <= 6000 - 64 + 100
 
 
 async def test_a_batch_that_lies_around_is_not_hoarded(redis, clock):
-    limiter, limit = RateLimiter(redis, clock), Limit("test", 600)
+    limiter, limit = RateLimiter(redis, clock), RateLimit("test", 600)
     await limiter.take(limit, "ada")
     clock.advance(BATCH_LIFETIME_S)
     assert await taken(limiter, 700, limit) <= 600
@@ -70,7 +70,7 @@ async def test_without_redis_each_worker_counts_for_itself_and_time_refills(cloc
 
 
 async def test_every_refusal_says_when_there_is_room_again_and_then_there_is(redis, clock):
-    limit = Limit("slow", 6)
+    limit = RateLimit("slow", 6)
     for limiter in (RateLimiter(None, clock), RateLimiter(redis, clock)):
         assert await taken(limiter, 6, limit) == 6
         for _ in range(3):
@@ -84,7 +84,7 @@ async def test_every_refusal_says_when_there_is_room_again_and_then_there_is(red
 
 
 async def test_zero_means_no_limit(clock):
-    assert await taken(RateLimiter(None, clock), 1000, Limit("test", 0)) == 1000
+    assert await taken(RateLimiter(None, clock), 1000, RateLimit("test", 0)) == 1000
 
 
 @pytest.mark.parametrize(

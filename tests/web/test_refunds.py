@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.purse import person
+from tests.support.payout_env import person
 from tests.support.web import Merchant, refused
 
 BODY = {"toAddress": person("customer")}

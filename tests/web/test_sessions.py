@@ -12,9 +12,9 @@ import jwt
 import pytest
 from sqlalchemy import text
 
-from cambist.services import merchants
 from cambist.services.errors import UnauthenticatedError
-from cambist.services.sessions import find_principal
+from cambist.services.identity import merchants
+from cambist.services.identity.sessions import find_principal
 from cambist_web.access_tokens import AUDIENCE, ISSUER
 from tests.support.web import (
     ADMIN_KEY,
@@ -295,7 +295,7 @@ async def test_a_session_opened_with_the_old_password_does_not_outlive_its_reset
         await merchants.reset_password(conn, token, changed, now=gateway.clock.now())
     with pytest.raises(UnauthenticatedError):
         async with gateway.db.transaction() as conn:
-            await merchants.hold_password(conn, known)
+            await merchants.lock_password(conn, known)
 
 
 async def test_many_register_at_once_with_one_address_and_one_does(client):

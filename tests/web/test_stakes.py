@@ -15,12 +15,12 @@ async def ask(client, **body):
 
 
 async def test_a_change_is_asked_for_once_and_listed(client, station):
-    answer = await ask(client, action="lock", amount="2.5")
+    answer = await ask(client, action="stake", amount="2.5")
     assert answer.status_code == 201
     made = answer.json()["stake"]
-    assert (made["chain"], made["action"], made["token"], made["amount"]) == ("memory", "lock", "MEM", "2.5")
+    assert (made["chain"], made["action"], made["token"], made["amount"]) == ("memory", "stake", "MEM", "2.5")
     assert (made["status"], made["txHash"]) == ("waiting", None)
-    refused(await ask(client, action="unlock", amount="1"), 409, "STAKE_CHANGING")
+    refused(await ask(client, action="unstake", amount="1"), 409, "STAKE_CHANGING")
     assert (await client.get(PATH, headers=ADMIN)).json()["stakes"] == [made]
     assert (await client.get(f"{PATH}?chain=pretend", headers=ADMIN)).json()["stakes"] == []
 
@@ -34,30 +34,30 @@ async def test_all_that_has_waited_may_be_named(client, station):
 
 
 async def test_what_the_worker_saw_before_the_last_change_is_not_believed(client, station, gateway):
-    await ask(client, action="lock", amount="9")
+    await ask(client, action="stake", amount="9")
     finish = "UPDATE outbound_intents SET state = 'done', finished_at = now() + $1::int * interval '1 second'"
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql(finish, (1,))
-    refused(await ask(client, action="lock", amount="9"), 409, "STAKE_CHANGING")
+    refused(await ask(client, action="stake", amount="9"), 409, "STAKE_CHANGING")
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql(finish, (-60,))
-    assert (await ask(client, action="lock", amount="9")).status_code == 201
+    assert (await ask(client, action="stake", amount="9")).status_code == 201
 
 
 @pytest.mark.parametrize(
     "body, status, code",
     [
-        ({"action": "lock"}, 400, "VALIDATION_ERROR"),
-        ({"action": "lock", "amount": "0"}, 400, "INVALID_AMOUNT"),
-        ({"action": "lock", "amount": "-1"}, 400, "INVALID_AMOUNT"),
-        ({"action": "lock", "amount": "10.000000000000000001"}, 400, "STAKE_OUT_OF_RANGE"),
-        ({"action": "unlock", "amount": "4.1"}, 400, "STAKE_OUT_OF_RANGE"),
+        ({"action": "stake"}, 400, "VALIDATION_ERROR"),
+        ({"action": "stake", "amount": "0"}, 400, "INVALID_AMOUNT"),
+        ({"action": "stake", "amount": "-1"}, 400, "INVALID_AMOUNT"),
+        ({"action": "stake", "amount": "10.000000000000000001"}, 400, "STAKE_OUT_OF_RANGE"),
+        ({"action": "unstake", "amount": "4.1"}, 400, "STAKE_OUT_OF_RANGE"),
         ({"action": "withdraw", "amount": "3"}, 400, "STAKE_OUT_OF_RANGE"),
         ({"action": "withdraw", "amount": "1.5"}, 400, "STAKE_OUT_OF_RANGE"),
         ({"action": "burn", "amount": "1"}, 400, "VALIDATION_ERROR"),
-        ({"action": "lock", "amount": "1", "all": True}, 400, "VALIDATION_ERROR"),
-        ({"action": "lock", "amount": "1", "chain": "nowhere"}, 400, "UNSUPPORTED_CHAIN"),
-        ({"action": "lock", "amount": "1", "chain": "pretend"}, 503, "CHAIN_UNAVAILABLE"),
+        ({"action": "stake", "amount": "1", "all": True}, 400, "VALIDATION_ERROR"),
+        ({"action": "stake", "amount": "1", "chain": "nowhere"}, 400, "UNSUPPORTED_CHAIN"),
+        ({"action": "stake", "amount": "1", "chain": "pretend"}, 503, "CHAIN_UNAVAILABLE"),
     ],
 )
 async def test_what_cannot_be_is_refused_and_changes_nothing(client, station, body, status, code):

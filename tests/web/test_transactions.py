@@ -6,7 +6,7 @@ import csv
 import io
 from datetime import timedelta
 
-from cambist.services.ledger import Account, Movement, Posting, Purpose, post
+from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, post
 from tests.support.web import Merchant, refused
 
 PATH = "/api/merchant/wallet/transactions"
@@ -26,12 +26,12 @@ def usdx(gateway):
 class Books:
     """Posts for a merchant as the services do, by kind and reference."""
 
-    def __init__(self, gateway, row, mode="live"):
-        self.gateway, self.row, self.mode = gateway, row, mode
+    def __init__(self, gateway, pk, mode="live"):
+        self.gateway, self.pk, self.mode = gateway, pk, mode
 
     async def post(self, kind, reference, asset, *moves):
         movements = [
-            Movement(Account(self.row, asset, debit), Account(self.row, asset, credit), units)
+            Movement(Account(self.pk, asset, debit), Account(self.pk, asset, credit), units)
             for debit, credit, units in moves
         ]
         async with self.gateway.db.transaction() as conn:

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from cambist.registry import Registry
-from cambist.services.keys import top_up_stock
-from cambist.services.keystore import new_keystore
-from cambist.services.signer.local import KeystoreXpubs
+from cambist.services.addresses.account_keys import top_up_stock
+from cambist.signer.keystore import new_keystore
+from cambist.signer.local import KeystoreXpubs
 from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
 
 USDT = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.services import usage
+from cambist.services.accounting import usage
+from cambist.services.accounting.usage import Metered
 from cambist.services.platform import PlatformSettings
-from cambist.services.usage import Metered
 from tests.support.web import ADMIN_KEY, Merchant, refused
 
 USAGE = "/api/merchant/usage"

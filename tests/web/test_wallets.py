@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cambist.services.ledger import Account, Movement, Posting, Purpose, lock_balances, post
+from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, lock_balances, post
 from tests.support.web import Merchant, refused
 
 WALLET = "/api/merchant/wallet"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.services.ledger import Account, Movement, Posting, Purpose, post
-from tests.support.purse import person
+from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, post
+from tests.support.payout_env import person
 from tests.support.two_factor import enrol
 from tests.support.web import Merchant, refused
 

@@ -63,7 +63,7 @@ def unreadable(who: str, asked: str, body: bytes, error: Exception) -> ChainErro
     return ChainUnavailableError(f"{who} answered {asked} with {'a web page' if page else 'broken JSON'}")
 
 
-def decode_deep(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+def decode_deep(decoder: msgspec.json.Decoder[T], body: bytes | memoryview) -> T:
     """Decode however deep the calls of a trace are nested, and refuse deeper nesting with RecursionError.
 
     The EVM allows 1024 calls, each is two levels of JSON, and a transaction that goes so deep costs its sender

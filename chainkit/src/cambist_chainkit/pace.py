@@ -27,7 +27,7 @@ class Pace:
         self._monotonic = monotonic
         self._sleep = sleep
 
-    async def turn(self, who: str) -> None:
+    async def wait(self, who: str) -> None:
         """Return when the next request may be sent. Raises RateLimitedError where too many wait already."""
         now = self._monotonic()
         at = now if len(self._sent) < self._per_second else max(now, self._sent[0] + 1)

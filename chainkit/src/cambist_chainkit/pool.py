@@ -1,6 +1,6 @@
 """Which of a chain's endpoints to ask: failover with back-off, and setting aside those that lag or lie.
 
-Nothing runs on a timer. A look at the chain that finds the last survey to be old starts a new one in the
+Nothing runs on a timer. A poll of the chain that finds the last survey to be old starts a new one in the
 background: each endpoint tells which chain it serves and its head, and the hash of a block that all must share.
 """
 

@@ -92,9 +92,9 @@ class PooledChain(Chain, Generic[E]):
     @asynccontextmanager
     async def _view(self) -> AsyncIterator[ChainView]:
         async with self.pool.pin() as endpoint:
-            yield self.look(endpoint)
+            yield self.view_of(endpoint)
 
-    def look(self, endpoint: E) -> ChainView:
+    def view_of(self, endpoint: E) -> ChainView:
         """Return a view of one endpoint. Override it where looks can be had for fewer questions."""
         return PooledView(self, endpoint)
 

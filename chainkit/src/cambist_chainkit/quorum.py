@@ -25,7 +25,7 @@ async def agreed(pool: EndpointPool[E], first: E, quorum: int, ask: Callable[[E]
     """Return what the first endpoint answers once ``quorum`` endpoints, itself counted, answered the same.
 
     An endpoint that contradicts an agreement is set aside. Where none is reached, InconsistentChainError counts
-    against the first one, so that the next look starts with another.
+    against the first one, so that the next poll starts with another.
     """
     others = [endpoint for endpoint in pool.usable() if endpoint is not first]
     wanted = quorum - 1

@@ -19,12 +19,12 @@ from .plugin import Chain, PluginContext
 from .ports import Clock, Ids, SystemClock, system_ids, system_random
 from .registry import Registry
 from .secrets import SecretsBox
-from .services.keys import AccountKeys, IndexLeaser
-from .services.keystore import Keystore
-from .services.prices import RateBook, RateBookLimits
-from .services.signer import Signer
-from .services.signer.opening import open_signer
+from .services.addresses.account_keys import AccountKeys, IndexLeaser
+from .services.pricing.prices import RateBook, RateBookLimits
 from .settings import Settings, SettingsError
+from .signer import Signer
+from .signer.keystore import Keystore
+from .signer.startup import open_signer
 
 Role: TypeAlias = Literal["web", "worker"]
 

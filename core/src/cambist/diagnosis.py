@@ -18,11 +18,12 @@ from .logs import redact_text
 from .plugin import Chain
 from .ports import SystemClock, system_random
 from .registry import ConnectProblem, Registry, RegistryError
-from .services.keystore import KeystoreError, open_keystore
-from .services.signer import SignerUnavailableError
-from .services.signer.remote import RemoteSigner
-from .services.signer.rules import load_rules, unlimited
 from .settings import Settings, SettingsError
+from .signer import SignerUnavailableError
+from .signer.files import KeystoreError
+from .signer.keystore import open_keystore
+from .signer.remote import RemoteSigner
+from .signer.rules import load_rules, unlimited
 
 CHAIN_TIMEOUT_S = 30
 SIGNER_TIMEOUT_S = 10
@@ -141,17 +142,17 @@ async def _chains(registry: Registry) -> AsyncIterator[Finding]:
     context = plugin_context(SystemClock(), system_random())
     async with registry.connect_chains(context, report=problems.append) as chains:
         for problem in problems:
-            yield Finding(f"plugin {problem.plugin}", redact_text(problem.sentence), problem=True)
+            yield Finding(f"plugin {problem.plugin}", redact_text(problem.message), problem=True)
         for chain_id, info in registry.chains.items():
-            if info.mode != "live":
-                yield Finding(f"chain {chain_id}", _NOT_LIVE[info.mode])
+            if info.availability != "live":
+                yield Finding(f"chain {chain_id}", _NOT_LIVE[info.availability])
             elif chain_id in chains:
                 for finding in await _chain(chains[chain_id]):
                     yield finding
     problems.clear()
     async with registry.connect_prices(context, report=problems.append) as sources:
         for problem in problems:
-            yield Finding(f"plugin {problem.plugin}", redact_text(problem.sentence), problem=True)
+            yield Finding(f"plugin {problem.plugin}", redact_text(problem.message), problem=True)
         names = ", ".join(source.name for source in sources)
         yield Finding("prices", names or "no source; payments can only be priced in tokens")
 

@@ -1,7 +1,8 @@
 """Wakes whoever waits for something, sooner than the clock would; losing a hint costs time and nothing else.
 
-Topics: ``webhooks`` (something was put into the outbox), ``payment:<public id>`` (it changed). Publish after
-the commit, for a waiter looks at once. Within the process hints travel directly, between processes by Redis.
+Topics: ``webhooks`` (something was put into the outbox), ``payment:<public id>`` (it changed), ``jobs`` (one was
+queued). Publish after the commit, for a waiter looks at once. Within the process hints travel directly, between
+processes by Redis.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ class Subscription:
     """Waits for any of its topics. A hint that comes while nobody waits is kept for the next wait."""
 
     def __init__(self, topics: frozenset[str]) -> None:
-        """Listen for these topics."""
         self.topics = topics
         self._woken = asyncio.Event()
 
@@ -90,7 +90,6 @@ class Hints:
             await self._tell_redis("unsubscribe", self._remove(subscription))
 
     async def aclose(self) -> None:
-        """Stop listening."""
         if self._listener is not None:
             self._listener.cancel()
             with suppress(asyncio.CancelledError):

@@ -91,6 +91,6 @@ def configure_logs(*, level: str = "info", json: bool = False, stream: TextIO | 
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # A line per request, address and all, or per step of their start: noise beside ours.
-    for name in ("aiohttp.access", "alembic"):
+    # A line per request, address and all, per step of their start, or per job: noise beside ours.
+    for name in ("aiohttp.access", "alembic", "arq"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
 
 from .ports import Ids
-from .services.keystore import Kdf, KeystoreError, new_keystore, save_keystore, write_new
 from .settings import Settings, SettingsError
+from .signer.files import KeystoreError, write_new
+
+if TYPE_CHECKING:
+    from .signer.keystore import Kdf
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +38,7 @@ def provision(
     if keystore and keys.keystore is None:
         passphrase = _secret_file(settings, folder / "keystore.passphrase", "keys.passphrase", ids)
         file = folder / "keystore.json"
-        _once(file, lambda: _make_keystore(file, folder / "keystore.passphrase", ids, kdf or Kdf()))
+        _once(file, lambda: _make_keystore(file, folder / "keystore.passphrase", ids, kdf))
         variables["CAMBIST_KEYS__KEYSTORE"] = str(file)
         variables["CAMBIST_KEYS__PASSPHRASE"] = passphrase
     return variables
@@ -53,9 +57,12 @@ def _secret_file(settings: Settings, path: Path, setting: str, ids: Ids) -> str:
     return file_reference(path)
 
 
-def _make_keystore(path: Path, passphrase_file: Path, ids: Ids, kdf: Kdf) -> None:
+def _make_keystore(path: Path, passphrase_file: Path, ids: Ids, kdf: Kdf | None) -> None:
+    # Here, because what it needs is large and most starts make none.
+    from .signer.keystore import Kdf, new_keystore, save_keystore  # noqa: PLC0415
+
     keystore = new_keystore(ids.random_bytes)
-    save_keystore(path, keystore, passphrase_file.read_text().strip(), ids.random_bytes, kdf)
+    save_keystore(path, keystore, passphrase_file.read_text().strip(), ids.random_bytes, kdf or Kdf())
     log.warning(
         "KEYSTORE MADE: whoever has these two files has the money, and whoever loses them loses it",
         keystore=str(path),

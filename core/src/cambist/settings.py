@@ -143,12 +143,6 @@ class GasSettings(Group, frozen=True, kw_only=True):
     low_stake: Amounts = field(default_factory=dict)
 
 
-class PaymentSettings(Group, frozen=True, kw_only=True):
-    """How often pending work is searched for, should a hint be lost."""
-
-    sweep_interval_ms: Annotated[int, Meta(ge=100, le=60_000)] = 2_000
-
-
 class OutboundSettings(Group, frozen=True, kw_only=True):
     """How the gateway sends.
 
@@ -179,6 +173,16 @@ class SandboxSettings(Group, frozen=True, kw_only=True):
     """Simulated chains, for sandbox projects."""
 
     enabled: bool = True
+
+
+class RetentionSettings(Group, frozen=True, kw_only=True):
+    """After how many days what is over is deleted. Sessions are over when they have expired."""
+
+    webhooks_days: Annotated[int, Meta(ge=1, le=3_650)] = 30
+    sessions_days: Annotated[int, Meta(ge=1, le=3_650)] = 7
+    jobs_days: Annotated[int, Meta(ge=1, le=3_650)] = 30
+    cron_runs_days: Annotated[int, Meta(ge=1, le=3_650)] = 1
+    usage_days: Annotated[int, Meta(ge=90, le=3_650)] = 400
 
 
 class AuthSettings(Group, frozen=True, kw_only=True):
@@ -212,10 +216,10 @@ class Settings(Group, frozen=True, kw_only=True):
     keys: KeySettings = KeySettings()
     signer: SignerSettings = SignerSettings()
     gas: GasSettings = GasSettings()
-    payments: PaymentSettings = PaymentSettings()
     outbound: OutboundSettings = OutboundSettings()
     prices: PriceSettings = PriceSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    retention: RetentionSettings = RetentionSettings()
     auth: AuthSettings = AuthSettings()
     log: LogSettings = LogSettings()
     plugins: dict[str, dict[str, Any]] = field(default_factory=dict)

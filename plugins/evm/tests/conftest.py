@@ -130,7 +130,7 @@ def intent(wallet: Wallet) -> Callable[..., Intent]:
     """Return a function that makes an intent of the wallet's."""
 
     def intent(target: str, amount: int, token: Token, source: str = wallet.address) -> Intent:
-        return Intent(source=source, target=target, token=token, amount=Units(amount))
+        return Intent(source=source, to_address=target, token=token, amount=Units(amount))
 
     return intent
 

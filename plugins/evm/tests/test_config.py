@@ -45,7 +45,12 @@ def test_a_chain_is_there_exactly_when_it_is_configured() -> None:
 def test_built_in_chains_know_their_coin_and_tokens(chain: str, chain_id: int, native: str, decimals: int) -> None:
     """The stablecoins of BSC have 18 decimals, all others 6."""
     info = chains(**{chain: {"rpc_urls": [URL]}})[chain]
-    assert (info.chain_id_num, info.native.symbol, info.native.decimals, info.mode) == (chain_id, native, 18, "live")
+    assert (info.chain_id_num, info.native.symbol, info.native.decimals, info.availability) == (
+        chain_id,
+        native,
+        18,
+        "live",
+    )
     assert info.is_evm
     assert info.hashes_kept > info.confirmations
     assert {token.symbol: token.decimals for token in info.tokens[1:]} == {"USDT": decimals, "USDC": decimals}
@@ -80,7 +85,7 @@ def test_a_further_chain_comes_by_configuration() -> None:
 async def test_a_simulated_chain_needs_no_endpoint_and_is_not_connected(context: PluginContext) -> None:
     """It is for sandbox projects only."""
     config = msgspec.convert({"chains": {"ethereum": {"simulated": True}}}, EvmConfig)
-    assert [info.mode for info in EvmPlugin().chains(config)] == ["simulated"]
+    assert [info.availability for info in EvmPlugin().chains(config)] == ["simulated"]
     async with EvmPlugin().connect(config, context) as connected:
         assert list(connected) == []
 

@@ -46,16 +46,16 @@ def steps(draw: st.DrawFn) -> Step:
         limit=draw(st.integers(0, 2**40)), price=price, tip=draw(st.none() | st.integers(0, price)), extra=Units(5)
     )
     target = to_checksum_address(draw(st.binary(min_size=20, max_size=20)))
-    return Step(sender=WALLET.address, target=target, token=token, amount=Units(draw(amounts)), fee=fee)
+    return Step(sender=WALLET.address, to_address=target, token=token, amount=Units(draw(amounts)), fee=fee)
 
 
 def by_eth_account(step: Step, sequence: int, chain_id: int) -> Any:
     token = not step.token.is_native
-    data = TRANSFER + bytes(12) + bytes.fromhex(step.target[2:]) + step.amount.to_bytes(32, "big") if token else b""
+    data = TRANSFER + bytes(12) + bytes.fromhex(step.to_address[2:]) + step.amount.to_bytes(32, "big") if token else b""
     tx: dict[str, Any] = {
         "nonce": sequence,
         "gas": step.fee.limit,
-        "to": step.token.contract or step.target,
+        "to": step.token.contract or step.to_address,
         "value": 0 if token else step.amount,
         "data": data,
         "chainId": chain_id,
@@ -83,7 +83,7 @@ def test_what_is_sealed_is_byte_for_byte_what_eth_account_signs(step: Step, sequ
     (movement,) = effects.movements
     assert (movement.contract, movement.recipient, movement.amount, movement.source) == (
         step.token.contract,
-        step.target,
+        step.to_address,
         step.amount,
         None,
     )
@@ -224,7 +224,11 @@ def test_bytes_are_decoded_exactly_when_they_are_canonical(raw: bytes) -> None:
 def test_a_signature_of_somebody_else_is_refused() -> None:
     """It would be another account that pays."""
     step = Step(
-        sender=WALLET.address, target=RECIPIENT, token=NATIVE, amount=Units(1), fee=Fee(limit=21_000, price=5, tip=1)
+        sender=WALLET.address,
+        to_address=RECIPIENT,
+        token=NATIVE,
+        amount=Units(1),
+        fee=Fee(limit=21_000, price=5, tip=1),
     )
     tx = unsigned(step, 0, 1)
     digest = FAMILY.digest(tx.payload)
@@ -257,6 +261,6 @@ def test_what_is_sealed_must_be_readable() -> None:
 
 
 def test_a_step_without_a_sequence_cannot_be_prepared() -> None:
-    step = Step(sender=WALLET.address, target=RECIPIENT, token=NATIVE, amount=Units(1), fee=Fee(limit=1, price=1))
+    step = Step(sender=WALLET.address, to_address=RECIPIENT, token=NATIVE, amount=Units(1), fee=Fee(limit=1, price=1))
     with pytest.raises(ValueError, match="needs a sequence"):
         unsigned(step, None, 1)

@@ -93,7 +93,7 @@ async def test_a_chain_without_base_fee_gets_legacy_transactions(
         await node.call("anvil_setBalance", [wallet.address, hex(ETHER)])
         async with connect(node.url) as chain:
             native = chain.info.native
-            wanted = Intent(source=wallet.address, target=customer, token=native, amount=Units(5))
+            wanted = Intent(source=wallet.address, to_address=customer, token=native, amount=Units(5))
             (step,) = await steps_of(chain, wanted)
             assert step.fee.tip is None
             (tx,) = await sealed(chain, 0, step)

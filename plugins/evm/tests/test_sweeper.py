@@ -25,7 +25,7 @@ def token_at(contract: Contract) -> Token:
 
 
 def an_item(source: str, token: Token, target: str, amount: int) -> Intent:
-    return Intent(source=source, target=target, token=token, amount=Units(amount))
+    return Intent(source=source, to_address=target, token=token, amount=Units(amount))
 
 
 def pushing(token: str, target: str, amount: int) -> str:
@@ -79,7 +79,7 @@ class Site:
 async def site(node: Anvil) -> Site:
     site = Site(node, await node.deploy("UsdtLike"))
     made = deployment(site.sponsor.address)
-    await node.send(made.target, data="0x" + made.data.hex())
+    await node.send(made.to_address, data="0x" + made.data.hex())
     for address in (site.sponsor.address, Wallet("stranger").address):
         await node.call("anvil_setBalance", [address, hex(10 * ETHER)])
     await site.usdt.send("mint", site.source.address, 500)

@@ -47,7 +47,7 @@ items = st.lists(
     st.builds(
         Intent,
         source=addresses,
-        target=addresses,
+        to_address=addresses,
         token=st.sampled_from([NATIVE, USDT]),
         amount=st.integers(1, 2**256 - 1).map(Units),
     ),
@@ -72,7 +72,7 @@ def payload(intents: list[Intent], *authorizations: SignedAuthorization, **chang
 
 
 def an_intent(source: str = SOURCES[0].address, amount: int = 5, token: Token = USDT) -> Intent:
-    return Intent(source=source, target=MAIN, token=token, amount=Units(amount))
+    return Intent(source=source, to_address=MAIN, token=token, amount=Units(amount))
 
 
 @settings(max_examples=150, deadline=None)
@@ -100,7 +100,7 @@ def test_a_sweep_is_byte_for_byte_what_eth_account_signs(
     effects = FAMILY.effects(INFO, unsigned)
     assert (effects.sequence, effects.fee_max, effects.delegate) == (sequence, 50 * 10**6, None)
     read = [(one.source, one.contract, one.recipient, one.amount) for one in effects.movements]
-    assert read == [(one.source, one.token.contract, one.target, one.amount) for one in intents]
+    assert read == [(one.source, one.token.contract, one.to_address, one.amount) for one in intents]
 
 
 @given(sequence=st.integers(0, 2**64 - 2))
@@ -182,7 +182,7 @@ def test_items_with_dirty_padding_are_not_read() -> None:
 
 def _again(one: Any) -> Intent:
     token = NATIVE if one.contract is None else Token(symbol="T", contract=one.contract, decimals=0, label="T")
-    return Intent(source=one.source, target=one.target, token=token, amount=one.amount)
+    return Intent(source=one.source, to_address=one.to_address, token=token, amount=one.amount)
 
 
 # --- On a node ---
@@ -192,7 +192,7 @@ def _again(one: Any) -> Intent:
 async def usdt(node: Anvil) -> Contract:
     token = await node.deploy("UsdtLike")
     made = deployment(STATION.address)
-    await node.send(made.target, data="0x" + made.data.hex())
+    await node.send(made.to_address, data="0x" + made.data.hex())
     await node.call("anvil_setBalance", [STATION.address, hex(ETHER)])
     for source in SOURCES:
         await token.send("mint", source.address, 100)

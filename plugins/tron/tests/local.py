@@ -10,8 +10,8 @@ from coincurve import PrivateKey
 
 from cambist.plugin import Action, Chain, Dated, Fee, Intent, LendingChain, Plan, SignedTx, Step, TxStatus, Units
 from cambist_tron.family import TronFamily
-from cambist_tron.testing import TronNode
-from cambist_tron.testing.tokens import TronToken, deploy_token
+from cambist_tron_node import TronNode
+from cambist_tron_node.tokens import TronToken, deploy_token
 
 FAMILY = TronFamily()
 TRX = 10**6
@@ -67,7 +67,7 @@ class Net:
     def intent(self, source: str, target: str, amount: int, symbol: str = "TRX", action: Action = "transfer") -> Intent:
         token = self.chain.info.token(symbol)
         assert token is not None
-        return Intent(source=source, target=target, token=token, amount=Units(amount), action=action)
+        return Intent(source=source, to_address=target, token=token, amount=Units(amount), action=action)
 
     async def planned(self, *intents: Intent, sponsor: str | None = None) -> list[Step]:
         """Return the steps of plans, none of which is refused."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,8 +10,6 @@ import msgspec
 from cambist.plugin import Transfer
 from cambist_tron.addresses import spell
 from cambist_tron.wire import TronBlock, TxInfo
-
-RECORDED = Path(__file__).parent / "recorded"
 
 Json = dict[str, Any]
 
@@ -25,12 +22,6 @@ class Everyone:
 
     def __len__(self) -> int:
         return 2**160
-
-
-def recorded(name: str) -> Any:
-    """Return one recorded answer, or several."""
-    found = json.loads((RECORDED / f"{name}.json").read_bytes())
-    return found.get("response", found.get("responses", found))
 
 
 def decoded_block(block: Json) -> TronBlock:

@@ -32,7 +32,7 @@ def test_the_hook_brings_the_plugin() -> None:
 async def test_without_a_table_tron_is_listed_and_nothing_is_connected(context: PluginContext) -> None:
     """So that it is offered, and refused, until the operator names an endpoint."""
     (info,) = TronPlugin().chains(TronConfig())
-    assert (info.id, info.mode, info.chain_id_num, info.family) == ("tron", "unconfigured", 728126428, "tron")
+    assert (info.id, info.availability, info.chain_id_num, info.family) == ("tron", "unconfigured", 728126428, "tron")
     async with TronPlugin().connect(TronConfig(), context) as chains:
         assert list(chains) == []
 
@@ -40,7 +40,7 @@ async def test_without_a_table_tron_is_listed_and_nothing_is_connected(context: 
 async def test_a_simulated_chain_asks_nobody(context: PluginContext) -> None:
     """Endpoints or not."""
     config = TronConfig(simulated=True, rpc_urls=(URL,), quorum=3)
-    assert resolve(config).info.mode == "simulated"
+    assert resolve(config).info.availability == "simulated"
     async with TronPlugin().connect(config, context) as chains:
         assert list(chains) == []
 
@@ -48,7 +48,7 @@ async def test_a_simulated_chain_asks_nobody(context: PluginContext) -> None:
 def test_the_main_network_is_the_default() -> None:
     """With its tokens, and solid blocks as the ceiling for confirmations."""
     info = setup(rpc_urls=[URL]).info
-    assert (info.mode, info.name, info.token_standard) == ("live", "TRON", "TRC-20")
+    assert (info.availability, info.name, info.token_standard) == ("live", "TRON", "TRC-20")
     assert [(token.symbol, token.decimals) for token in info.tokens] == [("TRX", 6), ("USDT", 6), ("USDC", 6)]
     assert (info.confirmations, info.finality_required) == (19, True)
     assert info.explorer_tx_url == "https://tronscan.org/#/transaction/{tx_id}"

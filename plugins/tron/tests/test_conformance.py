@@ -19,7 +19,7 @@ from cambist.testing.harness import Abilities, ChainHarness, FamilySamples, Send
 from cambist_tron.config import TronConfig, resolve
 from cambist_tron.family import TronFamily
 from cambist_tron.plugin import TronPlugin
-from cambist_tron.testing import Face, Fault, Faults, TronContract, TronNode, TronToken
+from cambist_tron_node import Face, Fault, Faults, TronContract, TronNode, TronToken
 
 SUN_PER_TRX = 10**6
 PLENTY = 10**30
@@ -63,7 +63,6 @@ class Clock:
     """The node's time, which can be told to run ahead: blocks are never older."""
 
     def __init__(self) -> None:
-        """Begin with the machine's."""
         self._ahead_ms = 0
 
     def ms(self) -> int:
@@ -79,7 +78,6 @@ class Network:
     """A node, and what is deployed on it: USDT, an ordinary token, and what sends several transfers at once."""
 
     def __init__(self, node: TronNode, clock: Clock, usdt: TronToken, usdx: TronToken) -> None:
-        """Keep them; the contracts follow."""
         self.node = node
         self.clock = clock
         self.usdt = usdt

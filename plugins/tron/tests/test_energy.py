@@ -9,7 +9,7 @@ from cambist.plugin import Intent, Plan, Units
 from cambist_tron.config import EnergyMode
 from cambist_tron.energy import LENDING_BYTES, Burn, Delegate, Lender, Need, cheapest
 from cambist_tron.replies import Account, Resources
-from cambist_tron.resources import Purse
+from cambist_tron.resources import Spendable
 
 from .local import TRX, Net, fee_of, step_of
 from .test_planner import PRICES
@@ -19,7 +19,7 @@ STAKE = 40_000 * TRX
 
 def need(lacking: int, *, sun: int = 0, active: bool = True, extra: int = 0) -> Need:
     account = Account(address="41", balance=sun) if active else Account()
-    return Need(sender=Purse(account, Resources(), 600), lacking=lacking, extra=extra, prices=PRICES)
+    return Need(sender=Spendable(account, Resources(), 600), lacking=lacking, extra=extra, prices=PRICES)
 
 
 def lender(sun: int) -> Lender:

@@ -11,9 +11,9 @@ from aiohttp import web
 
 from cambist.plugin import ChainError, ChainUnavailableError, Dated, LendingChain, SignedTx
 from cambist_tron.expiry import DYING_TOGETHER_S, MARGIN_S, groups_of
-from cambist_tron.testing import TronNode
-from cambist_tron.testing.faults import Face, Fault
 from cambist_tron.writing import LIFETIME_S
+from cambist_tron_node import TronNode
+from cambist_tron_node.faults import Face, Fault
 
 from .local import Net
 

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from cambist.plugin import ChainError, SignedTx, StateUnavailableError, TxStatus, Units
-from cambist_tron.testing.faults import Face, Fault
+from cambist_tron_node.faults import Face, Fault
 
 from .local import TRX, Net
 

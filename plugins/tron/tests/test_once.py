@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from cambist.plugin import ChainError, Dated, LendingChain, SignedTx
-from cambist_tron.testing import Face
-from cambist_tron.testing.faults import Fault
 from cambist_tron.writing import LIFETIME_S
+from cambist_tron_node import Face
+from cambist_tron_node.faults import Fault
 
 from .local import FAMILY, Net
 

@@ -32,9 +32,8 @@ from cambist_tron.family import TronFamily
 from cambist_tron.payload import TRANSFER, TxFields, bandwidth_of, read_payload, read_signed, write_payload
 from cambist_tron.protobuf import NUMBER_MAX, decode, encode
 from cambist_tron.signing import ACTIVATION_SUN, BANDWIDTH_SUN
-from cambist_tron.writing import SOME_TIP, unsigned
-
-from .recordings import RECORDED
+from cambist_tron.writing import PLACEHOLDER_TIP, unsigned
+from devnets.tron.tests.recordings import RECORDED
 
 CASES = 5_000 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 700
 FAMILY = TronFamily()
@@ -61,12 +60,12 @@ def fields(**changes: Any) -> TxFields:
 
 
 def step(token: Token = TRX, amount: int = 9, **changes: Any) -> Step:
-    made: dict[str, Any] = {"sender": OWNER, "target": RECIPIENT, "token": token, "amount": Units(amount), "fee": FEE}
-    return Step(**(made | changes))
+    made: dict[str, Any] = {"sender": OWNER, "to_address": RECIPIENT, "token": token, "amount": Units(amount)}
+    return Step(**({"fee": FEE} | made | changes))
 
 
 def tx_of(one: Step, timestamp_ms: int = 1) -> UnsignedTx:
-    return unsigned(one, SOME_TIP, timestamp_ms)
+    return unsigned(one, PLACEHOLDER_TIP, timestamp_ms)
 
 
 def signature_of(payload: bytes, key: bytes = KEY) -> bytes:
@@ -150,7 +149,7 @@ def steps(draw: st.DrawFn) -> Step:
     return step(
         token=token if action == "transfer" else TRX,
         amount=draw(st.integers(1, top) | st.integers(1, 300)),
-        target=spell(draw(st.binary(min_size=20, max_size=20))),
+        to_address=spell(draw(st.binary(min_size=20, max_size=20))),
         fee=Fee(limit=draw(st.integers(1, 2**30)), price=draw(st.integers(1, 1000))),
         action=action,
     )
@@ -164,7 +163,7 @@ def test_what_is_read_is_what_was_meant(one: Step, timestamp_ms: int) -> None:
     tx = tx_of(one, timestamp_ms)
     effects = FAMILY.effects(CHAIN, tx.payload)
     assert (effects.sequence, effects.delegate) == (None, None)
-    assert effects.valid_until == tx.valid_until == SOME_TIP.head_time_ms // 1000 + 300
+    assert effects.valid_until == tx.valid_until == PLACEHOLDER_TIP.head_time_ms // 1000 + 300
     sealed = FAMILY.seal(tx, signature_of(tx.payload))
     assert effects.tx_id == sealed.tx_id == FAMILY.digest(tx.payload).hex()
     limit = one.fee.limit * one.fee.price if not one.token.is_native else 0
@@ -172,10 +171,12 @@ def test_what_is_read_is_what_was_meant(one: Step, timestamp_ms: int) -> None:
     assert bandwidth_of(tx.payload) == len(sealed.raw) + 64
     if one.action == "transfer":
         assert effects.staking is None
-        assert effects.movements == (Movement(contract=one.token.contract, recipient=one.target, amount=one.amount),)
+        assert effects.movements == (
+            Movement(contract=one.token.contract, recipient=one.to_address, amount=one.amount),
+        )
         by_tronpy(one, tx, sealed.raw)
     else:
-        borrower = one.target if one.action in {"lend", "reclaim"} else None
+        borrower = one.to_address if one.action in {"lend", "reclaim"} else None
         assert effects.movements == ()
         assert effects.staking == Staking(action=one.action, amount=one.amount, borrower=borrower)
 
@@ -190,7 +191,7 @@ def by_tronpy(one: Step, tx: UnsignedTx, raw: bytes) -> None:
         assert contract.parameter.Unpack(sent)
         assert (sent.owner_address, sent.to_address, sent.amount) == (
             PREFIX + raw_of(one.sender),
-            PREFIX + raw_of(one.target),
+            PREFIX + raw_of(one.to_address),
             one.amount,
         )
     else:

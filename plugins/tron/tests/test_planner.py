@@ -9,8 +9,8 @@ from cambist.plugin import FeeAboveCeilingError, Intent, Units
 from cambist_tron.addresses import spell
 from cambist_tron.fees import Prices
 from cambist_tron.planner import ZERO_ADDRESS
-from cambist_tron.testing import Parameters, TronNode
-from cambist_tron.testing.tokens import deploy_token
+from cambist_tron_node import Parameters, TronNode
+from cambist_tron_node.tokens import deploy_token
 
 from .local import TRX, Connect, Net, fee_of, step_of
 
@@ -52,7 +52,7 @@ async def test_a_limit_allows_for_what_may_grow_and_no_more(net: Net) -> None:
     first, again = net.intent(net.rich, net.nobody(), 5, "USDT"), net.intent(net.rich, net.rich, 5, "USDT")
     await net.usdt.mint(net.customer, Units(1))
     await net.node.mine()
-    again = replace(again, target=net.customer)
+    again = replace(again, to_address=net.customer)
     assert [fee_of(plan).limit for plan in await net.chain.plan([first, again], sponsor=None)] == [
         PRICES.limit_for(130_285, 100_635),
         PRICES.limit_for(64_285, 49_635),
@@ -139,18 +139,18 @@ async def test_what_would_be_lost_is_refused(net: Net) -> None:
     coin, usdt = net.intent(net.rich, net.customer, 5), net.intent(net.rich, net.customer, 5, "USDT")
     ghost = replace(usdt, token=replace(usdt.token, contract=net.nobody()))
     wrong = [
-        *(replace(one, target=net.usdx.address) for one in (coin, usdt)),
-        *(replace(one, target=ZERO_ADDRESS) for one in (coin, usdt)),
-        *(replace(one, target=net.rich) for one in (coin, usdt)),
+        *(replace(one, to_address=net.usdx.address) for one in (coin, usdt)),
+        *(replace(one, to_address=ZERO_ADDRESS) for one in (coin, usdt)),
+        *(replace(one, to_address=net.rich) for one in (coin, usdt)),
         replace(coin, amount=Units(2**63)),
         replace(usdt, amount=Units(2**256)),
         ghost,
     ]
     plans = await net.chain.plan([*wrong, coin], sponsor=None)
     assert [(bool(plan.refused), plan.step is None) for plan in plans] == [(True, True)] * len(wrong) + [(False, False)]
-    unlisted = replace(coin, target=(await deploy_token(net.node, "THIRD", 6)).address)
+    unlisted = replace(coin, to_address=(await deploy_token(net.node, "THIRD", 6)).address)
     (plan,) = await net.chain.plan([unlisted], sponsor=None)
-    assert plan.refused == f"{unlisted.target} is a contract, and contracts take no plain transfer of TRX"
+    assert plan.refused == f"{unlisted.to_address} is a contract, and contracts take no plain transfer of TRX"
 
 
 async def test_several_plans_share_what_is_free(net: Net) -> None:
@@ -180,6 +180,6 @@ async def test_prices_are_the_networks(connect: Connect) -> None:
     parameters = Parameters(transaction_fee=2_000, new_account_fee=3_000_000)
     async with TronNode(parameters=parameters) as node, connect(node.url) as chain:
         source, target = node.accounts[:2]
-        coin = Intent(source=source, target=target, token=chain.info.native, amount=Units(5))
-        plans = await chain.plan([coin, coin, coin, replace(coin, target=ZERO_NEIGHBOUR)], sponsor=None)
+        coin = Intent(source=source, to_address=target, token=chain.info.native, amount=Units(5))
+        plans = await chain.plan([coin, coin, coin, replace(coin, to_address=ZERO_NEIGHBOUR)], sponsor=None)
     assert [fee_of(plan).cost_max for plan in plans] == [0, 0, 530_000, 3_100_000]

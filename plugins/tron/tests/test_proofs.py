@@ -14,9 +14,9 @@ from cambist.plugin import InconsistentChainError
 from cambist_tron.chain import TronChain
 from cambist_tron.proofs import WholeBlock, WholeTx, leaf_of, read_contents, root_of
 from cambist_tron.protobuf import encode
+from devnets.tron.tests.recordings import recorded
 
 from .local import TRX, Net
-from .recordings import recorded
 
 
 def whole(block: dict[str, Any]) -> WholeBlock:

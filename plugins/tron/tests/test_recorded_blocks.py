@@ -14,9 +14,10 @@ from cambist_tron.config import TronConfig, resolve
 from cambist_tron.decode import check_infos, check_transactions, transfers_of
 from cambist_tron.headers import check_header
 from cambist_tron.networks import SHASTA
+from devnets.tron.tests.recordings import recorded
 
 from .forging import Json, block, call, trx
-from .recordings import Everyone, address, decoded_block, decoded_infos, recorded, told
+from .recordings import Everyone, address, decoded_block, decoded_infos, told
 
 CONTRACTS = resolve(TronConfig()).contracts
 ALICE, BOB = address("11" * 20), address("22" * 20)

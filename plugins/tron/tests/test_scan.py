@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cambist.plugin import ChainError, Transfer
-from cambist_tron.testing import Fault, TronNode, TronToken
+from cambist_tron_node import Fault, TronNode, TronToken
 
 Connect = Scan = Callable[..., Any]
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from cambist.plugin import Broadcast, ChainError, ChainUnavailableError, PluginContext, SignedTx, Units
 from cambist.testing.clock import ManualClock
 from cambist_tron.payload import read_payload
-from cambist_tron.testing.faults import Face, Fault
-from cambist_tron.writing import LIFETIME_S, STAMPS_KEPT, Stamps, Tip, chosen
+from cambist_tron.writing import LIFETIME_S, STAMPS_KEPT, Stamps, Tip, middle_tip
+from cambist_tron_node.faults import Face, Fault
 
 from .local import Net, step_of
 
@@ -65,10 +65,10 @@ def test_an_endpoint_that_runs_ahead_does_not_choose_the_tip() -> None:
     lagging, low, middle, ahead = (
         Tip(solid_id="0" * 64, head_time_ms=time, lagging=time == 1) for time in (1, 1000, 1003, 9_000_000)
     )
-    assert chosen([ahead, low]) == low
-    assert chosen([ahead, middle, low]) == middle
-    assert chosen([lagging, middle]) == middle
-    assert chosen([lagging]) == lagging
+    assert middle_tip([ahead, low]) == low
+    assert middle_tip([ahead, middle, low]) == middle
+    assert middle_tip([lagging, middle]) == middle
+    assert middle_tip([lagging]) == lagging
 
 
 async def test_the_payload_limits_the_energy_and_nothing_else(net: Net) -> None:

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from cambist.plugin import ChainError, Intent, Units
-from cambist_tron.testing.faults import Face
+from cambist_tron_node.faults import Face
 
 from .local import Connect, Net
 
@@ -29,7 +29,7 @@ async def test_a_token_that_asserts_is_planned_like_any_other(net: Net, connect:
     async with connect(net.node.url, tokens=[{"symbol": "OLD", "contract": token, "decimals": 6}]) as chain:
         known = chain.info.token("OLD")
         assert known is not None
-        intent = Intent(source=net.rich, target=net.customer, token=known, amount=Units(5))
+        intent = Intent(source=net.rich, to_address=net.customer, token=known, amount=Units(5))
         (plan,) = await chain.plan([intent], sponsor=None)
         assert plan.refused is None
         assert plan.step is not None

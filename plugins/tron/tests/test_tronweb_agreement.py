@@ -57,7 +57,7 @@ class Case:
         token = TRX if self.contract is None else Token(symbol="X", contract=self.contract, decimals=6, label="X")
         self.step = Step(
             sender=self.owner,
-            target=self.target,
+            to_address=self.target,
             token=token,
             amount=Units(self.amount),
             fee=self.fee,

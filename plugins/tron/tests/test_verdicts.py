@@ -10,7 +10,7 @@ from cambist_tron.addresses import hex_of, of_point, spell
 from cambist_tron.broadcasts import verdict_on
 from cambist_tron.family import TronFamily
 from cambist_tron.replies import Submitted
-from cambist_tron.writing import SOME_TIP, unsigned
+from cambist_tron.writing import PLACEHOLDER_TIP, unsigned
 
 KEY = PrivateKey(b"\x07" * 32)
 OWNER = of_point(KEY.public_key.format(compressed=False)[1:])
@@ -21,8 +21,8 @@ VALIDATE = "CONTRACT_VALIDATE_ERROR"
 def a_tx() -> SignedTx:
     family = TronFamily()
     trx = Token(symbol="TRX", contract=None, decimals=6, label="TRON")
-    step = Step(sender=OWNER, target=OTHER, token=trx, amount=Units(5), fee=Fee(limit=265, price=1000))
-    tx = unsigned(step, SOME_TIP, 1)
+    step = Step(sender=OWNER, to_address=OTHER, token=trx, amount=Units(5), fee=Fee(limit=265, price=1000))
+    tx = unsigned(step, PLACEHOLDER_TIP, 1)
     return family.seal(tx, KEY.sign_recoverable(family.digest(tx.payload), hasher=None))
 
 

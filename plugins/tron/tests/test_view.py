@@ -51,8 +51,8 @@ class Follower:
         self.hash = node.blocks[cursor]["blockID"]
         self.paid: list[int] = []
 
-    async def look(self) -> dict[str, int]:
-        """Look once, and return what was asked."""
+    async def poll(self) -> dict[str, int]:
+        """Poll once, and return how often each path was asked."""
         before = self._node.calls.copy()
         async with self._chain.view() as view:
             head: Head = await view.head()
@@ -69,20 +69,20 @@ class Follower:
         return dict(self._node.calls - before)
 
 
-async def test_a_look_costs_one_question_and_a_new_block_two_more(
+async def test_a_poll_costs_one_question_and_a_new_block_two_more(
     node: CannedNode, mined: list[Mined], connect: Connect, customer: str
 ) -> None:
     """However many came at once, they come in one answer."""
     async with connect(node.url) as connected:
         follower = Follower(connected, node, customer, 19)
-        assert await follower.look() == {HEAD: 1, HEADER: 1, BLOCKS: 1, INFOS: 1}
+        assert await follower.poll() == {HEAD: 1, HEADER: 1, BLOCKS: 1, INFOS: 1}
         for _ in range(3):
-            assert await follower.look() == {HEAD: 1}
+            assert await follower.poll() == {HEAD: 1}
         for number in (21, 22, 23):
             grow(node, mined[number - 1])
-            assert await follower.look() == {HEAD: 1, BLOCKS: 1, INFOS: 1}
+            assert await follower.poll() == {HEAD: 1, BLOCKS: 1, INFOS: 1}
         grow(node, *mined[23:26])
-        assert await follower.look() == {HEAD: 1, BLOCKS: 1, INFOS: 3}
+        assert await follower.poll() == {HEAD: 1, BLOCKS: 1, INFOS: 3}
     assert follower.paid == list(range(20, 27))
 
 
@@ -92,9 +92,9 @@ async def test_where_much_is_to_be_read_nothing_is_read_ahead(
     """The blocks are asked for in batches then."""
     async with connect(node.url, batch_blocks_max=4) as connected:
         follower = Follower(connected, node, customer, 19)
-        await follower.look()
+        await follower.poll()
         grow(node, *mined[20:])
-        assert await follower.look() == {HEAD: 1, HEADER: 1, BLOCKS: 3, INFOS: 10}
+        assert await follower.poll() == {HEAD: 1, HEADER: 1, BLOCKS: 3, INFOS: 10}
     assert follower.paid == list(range(20, 31))
 
 
@@ -105,7 +105,7 @@ async def test_with_a_quorum_every_endpoint_is_asked_everything(
     async with CannedNode(mined[:20]) as other, connect(node.url, other.url, quorum=2) as connected:
         follower = Follower(connected, node, customer, 19)
         for _ in range(3):
-            await follower.look()
+            await follower.poll()
         assert other.calls[HEADER] == node.calls[HEADER]
         assert other.calls[HEADER] >= 3
     assert follower.paid == [20]
@@ -122,11 +122,11 @@ async def test_a_replaced_block_is_never_said_to_stand(
     branch = chain(*([(one, info(one))] for one in others), first=first, parent=mined[first - 2][0]["blockID"])
     async with connect(node.url) as connected:
         follower = Follower(connected, node, customer, 10)
-        await follower.look()
+        await follower.poll()
         assert follower.cursor == 20
         grow(node, *branch)
         before = list(follower.paid)
-        await follower.look()
+        await follower.poll()
         assert (follower.cursor, follower.paid) == (20, before)
         for height in range(first - 2, 20 + longer + 1):
             async with connected.view() as view:
@@ -142,7 +142,7 @@ async def test_what_was_read_ahead_is_read_again_where_it_does_not_fit(
     one = trx(payer, customer, 1000)
     (replaced,) = chain([(one, info(one))], first=21, parent=mined[19][0]["blockID"])
     async with connect(node.url) as connected:
-        await Follower(connected, node, customer, 19).look()
+        await Follower(connected, node, customer, 19).poll()
         grow(node, mined[20])
         async with connected.view() as view:
             await view.head()

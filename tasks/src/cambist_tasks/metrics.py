@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 
@@ -11,8 +11,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from cambist.services.gas_stations import GasStation
+from cambist.services.sending.gas.gas_stations import GasStation
 from cambist.services.webhooks.delivery import Deliverer
+from cambist.settings import WorkerSettings
 
 from .sending import SendState
 from .watching import ChainState
@@ -74,7 +75,7 @@ class WorkerCollector(Collector):
     def _sending(self) -> Iterator[Metric]:
         labels = ["chain"]
         sending = GaugeMetricFamily("cambist_outbound_sending", "1 while this worker sends there.", labels=labels)
-        failing = GaugeMetricFamily("cambist_outbound_failing", "1 while turns of sending fail.", labels=labels)
+        failing = GaugeMetricFamily("cambist_outbound_failing", "1 while sending fails.", labels=labels)
         collected = CounterMetricFamily("cambist_outbound_collections", "Collections that were begun.", labels=labels)
         alerts = CounterMetricFamily(
             "cambist_outbound_alerts", "What an operator should look at.", labels=["chain", "alert"]
@@ -112,7 +113,7 @@ class WorkerCollector(Collector):
 
 _CHAIN_GAUGES = (
     ("watching", "1 while this worker watches the chain.", lambda state: float(state.watching)),
-    ("failing", "1 while looks at the chain fail.", lambda state: float(state.failing)),
+    ("failing", "1 while polls of the chain fail.", lambda state: float(state.failing)),
     ("head", "The newest block that was seen.", lambda state: state.last and state.last.head),
     ("height", "The block up to which everything is stored.", lambda state: state.last and state.last.height),
     ("behind_blocks", "Blocks still to be read.", lambda state: state.last and state.last.behind),
@@ -129,8 +130,8 @@ _STATION_GAUGES = (
     ("stake_low", "1 while hardly any of the stake is left.", lambda station: station.is_stake_low),
 )
 _CHAIN_COUNTERS = (
-    ("looks", "Looks that succeeded.", lambda state: state.looks),
-    ("failures", "Looks that failed.", lambda state: state.failures),
+    ("polls", "Polls that succeeded.", lambda state: state.polls),
+    ("failures", "Polls that failed.", lambda state: state.failures),
     ("blocks", "Blocks that were read.", lambda state: state.blocks),
     ("deposits", "Deposits that were found.", lambda state: state.deposits),
     ("orphaned", "Deposits that a reorg took back.", lambda state: state.orphaned),
@@ -146,12 +147,19 @@ def _staked(station: GasStation, name: str) -> Decimal | None:
 
 
 @asynccontextmanager
-async def serve_metrics(collector: Collector, host: str, port: int) -> AsyncIterator[int]:
-    """Serve ``/metrics`` until the context ends; yield the port, which the system chooses where 0 is given."""
+async def serve_metrics(
+    collectors: Sequence[Collector], settings: WorkerSettings, refresh: Callable[[], Awaitable[None]]
+) -> AsyncIterator[int]:
+    """Serve ``/metrics`` until the context ends; yield the port, which the system chooses where 0 is given.
+
+    ``refresh`` is awaited before each answer.
+    """
     registry = CollectorRegistry()
-    registry.register(collector)
+    for collector in collectors:
+        registry.register(collector)
 
     async def metrics(_: web.Request) -> web.Response:
+        await refresh()
         return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     app = web.Application()
@@ -159,7 +167,7 @@ async def serve_metrics(collector: Collector, host: str, port: int) -> AsyncIter
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port)
+        site = web.TCPSite(runner, settings.metrics_host, settings.metrics_port)
         await site.start()
         yield runner.addresses[0][1]
     finally:

@@ -1,4 +1,4 @@
-"""Keeps one chain's engine turning: whenever it is this worker's, at every hint, and at least once per poll."""
+"""Sends on one chain while this worker holds its lease: one tick of the engine at every hint and poll interval."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from msgspec import Struct, field
 from cambist.bootstrap import Gateway
 from cambist.hints import Hints
 from cambist.plugin import Chain
-from cambist.services.outbound.desk import Desk
-from cambist.services.outbound.engine import Engine
-from cambist.services.outbound.kinds import outcomes
-from cambist.services.outbound.rows import Site
+from cambist.services.chain_scope import ChainScope
+from cambist.services.intent_handlers import intent_handlers
+from cambist.services.sending.context import EngineContext
+from cambist.services.sending.engine import Engine
 
-from .chain_turns import Pauses, whenever_ours
-from .turns import Turns
+from .chain_loops import Pauses, run_while_leased
+from .leases import Leases
 
 log = structlog.get_logger(__name__)
 
 TOPIC = "outbound"
-TURN_TIMEOUT_S = 120.0
+TICK_TIMEOUT_S = 120.0
 
 
 class SendState(Struct, kw_only=True):
@@ -31,27 +31,26 @@ class SendState(Struct, kw_only=True):
     chain: Chain
     sending: bool = False
     failing: bool = False
-    turns: int = 0
+    ticks: int = 0
     failures: int = 0
     collected: int = 0
     alerts: Counter[str] = field(default_factory=Counter)
 
 
 class ChainSender:
-    """One chain's engine and its place in a worker."""
+    """Runs one chain's engine while this worker holds its lease."""
 
-    def __init__(self, engine: Engine, turns: Turns, hints: Hints) -> None:
-        """Turn this engine when it is this worker's turn."""
+    def __init__(self, engine: Engine, leases: Leases, hints: Hints) -> None:
         self._engine = engine
-        self._turns = turns
+        self._leases = leases
         self._hints = hints
-        self._info = engine.desk.chain.info
-        self._turn = f"send {self._info.id}"
-        self.state = SendState(chain=engine.desk.chain, alerts=engine.desk.alerts)
+        self._info = engine.context.chain.info
+        self._lease = f"send {self._info.id}"
+        self.state = SendState(chain=engine.context.chain, alerts=engine.context.alerts)
 
     async def run(self) -> None:
-        """Send until cancelled, or wait for the turn."""
-        await whenever_ours(self._turns, self._turn, self._send)
+        """Send until cancelled, while this worker holds the lease."""
+        await run_while_leased(self._leases, self._lease, self._send)
 
     async def _send(self) -> None:
         log.info("sending", chain=self._info.id)
@@ -64,34 +63,34 @@ class ChainSender:
     async def _follow(self) -> None:
         pauses = Pauses(self.state, "sending_failed", self._info.id)
         async with self._hints.subscribe([TOPIC]) as hints:
-            while await self._turns.still(self._turn):
-                pause_s = await self._once(pauses)
+            while await self._leases.holds(self._lease):
+                pause_s = await self._tick(pauses)
                 if pause_s > 0:
                     await hints.wait(pause_s)
 
-    async def _once(self, pauses: Pauses) -> float:
-        """Take one turn, and return how long nothing needs to be done."""
+    async def _tick(self, pauses: Pauses) -> float:
+        """Run the engine once; return the seconds until the next tick."""
         try:
-            async with asyncio.timeout(TURN_TIMEOUT_S):
-                turn = await self._engine.turn()
+            async with asyncio.timeout(TICK_TIMEOUT_S):
+                done = await self._engine.tick()
         except Exception as error:  # noqa: BLE001  a plugin may raise anything, and only its chain is affected
             return pauses.after(error)
         if pauses.over():
             log.info("sending_is_back", chain=self._info.id)
-        if turn.told:
+        if done.told:
             await self._hints.publish("webhooks")
-        self.state.turns += 1
-        self.state.collected += turn.collected
-        return 0.0 if turn.more else self._info.poll_interval_ms / 1000
+        self.state.ticks += 1
+        self.state.collected += done.collected
+        return 0.0 if done.more else self._info.poll_interval_ms / 1000
 
 
-def chain_senders(gateway: Gateway, turns: Turns) -> list[ChainSender]:
+def chain_senders(gateway: Gateway, leases: Leases) -> list[ChainSender]:
     """Return a sender for every connected chain."""
     if gateway.signer is None or not gateway.settings.outbound.enabled:
         return []
     senders = []
     for chain in gateway.chains.values():
-        desk = Desk(
+        context = EngineContext(
             db=gateway.db,
             chain=chain,
             family=gateway.registry.families[chain.info.family],
@@ -99,10 +98,10 @@ def chain_senders(gateway: Gateway, turns: Turns) -> list[ChainSender]:
             rates=gateway.rates,
             clock=gateway.clock,
             ids=gateway.ids,
-            outcomes=outcomes(),
+            handlers=intent_handlers(gateway.ids),
             settings=gateway.settings.outbound,
-            site=Site(info=chain.info, scope=0, mode="live"),
+            chain_scope=ChainScope(info=chain.info, scope=0, mode="live"),
             alerts=Counter(),
         )
-        senders.append(ChainSender(Engine(desk, gateway.keys), turns, gateway.hints))
+        senders.append(ChainSender(Engine(context, gateway.keys), leases, gateway.hints))
     return senders

@@ -1,30 +1,34 @@
-"""Keeps one chain watched: whenever it is this worker's turn, look after look, with pauses that suit the chain."""
+"""Keeps one chain watched: while this worker holds the lease, poll after poll, with pauses that suit the chain."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 import structlog
 from msgspec import Struct
 
 from cambist.plugin import Chain
-from cambist.services.deposits import Look
+from cambist.services.receiving.deposits import PollResult
 
-from .chain_turns import Pauses, whenever_ours
-from .turns import Turns
+from .chain_loops import Pauses, run_while_leased
+from .leases import Leases
 
 log = structlog.get_logger(__name__)
 
-LOOK_TIMEOUT_S = 120.0
-"""A look that hangs is given up. A plugin's own timeouts are shorter."""
+POLL_TIMEOUT_S = 120.0
+"""A poll that hangs is given up. A plugin's own timeouts are shorter."""
 
 
-class Looks(Protocol):
-    """What looks at a chain: the deposits service's Watcher."""
+class Poller(Protocol):
+    """What polls a chain: the deposits service's Watcher."""
 
-    async def look(self) -> Look:
+    async def poll(self) -> PollResult:
         """Read on, judge what is due, and say where it stands."""
+
+    def reading_ahead(self) -> AbstractAsyncContextManager[None]:
+        """Read the next span while the last one is stored, until the block ends."""
 
 
 class ChainState(Struct, kw_only=True):
@@ -32,59 +36,59 @@ class ChainState(Struct, kw_only=True):
 
     chain: Chain
     watching: bool = False
-    last: Look | None = None
-    looks: int = 0
+    last: PollResult | None = None
+    polls: int = 0
     failures: int = 0
     blocks: int = 0
     deposits: int = 0
     orphaned: int = 0
     failing: bool = False
 
-    def note(self, look: Look) -> None:
-        """Count what a look did."""
-        self.last = look
-        self.looks += 1
-        self.blocks += look.blocks
-        self.deposits += look.deposits
-        self.orphaned += look.orphaned
+    def note(self, result: PollResult) -> None:
+        """Count what a poll did."""
+        self.last = result
+        self.polls += 1
+        self.blocks += result.blocks
+        self.deposits += result.deposits
+        self.orphaned += result.orphaned
 
 
 class ChainWatch:
-    """One chain's place in a worker."""
+    """Polls one chain while this worker holds its lease."""
 
-    def __init__(self, watcher: Looks, chain: Chain, turns: Turns) -> None:
-        """Look through this watcher when it is this worker's turn."""
+    def __init__(self, watcher: Poller, chain: Chain, leases: Leases) -> None:
         self._watcher = watcher
-        self._turns = turns
+        self._leases = leases
         self._info = chain.info
-        self._turn = f"watch {chain.info.id}"
+        self._lease = f"watch {chain.info.id}"
         self.state = ChainState(chain=chain)
 
     async def run(self) -> None:
-        """Watch until cancelled, or wait for the turn."""
-        await whenever_ours(self._turns, self._turn, self._watch)
+        """Watch until cancelled, while this worker holds the lease."""
+        await run_while_leased(self._leases, self._lease, self._watch)
 
     async def _watch(self) -> None:
         log.info("watching", chain=self._info.id)
         self.state.watching = True
         try:
-            await self._follow()
+            async with self._watcher.reading_ahead():
+                await self._follow()
         finally:
             self.state.watching = False
 
     async def _follow(self) -> None:
         loop = asyncio.get_running_loop()
-        pauses = Pauses(self.state, "look_failed", self._info.id)
-        while await self._turns.still(self._turn):
+        pauses = Pauses(self.state, "poll_failed", self._info.id)
+        while await self._leases.holds(self._lease):
             started = loop.time()
             try:
-                async with asyncio.timeout(LOOK_TIMEOUT_S):
-                    look = await self._watcher.look()
+                async with asyncio.timeout(POLL_TIMEOUT_S):
+                    result = await self._watcher.poll()
             except Exception as error:  # noqa: BLE001  a plugin may raise anything, and only its chain is affected
                 pause_s = pauses.after(error)
             else:
-                self.state.note(look)
+                self.state.note(result)
                 if pauses.over():
-                    log.info("chain_is_back", chain=self._info.id, head=look.head, behind=look.behind)
-                pause_s = 0.0 if look.behind > 0 else self._info.poll_interval_ms / 1000 - (loop.time() - started)
+                    log.info("chain_is_back", chain=self._info.id, head=result.head, behind=result.behind)
+                pause_s = 0.0 if result.behind > 0 else self._info.poll_interval_ms / 1000 - (loop.time() - started)
             await asyncio.sleep(max(0.0, pause_s))

@@ -1,29 +1,39 @@
-"""The worker process: watches chains, sends, delivers webhooks, sweeps. Any number of them may run."""
+"""The worker process: watches chains, sends, delivers webhooks, runs jobs. Any number of them may run.
+
+What never ends is a supervised task; what begins and ends runs on arq, which is one more supervised task.
+``WorkerSettings`` lets arq's own command line run the jobs alone, and check that some worker runs them.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import gc
+import os
 import resource
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import Any
 
 import structlog
 import uvloop
 
 from cambist.bootstrap import Gateway, open_gateway
-from cambist.services.deposits import AddressWatch, Watcher
-from cambist.services.gas_stations import GasStation
-from cambist.settings import Settings
+from cambist.ports import system_ids
+from cambist.provision import provision
+from cambist.services.receiving.deposits import AddressCache, Watcher
+from cambist.settings import Settings, SettingsError
+from cambist.settings_file import process_settings
 
-from .chores import chores
+from .arq_worker import arq_options, run_arq, runners_of
+from .job_metrics import StoredFacts
+from .leases import Leases
+from .memory import tune_memory
 from .metrics import WorkerCollector, serve_metrics
+from .per_process import teach_signer, write_manifests
+from .requested import keep_queueing
 from .sending import chain_senders
-from .supervision import run_all
-from .sweeper import sweep
-from .turns import Turns
+from .supervision import keep_running, run_all
 from .watching import ChainWatch
 from .webhooks import open_deliverer
 
@@ -47,63 +57,89 @@ async def _serve(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with open_gateway(settings, role="worker") as gateway:
-        _calm_garbage_collection()
+        tune_memory()
         await run_worker(gateway, stop)
 
 
 async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
     """Do a worker's work until ``stop`` is set; what is being committed then is finished first."""
-    turns = Turns(gateway.db)
+    leases = Leases(gateway.db)
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(turns.aclose)
+        stack.push_async_callback(leases.aclose)
         deliverer = await stack.enter_async_context(open_deliverer(gateway))
-        watches = chain_watches(gateway, turns)
-        senders = chain_senders(gateway, turns)
-        stations: list[GasStation] = []
-        port = gateway.settings.worker.metrics_port
-        if port is not None:
+        watches = chain_watches(gateway, leases)
+        senders = chain_senders(gateway, leases)
+        runners = runners_of(gateway)
+        if gateway.settings.worker.metrics_port is not None:
+            stored = StoredFacts(runners)
             collector = WorkerCollector(
-                [watch.state for watch in watches], [sender.state for sender in senders], deliverer, stations
+                [watch.state for watch in watches], [sender.state for sender in senders], deliverer, stored.stations
             )
-            await stack.enter_async_context(serve_metrics(collector, gateway.settings.worker.metrics_host, port))
+            await stack.enter_async_context(serve_metrics([collector, stored], gateway.settings.worker, stored.refresh))
         works: dict[str, Callable[[], Awaitable[None]]] = {
             f"watch {watch.state.chain.info.id}": watch.run for watch in watches
         }
         works |= {f"send {sender.state.chain.info.id}": sender.run for sender in senders}
         works["webhooks"] = deliverer.run
-        works["sweeper"] = partial(sweep, chores(gateway, turns, stations))
+        works["arq"] = partial(run_arq, redis_url(gateway.settings), runners)
+        works["recovery_manifest"] = partial(write_manifests, gateway)
+        works["signer_targets"] = partial(teach_signer, gateway)
         log.info("worker_ready", chains=sorted(gateway.chains))
         await run_all(works, stop, grace_s=GRACE_S)
     log.info("worker_stopped")
 
 
-def chain_watches(gateway: Gateway, turns: Turns) -> list[ChainWatch]:
+def redis_url(settings: Settings) -> str:
+    """Return where the jobs are queued. Raises SettingsError."""
+    if settings.redis.url is None:
+        raise SettingsError("redis.url must be set.")
+    return settings.redis.url
+
+
+def __getattr__(name: str) -> type:
+    """Make ``WorkerSettings`` of the operator's settings when arq's command line asks for it."""
+    if name != "WorkerSettings":
+        raise AttributeError(name)
+    options = arq_options(redis_url(process_settings()))
+    return type(name, (), {**options, "on_startup": _open, "on_shutdown": _close})
+
+
+async def _open(ctx: dict[str, Any]) -> None:
+    settings = process_settings()
+    signs = settings.signer_socket is None
+    os.environ.update(provision(settings, system_ids(), keystore=signs))
+    stack = AsyncExitStack()
+    gateway = await stack.enter_async_context(open_gateway(process_settings(passphrase=signs), role="worker"))
+    runners = runners_of(gateway)
+    queueing = asyncio.create_task(keep_running("arq queueing", partial(keep_queueing, gateway, ctx["redis"])))
+    stack.callback(queueing.cancel)
+    ctx.update(runners.context, gateway=stack)
+
+
+async def _close(ctx: dict[str, Any]) -> None:
+    await ctx["gateway"].aclose()
+
+
+def chain_watches(gateway: Gateway, leases: Leases) -> list[ChainWatch]:
     """Return a watch for every connected chain; chains of one family share the set of its addresses."""
-    addresses: dict[str, AddressWatch] = {}
+    caches: dict[str, AddressCache] = {}
     watches = []
     for chain in gateway.chains.values():
         family = gateway.registry.families[chain.info.family]
-        watch = addresses.setdefault(family.name, AddressWatch(gateway.db, family, "live"))
+        address_cache = caches.setdefault(family.name, AddressCache(gateway.db, family, "live"))
         watcher = Watcher(
             db=gateway.db,
             chain=chain,
             family=family,
-            watch=watch,
+            address_cache=address_cache,
             scope=0,
             mode="live",
             clock=gateway.clock,
             ids=gateway.ids,
             hints=gateway.hints,
         )
-        watches.append(ChainWatch(watcher, chain, turns))
+        watches.append(ChainWatch(watcher, chain, leases))
     return watches
-
-
-def _calm_garbage_collection() -> None:
-    """Leave out of collections what lives as long as the process: they cost a third of the time at full speed."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 def _allow_open_files() -> None:

@@ -14,7 +14,7 @@ from tronpy.exceptions import AddressNotFound
 from tronpy.keys import PrivateKey, to_base58check_address, to_hex_address
 from tronpy.providers import HTTPProvider
 
-from cambist_tron.testing import Face, Fault, TronNode
+from cambist_tron_node import Face, Fault, TronNode
 from tests.support.tron_treasury import REPRESENTATIVES
 
 from .base import CONFIRMATIONS, Coin, Customer, Network, Onlooker, Seen

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from cambist.ports import Clock
 from cambist.services.errors import UnauthenticatedError
-from cambist.services.sessions import SessionPrincipal
+from cambist.services.identity.sessions import SessionPrincipal
 
 ALGORITHM = "HS256"
 ISSUER = "cambist"

@@ -14,15 +14,16 @@ from litestar.types import BeforeMessageSendHookHandler, Message, Scope
 from cambist.bootstrap import Gateway
 from cambist.services.errors import ServiceError
 from cambist.services.webhooks.sender import Sender, open_sender
+from cambist.settings import WebSettings
 
 from . import (
     admin,
+    api_keys,
     approved_addresses,
     checkout,
     discovery,
     gas_stations,
     health,
-    keys,
     merchants,
     payments,
     payouts,
@@ -58,16 +59,28 @@ HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
 def create_app(gateway: Gateway) -> Litestar:
     """Return the web side on top of an open gateway, which stays its owner's to close."""
-    web = Web(gateway)
-    secure = web.settings.web.base_url.startswith("https://")
+    app = build_app(gateway.settings.web)
+    attach(app, gateway)
+    return app
+
+
+def attach(app: Litestar, gateway: Gateway) -> None:
+    """Make this the gateway that the app works on, in the place of any before it. The app must not be running."""
+    app.state.gateway, app.state.web = gateway, Web(gateway)
+    checkout.attach(app, checkout.make_checkout(gateway))
+
+
+def build_app(settings: WebSettings) -> Litestar:
+    """Return the routes, and what holds for all of them; they work once a gateway is attached."""
+    secure = settings.base_url.startswith("https://")
     nouns = (
         admin,
+        api_keys,
         approved_addresses,
         checkout,
         discovery,
         gas_stations,
         health,
-        keys,
         merchants,
         payments,
         payouts,
@@ -82,7 +95,7 @@ def create_app(gateway: Gateway) -> Litestar:
         wallets,
         withdrawals,
     )
-    app = Litestar(
+    return Litestar(
         route_handlers=[*(handler for noun in nouns for handler in noun.controllers), Swagger],
         dependencies={
             "web": Provide(_web, sync_to_thread=False),
@@ -92,19 +105,17 @@ def create_app(gateway: Gateway) -> Litestar:
         exception_handlers={
             ServiceError: on_service_error,
             HTTPException: on_http_error,
-            Exception: on_unexpected(gateway.ids),
+            Exception: on_unexpected,
         },
         before_send=[_add_headers((*SECURITY_HEADERS, HSTS) if secure else SECURITY_HEADERS)],
         lifespan=[_lifespan],
+        on_shutdown=[checkout.close],
         request_class=JsonRequest,
-        request_max_body_size=gateway.settings.web.body_bytes_max,
+        request_max_body_size=settings.body_bytes_max,
         openapi_config=openapi_config(),
         plugins=[DecimalNumbers()],
         logging_config=None,
-        state=State({"gateway": gateway, "web": web}),
     )
-    checkout.attach(app, checkout.make_checkout(gateway))
-    return app
 
 
 @asynccontextmanager

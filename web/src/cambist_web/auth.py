@@ -27,10 +27,10 @@ from litestar.middleware import ASGIMiddleware
 from litestar.params import FromPath
 from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
-from cambist.services import api_keys, projects, sessions
-from cambist.services.api_keys import Actor
+from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError, UnauthenticatedError
-from cambist.services.sessions import SessionPrincipal
+from cambist.services.identity import api_keys, projects, sessions
+from cambist.services.identity.sessions import SessionPrincipal
 
 from .context import Web, web_of
 from .errors import AnyRequest
@@ -83,7 +83,7 @@ async def require_key(connection: Connection, _: BaseRouteHandler) -> None:
         if not secret:
             raise UnauthenticatedError("API_KEY_MISSING", "Send the project's API key in the header X-Api-Key.")
         raise UnauthenticatedError("API_KEY_INVALID", "This API key does not exist, or was revoked.")
-    await web.limiter.take(web.limits.per_key, str(actor.key_row))
+    await web.limiter.take(web.limits.per_key, str(actor.key_pk))
     connection.state.actor = actor
 
 

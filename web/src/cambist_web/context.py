@@ -8,19 +8,19 @@ from litestar import Litestar
 from msgspec import Struct
 
 from cambist.bootstrap import Gateway
-from cambist.services.api_keys import key_hash
-from cambist.services.passwords import Passwords
+from cambist.services.identity.api_keys import key_hash
+from cambist.services.identity.passwords import Passwords
+from cambist.services.identity.projects import Projects
+from cambist.services.identity.sessions import RefreshTokens
+from cambist.services.identity.two_factor import TwoFactor
 from cambist.services.platform import PlatformSettingsCache
-from cambist.services.projects import Projects
 from cambist.services.sandbox import Sandbox
-from cambist.services.sessions import RefreshTokens
-from cambist.services.two_factor import TwoFactor
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.settings import RateLimitSettings
 
 from .access_tokens import AccessTokens
 from .key_cache import KeyCache
-from .ratelimit import Limit, RateLimiter, parse_networks
+from .ratelimit import RateLimit, RateLimiter, parse_networks
 
 BAD_CREDENTIALS_PER_MINUTE = 60
 """How often an address may be wrong about a key or token. Right ones are not counted here."""
@@ -30,19 +30,18 @@ CALCULATOR_CACHE_S = 60.0
 class Limits(Struct, frozen=True, kw_only=True):
     """How often who may ask."""
 
-    per_key: Limit
-    per_session: Limit
-    per_address: Limit
-    login_per_address: Limit
-    login_per_email: Limit
-    bad_credentials: Limit
+    per_key: RateLimit
+    per_session: RateLimit
+    per_address: RateLimit
+    login_per_address: RateLimit
+    login_per_email: RateLimit
+    bad_credentials: RateLimit
 
 
 class Web:
     """One worker's own things. ``gateway`` is everybody's."""
 
     def __init__(self, gateway: Gateway) -> None:
-        """Build them from an open gateway."""
         settings = gateway.settings
         admin_key = settings.auth.admin_key
         self.gateway = gateway
@@ -73,7 +72,6 @@ class Web:
 
 
 def web_of(app: Litestar) -> Web:
-    """Return what ``create_app`` put there."""
     web: Web = app.state.web
     return web
 
@@ -85,10 +83,10 @@ def _derive(secret: str, purpose: str) -> bytes:
 
 def _limits(settings: RateLimitSettings) -> Limits:
     return Limits(
-        per_key=Limit("key", settings.per_key),
-        per_session=Limit("session", settings.per_key),
-        per_address=Limit("address", settings.per_address),
-        login_per_address=Limit("login", settings.login_per_address),
-        login_per_email=Limit("login-email", settings.login_per_address),
-        bad_credentials=Limit("bad-credentials", BAD_CREDENTIALS_PER_MINUTE if settings.per_address else 0),
+        per_key=RateLimit("key", settings.per_key),
+        per_session=RateLimit("session", settings.per_key),
+        per_address=RateLimit("address", settings.per_address),
+        login_per_address=RateLimit("login", settings.login_per_address),
+        login_per_email=RateLimit("login-email", settings.login_per_address),
+        bad_credentials=RateLimit("bad-credentials", BAD_CREDENTIALS_PER_MINUTE if settings.per_address else 0),
     )

@@ -10,7 +10,7 @@ Codes are listed in ``docs/merchants/errors.md``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -19,7 +19,6 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from msgspec import UNSET, Struct, UnsetType
 
-from cambist.ports import Ids
 from cambist.services.errors import (
     ConflictError,
     FieldProblem,
@@ -32,6 +31,8 @@ from cambist.services.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
+
+from .context import web_of
 
 log = structlog.get_logger(__name__)
 
@@ -139,24 +140,20 @@ def _on_parameters(error: ValidationException) -> Response[ErrorBody]:
     return error_response(400, "VALIDATION_ERROR", message, details)
 
 
-def on_unexpected(ids: Ids) -> Callable[[AnyRequest, Exception], Response[ErrorBody]]:
-    """Return what answers a bug of ours: logged whole under an id, told without any detail."""
-
-    def handle(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
-        if isinstance(error, HTTPException) and error.status_code in HTTP_ERRORS:
-            return on_http_error(request, error)
-        request_id = ids.new("req")
-        log.error(
-            "request_failed",
-            request_id=request_id,
-            method=request.scope.get("method"),
-            path=request.scope.get("path"),
-            exc_info=error,
-        )
-        message = f"Something went wrong on our side. Please quote {request_id}."
-        return error_response(500, "INTERNAL_ERROR", message, headers={"X-Request-Id": request_id})
-
-    return handle
+def on_unexpected(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
+    """Answer a bug of ours: logged whole under an id, told without any detail."""
+    if isinstance(error, HTTPException) and error.status_code in HTTP_ERRORS:
+        return on_http_error(request, error)
+    request_id = web_of(request.app).ids.new("req")
+    log.error(
+        "request_failed",
+        request_id=request_id,
+        method=request.scope.get("method"),
+        path=request.scope.get("path"),
+        exc_info=error,
+    )
+    message = f"Something went wrong on our side. Please quote {request_id}."
+    return error_response(500, "INTERNAL_ERROR", message, headers={"X-Request-Id": request_id})
 
 
 def camel(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cambist.services.api_keys import Actor
+from cambist.services.actor import Actor
 
 KEY_CACHE_TTL_S = 1.0
 """How long a worker goes on trusting a key that another worker has just revoked."""
@@ -13,7 +13,6 @@ class KeyCache:
     """The keys that were good a moment ago, by hash, so that a busy shop's key is not looked up every time."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._found: dict[bytes, tuple[Actor, float]] = {}
 
     def get(self, hashed: bytes, now: float) -> Actor | None:

@@ -111,11 +111,9 @@ class DecimalNumbers(OpenAPISchemaPlugin):
     """Describes decimals as what they are in JSON here: percentages are numbers, and amounts are no Decimal."""
 
     def is_plugin_supported_field(self, field_definition: FieldDefinition) -> bool:
-        """Return whether it is one."""
         return field_definition.annotation is Decimal
 
     def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: object) -> Schema:  # noqa: ARG002  the framework's signature
-        """Describe it."""
         return Schema(type=OpenAPIType.NUMBER)
 
 

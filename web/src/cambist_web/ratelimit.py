@@ -51,7 +51,7 @@ return {0, math.ceil((1 - tokens) * 60000 / size)}
 """
 
 
-class Limit(Struct, frozen=True):
+class RateLimit(Struct, frozen=True):
     """So many requests a minute, which may come all at once. ``name`` keeps its buckets apart from others'."""
 
     name: str
@@ -82,7 +82,7 @@ class RateLimiter:
         self._own: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
         self._paused_until = -math.inf
 
-    async def take(self, limit: Limit, who: str) -> None:
+    async def take(self, limit: RateLimit, who: str) -> None:
         """Count one request. Raises TooManyError, which says when to come again."""
         if limit.per_minute == 0:
             return
@@ -109,7 +109,7 @@ class RateLimiter:
         batch.tokens -= 1
         return True
 
-    async def _fetch(self, limit: Limit, who: str, now: float) -> tuple[int, float]:
+    async def _fetch(self, limit: RateLimit, who: str, now: float) -> tuple[int, float]:
         if self._redis is not None and now >= self._paused_until:
             try:
                 async with asyncio.timeout(REDIS_TIMEOUT_S):
@@ -122,7 +122,7 @@ class RateLimiter:
                 log.warning("rate_limits_local", error=repr(error))
         return self._fetch_own(limit, who, now)
 
-    def _fetch_own(self, limit: Limit, who: str, now: float) -> tuple[int, float]:
+    def _fetch_own(self, limit: RateLimit, who: str, now: float) -> tuple[int, float]:
         per_s = limit.per_minute / 60
         bucket = _bucket(self._own, (limit.name, who), _Bucket(limit.per_minute, now))
         bucket.tokens = min(limit.per_minute, bucket.tokens + (now - bucket.at) * per_s)

@@ -17,6 +17,7 @@ from .options import EXIT_SETTINGS
 COMMANDS = (
     "demo",
     "doctor",
+    "jobs",
     "keys",
     "manifest",
     "migrate",

@@ -16,7 +16,7 @@ import click
 
 from cambist.ports import system_ids
 
-from .demo_shop import DemoFailedError, Shop, Till
+from .demo_shop import DemoFailedError, Shop, WebhookReceiver
 
 SETTINGS = """\
 # What `cambist demo` runs on: simulated chains, one fixed price a token, and webhooks to this machine.
@@ -63,8 +63,8 @@ async def _demo(data_dir: Path, port: int, *, once: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
     click.echo("Starting PostgreSQL, Valkey and the gateway …")
-    async with _running(data_dir, port) as (url, ended), Till() as till:
-        story = asyncio.create_task(Shop(url, till, system_ids().new("demo")[:12]).story())
+    async with _running(data_dir, port) as (url, ended), WebhookReceiver() as receiver:
+        story = asyncio.create_task(Shop(url, receiver, system_ids().new("demo")[:12]).story())
         stop = asyncio.create_task(asked.wait())
         await _first(story, stop, ended)
         if stop.done():

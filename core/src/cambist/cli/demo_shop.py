@@ -34,17 +34,15 @@ def _tell(name: str, value: str) -> None:
     click.echo(f"   {name:<11}{value}")
 
 
-class Till:
+class WebhookReceiver:
     """The shop's server: verifies every webhook as the documentation tells merchants to."""
 
     def __init__(self) -> None:
-        """Know no secret yet."""
         self.url = ""
         self.secret = ""
         self._events: asyncio.Queue[tuple[str, dict[str, Any], bool]] = asyncio.Queue()
 
     async def __aenter__(self) -> Self:
-        """Listen on a free port of loopback."""
         app = web.Application()
         app.router.add_post("/webhooks", self._take)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
@@ -54,7 +52,6 @@ class Till:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop listening."""
         await self._runner.cleanup()
 
     async def _take(self, request: web.Request) -> web.Response:
@@ -84,10 +81,9 @@ class Till:
 class Shop:
     """A merchant who registers, sells one thing, is paid, pays others, and looks at the wallet."""
 
-    def __init__(self, url: str, till: Till, name: str) -> None:
-        """Talk to the gateway at this address, under a name that nobody has there."""
+    def __init__(self, url: str, receiver: WebhookReceiver, name: str) -> None:
         self._url = url
-        self._till = till
+        self._receiver = receiver
         self._email = f"{name}@shop.example"
 
     async def story(self) -> str:
@@ -113,9 +109,9 @@ class Shop:
         await self._post("/api/auth/register", {**account, "name": "Demo shop"})
         login = await self._post("/api/auth/login", account)
         bearer = {"Authorization": f"Bearer {login['accessToken']}"}
-        body = {"name": "Demo shop", "mode": "sandbox", "paymentWebhookUrl": self._till.url}
+        body = {"name": "Demo shop", "mode": "sandbox", "paymentWebhookUrl": self._receiver.url}
         made = await self._post("/api/merchant/projects", body, bearer)
-        self._till.secret = made["webhookSecret"]
+        self._receiver.secret = made["webhookSecret"]
         project = made["project"]["projectId"]
         key = await self._post(f"/api/merchant/projects/{project}/api-keys", {"name": "Till"}, bearer)
         _tell("merchant", self._email)
@@ -135,11 +131,11 @@ class Shop:
     async def _pay(self, key: dict[str, str], payment: dict[str, Any]) -> None:
         _say("3. The customer pays, and the chain confirms")
         await self._post("/api/sandbox/deposit", {"paymentId": payment["paymentId"]}, key)
-        await self._till.expect("payment.detected")
+        await self._receiver.expect("payment.detected")
         await self._post("/api/sandbox/mine", {"chain": payment["chain"], "blocks": 1}, key)
-        await self._till.expect("payment.confirming")
+        await self._receiver.expect("payment.confirming")
         await self._post("/api/sandbox/mine", {"chain": payment["chain"], "blocks": 20}, key)
-        await self._till.expect("payment.paid")
+        await self._receiver.expect("payment.paid")
 
     async def _check_payment(self, key: dict[str, str], payment: dict[str, Any]) -> None:
         _say("4. The merchant's wallet is credited")
@@ -160,7 +156,7 @@ class Shop:
         body = {"chain": payment["chain"], "token": payment["token"], "amount": PAID_OUT, "toAddress": SUPPLIER}
         made = await self._post("/api/merchant/wallet/payout", body, key)
         await self._post("/api/sandbox/mine", {"chain": payment["chain"], "blocks": 20}, key)
-        await self._till.expect("payout.completed")
+        await self._receiver.expect("payout.completed")
         payout = (await self._get(f"/api/merchant/wallet/payouts/{made['payout']['payoutId']}", key))["payout"]
         _tell("to", f"{payout['toAddress']} in {payout['txHash'][:18]}…")
 
@@ -168,7 +164,7 @@ class Shop:
         _say(f"6. The customer gets {REFUNDED} {payment['token']} back")
         body = {"toAddress": CUSTOMER, "amount": REFUNDED, "reason": "one item was out of stock"}
         await self._post(f"/api/payment/{payment['paymentId']}/refund", body, key)
-        await self._till.expect("payment.refunded")
+        await self._receiver.expect("payment.refunded")
         await self._post("/api/sandbox/mine", {"chain": payment["chain"], "blocks": 20}, key)
 
     def _visit(self, key: dict[str, str], paid: dict[str, Any], waiting: dict[str, Any]) -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from cambist.ports import system_ids
-from cambist.services.bip32 import HARDENED
-from cambist.services.keystore import (
+from cambist.signer.bip32 import HARDENED
+from cambist.signer.files import KeystoreError
+from cambist.signer.keystore import (
     MODES,
     PASSPHRASE_CHARS_MIN,
     Keystore,
-    KeystoreError,
     change_passphrase,
     new_keystore,
     open_keystore,

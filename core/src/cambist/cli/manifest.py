@@ -11,8 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from cambist.bootstrap import open_database
 from cambist.ports import SystemClock
 from cambist.registry import Registry, RegistryError
-from cambist.services import restore
-from cambist.services.restore import Manifest
+from cambist.services.recovery import restore
+from cambist.services.recovery.restore import Manifest
 from cambist.settings import Settings, SettingsError
 
 from .options import Invocation, settings_options

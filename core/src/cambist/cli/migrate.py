@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from cambist.db.migrations import UnknownRevisionError, newest_revision
 from cambist.db.migrations import migrate as bring_up_to_date
-from cambist.db.migrations import newest_revision
 from cambist.settings import SettingsError
 
 from .options import Invocation, settings_options
@@ -22,4 +22,6 @@ def migrate(invocation: Invocation) -> None:
         bring_up_to_date(settings.database.url)
     except OSError as error:
         raise click.ClickException(f"The database cannot be reached: {error}.") from error
+    except UnknownRevisionError as error:
+        raise click.ClickException(str(error)) from None
     click.echo(f"The database is at revision {newest_revision()}.")

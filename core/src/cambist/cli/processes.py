@@ -11,8 +11,8 @@ from importlib.metadata import entry_points
 from cambist.ports import system_ids
 from cambist.provision import provision
 from cambist.registry import RegistryError
-from cambist.services.keystore import KeystoreError
 from cambist.settings import SettingsError
+from cambist.signer.files import KeystoreError
 
 from .options import Invocation
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from cambist.bootstrap import open_database, plugin_context
 from cambist.ports import SystemClock, system_random
 from cambist.registry import Registry, RegistryError
-from cambist.services.reconcile import ChainReport, Impossible, as_text, reconcile_chain
+from cambist.services.recovery.reconcile import ChainReport, Impossible, as_text, reconcile_chain
 from cambist.settings import Settings, SettingsError
 
 from .options import Invocation, settings_options
@@ -64,7 +64,7 @@ async def _compare(settings: Settings, only: str | None) -> _Answer:
         registry = Registry(settings.plugins)
     except RegistryError as error:
         raise SettingsError(str(error)) from error
-    live = [info.id for info in registry.chains.values() if info.mode == "live"]
+    live = [info.id for info in registry.chains.values() if info.availability == "live"]
     if only is not None and only not in live:
         raise SettingsError(f"There is no live chain {only!r}; there are: {', '.join(live) or 'none'}.")
     reports: list[ChainReport] = []

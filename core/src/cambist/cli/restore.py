@@ -16,13 +16,13 @@ from cambist.bootstrap import Gateway, open_gateway
 from cambist.ports import system_ids
 from cambist.provision import provision
 from cambist.registry import Registry, RegistryError
-from cambist.services import restore as services
-from cambist.services.keystore import KeystoreError
-from cambist.services.reconcile import as_text
-from cambist.services.restore import Manifest, RestoreError, Restorer, Summary
-from cambist.services.restore.service import GAP
-from cambist.services.signer import SignerUnavailableError
+from cambist.services.recovery import restore as services
+from cambist.services.recovery.reconcile import as_text
+from cambist.services.recovery.restore import Manifest, RestoreError, Restorer, Summary
+from cambist.services.recovery.restore.service import GAP
 from cambist.settings import Settings, SettingsError
+from cambist.signer import SignerUnavailableError
+from cambist.signer.files import KeystoreError
 
 from .options import Invocation, settings_options
 

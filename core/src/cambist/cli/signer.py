@@ -15,11 +15,11 @@ import structlog
 from cambist.ports import SystemClock, system_ids
 from cambist.provision import provision
 from cambist.registry import Registry, RegistryError
-from cambist.services.keystore import KeystoreError
-from cambist.services.signer.opening import open_local_signer
-from cambist.services.signer.server import SignerServer
-from cambist.services.signer.store import Asked, Book, Store, StoreError
 from cambist.settings import Settings, SettingsError
+from cambist.signer.files import KeystoreError
+from cambist.signer.server import SignerServer
+from cambist.signer.startup import open_local_signer
+from cambist.signer.store import Asked, Book, Store, StoreError
 
 from .options import Invocation, settings_options
 from .processes import stop_with_the_supervisor
@@ -90,10 +90,10 @@ def approve(invocation: Invocation, reference: str) -> None:
     for asked in found:
         click.echo(_line(asked))
         if click.confirm("Sign this?"):
-            agreed.append(asked.row)
+            agreed.append(asked.pk)
     with _book(invocation) as book:
-        for row in agreed:
-            book.approve(row)
+        for pk in agreed:
+            book.approve(pk)
     click.echo(f"{len(agreed)} of {len(found)} approved.")
 
 

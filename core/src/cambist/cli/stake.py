@@ -16,9 +16,9 @@ from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo
 from cambist.ports import SystemClock, system_ids
 from cambist.registry import Registry, RegistryError
-from cambist.services import gas_stations, stakes
 from cambist.services.errors import ServiceError
-from cambist.services.stakes import Wish
+from cambist.services.sending.gas import gas_stations, stakes
+from cambist.services.sending.gas.stakes import StakeAction
 from cambist.settings import Settings, SettingsError
 
 from .options import Invocation, settings_options
@@ -29,10 +29,10 @@ SHOWN_MAX = 10
 @click.command()
 @settings_options
 @click.argument("chain_id", metavar="CHAIN")
-@click.argument("action", type=click.Choice(["show", *stakes.ACTIONS]), metavar="ACTION")
+@click.argument("action", type=click.Choice(["show", *stakes.KINDS]), metavar="ACTION")
 @click.argument("amount", required=False, metavar="[AMOUNT]")
-def stake(invocation: Invocation, chain_id: str, action: Wish | Literal["show"], amount: str | None) -> None:
-    """Show the gas station's stake on CHAIN, or have the worker lock, unlock or withdraw AMOUNT of its own coin.
+def stake(invocation: Invocation, chain_id: str, action: StakeAction | Literal["show"], amount: str | None) -> None:
+    """Show the gas station's stake on CHAIN, or have the worker stake, unstake or withdraw AMOUNT of its own coin.
 
     To withdraw takes back all that has waited long enough, so it needs no AMOUNT.
     """
@@ -49,7 +49,7 @@ def stake(invocation: Invocation, chain_id: str, action: Wish | Literal["show"],
 
 
 async def _answer(
-    settings: Settings, chain_id: str, action: Wish | Literal["show"], amount: str | None
+    settings: Settings, chain_id: str, action: StakeAction | Literal["show"], amount: str | None
 ) -> Sequence[str]:
     try:
         info = Registry(settings.plugins).chains.get(chain_id)
@@ -63,10 +63,10 @@ async def _answer(
         return [await _ask(database, info, action, amount)]
 
 
-async def _ask(database: Database, info: ChainInfo, wish: Wish, amount: str | None) -> str:
-    units = stakes.read_amount(info, wish, amount)
+async def _ask(database: Database, info: ChainInfo, action: StakeAction, amount: str | None) -> str:
+    units = stakes.read_amount(info, action, amount)
     async with database.transaction() as conn:
-        reference = await stakes.request_stake(conn, system_ids(), info, wish, units, SystemClock().now())
+        reference = await stakes.request_stake(conn, system_ids(), info, action, units, SystemClock().now())
     return f"{reference}: the worker sends it. 'cambist stake {info.id} show' tells how far it is."
 
 
@@ -90,7 +90,7 @@ async def _shown(database: Database, info: ChainInfo) -> Sequence[str]:
     for one in requests[:SHOWN_MAX]:
         reason = f" ({one.reason})" if one.reason else ""
         lines.append(
-            f"{one.created_at:%Y-%m-%d %H:%M} {one.wish} {coins(one.units)}: {one.state}{reason} {one.tx_id or ''}"
+            f"{one.created_at:%Y-%m-%d %H:%M} {one.action} {coins(one.units)}: {one.state}{reason} {one.tx_id or ''}"
         )
     return lines or ["The worker has not seen this chain's gas station yet."]
 

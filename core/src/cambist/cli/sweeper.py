@@ -11,7 +11,7 @@ from cambist.bootstrap import open_database, plugin_context
 from cambist.plugin import Chain, SweeperDeployment, SweepingChain
 from cambist.ports import SystemClock, system_random
 from cambist.registry import Registry, RegistryError
-from cambist.services.wallet_addresses import gas_station
+from cambist.services.addresses.wallets import gas_station
 from cambist.settings import Settings, SettingsError
 
 from .options import Invocation, settings_options
@@ -31,7 +31,7 @@ def sweeper(invocation: Invocation, chain_id: str) -> None:
         click.echo("It is the one that is configured. 'cambist doctor' tells whether it is deployed.")
         return
     click.echo("To deploy it, send this data to this address, without a value, from any wallet:")
-    click.echo(f"to:      {made.target}")
+    click.echo(f"to:      {made.to_address}")
     click.echo(f"data:    0x{made.data.hex()}")
     click.echo(f'Then set sweeper = "{made.address}" for the chain, and signer.delegates to allow it.')
 

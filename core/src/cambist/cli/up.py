@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import os
 import signal
@@ -11,23 +10,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import asyncpg
 import click
 import structlog
 
-from cambist.db.migrations import migrate
 from cambist.embedded import EmbeddedError, EmbeddedServers, own_data_dir
 from cambist.ports import system_ids
-from cambist.provision import provision
 from cambist.settings import Settings, SettingsError
 from cambist.settings_file import DATA_DIR_VARIABLE, secret_variables
 
+from .apart import apart
 from .options import Invocation, settings_options
 from .supervisor import Child, GivenUpError, Supervisor
 from .web import export_listener
 
 HEALTH_TIMEOUT_S = 2
 KEYS_TIMEOUT_S = 15
+KEYS_PAUSE_S = 0.25
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  what is listened on, and where it can be asked
 
 log = structlog.get_logger(__name__)
@@ -45,7 +43,7 @@ def up(invocation: Invocation, host: str | None, port: int | None) -> None:
             signal.signal(signal.SIGTERM, supervisor.stop)
             signal.signal(signal.SIGINT, supervisor.stop)
             supervisor.run()
-    except (EmbeddedError, GivenUpError) as error:
+    except (EmbeddedError, GivenUpError, ChildProcessError) as error:
         raise click.ClickException(str(error)) from error
 
 
@@ -64,10 +62,10 @@ def running_gateway(invocation: Invocation) -> Iterator[Supervisor]:
         with servers:
             # A signer that somebody else runs has its own keystore.
             ours = settings.signer.separate or settings.signer_socket is None
-            made = provision(settings, ids, keystore=ours) | _addresses(servers)
+            made = apart(lambda: _provision(settings, keystore=ours)) | _addresses(servers)
             os.environ.update(made)
             settings = invocation.settings()
-            _migrate(settings)
+            apart(lambda: _migrate(settings))
             yield _supervisor(settings, invocation, servers)
     log.info("stopped")
 
@@ -77,13 +75,29 @@ def _addresses(servers: EmbeddedServers) -> dict[str, str]:
     return {name: url for name, url in found.items() if url is not None}
 
 
+# Each of the three runs apart from this process, and imports there what it needs: this one lives as long as the
+# gateway, does next to nothing, and would hold four times the memory.
+
+
+def _provision(settings: Settings, *, keystore: bool) -> dict[str, str]:
+    from cambist.provision import provision  # noqa: PLC0415
+
+    return provision(settings, system_ids(), keystore=keystore)
+
+
 def _migrate(settings: Settings) -> None:
+    import asyncpg  # noqa: PLC0415
+
+    from cambist.db.migrations import UnknownRevisionError, migrate  # noqa: PLC0415
+
     if settings.database.url is None:
         raise SettingsError("database.url must be set.")
     try:
         migrate(settings.database.url)
     except (OSError, asyncpg.PostgresError) as error:
-        raise GivenUpError(f"The database cannot be brought up to date: {error}.") from error
+        raise GivenUpError(f"The database cannot be brought up to date: {error}.") from None
+    except UnknownRevisionError as error:
+        raise GivenUpError(str(error)) from None
 
 
 def _supervisor(settings: Settings, invocation: Invocation, servers: EmbeddedServers) -> Supervisor:
@@ -108,6 +122,25 @@ def _supervisor(settings: Settings, invocation: Invocation, servers: EmbeddedSer
     return Supervisor(children, is_ready=readiness.check, on_ready=lambda: click.echo(f"ready {url}"), keep_up=keep_up)
 
 
+def _has_keys(database_url: str) -> bool:
+    import asyncio  # noqa: PLC0415
+
+    import asyncpg  # noqa: PLC0415
+
+    async def ask() -> bool:
+        try:
+            connection = await asyncpg.connect(database_url, timeout=HEALTH_TIMEOUT_S)
+        except (OSError, asyncpg.PostgresError):
+            return False
+        try:
+            found: bool = await connection.fetchval("SELECT EXISTS (SELECT FROM account_keys WHERE account_index > 0)")
+        finally:
+            await connection.close()
+        return found
+
+    return asyncio.run(ask())
+
+
 class _Readiness:
     """Asks whether customers could be served: web answers, and the worker has derived keys for merchants."""
 
@@ -116,13 +149,26 @@ class _Readiness:
         self._port = port
         self._database_url = database_url
         self._give_up_at: float | None = None
+        self._ask_at = 0.0
 
     def check(self) -> bool:
         if not self._web_is_ready():
             return False
         # Where no plugin derives addresses there will never be keys, and web is all there is to wait for.
-        self._give_up_at = self._give_up_at or time.monotonic() + KEYS_TIMEOUT_S
-        return asyncio.run(self._has_keys()) or time.monotonic() > self._give_up_at
+        now = time.monotonic()
+        self._give_up_at = self._give_up_at or now + KEYS_TIMEOUT_S
+        if now < self._ask_at:
+            return False
+        # Each time it is a process, which takes from those that everybody waits for.
+        self._ask_at = now + KEYS_PAUSE_S
+        return self._has_keys() or now > self._give_up_at
+
+    def _has_keys(self) -> bool:
+        try:
+            return apart(lambda: _has_keys(self._database_url))
+        except OSError as error:
+            log.warning("not_asked_for_keys", error=repr(error))
+            return False
 
     def _web_is_ready(self) -> bool:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=HEALTH_TIMEOUT_S)
@@ -133,14 +179,3 @@ class _Readiness:
             return False
         finally:
             connection.close()
-
-    async def _has_keys(self) -> bool:
-        try:
-            connection = await asyncpg.connect(self._database_url, timeout=HEALTH_TIMEOUT_S)
-        except (OSError, asyncpg.PostgresError):
-            return False
-        try:
-            found: bool = await connection.fetchval("SELECT EXISTS (SELECT FROM account_keys WHERE account_index > 0)")
-        finally:
-            await connection.close()
-        return found

@@ -1,6 +1,6 @@
 """The payment machine: one pure table that says what a payment becomes, given its deposits and the time.
 
-E is what has to arrive: expected less the project's tolerance. *Seen* deposits stand in a block, *settled* ones
+E is what has to arrive: expected less the project's tolerance. *Seen* deposits stand in a block, *confirmed* ones
 have the required confirmations. *Timely* deposits were mined before the payment's deadline (its expiry, plus
 the project's grace for payments priced in the token itself), or were accepted by the merchant. *The deposits needed
 for E* are the first ones in chain order that reach it. What was set aside (sent back, or released to the merchant
@@ -14,12 +14,12 @@ pending                 expiry has passed                                   expi
 detected, confirming    seen < E, expired, nothing left                     failed
 detected, confirming    seen < E                                            pending
 detected                every deposit needed has ≥ 1 confirmation           confirming          payment.confirming
-confirming              settled > expected                                  overpaid            payment.overpaid
-confirming              settled ≥ E                                         paid                payment.paid
+confirming              confirmed > expected                                overpaid            payment.overpaid
+confirming              confirmed ≥ E                                       paid                payment.paid
 paid, overpaid          seen < E                                            failed
 underpaid               seen < what was credited to the order               failed
 expired, underpaid      timely ≥ E                                          detected            payment.detected
-expired                 every timely deposit settled, 0 < sum < E           underpaid           (payment.underpaid)
+expired                 every timely deposit confirmed, 0 < sum < E         underpaid           (payment.underpaid)
 failed                  seen ≥ E                                            detected            payment.detected
 ======================  ==================================================  ==================  ===================
 
@@ -56,7 +56,7 @@ class Status(StrEnum):
 OPEN = frozenset({Status.PENDING, Status.DETECTED, Status.CONFIRMING})
 """States in which the order still waits for its money."""
 
-ENDED = frozenset({Status.PAID, Status.OVERPAID, Status.UNDERPAID})
+CLOSED_WITH_FUNDS = frozenset({Status.PAID, Status.OVERPAID, Status.UNDERPAID})
 """States in which what belongs to the order is the merchant's to spend."""
 
 STEPS_MAX = 8
@@ -72,7 +72,7 @@ class Deposit(Struct, frozen=True, kw_only=True):
 
     units: Units
     confirmations: int
-    settled: bool
+    confirmed: bool
     mined_at: datetime
     tx_id: str
     set_aside: Units = Units(0)
@@ -126,8 +126,8 @@ class _Facts(Struct, frozen=True, kw_only=True):
         return _sum(self.deposits)
 
     @property
-    def settled(self) -> int:
-        return sum(deposit.counted for deposit in self.deposits if deposit.settled)
+    def confirmed(self) -> int:
+        return sum(deposit.counted for deposit in self.deposits if deposit.confirmed)
 
     @property
     def expired(self) -> bool:
@@ -177,9 +177,9 @@ def _detected(facts: _Facts) -> Status | None:
 def _confirming(facts: _Facts) -> Status | None:
     if (vanished := _vanished(facts)) is not None:
         return vanished
-    if facts.settled < facts.terms.enough:
+    if facts.confirmed < facts.terms.enough:
         return None
-    return Status.OVERPAID if facts.settled > facts.terms.expected else Status.PAID
+    return Status.OVERPAID if facts.confirmed > facts.terms.expected else Status.PAID
 
 
 def _paid(facts: _Facts) -> Status | None:
@@ -198,7 +198,7 @@ def _expired(facts: _Facts) -> Status | None:
     if (late := _late(facts)) is not None:
         return late
     timely = facts.timely
-    return Status.UNDERPAID if timely and all(deposit.settled for deposit in timely) else None
+    return Status.UNDERPAID if timely and all(deposit.confirmed for deposit in timely) else None
 
 
 def _failed(facts: _Facts) -> Status | None:
@@ -231,14 +231,14 @@ EXTENDED_EVENTS = {Status.UNDERPAID: "payment.underpaid"}
 
 
 def received(status: Status, deposits: Sequence[Deposit]) -> Units:
-    """Return receivedAmount: what was seen while the order waits, what is settled once it ended."""
-    counts_all = status not in ENDED and status is not Status.REFUNDED
-    return Units(sum(deposit.units for deposit in deposits if counts_all or deposit.settled))
+    """Return receivedAmount: what was seen while the order waits, what is confirmed once it ended."""
+    counts_all = status not in CLOSED_WITH_FUNDS and status is not Status.REFUNDED
+    return Units(sum(deposit.units for deposit in deposits if counts_all or deposit.confirmed))
 
 
 def _order_units(status: Status, facts: _Facts) -> Units:
     if status in (Status.PAID, Status.OVERPAID):
-        return Units(min(facts.settled, facts.terms.expected + facts.terms.accepted))
+        return Units(min(facts.confirmed, facts.terms.expected + facts.terms.accepted))
     if status is Status.UNDERPAID:
         return Units(_sum(facts.timely))
     return Units(0)
@@ -285,7 +285,7 @@ def judge(
     return steps
 
 
-REFUNDABLE = ENDED | {Status.REFUNDED}
+REFUNDABLE = CLOSED_WITH_FUNDS | {Status.REFUNDED}
 """States in which what was received can be sent back."""
 
 REFUNDED_EVENT = "payment.refunded"

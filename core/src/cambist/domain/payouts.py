@@ -17,14 +17,7 @@ from msgspec import Struct
 
 from cambist.plugin import Units
 
-
-class Kind(StrEnum):
-    """Who wanted it: a program or a person, a refund, a withdrawal in person, or a rule of the merchant's."""
-
-    PAYOUT = "payout"
-    REFUND = "refund"
-    WITHDRAWAL = "withdrawal"
-    AUTO_PAYOUT = "auto_payout"
+from .intents import IntentKind
 
 
 class Status(StrEnum):
@@ -37,12 +30,11 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-ENDED = frozenset({Status.COMPLETED, Status.FAILED})
+FINISHED = frozenset({Status.COMPLETED, Status.FAILED})
 
-LIMITED = frozenset({Kind.PAYOUT, Kind.WITHDRAWAL, Kind.AUTO_PAYOUT})
-"""What the operator's limits count. Refunds have one of their own: what the payment received."""
-
-RESOURCES = MappingProxyType({Kind.PAYOUT: "payout", Kind.AUTO_PAYOUT: "payout", Kind.WITHDRAWAL: "withdrawal"})
+RESOURCES = MappingProxyType(
+    {IntentKind.PAYOUT: "payout", IntentKind.AUTO_PAYOUT: "payout", IntentKind.WITHDRAWAL: "withdrawal"}
+)
 """The kinds that have events of their own, and what they are told to be. A refund is told of with its payment."""
 
 

@@ -89,7 +89,7 @@ def median(values: Sequence[Decimal]) -> Decimal:
     return middle.quantize(_STEP, rounding=ROUND_HALF_EVEN, context=_EXACT).normalize(_EXACT)
 
 
-def settle_rate(
+def agree_on_rate(
     observations: Sequence[Observation], *, now: datetime, policy: RatePolicy, last: Rate | None = None
 ) -> Rate:
     """Return the rate that the observations support, or raise NoRateError."""

@@ -46,7 +46,7 @@ def resource_of(event: str) -> str:
     return _ALL_EVENTS[check_event(event)]
 
 
-def sign(secret: str | None, timestamp_ms: int, body: bytes) -> str:
+def sign_webhook(secret: str | None, timestamp_ms: int, body: bytes) -> str:
     """Return the lower-case hex HMAC-SHA256 over timestamp, dot and body; empty without a secret.
 
     The key is the 64-character hex text itself, as ASCII, which is what Stripe-style verifiers take.

@@ -29,7 +29,6 @@ class EmbeddedValkey:
     """One server in one folder, with a new password at each start of its owner."""
 
     def __init__(self, data_dir: Path, random_bytes: RandomBytes, *, databases: int = 16) -> None:
-        """Keep the place."""
         self._folder = data_dir / "valkey"
         self._socket = self._folder / "valkey.sock"
         self._pid_file = self._folder / "valkey.pid"

@@ -102,7 +102,7 @@ class AddressFamily(ABC):
 
 
 class ChainView(ABC):
-    """One endpoint's view of the chain, pinned for the length of one look.
+    """One endpoint's view of the chain, pinned for the length of one poll.
 
     All answers come from the same endpoint, so that they can be checked against each other.
     """
@@ -141,7 +141,7 @@ class Chain(ABC):
 
     @abstractmethod
     def view(self) -> AbstractAsyncContextManager[ChainView]:
-        """Pin the endpoint that is in the best shape, for one look at the chain.
+        """Pin the endpoint that is in the best shape, for one poll of the chain.
 
         An error that leaves the context counts against the endpoint, so that the next view may pick another.
         Raises ChainUnavailableError when none can be asked now.
@@ -254,7 +254,7 @@ class ChainPlugin(ABC, Generic[Config]):
 
     @abstractmethod
     def connect(self, config: Config, context: PluginContext) -> AbstractAsyncContextManager[Sequence[Chain]]:
-        """Open what is needed to read the chains whose mode is ``live``, until the context ends.
+        """Open what is needed to read the chains whose availability is ``live``, until the context ends.
 
         Does not wait for nodes: a chain whose endpoints are all down connects, and its views fail.
         """

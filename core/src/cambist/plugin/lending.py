@@ -4,7 +4,7 @@ The gateway's own address stakes native coin, once, and lends the use of it to w
 coin that would be burned for the fee. How the gateway sends with a loan::
 
     plan     says of a transfer: a loan of so much stake makes its fee as small as the step says
-    lend     an intent of its own: ``source`` is the sponsor, ``target`` the borrower, ``amount`` the stake
+    lend     an intent of its own: ``source`` is the sponsor, ``to_address`` the borrower, ``amount`` the stake
     plan     once that is mined, says of the same transfer that its fee is covered
     reclaim  when nothing of the borrower's is under way any more: the opposite of lend
 

@@ -67,7 +67,7 @@ class Intent(Struct, frozen=True, kw_only=True):
     """A transfer that is wanted. Both addresses are normalized, ``amount`` is above zero."""
 
     source: str
-    target: str
+    to_address: str
     token: Token
     amount: Units
     action: Action = "transfer"
@@ -75,15 +75,20 @@ class Intent(Struct, frozen=True, kw_only=True):
     def step(self, fee: Fee) -> Step:
         """Return the transaction that does just this, at this fee."""
         return Step(
-            sender=self.source, target=self.target, token=self.token, amount=self.amount, fee=fee, action=self.action
+            sender=self.source,
+            to_address=self.to_address,
+            token=self.token,
+            amount=self.amount,
+            fee=fee,
+            action=self.action,
         )
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One transaction: ``sender`` gives ``amount`` of the token to ``target`` and pays at most ``fee``."""
+    """One transaction: ``sender`` gives ``amount`` of the token to ``to_address`` and pays at most ``fee``."""
 
     sender: str
-    target: str
+    to_address: str
     token: Token
     amount: Units
     fee: Fee

@@ -46,10 +46,10 @@ class SweepPlan(Struct, frozen=True, kw_only=True):
 
 
 class SweeperDeployment(Struct, frozen=True, kw_only=True):
-    """How a sweeper comes into being: anybody sends ``data`` to ``target``, and it is at ``address`` from then on."""
+    """How a sweeper is deployed: anybody sends ``data`` to ``to_address``, and it is at ``address`` from then on."""
 
     address: str
-    target: str
+    to_address: str
     data: bytes
 
 

@@ -40,7 +40,7 @@ class Token(Struct, frozen=True, kw_only=True):
 class ChainInfo(Struct, frozen=True, kw_only=True):
     """What the gateway knows of a chain without asking any node.
 
-    ``tokens`` holds the native coin first, then every token contract that may be credited. ``mode`` tells
+    ``tokens`` holds the native coin first, then every token contract that may be credited. ``availability`` tells
     whether the operator configured endpoints for it: ``live``; ``simulated``, for sandbox projects only; or
     ``unconfigured``, listed but refused. ``finality_required`` makes the chain's finalized height a ceiling
     for confirmations. ``span_max`` bounds one scan in blocks, ``hashes_kept`` is how many recent block hashes
@@ -54,7 +54,7 @@ class ChainInfo(Struct, frozen=True, kw_only=True):
     family: str
     tokens: tuple[Token, ...]
     confirmations: int
-    mode: Literal["live", "simulated", "unconfigured"] = "live"
+    availability: Literal["live", "simulated", "unconfigured"] = "live"
     chain_id_num: int | None = None
     is_evm: bool = False
     finality_required: bool = False

@@ -22,7 +22,7 @@ class RegistryError(Exception):
     """A plugin cannot be used, so the start stops. The text is one sentence that names the plugin."""
 
 
-def sentence(name: str, text: str) -> RegistryError:
+def plugin_error(name: str, text: str) -> RegistryError:
     """Return the error that says this of the plugin."""
     return RegistryError(f"plugin {name!r}: {text}")
 
@@ -34,9 +34,9 @@ def guarded(name: str, what: str, call: Callable[[], T]) -> T:
     except ConfigError as error:
         # Plugins name a setting from the top of the file; the table is said already.
         what = str(error).removeprefix(f"plugins.{name}.")
-        raise sentence(name, f"[plugins.{name}] {what}") from error
+        raise plugin_error(name, f"[plugins.{name}] {what}") from error
     except (Exception, SystemExit) as error:
-        raise sentence(name, f"{what} failed with {type(error).__name__}: {error}") from error
+        raise plugin_error(name, f"{what} failed with {type(error).__name__}: {error}") from error
 
 
 def decode_config(name: str, config_type: type[Any], table: Mapping[str, object]) -> Any:  # noqa: ANN401 - of config_type
@@ -44,7 +44,7 @@ def decode_config(name: str, config_type: type[Any], table: Mapping[str, object]
     try:
         return msgspec.convert(table, config_type, strict=True)
     except msgspec.ValidationError as error:
-        raise sentence(name, _explain(name, config_type, str(error))) from error
+        raise plugin_error(name, _explain(name, config_type, str(error))) from error
 
 
 def _explain(name: str, config_type: type[Any], message: str) -> str:
@@ -75,14 +75,14 @@ def check_chains(name: str, infos: Sequence[ChainInfo], families: Mapping[str, A
     """Refuse chains that make no sense to the rest of the gateway."""
     for info in infos:
         if not isinstance(info, ChainInfo):
-            raise sentence(name, f"chains() returned {info!r}, which is no ChainInfo")
+            raise plugin_error(name, f"chains() returned {info!r}, which is no ChainInfo")
         if info.family not in families:
             text = f"the chain {info.id!r} is of the address family {info.family!r}, which no enabled plugin brings"
-            raise sentence(name, text)
+            raise plugin_error(name, text)
         if [token.is_native for token in info.tokens] != [True] + [False] * (len(info.tokens) - 1):
-            raise sentence(name, f"the tokens of the chain {info.id!r} do not start with its one native coin")
+            raise plugin_error(name, f"the tokens of the chain {info.id!r} do not start with its one native coin")
         for what in ("symbol", "contract"):
             values = [getattr(token, what) for token in info.tokens]
             for value in values:
                 if values.count(value) > 1:
-                    raise sentence(name, f"the chain {info.id!r} has two tokens of the {what} {value!r}")
+                    raise plugin_error(name, f"the chain {info.id!r} has two tokens of the {what} {value!r}")

@@ -25,13 +25,13 @@ class ConnectProblem(Struct, frozen=True, kw_only=True):
     """What is wrong with one plugin's connection, in a sentence, and the exception behind it if there is one."""
 
     plugin: str
-    sentence: str
+    message: str
     error: Exception | None
 
 
 def log_problem(problem: ConnectProblem) -> None:
     """Write the problem to the log, with its traceback."""
-    _log.error("plugin.connect_failed", plugin=problem.plugin, problem=problem.sentence, exc_info=problem.error)
+    _log.error("plugin.connect_failed", plugin=problem.plugin, problem=problem.message, exc_info=problem.error)
 
 
 class Connector:
@@ -44,7 +44,7 @@ class Connector:
 
     def problem(self, name: str, text: str, error: Exception | None = None) -> None:
         """Report this of the plugin."""
-        self._report(ConnectProblem(plugin=name, sentence=text, error=error))
+        self._report(ConnectProblem(plugin=name, message=text, error=error))
 
     async def open(
         self, name: str, openers: Sequence[Opener[T]], key: Callable[[T], str], expected: type

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from cambist.plugin import API_VERSION, ChainPlugin, PricePlugin, hookspecs
 
-from .checks import guarded, sentence
+from .checks import guarded, plugin_error
 
 GROUP = "cambist.plugins"
 
@@ -53,10 +53,12 @@ def plugin_objects(name: str, points: Mapping[str, Sequence[EntryPoint]]) -> lis
         installed = ", ".join(sorted(points)) or "none"
         nearest = difflib.get_close_matches(name, points, n=1)
         hint = f", did you mean {nearest[0]!r}?" if nearest else ""
-        raise sentence(name, f"[plugins.{name}] names a plugin that is not installed{hint} (installed: {installed})")
+        raise plugin_error(
+            name, f"[plugins.{name}] names a plugin that is not installed{hint} (installed: {installed})"
+        )
     if len(candidates) > 1:
         brought = Counter(point.dist.name if point.dist else point.value for point in candidates)
-        raise sentence(name, f"several distributions bring a plugin of this name: {', '.join(sorted(brought))}")
+        raise plugin_error(name, f"several distributions bring a plugin of this name: {', '.join(sorted(brought))}")
     module = guarded(name, f"the import of {candidates[0].value}", candidates[0].load)
     _check_hooks(name, module)
     # One manager per plugin, so that each result is known to be this plugin's.
@@ -66,7 +68,7 @@ def plugin_objects(name: str, points: Mapping[str, Sequence[EntryPoint]]) -> lis
         manager.register(module, name)
         manager.check_pending()
     except (pluggy.PluginValidationError, ValueError) as error:
-        raise sentence(name, f"pluggy refuses it: {error}") from error
+        raise plugin_error(name, f"pluggy refuses it: {error}") from error
     return [
         plugin
         for hook in _HOOKS
@@ -81,12 +83,12 @@ def _called(name: str, hook: str, manager: pluggy.PluginManager) -> list[Any]:
     # pluggy leaves out a result that is None.
     result = results[0] if results else None
     if not isinstance(result, Sequence):
-        raise sentence(name, f"{hook}() returned {result!r}, not a sequence of {expected.__name__} objects")
+        raise plugin_error(name, f"{hook}() returned {result!r}, not a sequence of {expected.__name__} objects")
     for plugin in result:
         if isinstance(plugin, type):
-            raise sentence(name, f"{hook}() returned the class {plugin.__name__}, not an object of it")
+            raise plugin_error(name, f"{hook}() returned the class {plugin.__name__}, not an object of it")
         if not isinstance(plugin, expected):
-            raise sentence(name, f"{hook}() returned {plugin!r}, which is no {expected.__name__}")
+            raise plugin_error(name, f"{hook}() returned {plugin!r}, which is no {expected.__name__}")
     return list(result)
 
 
@@ -101,29 +103,31 @@ def _check_hooks(name: str, module: object) -> None:
         if hook not in _HOOKS:
             nearest = difflib.get_close_matches(hook, _HOOKS, n=1, cutoff=0.4)
             hint = f", did you mean {nearest[0]!r}?" if nearest else f" (hooks: {', '.join(_HOOKS)})"
-            raise sentence(name, f"it implements {hook!r}, which is no hook{hint}")
+            raise plugin_error(name, f"it implements {hook!r}, which is no hook{hint}")
         accepted = set(inspect.signature(getattr(hookspecs, hook)).parameters)
         surplus = set(inspect.signature(getattr(module, attribute)).parameters) - accepted
         if surplus:
-            raise sentence(name, f"its {hook}() takes the argument {min(surplus)!r}, which the hook does not have")
+            raise plugin_error(name, f"its {hook}() takes the argument {min(surplus)!r}, which the hook does not have")
         implemented += 1
     if not implemented:
-        raise sentence(name, f"it implements no hook (hooks: {', '.join(_HOOKS)})")
+        raise plugin_error(name, f"it implements no hook (hooks: {', '.join(_HOOKS)})")
 
 
 def check_plugin(name: str, plugin: Any) -> None:  # noqa: ANN401 - it is yet to be seen what it is
     kind = type(plugin).__name__
     api_version = getattr(plugin, "api_version", None)
     if type(api_version) is not int:
-        raise sentence(name, f"{kind} states no api_version; it is a whole number, and this gateway's is {API_VERSION}")
+        raise plugin_error(
+            name, f"{kind} states no api_version; it is a whole number, and this gateway's is {API_VERSION}"
+        )
     if api_version != API_VERSION:
         text = f"{kind} was written for plugin API version {api_version}, and this gateway has version {API_VERSION}"
-        raise sentence(name, text)
+        raise plugin_error(name, text)
     if (stated := getattr(plugin, "name", None)) != name:
-        raise sentence(name, f"{kind} calls itself {stated!r}; a plugin is named like its entry point")
+        raise plugin_error(name, f"{kind} calls itself {stated!r}; a plugin is named like its entry point")
     config_type = getattr(plugin, "config_type", None)
     if not (isinstance(config_type, type) and issubclass(config_type, Struct)):
-        raise sentence(name, f"{kind} has no config_type, a msgspec Struct")
+        raise plugin_error(name, f"{kind} has no config_type, a msgspec Struct")
     rules = config_type.__struct_config__
     if not (rules.frozen and rules.forbid_unknown_fields):
-        raise sentence(name, f"{config_type.__name__} must be frozen and forbid unknown fields")
+        raise plugin_error(name, f"{config_type.__name__} must be frozen and forbid unknown fields")

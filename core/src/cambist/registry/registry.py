@@ -22,7 +22,7 @@ from cambist.plugin import (
     PriceSource,
 )
 
-from .checks import check_chains, decode_config, guarded, sentence
+from .checks import check_chains, decode_config, guarded, plugin_error
 from .connect import Connector, ConnectProblem, log_problem
 from .loading import check_plugin, enabled_tables, plugin_objects, points_by_name
 
@@ -46,7 +46,6 @@ class Registry:
     """
 
     def __init__(self, tables: Mapping[str, object], *, found: Iterable[EntryPoint] | None = None) -> None:
-        """Load and check, or raise RegistryError with one sentence."""
         points = points_by_name(found)
         self._loaded = [_load(name, table, points) for name, table in enabled_tables(tables, points).items()]
         self.plugins: Sequence[str] = [loaded.name for loaded in self._loaded]
@@ -78,7 +77,7 @@ class Registry:
             connector = Connector(stack, context, report)
             chains: dict[str, Chain] = {}
             for loaded in self._loaded:
-                expected = {info.id for info in self._chains_of[loaded.name] if info.mode == "live"}
+                expected = {info.id for info in self._chains_of[loaded.name] if info.availability == "live"}
                 openers = [(plugin.connect, config) for plugin, config in loaded.chain_plugins]
                 brought = await connector.open(loaded.name, openers, _chain_id, Chain)
                 for chain_id in sorted(brought.keys() - expected):
@@ -112,10 +111,10 @@ class Registry:
             for plugin, _ in loaded.chain_plugins:
                 for family in guarded(loaded.name, "families()", partial(_listed, plugin.families)):
                     if not isinstance(family, AddressFamily):
-                        raise sentence(loaded.name, f"families() returned {family!r}, which is no AddressFamily")
+                        raise plugin_error(loaded.name, f"families() returned {family!r}, which is no AddressFamily")
                     if family.name in families:
                         text = f"it brings the address family {family.name!r}, which {owners[family.name]!r} brings too"
-                        raise sentence(loaded.name, text)
+                        raise plugin_error(loaded.name, text)
                     families[family.name] = family
                     owners[family.name] = loaded.name
         return families
@@ -133,7 +132,7 @@ class Registry:
             for info in infos:
                 if info.id in chains:
                     text = f"it brings the chain {info.id!r}, which {owners[info.id]!r} brings too"
-                    raise sentence(loaded.name, text)
+                    raise plugin_error(loaded.name, text)
                 chains[info.id] = info
                 owners[info.id] = loaded.name
             self._chains_of[loaded.name] = infos
@@ -155,7 +154,7 @@ def _source_name(source: PriceSource) -> str:
 
 def _load(name: str, table: object, points: Mapping[str, Sequence[EntryPoint]]) -> _Loaded:
     if not isinstance(table, Mapping):
-        raise sentence(name, f"[plugins.{name}] is a table, not {table!r}")
+        raise plugin_error(name, f"[plugins.{name}] is a table, not {table!r}")
     objects = plugin_objects(name, points)
     for plugin in objects:
         check_plugin(name, plugin)

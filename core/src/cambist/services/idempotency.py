@@ -1,17 +1,19 @@
 """One key, one effect: the key's row comes first, so that a concurrent twin waits for it instead of running too.
 
-The statement that does the work inserts the row itself (``payments/create.py`` shows how). What is here reads
-the key of a request, and decides what a key that was used before means.
+Reads the key of a request, takes it, and decides what a key that was used before means. A payment's key is taken by
+the statement that stores the payment (``payments/create.py``), the keys of a batch's rows together (``batch_rows.py``).
 """
 
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 
 import msgspec
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from .actor import Actor
 from .errors import ConflictError, InvalidError
 
 KEY_CHARS_MAX = 255
@@ -20,8 +22,8 @@ KEY_CHARS_MAX = 255
 class Claim(Struct, frozen=True, kw_only=True):
     """A key as one request uses it. ``request_hash`` is of everything that was asked, but for the key itself."""
 
-    merchant_row: int
-    project_row: int
+    merchant_pk: int
+    project_pk: int
     mode: str
     operation: str
     key: str
@@ -52,18 +54,62 @@ def hash_request(request: object) -> bytes:
     return hashlib.sha256(msgspec.json.encode(request, order="deterministic")).digest()
 
 
+def claim_of(actor: Actor, operation: str, key: str, asked: object) -> Claim:
+    """Return the key as this request uses it. ``asked`` is all that was asked for, without the key."""
+    return Claim(
+        merchant_pk=actor.merchant_pk,
+        project_pk=actor.project_pk,
+        mode=actor.mode,
+        operation=operation,
+        key=key,
+        request_hash=hash_request(asked),
+    )
+
+
+_TAKE = """
+INSERT INTO idempotency_keys (merchant_pk, mode, operation, key, project_pk, request_hash, resource_id, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING key
+"""
+
+
+async def take_key(conn: AsyncConnection, claim: Claim, resource_id: str, now: datetime) -> str | None:
+    """Take the key for a new resource, and return None; where it was taken before, return what it led to.
+
+    Waits for a twin that is taking it. Raises ConflictError where it was used for something else.
+    """
+    taken = await conn.exec_driver_sql(
+        _TAKE,
+        (
+            claim.merchant_pk,
+            claim.mode,
+            claim.operation,
+            claim.key,
+            claim.project_pk,
+            claim.request_hash,
+            resource_id,
+            now,
+        ),
+    )
+    if taken.first() is not None:
+        return None
+    before = await find_replayed(conn, claim)
+    if before is None:
+        raise AssertionError("the key is there: that is why it could not be inserted")
+    return before
+
+
 async def find_replayed(conn: AsyncConnection, claim: Claim) -> str | None:
     """Return what the key led to before, or None where it is free.
 
     Raises ConflictError where it was used for something else.
     """
     found = await conn.exec_driver_sql(
-        "SELECT project_id, request_hash, resource_id FROM idempotency_keys"
-        " WHERE merchant_id = $1 AND mode = $2 AND operation = $3 AND key = $4",
-        (claim.merchant_row, claim.mode, claim.operation, claim.key),
+        "SELECT project_pk, request_hash, resource_id FROM idempotency_keys"
+        " WHERE merchant_pk = $1 AND mode = $2 AND operation = $3 AND key = $4",
+        (claim.merchant_pk, claim.mode, claim.operation, claim.key),
     )
     row = found.first()
-    return None if row is None else refuse_other_use(claim, (row.project_id, row.request_hash, row.resource_id))
+    return None if row is None else refuse_other_use(claim, (row.project_pk, row.request_hash, row.resource_id))
 
 
 def refuse_other_use(claim: Claim, used: tuple[int, bytes, str]) -> str:
@@ -71,8 +117,8 @@ def refuse_other_use(claim: Claim, used: tuple[int, bytes, str]) -> str:
 
     Raises ConflictError where it was used for something else.
     """
-    project_row, request_hash, resource_id = used
-    if project_row != claim.project_row:
+    project_pk, request_hash, resource_id = used
+    if project_pk != claim.project_pk:
         raise ConflictError(
             "IDEMPOTENCY_KEY_OTHER_PROJECT", "This idempotency key is already bound to a different project."
         )

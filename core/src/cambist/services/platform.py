@@ -44,7 +44,7 @@ class OutgoingLimit(Group, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CollectionRule(Group, frozen=True, kw_only=True):
-    """When moving a settled deposit to the main wallet is worth it.
+    """When moving a confirmed deposit to the main wallet is worth it.
 
     It is collected when it is worth ``min_value_usd`` and the fee is at most ``max_fee_share_bps`` of it, or when it
     has lain there for ``max_age_hours``. ``batched`` lets chains that can (EIP-7702) move many at once.
@@ -86,7 +86,7 @@ class PlatformSettings(Group, frozen=True, kw_only=True):
         """Return what limits a token that leaves, if anything does."""
         return self.limits.get(f"{chain}/{symbol}")
 
-    def allows_target(self, chain: str, address: str) -> bool:
+    def allows_address(self, chain: str, address: str) -> bool:
         """Whether money may go to a normalized address."""
         allowed = self.targets.get(chain)
         return allowed is None or address in allowed

@@ -19,9 +19,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from cambist.bootstrap import Gateway, Parts, open_gateway
 from cambist.db.engine import Database, connect, driver_url
 from cambist.ports import Ids
-from cambist.services.keys import fill_stock
-from cambist.services.keystore import Keystore
-from cambist.services.signer.local import KeystoreXpubs
+from cambist.services.addresses.account_keys import fill_stock
 from cambist.settings import (
     AuthSettings,
     DatabaseSettings,
@@ -30,6 +28,8 @@ from cambist.settings import (
     Settings,
     WebhookSettings,
 )
+from cambist.signer.keystore import Keystore
+from cambist.signer.local import KeystoreXpubs
 
 from .clock import ManualClock, seeded_ids
 from .network import forbid_network
@@ -108,7 +108,7 @@ def empty_database_url(servers: TestServers, _numbers: _Numbers) -> Iterator[str
 @pytest.fixture
 async def db(database_url: str) -> AsyncIterator[Database]:
     """Give the door to a fresh, migrated database."""
-    database = connect(database_url, application_name="cambist-tests", pool_size=5, pool_overflow=20)
+    database = connect(database_url, application_name="cambist-tests", pool_size=5, pool_overflow=20, pool_timeout_s=60)
     yield database
     await database.close()
 
@@ -147,7 +147,7 @@ def gateway_settings(
     """Give complete settings for the servers of this test."""
     return Settings(
         data_dir=tmp_path / "data",
-        database=DatabaseSettings(url=database_url),
+        database=DatabaseSettings(url=database_url, pool_timeout_s=60),
         redis=RedisSettings(url=redis_url),
         webhooks=WebhookSettings(allow_private_targets=True, base_delay_ms=10),
         keys=KeySettings(application_key="00" * 32, stock=5),

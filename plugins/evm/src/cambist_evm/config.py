@@ -97,7 +97,7 @@ class ChainSetup(Struct, frozen=True, kw_only=True):
 def resolve(config: EvmConfig) -> Sequence[ChainSetup]:
     """Return every configured chain's setup. Raises ConfigError, naming the setting."""
     setups = [_resolve_chain(chain, table) for chain, table in config.chains.items()]
-    live = Counter(setup.chain_id for setup in setups if setup.info.mode == "live")
+    live = Counter(setup.chain_id for setup in setups if setup.info.availability == "live")
     for setup in setups:
         if live[setup.chain_id] > 1:
             # Two watchers of one network would both see, and credit, every deposit.
@@ -127,7 +127,7 @@ def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:
         family="evm",
         tokens=(native, *(known.token for known in tokens)),
         confirmations=table.confirmations or network.confirmations,
-        mode="simulated" if table.simulated else "live",
+        availability="simulated" if table.simulated else "live",
         chain_id_num=network.chain_id,
         is_evm=True,
         finality_required=table.finality_required,

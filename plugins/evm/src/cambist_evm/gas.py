@@ -99,10 +99,10 @@ def _calls(intent: Intent, amount: int, gas_max: int, *, lent: bool = False) -> 
     """Return the calls that try an intent. A token is asked for its answer, too: some say false and do nothing."""
     tx: dict[str, Any] = {"from": intent.source, "gas": hex(gas_max)}
     if intent.token.contract is None:
-        tx |= {"to": intent.target, "value": hex(amount)}
+        tx |= {"to": intent.to_address, "value": hex(amount)}
         override = ({intent.source: {"balance": LENT}},) if lent else ()
         return [("eth_estimateGas", (tx, "latest", *override))]
-    data = transfer_data(bytes.fromhex(intent.target[2:]), amount)
+    data = transfer_data(bytes.fromhex(intent.to_address[2:]), amount)
     tx |= {"to": intent.token.contract, "data": "0x" + data.hex()}
     return [("eth_estimateGas", (tx, "latest")), ("eth_call", (tx, "latest"))]
 

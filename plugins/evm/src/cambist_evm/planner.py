@@ -51,11 +51,11 @@ class Planner:
 
     def _refusal(self, intent: Intent) -> str | None:
         """Return why an intent must not be: what it would send to such an address is lost."""
-        if intent.target == ZERO_ADDRESS:
+        if intent.to_address == ZERO_ADDRESS:
             return "nobody owns the zero address"
         for token in self._setup.info.tokens:
-            if token.contract == intent.target:
-                return f"{intent.target} is the contract of {token.symbol}: what is sent there is lost"
+            if token.contract == intent.to_address:
+                return f"{intent.to_address} is the contract of {token.symbol}: what is sent there is lost"
         return None
 
     async def _measured(self, intents: Sequence[Intent]) -> list[Trial]:
@@ -75,7 +75,7 @@ class Planner:
     def _planned(self, intent: Intent, trial: Trial, market: Market) -> Plan:
         if trial.gas is None:
             what = "the recipient refuses" if intent.token.is_native else f"the token {intent.token.symbol} refuses"
-            return Plan(refused=f"{what} the transfer to {intent.target}: {trial.refused}")
+            return Plan(refused=f"{what} the transfer to {intent.to_address}: {trial.refused}")
         fee = fee_now(market, self._setup.fees, self._setup.info.id, with_margin(trial.gas))
         top_up = Units(PLAIN_GAS * fee.price + fee.extra)  # the transfer that brings the fee there
         return Plan(step=intent.step(fee), sponsoring=top_up)
@@ -90,7 +90,7 @@ def unsigned(step: Step, sequence: int | None, chain_id: int) -> UnsignedTx:
     """Return the step as what is signed."""
     if sequence is None:
         raise ValueError("a transaction on an EVM chain needs a sequence")
-    target = bytes.fromhex(step.target[2:])
+    to_address = bytes.fromhex(step.to_address[2:])
     contract = step.token.contract
     fields = TxFields(
         chain_id=chain_id,
@@ -98,8 +98,8 @@ def unsigned(step: Step, sequence: int | None, chain_id: int) -> UnsignedTx:
         gas=step.fee.limit,
         price=step.fee.price,
         tip=step.fee.tip,
-        to=target if contract is None else bytes.fromhex(contract[2:]),
+        to=to_address if contract is None else bytes.fromhex(contract[2:]),
         value=step.amount if contract is None else 0,
-        data=b"" if contract is None else transfer_data(target, step.amount),
+        data=b"" if contract is None else transfer_data(to_address, step.amount),
     )
     return UnsignedTx(sender=step.sender, sequence=sequence, payload=write_payload(fields), fee=step.fee)

@@ -41,7 +41,7 @@ class EvmPlugin(ChainPlugin[EvmConfig]):
 
 @asynccontextmanager
 async def _connect(config: EvmConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
-    live = [setup for setup in resolve(config) if setup.info.mode == "live"]
+    live = [setup for setup in resolve(config) if setup.info.availability == "live"]
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(open_session(context))
         chains = []

@@ -20,6 +20,9 @@ T = TypeVar("T")
 
 BatchDecoder = msgspec.json.Decoder[list[Answer[T]]]
 
+KEPT_BYTES_MAX: Final = 1 << 24
+"""A batch of full blocks is a few megabytes. The memory of a larger answer is given back."""
+
 _ENCODER: Final = msgspec.json.Encoder()
 _LONE_ANSWER: Final = msgspec.json.Decoder(Answer[msgspec.Raw])
 
@@ -37,6 +40,7 @@ class JsonRpc:
         self._http = http
         self._batch_calls_max = batch_calls_max
         self._ids = count(1)
+        self._buffer = bytearray()
 
     async def call(self, method: str, params: Sequence[Any], decoder: BatchDecoder[T]) -> T | None:
         """Return the result of one call, None for null."""
@@ -86,7 +90,21 @@ class JsonRpc:
         lone = len(request) == 1
         method = calls[0][0]
         chunks = await self._post(_ENCODER.encode(request[0] if lone else request), method)
-        return self._in_order(b"".join([b"[", *chunks, b"]"] if lone else chunks), ids, method, decoder)
+        body = self._joined([b"[", *chunks, b"]"] if lone else chunks)
+        return self._in_order(body, ids, method, decoder)
+
+    def _joined(self, chunks: Sequence[bytes]) -> memoryview:
+        """Return the pieces as one, until the next answer: to get megabytes of memory costs as much as to fill them."""
+        size = sum(map(len, chunks))
+        if size > len(self._buffer):
+            self._buffer = bytearray(size)
+        buffer, end = memoryview(self._buffer), 0
+        for chunk in chunks:
+            start, end = end, end + len(chunk)
+            buffer[start:end] = chunk
+        if size > KEPT_BYTES_MAX:
+            self._buffer = bytearray()
+        return buffer[:size]
 
     async def _post(self, body: bytes, method: str) -> list[bytes]:
         answered = await self._http.post(body, method)
@@ -94,7 +112,7 @@ class JsonRpc:
             raise self._http.error(answered)
         return answered.chunks
 
-    def _in_order(self, body: bytes, ids: Sequence[int], method: str, decoder: BatchDecoder[T]) -> list[Answer[T]]:
+    def _in_order(self, body: memoryview, ids: Sequence[int], method: str, decoder: BatchDecoder[T]) -> list[Answer[T]]:
         answers = self._decode(body, method, decoder)
         by_id = {answer.id: answer for answer in answers}
         if len(answers) != len(ids) or by_id.keys() != set(ids):
@@ -115,14 +133,14 @@ class JsonRpc:
             raise ChainUnavailableError(message)
         return answer.result
 
-    def _decode(self, body: bytes, method: str, decoder: BatchDecoder[T]) -> list[Answer[T]]:
+    def _decode(self, body: memoryview, method: str, decoder: BatchDecoder[T]) -> list[Answer[T]]:
         try:
             return decode_deep(decoder, body)
         except (RecursionError, msgspec.DecodeError, UnicodeDecodeError) as error:
             # A batch that is refused as a whole is answered by one object instead of a list.
             if isinstance(error, msgspec.ValidationError) and (failure := _lone_failure(body)) is not None:
                 raise self._error(method, failure) from None
-            raise unreadable(self.name, method, body, error) from error
+            raise unreadable(self.name, method, bytes(body), error) from error
 
     def _error(self, method: str, failure: RpcFailure) -> ChainError:
         return self.error(method, self._redacted(failure))
@@ -137,7 +155,7 @@ def _tells(refused: Answered) -> bool:
     return body.lstrip().startswith(b"[") or _lone_failure(body) is not None
 
 
-def _lone_failure(body: bytes) -> RpcFailure | None:
+def _lone_failure(body: bytes | memoryview) -> RpcFailure | None:
     """Return the error that a body holds beside any list, None where it holds something else."""
     try:
         return _failure(decode_deep(_LONE_ANSWER, body))

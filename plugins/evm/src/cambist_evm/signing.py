@@ -60,7 +60,7 @@ def _swept(chain: ChainInfo, fields: TxFields) -> tuple[Movement, ...]:
     if any(item.contract not in known for item in items):
         raise UnreadablePayloadError(f"the payload sweeps what is no registered token of {chain.id}")
     return tuple(
-        Movement(contract=item.contract, recipient=item.target, amount=item.amount, source=item.source)
+        Movement(contract=item.contract, recipient=item.to_address, amount=item.amount, source=item.source)
         for item in items
     )
 

@@ -33,7 +33,7 @@ class CollectItem(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str
     contract: str | None
-    target: str
+    to_address: str
     amount: Units
 
 
@@ -54,14 +54,19 @@ def deployment(sponsor: str) -> SweeperDeployment:
     """Return where the sponsor's sweeper is, and what has to be sent to whom so that it is there."""
     code = creation_code(sponsor)
     hashed = keccak(b"\xff" + bytes.fromhex(DEPLOYER[2:]) + _SALT + keccak(code))
-    return SweeperDeployment(address=spell(hashed[12:].hex()), target=DEPLOYER, data=_SALT + code)
+    return SweeperDeployment(address=spell(hashed[12:].hex()), to_address=DEPLOYER, data=_SALT + code)
 
 
 def collect_data(intents: Sequence[Intent]) -> bytes:
     """Return the call that makes all these transfers."""
     words = [_WORD.to_bytes(_WORD, "big"), len(intents).to_bytes(_WORD, "big")]
     for one in intents:
-        words += [_word(one.source), _word(_contract(one.token)), _word(one.target), one.amount.to_bytes(_WORD, "big")]
+        words += [
+            _word(one.source),
+            _word(_contract(one.token)),
+            _word(one.to_address),
+            one.amount.to_bytes(_WORD, "big"),
+        ]
     return COLLECT + b"".join(words)
 
 
@@ -73,14 +78,14 @@ def read_collect(data: bytes) -> list[CollectItem] | None:
         return None
     items = []
     for first in range(_HEAD_BYTES, len(data), _ITEM_WORDS * _WORD):
-        source, contract, target, amount = (data[first + n * _WORD : first + (n + 1) * _WORD] for n in range(4))
-        if any(word[: len(_PADDING)] != _PADDING for word in (source, contract, target)):
+        source, contract, to_address, amount = (data[first + n * _WORD : first + (n + 1) * _WORD] for n in range(4))
+        if any(word[: len(_PADDING)] != _PADDING for word in (source, contract, to_address)):
             return None
         items.append(
             CollectItem(
                 source=_address(source),
                 contract=None if contract[len(_PADDING) :] == _NATIVE else _address(contract),
-                target=_address(target),
+                to_address=_address(to_address),
                 amount=Units(int.from_bytes(amount, "big")),
             )
         )

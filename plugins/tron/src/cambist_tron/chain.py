@@ -50,17 +50,16 @@ class TronChain(PooledChain[Endpoint], LendingChain):
     balances_count_waiting: ClassVar[bool] = True
 
     def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
-        """Keep them. Nothing is asked yet."""
         super().__init__(setup.info, pool, quorum=setup.quorum)
         self._setup = setup
         self._planner = Planner(setup, pool, context.monotonic)
         self._writer = Writer(pool, context)
         self._lookups = Lookups()
 
-    def look(self, endpoint: Endpoint) -> ChainView:
+    def view_of(self, endpoint: Endpoint) -> ChainView:
         """Return a view of one endpoint, which asks no more than it must."""
         if self.quorum > 1:
-            return super().look(endpoint)
+            return super().view_of(endpoint)
         return TronView(self, endpoint, self._setup)
 
     def reader(self, span: Span, watch: Watch) -> Callable[[Endpoint], Awaitable[ScanResult]]:

@@ -148,7 +148,7 @@ def _info(config: TronConfig, tokens: Sequence[KnownToken], genesis_id: str | No
         family="tron",
         tokens=(TRX, *(known.token for known in tokens)),
         confirmations=config.confirmations,
-        mode="simulated" if config.simulated else live,
+        availability="simulated" if config.simulated else live,
         chain_id_num=network.chain_id or (int(genesis_id[-8:], 16) if genesis_id else None),
         finality_required=config.finality_required,
         span_max=config.span_max,

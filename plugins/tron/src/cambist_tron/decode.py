@@ -51,8 +51,8 @@ def check_infos(block: TronBlock, infos: Sequence[TxInfo], height: int) -> list[
     if len(infos) != len(block.transactions):
         message = f"block {height} has {len(block.transactions)} transactions, and results of {len(infos)}"
         raise InconsistentChainError(message)
-    place = height, block.block_header.raw_data.timestamp
-    by_id = {info.id: info for info in infos if (info.block_number, info.block_time_ms) == place}
+    position = height, block.block_header.raw_data.timestamp
+    by_id = {info.id: info for info in infos if (info.block_number, info.block_time_ms) == position}
     try:
         return [by_id[tx.id] for tx in block.transactions]
     except KeyError:
@@ -113,23 +113,23 @@ def transfers_of(
 ) -> list[Transfer]:
     """Return the watched transfers of a checked block in the order of the chain: by transaction, native before logs."""
     found: list[tuple[int, Transfer]] = []
-    place = Block(height=block.block_header.raw_data.number, hash=block.id, parent_hash="", time=0)
+    inside = Block(height=block.block_header.raw_data.number, hash=block.id, parent_hash="", time=0)
     try:
         for index, tx in native_hits(block.transactions, watch):
-            if _took_effect(tx, infos[index]) and (native := _native(place, tx)) is not None:
+            if _took_effect(tx, infos[index]) and (native := _native(inside, tx)) is not None:
                 found.append((index, native))
         for index, ordinal, inner in internal_hits(infos, watch) if internal else ():
             if _ran(block.transactions[index], infos[index]):
-                moved = _internal(place, infos[index].id, ordinal, inner)
+                moved = _internal(inside, infos[index].id, ordinal, inner)
                 found += [] if moved is None else [(index, moved)]
         for index, ordinal, log in token_hits(infos, contracts, watch):
             if _ran(block.transactions[index], infos[index]):
-                paid = _token(place, infos[index].id, ordinal, log, contracts)
+                paid = _token(inside, infos[index].id, ordinal, log, contracts)
                 found += [] if paid is None else [(index, paid)]
         for index in {index for index, _ in found}:
             _check_id(block.transactions[index])
     except ValueError as error:
-        message = f"block {place.height} holds an address or an amount that is none"
+        message = f"block {inside.height} holds an address or an amount that is none"
         raise InconsistentChainError(message) from error
     found.sort(key=lambda hit: hit[0])
     return [transfer for _, transfer in found]
@@ -169,22 +169,22 @@ def _coin(amount: int) -> int:
     return amount
 
 
-def _native(place: Block, tx: TronTx) -> Transfer | None:
+def _native(inside: Block, tx: TronTx) -> Transfer | None:
     value = tx.raw_data.contract[0].parameter.value
     # What an address sends to itself changes nothing it holds.
     if _coin(value.amount) <= 0 or value.to_address == value.owner_address:
         return None
-    return _transfer(place, tx.id, "native", value.owner_address, value.to_address, value.amount)
+    return _transfer(inside, tx.id, "native", value.owner_address, value.to_address, value.amount)
 
 
-def _internal(place: Block, tx_id: str, ordinal: int, inner: InternalTx) -> Transfer | None:
+def _internal(inside: Block, tx_id: str, ordinal: int, inner: InternalTx) -> Transfer | None:
     amount = _coin(sum(one.value for one in inner.values if not one.token_id))
     if amount <= 0 or inner.recipient == inner.sender:
         return None
-    return _transfer(place, tx_id, f"trace:{ordinal}", inner.sender, inner.recipient, amount)
+    return _transfer(inside, tx_id, f"trace:{ordinal}", inner.sender, inner.recipient, amount)
 
 
-def _token(place: Block, tx_id: str, ordinal: int, log: TronLog, contracts: Mapping[str, str]) -> Transfer | None:
+def _token(inside: Block, tx_id: str, ordinal: int, log: TronLog, contracts: Mapping[str, str]) -> Transfer | None:
     _, sender, recipient = log.topics
     padded = sender.startswith(_PADDING) and recipient.startswith(_PADDING)
     if len(log.data) < _WORD_CHARS or not padded or sender == recipient:
@@ -197,17 +197,17 @@ def _token(place: Block, tx_id: str, ordinal: int, log: TronLog, contracts: Mapp
     if amount == 0:
         return None
     contract = contracts[log.address]
-    return _transfer(place, tx_id, f"log:{ordinal}", "41" + sender[24:], "41" + recipient[24:], amount, contract)
+    return _transfer(inside, tx_id, f"log:{ordinal}", "41" + sender[24:], "41" + recipient[24:], amount, contract)
 
 
 def _transfer(  # noqa: PLR0913, PLR0917 - the fields of a transfer
-    place: Block, tx_id: str, position: str, sender: str, recipient: str, amount: int, contract: str | None = None
+    inside: Block, tx_id: str, position: str, sender: str, recipient: str, amount: int, contract: str | None = None
 ) -> Transfer:
     return Transfer(
         tx_id=tx_id,
         position=position,
-        height=place.height,
-        block_hash=place.hash,
+        height=inside.height,
+        block_hash=inside.hash,
         sender=_address(sender),
         recipient=_address(recipient),
         contract=contract,

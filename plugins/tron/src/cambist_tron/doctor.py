@@ -16,7 +16,7 @@ from .fees import check_price, read_prices
 from .replies import CONSTANT_CALL
 from .simulation import check_ran
 
-BLOCKS_LOOKED_AT: Final = 10
+BLOCKS_CHECKED: Final = 10
 RUNS_MIN: Final = 200
 """So many runs of contracts without a single internal transaction are not seen on a network in use."""
 
@@ -72,7 +72,7 @@ async def internal_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[s
         return []
     head = (await endpoint.newest()).height
     runs = 0
-    for height in range(max(head - BLOCKS_LOOKED_AT, 1), head):
+    for height in range(max(head - BLOCKS_CHECKED, 1), head):
         infos = await endpoint.infos(height)
         if any(info.internal for info in infos):
             return []
@@ -89,9 +89,9 @@ async def internal_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[s
 async def network_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
     """Return what any endpoint tells of tokens and prices."""
     found: list[str] = []
-    for look in (token_problems, price_problems):
+    for check in (token_problems, price_problems):
         try:
-            found += await look(endpoint, setup)
+            found += await check(endpoint, setup)
         except ChainError as error:
             found.append(str(error))
     return found

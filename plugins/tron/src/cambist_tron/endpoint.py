@@ -36,22 +36,21 @@ _INFOS: Final = msgspec.json.Decoder(list[TxInfo])
 _FAILURE_BYTES_MAX: Final = 1 << 16
 PROVEN_KEPT: Final = 64
 
-_PLACE: Final = re.compile(r"Num:(\d{1,18}),ID:([0-9a-f]{64})", re.ASCII)
+_NUMBER_AND_ID: Final = re.compile(r"Num:(\d{1,18}),ID:([0-9a-f]{64})", re.ASCII)
 
 
 class Endpoint(Record):
     """One node's HTTP interface.
 
-    ``tells_places`` says whether it offers ``getnodeinfo``, the one question that answers for the head and the newest
-    solid block at once, and ``tells_headers`` whether it gives blocks without their transactions. ``proven`` holds the
+    ``has_node_info`` says whether it offers ``getnodeinfo``, the one question that answers for the head and the newest
+    solid block at once, and ``has_headers`` whether it gives blocks without their transactions. ``proven`` holds the
     blocks that it gave last, which need not be the chain's any more.
     """
 
     def __init__(self, http: HttpClient, setup: ChainSetup, pace: Pace | None) -> None:
-        """Start with a clean record. Nothing is asked."""
         super().__init__(http.name)
-        self.tells_places = True
-        self.tells_headers = True
+        self.has_node_info = True
+        self.has_headers = True
         self.proven: OrderedDict[int, Block] = OrderedDict()
         self._http = http
         self._setup = setup
@@ -61,12 +60,12 @@ class Endpoint(Record):
     async def post(self, path: str, body: Mapping[str, Any], decoder: msgspec.json.Decoder[T]) -> T:
         """Ask one question, such as ``wallet/getaccount``, and return its answer.
 
-        Waits for its turn where the endpoint allows only so many questions a second. What nodes say instead of an
+        Waits where the endpoint allows only so many requests a second. What nodes say instead of an
         answer, whatever the HTTP status, is an error: RateLimitedError, UnsupportedError, RefusedError, or whatever
         the status means.
         """
         if self._pace is not None:
-            await self._pace.turn(self.name)
+            await self._pace.wait(self.name)
         self.calls += 1
         answered = await self._http.post(_ENCODER.encode(body), path, "/" + path)
         told = self._told(answered.chunks)
@@ -125,29 +124,29 @@ class Endpoint(Record):
 
     async def newest(self) -> Head:
         """Return the newest block and the height of the newest solid one, both told by the same node."""
-        (height, block_id), (solid, _) = await self._places()
+        (height, block_id), (solid, _) = await self._newest_and_solid()
         self.head = height
         return Head(height=height, hash=block_id, finalized_height=min(solid, height))
 
-    async def _places(self) -> tuple[tuple[int, str], tuple[int, str]]:
-        if self.tells_places:
+    async def _newest_and_solid(self) -> tuple[tuple[int, str], tuple[int, str]]:
+        if self.has_node_info:
             try:
                 info = await self.post("wallet/getnodeinfo", {}, _NODE_INFO)
             except UnsupportedError:
-                self.tells_places = False
+                self.has_node_info = False
             else:
-                return self._place(info.block), self._place(info.solidity_block)
+                return self._number_and_id(info.block), self._number_and_id(info.solidity_block)
         newest, solid = await gather_all(
             self.post("wallet/getnowblock", {}, _HEADER), self.post("walletsolidity/getnowblock", {}, _HEADER)
         )
         return (number_in(newest), newest.id), (number_in(solid), solid.id)
 
-    def _place(self, text: str) -> tuple[int, str]:
-        place = _PLACE.fullmatch(text)
-        if place is None or int(place[2][:16], 16) != int(place[1]):
-            message = f"{self.name} tells a block's place as {text[:120]!r}"
+    def _number_and_id(self, text: str) -> tuple[int, str]:
+        found = _NUMBER_AND_ID.fullmatch(text)
+        if found is None or int(found[2][:16], 16) != int(found[1]):
+            message = f"{self.name} names a block as {text[:120]!r}"
             raise InconsistentChainError(message)
-        return int(place[1]), place[2]
+        return int(found[1]), found[2]
 
     async def block(self, height: int) -> Block:
         """Return the block at this height on the node's best chain."""
@@ -158,20 +157,20 @@ class Endpoint(Record):
         return self.prove(header, height)
 
     def prove(self, block: TronHeader | TronBlock, height: int) -> Block:
-        """Return the block's place in the chain, and remember it. Raises InconsistentChainError."""
-        place = check_header(block, height)
-        self.proven[height] = place
+        """Return the block with its number and parent checked, and remember it. Raises InconsistentChainError."""
+        checked = check_header(block, height)
+        self.proven[height] = checked
         self.proven.move_to_end(height)
         if len(self.proven) > PROVEN_KEPT:
             self.proven.popitem(last=False)
-        return place
+        return checked
 
     async def _header(self, height: int) -> TronHeader | None:
-        if self.tells_headers:
+        if self.has_headers:
             try:
                 found = await self.post("wallet/getblock", {"id_or_num": str(height), "detail": False}, _MAYBE_HEADER)
             except UnsupportedError:
-                self.tells_headers = False
+                self.has_headers = False
             else:
                 return found.header
         return (await self.post("wallet/getblockbynum", {"num": height}, _MAYBE_HEADER)).header

@@ -15,7 +15,7 @@ from cambist.plugin import Units
 
 from .config import SUN_PER_TRX, EnergyMode
 from .fees import Prices
-from .resources import Purse
+from .resources import Spendable
 
 TRANSFER_BYTES: Final = 280
 """An upper bound of a transfer of TRX, as it comes with a top-up."""
@@ -26,10 +26,12 @@ _DRIFT: Final = 100  # others stake, too, and each stake gives less then: a hund
 
 
 class Lender:
-    """What the sponsor can still lend while several transfers are planned, and what a stake gives."""
+    """What the sponsor can still lend while several transfers are planned, and what a stake gives.
+
+    The network shares ``energy_limit`` energy among all the TRX that are staked for it, ``energy_weight``.
+    """
 
     def __init__(self, lendable: int, energy_limit: int, energy_weight: int) -> None:
-        """Start with what it can lend now; the network gives so much energy for so many TRX staked by all."""
         self.left = lendable
         self._limit = energy_limit
         self._weight = energy_weight
@@ -45,7 +47,7 @@ class Lender:
 class Need(Struct, frozen=True, kw_only=True):
     """A transfer for which ``lacking`` energy must come from somewhere, and ``extra`` TRX whatever it is."""
 
-    sender: Purse
+    sender: Spendable
     lacking: int
     extra: int
     prices: Prices
@@ -86,11 +88,10 @@ class Delegate:
     """The sponsor lends the sender the use of a stake, and takes it back. What it gives returns within a day."""
 
     def __init__(self, lender: Lender) -> None:
-        """Lend out of this."""
         self._lender = lender
 
     def offer(self, need: Need) -> Offer | None:
-        """Return the price of the two transactions, and of making the sender known where it is not."""
+        """Return the price of the two transactions, and of activating the sender where it is not activated."""
         loan = self._lender.stake_for(need.lacking)
         if loan is None or loan > self._lender.left:
             return None

@@ -45,7 +45,7 @@ class Group(Struct, frozen=True, kw_only=True):
     last_s: int
 
 
-class Stretch(Struct, frozen=True, kw_only=True):
+class BlockRange(Struct, frozen=True, kw_only=True):
     """Solid blocks in a row as one endpoint has them: the ids that stand in them, and the last block.
 
     ``proven`` says that their headers prove that these are all the ids.
@@ -96,16 +96,16 @@ def _group(txs: Sequence[Dated]) -> Group:
     return Group(txs=tuple(txs), first_s=first - LIFETIME_S - MARGIN_S, last_s=last)
 
 
-async def _read_all(pool: EndpointPool[Endpoint], group: Group, blocks_max: int) -> list[Stretch]:
+async def _read_all(pool: EndpointPool[Endpoint], group: Group, blocks_max: int) -> list[BlockRange]:
     """Return what the endpoints read that can read it all."""
 
-    async def read(endpoint: Endpoint) -> Stretch | None:
-        return await read_stretch(endpoint, group, blocks_max)
+    async def read(endpoint: Endpoint) -> BlockRange | None:
+        return await read_range(endpoint, group, blocks_max)
 
     return [stretch for stretch in await pool.ask_all(read) if stretch is not None]
 
 
-async def read_stretch(endpoint: Endpoint, group: Group, blocks_max: int) -> Stretch | None:
+async def read_range(endpoint: Endpoint, group: Group, blocks_max: int) -> BlockRange | None:
     """Read every block in which one of the group could stand.
 
     The first block that is later than their time belongs to them: nodes judge a block's transactions by the time of
@@ -124,7 +124,7 @@ async def read_stretch(endpoint: Endpoint, group: Group, blocks_max: int) -> Str
     if [read[at].block.hash for at in (0, length - 1, -1)] != [first.hash, last.hash, top.hash]:
         raise InconsistentChainError(f"{endpoint.name} replaced block {top.height} while it was read")
     await _check_solid(endpoint, top)
-    return Stretch(
+    return BlockRange(
         tx_ids=frozenset().union(*(one.tx_ids for one in read[:length])),
         proven=all(one.proven for one in read[:length]),
         last=last,

@@ -24,7 +24,7 @@ def number_in(block: TronHeader | TronBlock) -> int:
 
 
 def check_header(block: TronHeader | TronBlock, height: int) -> Block:
-    """Return the block's place in the chain. Raises InconsistentChainError unless it proves to be at this height."""
+    """Return the block's id, parent and time. Raises InconsistentChainError unless its header proves this height."""
     header = block.block_header.raw_data
     if header.number != height:
         message = f"block {height} was asked for and block {header.number} came"

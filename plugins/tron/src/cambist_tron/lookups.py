@@ -27,7 +27,7 @@ BLOCKS_KEPT: Final = 64
 """More than three times as many as it takes a block to become final."""
 
 CATCH_UP_MAX: Final = 20
-"""Where more blocks than that came since the last look, reading starts anew at the newest."""
+"""Where more blocks than that came since the last read, reading starts anew at the newest."""
 
 ABSENCES_KEPT: Final = 10_000
 
@@ -43,7 +43,6 @@ class Lookups:
     """Looks transactions up. Each endpoint has a window of its own, so that no two of them speak with one voice."""
 
     def __init__(self) -> None:
-        """Start with nothing known."""
         self._windows: dict[str, Window] = {}
 
     async def statuses(self, endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxStatus]:
@@ -69,13 +68,12 @@ class Window:
     """
 
     def __init__(self) -> None:
-        """Start with nothing known."""
         self.reading = asyncio.Lock()
         self._kept: OrderedDict[int, Known] = OrderedDict()
         self._absent: OrderedDict[str, int] = OrderedDict()
 
     async def catch_up(self, endpoint: Endpoint) -> int:
-        """Read the blocks that came since the last look; first let go of those that are no longer the chain's.
+        """Read the blocks that came since the last read; first drop those that are no longer the chain's.
 
         Return the newest one's height.
         """
@@ -85,7 +83,9 @@ class Window:
         if newest is None or head - newest > CATCH_UP_MAX:
             self._kept.clear()
             newest = head - 1
-        for known in await endpoint.each(lambda height: _patiently(endpoint, height), range(newest + 1, head + 1)):
+        for known in await endpoint.each(
+            lambda height: _read_with_retry(endpoint, height), range(newest + 1, head + 1)
+        ):
             last = self._kept.get(known.block.height - 1)
             if last is not None and last.block.hash != known.block.parent_hash:
                 self._forget()
@@ -147,7 +147,7 @@ async def by_id(endpoint: Endpoint, tx_ids: Sequence[str], perhaps_mined: Sequen
         waiting = await _waiting(endpoint, [tx_id for tx_id in tx_ids if tx_id not in mined])
     found = {tx_id: TxStatus(state="pending" if tx_id in waiting else "unknown") for tx_id in tx_ids}
     for tx_id, result in mined.items():
-        found[tx_id] = _status(_place(endpoint, result, blocks[result.block_number]), result)
+        found[tx_id] = _status(_check_block(endpoint, result, blocks[result.block_number]), result)
     return found
 
 
@@ -161,7 +161,7 @@ async def read_known(endpoint: Endpoint, height: int) -> Known:
     return Known(block, {result.id: _status(block, result) for result in results})
 
 
-async def _patiently(endpoint: Endpoint, height: int) -> Known:
+async def _read_with_retry(endpoint: Endpoint, height: int) -> Known:
     """Read a block, and once more where its parts do not fit: behind one address there may be nodes in turns."""
     try:
         return await read_known(endpoint, height)
@@ -185,7 +185,7 @@ async def _result(endpoint: Endpoint, tx_id: str) -> Result | None:
     return result
 
 
-def _place(endpoint: Endpoint, result: Result, block: Block) -> Block:
+def _check_block(endpoint: Endpoint, result: Result, block: Block) -> Block:
     """Return the block in which a transaction stands, checked by the one thing that its result says of the block."""
     if result.block_time_ms // 1000 != block.time:
         raise InconsistentChainError(f"{endpoint.name} has a result of {result.id} that fits no block")

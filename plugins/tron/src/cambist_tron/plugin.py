@@ -43,7 +43,7 @@ class TronPlugin(ChainPlugin[TronConfig]):
 
 @asynccontextmanager
 async def _connect(setup: ChainSetup, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
-    if setup.info.mode != "live":
+    if setup.info.availability != "live":
         yield []
         return
     async with AsyncExitStack() as stack:

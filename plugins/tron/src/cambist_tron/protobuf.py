@@ -90,10 +90,10 @@ def _varint(number: int) -> bytes:
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     number = 0
-    for place, group in enumerate(data[at : at + _VARINT_BYTES_MAX]):
-        number |= (group & 0x7F) << (7 * place)
+    for index, group in enumerate(data[at : at + _VARINT_BYTES_MAX]):
+        number |= (group & 0x7F) << (7 * index)
         if not group & _MORE:
-            if place and not group:
+            if index and not group:
                 raise UnreadablePayloadError("the payload has a number that is padded with zeros")
-            return number, at + place + 1
+            return number, at + index + 1
     raise UnreadablePayloadError("the payload has a number that does not end, or is too large")

@@ -38,7 +38,6 @@ class RefusedError(ChainUnavailableError):
     """The node answered that the question cannot be answered; ``told`` is what it said."""
 
     def __init__(self, message: str, told: str) -> None:
-        """Keep the node's words."""
         super().__init__(message)
         self.told = told
 

@@ -16,37 +16,37 @@ FOR_ENERGY: Final = 1  # the resource's number, where a question wants it
 FOR_ENERGY_NAME: Final = "ENERGY"
 
 
-class Purse:
-    """What one address has left while several of its transactions are planned: each leaves less to the next.
+class Spendable:
+    """The TRX, energy and bandwidth an address can still spend while several of its transactions are planned.
 
-    What the network gives back meanwhile, some energy and bandwidth each second, is left out: it can only be more.
+    Energy and bandwidth that the network gives back meanwhile are left out: the address can only have more.
     """
 
     def __init__(self, account: Account, resources: Resources, free_bandwidth: int) -> None:
-        """Start with what the address has now; one that is made known first has ``free_bandwidth`` from then on."""
+        """``free_bandwidth`` is what an address that is not activated yet has from its activation on."""
         self.active = account.exists
         self.balance = account.balance
         self.energy = max(resources.energy_limit - resources.energy_used, 0)
         self._staked = max(resources.net_limit - resources.net_used, 0)
         self._free = max(resources.free_net_limit - resources.free_net_used, 0) if self.active else free_bandwidth
 
-    def count_on(self, energy: int) -> None:
-        """Leave out what transactions under way use, as much of it as nobody can tell from outside."""
+    def set_aside(self, energy: int) -> None:
+        """Set aside the energy of transactions in flight, and all bandwidth: how much of it they use is not known."""
         self.energy = max(self.energy - energy, 0)
         self._staked = self._free = 0
 
     def pay(self, amount: int) -> None:
-        """Give away native coin, or all that is there."""
+        """Subtract native coin, down to zero."""
         self.balance = max(self.balance - amount, 0)
 
     def take_energy(self, amount: int) -> int:
-        """Use up so much energy, or what is there; return how much that was."""
+        """Use up to ``amount`` of the energy; return how much."""
         taken = min(self.energy, amount)
         self.energy -= taken
         return taken
 
     def take_bandwidth(self, amount: int) -> bool:
-        """Use up bandwidth for one transaction, and say whether there was enough: it is all of one kind, or burned."""
+        """Use bandwidth for one transaction; return whether there was enough: all staked, or all free."""
         if self._staked >= amount:
             self._staked -= amount
         elif self._free >= amount:
@@ -56,7 +56,7 @@ class Purse:
         return True
 
     def take_staked_bandwidth(self, amount: int) -> bool:
-        """Use up bandwidth for a transaction that makes an account: the daily free allowance does not count there."""
+        """Use staked bandwidth for a transaction that activates an account: free bandwidth does not count there."""
         enough = self._staked >= amount
         self._staked -= amount if enough else 0
         return enough
@@ -72,15 +72,15 @@ async def read_resources(endpoint: Endpoint, address: str) -> Resources:
     return await endpoint.post("wallet/getaccountresource", {"address": hex_of(address)}, RESOURCES)
 
 
-async def read_purses(endpoint: Endpoint, addresses: Iterable[str], free_bandwidth: int) -> dict[str, Purse]:
-    """Return what each of the addresses has."""
+async def read_spendable(endpoint: Endpoint, addresses: Iterable[str], free_bandwidth: int) -> dict[str, Spendable]:
+    """Return what each of the addresses can spend."""
     distinct = list(dict.fromkeys(addresses))
     accounts, resources = await gather_all(
         endpoint.each(lambda address: read_account(endpoint, address), distinct),
         endpoint.each(lambda address: read_resources(endpoint, address), distinct),
     )
     told = zip(distinct, accounts, resources, strict=True)
-    return {address: Purse(account, has, free_bandwidth) for address, account, has in told}
+    return {address: Spendable(account, has, free_bandwidth) for address, account, has in told}
 
 
 async def lendable(endpoint: Endpoint, address: str) -> int:

@@ -93,7 +93,7 @@ async def balance_of(endpoint: Endpoint, address: str, contract: str, *, state: 
 
 
 async def _transfer(endpoint: Endpoint, intent: Intent, amount: int) -> ConstantCall:
-    arguments = transfer_data(raw_of(intent.target), amount)[len(TRANSFER) :]
+    arguments = transfer_data(raw_of(intent.to_address), amount)[len(TRANSFER) :]
     call = (intent.token.contract or "", "transfer(address,uint256)", arguments)
     return await _run(endpoint, intent.source, call)
 

@@ -1,4 +1,4 @@
-"""What may be done with a stake: refusals of lending, asking back, staking and taking out, before they are sent."""
+"""Refuses lending, reclaiming, staking, unstaking and withdrawing that the network would not carry out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class Stakes:
     """Stakes while several intents about them are planned: each leaves less to the next."""
 
     def __init__(self) -> None:
-        """Start with nothing known."""
         self._accounts: dict[str, Account] = {}
         self._lendable: defaultdict[str, int] = defaultdict(int)
         self._lent: defaultdict[tuple[str, str], int] = defaultdict(int)
@@ -38,8 +37,8 @@ class Stakes:
             return stakes
         owners = list(dict.fromkeys(one.source for one in intents))
         lenders = list(dict.fromkeys(one.source for one in intents if one.action in {"lend", "unstake"}))
-        pairs = list(dict.fromkeys((one.source, one.target) for one in intents if one.action == "reclaim"))
-        everybody = list(dict.fromkeys([*owners, *(one.target for one in intents if one.action == "lend")]))
+        pairs = list(dict.fromkeys((one.source, one.to_address) for one in intents if one.action == "reclaim"))
+        everybody = list(dict.fromkeys([*owners, *(one.to_address for one in intents if one.action == "lend")]))
         head, accounts, can_lend, lent = await gather_all(
             endpoint.post("wallet/getnowblock", {}, LISTED_BLOCK),
             endpoint.each(lambda address: read_account(endpoint, address), everybody),
@@ -63,7 +62,7 @@ class Stakes:
                     self._leaving[owner] += 1
 
     def take(self, intent: Intent) -> str | None:
-        """Use up what the intent needs; return why it cannot be where it cannot."""
+        """Reserve what the intent needs; return the reason if it is refused."""
         if not self._accounts[intent.source].exists:
             return f"{intent.source} is not activated yet"
         takers = {
@@ -76,13 +75,13 @@ class Stakes:
         return takers[intent.action](intent)
 
     def _lend(self, intent: Intent) -> str | None:
-        borrower = self._accounts[intent.target]
-        if intent.target == intent.source:
+        borrower = self._accounts[intent.to_address]
+        if intent.to_address == intent.source:
             return "nobody lends to itself"
         if not borrower.exists:
-            return f"{intent.target} is not activated yet, and cannot borrow"
+            return f"{intent.to_address} is not activated yet, and cannot borrow"
         if borrower.is_contract:
-            return f"{intent.target} is a contract, and cannot borrow"
+            return f"{intent.to_address} is a contract, and cannot borrow"
         if intent.amount < SUN_PER_TRX:
             return "less than 1 TRX of stake cannot be lent"
         left = self._lendable[intent.source]
@@ -93,10 +92,10 @@ class Stakes:
         return None
 
     def _reclaim(self, intent: Intent) -> str | None:
-        lent = self._lent[intent.source, intent.target]
+        lent = self._lent[intent.source, intent.to_address]
         if intent.amount > lent:
-            return f"{intent.target} has {lent} sun of stake on loan, and {intent.amount} are asked back"
-        self._lent[intent.source, intent.target] -= intent.amount
+            return f"{intent.to_address} has {lent} sun of stake on loan, and {intent.amount} are asked back"
+        self._lent[intent.source, intent.to_address] -= intent.amount
         return None
 
     def _stake(self, intent: Intent) -> str | None:

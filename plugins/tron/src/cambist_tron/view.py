@@ -1,8 +1,9 @@
-"""One look at the chain for as few questions as it takes: keys of providers have a quota a day.
+"""One poll of the chain with as few requests as it takes: providers limit the requests of a key per day.
 
 The gateway asks for the head, then whether the last block that it read still stands, then for what came since. The
 blocks that came since answer the second question, too: the first of them names its parent, and a block whose id is
-known need not be asked for. So a new block costs three questions instead of four, and none costs one instead of two.
+known need not be asked for. So a poll with a new block costs three requests instead of four, and one without a new
+block costs one instead of two.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from .wire import TronBlock
 
 
 class TronView(PooledView[Endpoint]):
-    """A look at one endpoint, which counts alone: with a quorum, each endpoint is asked everything."""
+    """Polls a single endpoint. Not used with a quorum, where each endpoint is asked everything."""
 
     def __init__(self, chain: PooledChain[Endpoint], endpoint: Endpoint, setup: ChainSetup) -> None:
-        """Know nothing yet."""
         super().__init__(chain, endpoint)
         self._setup = setup
         self._head: Head | None = None
@@ -35,7 +35,7 @@ class TronView(PooledView[Endpoint]):
         return self._head
 
     async def block(self, height: int) -> Block:
-        """Return the block at this height, as of the head that this look began with where that tells."""
+        """Return the block at this height, as of the head that this poll began with if that is enough."""
         known = self._endpoint.proven.get(height)
         if known is not None and self._head is not None and await self._stands(known, self._head):
             return known
@@ -48,15 +48,15 @@ class TronView(PooledView[Endpoint]):
             return known.hash == head.hash
         if self._tried or not 0 < between <= self._setup.batch_blocks_max:
             return False
-        # Once in a look: whoever searches for where a fork began, asks for many heights.
+        # Once per poll: whoever searches for where a fork began, asks for many heights.
         self._tried = True
         try:
             blocks = await self._endpoint.blocks(known.height + 1, between)
-            places = [check_header(block, height) for height, block in enumerate(blocks, known.height + 1)]
-            check_links([known, *places])
+            chain = [check_header(block, height) for height, block in enumerate(blocks, known.height + 1)]
+            check_links([known, *chain])
         except InconsistentChainError:
             return False
-        self._ahead = blocks if places[-1].hash == head.hash else []
+        self._ahead = blocks if chain[-1].hash == head.hash else []
         return bool(self._ahead)
 
     async def scan(self, span: Span, watch: Watch) -> ScanResult:

@@ -46,7 +46,7 @@ class Tip(Struct, frozen=True, kw_only=True):
     lagging: bool = False
 
 
-SOME_TIP: Final = Tip(solid_id="0" * _ID_CHARS, head_time_ms=1 << 40)
+PLACEHOLDER_TIP: Final = Tip(solid_id="0" * _ID_CHARS, head_time_ms=1 << 40)
 """As good as any to tell a payload's size: times in milliseconds have 6 bytes from 2004 to 2109."""
 
 
@@ -71,7 +71,7 @@ def _time(endpoint: Endpoint, block: ListedBlock) -> int:
     return block.header.raw_data.timestamp
 
 
-def chosen(tips: Sequence[Tip]) -> Tip:
+def middle_tip(tips: Sequence[Tip]) -> Tip:
     """Return the tip to refer to, of those that endpoints tell: in the middle by time, or just before it.
 
     What is signed on the word of an endpoint that runs ahead could be mined long before the time from which on its
@@ -88,7 +88,6 @@ class Stamps:
     """
 
     def __init__(self, context: PluginContext) -> None:
-        """Start with none given out."""
         self._context = context
         self._recent: deque[int] = deque(maxlen=STAMPS_KEPT)
         self._used: set[int] = set()
@@ -111,10 +110,9 @@ class Writer:
     """Writes payloads for one chain. Remembers the tip for some seconds."""
 
     def __init__(self, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
-        """Keep whom to ask. Nothing is asked yet."""
 
         async def read() -> Tip:
-            return chosen(await pool.ask_all(read_tip))
+            return middle_tip(await pool.ask_all(read_tip))
 
         self._tip = Remembered(read, context.monotonic, seconds=TIP_TTL_S)
         self._stamp: Callable[[], int] = Stamps(context).next
@@ -134,7 +132,7 @@ def unsigned(step: Step, tip: Tip, timestamp_ms: int) -> UnsignedTx:
         TxFields(
             action=step.action,
             owner=raw_of(step.sender),
-            target=raw_of(step.target) if step.action in _ADDRESSED else None,
+            target=raw_of(step.to_address) if step.action in _ADDRESSED else None,
             amount=0 if step.action == "withdraw" else step.amount,
             contract=None if step.token.contract is None else raw_of(step.token.contract),
             # TAPOS: the block's number modulo 65536, and eight bytes from the middle of its id.
@@ -150,4 +148,4 @@ def unsigned(step: Step, tip: Tip, timestamp_ms: int) -> UnsignedTx:
 
 def bandwidth_for(intent: Intent, fee: Fee) -> int:
     """Return how many bytes of bandwidth an intent will use up, whenever it is written."""
-    return bandwidth_of(unsigned(intent.step(fee), SOME_TIP, SOME_TIP.head_time_ms).payload)
+    return bandwidth_of(unsigned(intent.step(fee), PLACEHOLDER_TIP, PLACEHOLDER_TIP.head_time_ms).payload)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from litestar import Controller, Response, get, post, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET
 
-from cambist.services import merchants, platform, usage
+from cambist.services import platform
+from cambist.services.accounting import usage
+from cambist.services.identity import merchants
 from cambist.services.platform import PlatformPatch
 from cambist_web.context import Web
+from cambist_web.schemas import made_response
 from cambist_web.usage.schemas import system_credit
 
 from .schemas import CreditsGranted, GrantCredits, PlatformSettingsAnswer, settings_answer
@@ -50,13 +52,9 @@ class Credits(Controller):
     ) -> Response[CreditsGranted]:
         """Give a merchant credits, once for each reference: a repetition grants nothing and answers 200."""
         async with web.db.transaction() as conn:
-            row = await merchants.find_row(conn, merchant_id)
-            granted = await usage.grant(conn, row, data.mode, data.amount, data.reference)
-            balance = await usage.balance(conn, row, data.mode)
+            merchant_pk = await merchants.find_pk(conn, merchant_id)
+            granted = await usage.grant(conn, merchant_pk, data.mode, data.amount, data.reference)
+            balance = await usage.balance(conn, merchant_pk, data.mode)
             settings = await platform.load(conn)
-        answer = CreditsGranted(
-            merchant_id=merchant_id,
-            system_credit=system_credit(balance, settings, data.mode),
-            idempotent=UNSET if granted else True,
-        )
-        return Response(answer, status_code=201 if granted else 200)
+        answer = CreditsGranted(merchant_id=merchant_id, system_credit=system_credit(balance, settings, data.mode))
+        return made_response(answer, replayed=not granted)

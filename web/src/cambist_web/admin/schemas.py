@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 
 from cambist.domain.usage import CREDITS_MAX
 from cambist.services.platform import PlatformSettings
-from cambist_web.schemas import Answer, Body
+from cambist_web.schemas import Body, MadeAnswer
 from cambist_web.usage.schemas import SystemCredit
 
 
@@ -20,7 +20,6 @@ class PlatformSettingsAnswer(PlatformSettings, frozen=True, kw_only=True):
 
 
 def settings_answer(settings: PlatformSettings) -> PlatformSettingsAnswer:
-    """Show the settings."""
     return PlatformSettingsAnswer(**msgspec.structs.asdict(settings))
 
 
@@ -32,9 +31,8 @@ class GrantCredits(Body, frozen=True, kw_only=True):
     reference: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class CreditsGranted(Answer, frozen=True, kw_only=True):
+class CreditsGranted(MadeAnswer, frozen=True, kw_only=True):
     """What the merchant has now. `idempotent` is there, and true, where the reference was used before."""
 
     merchant_id: str
     system_credit: SystemCredit
-    idempotent: bool | UnsetType = UNSET

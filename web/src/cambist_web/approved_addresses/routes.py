@@ -8,9 +8,9 @@ from litestar import Controller, delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from cambist.services import approved_addresses
-from cambist.services.approved_addresses import ApprovalRequest, Mode
-from cambist.services.sessions import SessionPrincipal
+from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.payouts import approved_addresses
+from cambist.services.payouts.approved_addresses import ApprovalRequest, Mode
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
 
@@ -31,7 +31,7 @@ class ApprovedAddresses(Controller):
     ) -> ApprovedList:
         """Return the addresses that auto-payouts may go to."""
         async with web.db.autocommit() as conn:
-            found = await approved_addresses.list_approved(conn, session.merchant_row, mode)
+            found = await approved_addresses.list_approved(conn, session.merchant_pk, mode)
         return ApprovedList(approved_addresses=found)
 
     @post("/", status_code=201, summary="Approve an address")
@@ -41,10 +41,10 @@ class ApprovedAddresses(Controller):
         """Let auto-payouts go to an address. Needs a code of the authenticator."""
         registry = web.gateway.registry
         approved_addresses.check(registry, data)
-        await web.two_factor.require_code(session.merchant_row, data.totp_code)
+        await web.two_factor.require_code(session.merchant_pk, data.totp_code)
         async with web.db.transaction() as conn:
             found = await approved_addresses.approve(
-                conn, registry, session.merchant_row, data, web.ids, web.clock.now()
+                conn, registry, session.merchant_pk, data, web.ids, web.clock.now()
             )
         return ApprovedAnswer(approved_address=found)
 
@@ -54,5 +54,5 @@ class ApprovedAddresses(Controller):
     ) -> Answer:
         """Stop auto-payouts to the address: those rules are switched off. Payouts that are under way still go there."""
         async with web.db.transaction() as conn:
-            await approved_addresses.withdraw_approval(conn, session.merchant_row, approval_id, web.clock.now())
+            await approved_addresses.withdraw_approval(conn, session.merchant_pk, approval_id, web.clock.now())
         return Answer()

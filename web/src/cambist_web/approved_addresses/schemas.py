@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cambist.services.approved_addresses import ApprovedAddress
+from cambist.services.payouts.approved_addresses import ApprovedAddress
 from cambist_web.schemas import Answer
 
 

@@ -9,7 +9,7 @@ from cambist.bootstrap import Gateway
 from cambist_web.auth import limit_address
 
 from .live import Checkout
-from .routes import CheckoutPages, asset_file, attach, checkout_of, provide_checkout
+from .routes import CheckoutPages, asset_file, attach, checkout_of, close, provide_checkout
 
 _dependencies = {"checkout": Provide(provide_checkout, sync_to_thread=False)}
 
@@ -24,4 +24,4 @@ def make_checkout(gateway: Gateway) -> Checkout:
     return Checkout(db=gateway.db, registry=gateway.registry, clock=gateway.clock, hints=gateway.hints)
 
 
-__all__ = ["Checkout", "attach", "checkout_of", "controllers", "make_checkout"]
+__all__ = ["Checkout", "attach", "checkout_of", "close", "controllers", "make_checkout"]

@@ -25,7 +25,6 @@ class Assets:
     """Every file of a folder, read once."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the files of the types that pages use."""
         self._by_name: dict[str, Asset] = {}
         self._by_served_name: dict[str, Asset] = {}
         for path in sorted(folder.iterdir()):

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from cambist.domain.money import format_rate, format_units, minor_units
 from cambist.domain.payments import OPEN, Status
 from cambist.plugin import AddressFamily, ChainInfo, Token, Units
-from cambist.services.checkout import CheckoutDeposit, CheckoutPayment
+from cambist.services.receiving.checkout import CheckoutDeposit, CheckoutPayment
 
 from . import returns
 from .steps import confirmations, steps
@@ -162,7 +162,7 @@ def _countdown(payment: CheckoutPayment, now: datetime) -> Countdown:
 
 
 def _transfer(payment: CheckoutPayment, deposit: CheckoutDeposit, chain: ChainInfo | None) -> TransferLine:
-    if deposit.settled:
+    if deposit.confirmed:
         detail = "confirmed"
     else:
         finality_required = chain is not None and chain.finality_required
@@ -199,16 +199,16 @@ def _details(payment: CheckoutPayment, network: str) -> tuple[tuple[str, str], .
 
 
 def _receipt_time(payment: CheckoutPayment) -> str:
-    settled = [deposit.settled_at for deposit in payment.deposits if deposit.matches and deposit.settled_at]
-    return moment_text(max(settled, default=payment.updated_at))
+    confirmed = [deposit.confirmed_at for deposit in payment.deposits if deposit.matches and deposit.confirmed_at]
+    return moment_text(max(confirmed, default=payment.updated_at))
 
 
 def _refresh_s(payment: CheckoutPayment, now: datetime) -> int | None:
     if payment.status in OPEN:
         return REFRESH_OPEN_S
-    unsettled = any(deposit.matches and not deposit.settled for deposit in payment.deposits)
+    unconfirmed = any(deposit.matches and not deposit.confirmed for deposit in payment.deposits)
     in_grace = now < payment.expires_at + payment.grace
-    if payment.status in (Status.EXPIRED, Status.UNDERPAID) and (in_grace or unsettled):
+    if payment.status in (Status.EXPIRED, Status.UNDERPAID) and (in_grace or unconfirmed):
         return REFRESH_LATE_S
     if payment.status is Status.FAILED and now < payment.updated_at + FAILED_WATCHED:
         return REFRESH_LATE_S

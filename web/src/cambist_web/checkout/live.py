@@ -14,7 +14,7 @@ from cambist.db.engine import Database
 from cambist.hints import Hints, Subscription
 from cambist.ports import Clock
 from cambist.registry import Registry
-from cambist.services.checkout import load_checkout
+from cambist.services.receiving.checkout import load_checkout
 
 from .build import REFRESH_OPEN_S, checkout_view
 from .pages import Pages
@@ -47,7 +47,6 @@ class Checkout:
     def __init__(
         self, *, db: Database, registry: Registry, clock: Clock, hints: Hints, options: CheckoutOptions | None = None
     ) -> None:
-        """Use what others own."""
         self.pages = Pages()
         self.options = options or CheckoutOptions()
         self._db = db

@@ -35,7 +35,6 @@ class Pages:
     """The templates, compiled once, and the files that they refer to."""
 
     def __init__(self) -> None:
-        """Load what lies beside this module."""
         self.assets = Assets(_FOLDER / "static")
         self._environment = Environment(
             loader=FileSystemLoader(_FOLDER / "templates"),

@@ -6,7 +6,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from cambist.domain.money import format_units
 from cambist.domain.payments import Status
-from cambist.services.checkout import CheckoutPayment
+from cambist.services.receiving.checkout import CheckoutPayment
 
 from .view import Way
 

@@ -87,18 +87,20 @@ def asset_file(name: FromPath[str], checkout: NamedDependency[Checkout]) -> Resp
 
 
 def attach(app: Litestar, checkout: Checkout) -> None:
-    """Make this the checkout of the app, and end its streams when the app shuts down."""
+    """Make this the checkout of the app."""
     app.state.checkout = checkout
-    app.on_shutdown.append(checkout.close)
+
+
+def close(app: Litestar) -> None:
+    """End the checkout's streams: for an app that shuts down."""
+    checkout_of(app).close()
 
 
 def checkout_of(app: Litestar) -> Checkout:
-    """Return what ``attach`` put there."""
     return provide_checkout(app.state)
 
 
 def provide_checkout(state: State) -> Checkout:
-    """Return what ``attach`` put there, for handlers."""
     checkout: Checkout = state.checkout
     return checkout
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cambist.domain.payments import Status
-from cambist.services.checkout import CheckoutDeposit, CheckoutPayment
+from cambist.services.receiving.checkout import CheckoutDeposit, CheckoutPayment
 
 from .view import Step
 from .wording import Amounts
@@ -14,7 +14,7 @@ def confirmations(deposit: CheckoutDeposit, *, finality_required: bool = False) 
 
     The last one is shown when the block is final, where that is asked for.
     """
-    if deposit.settled:
+    if deposit.confirmed:
         return deposit.required_confirmations
     if deposit.head is None:
         return 0

@@ -39,10 +39,10 @@ def words(status: Status, amounts: Amounts, *, shop: str, network: str, time_is_
         return _pending(amounts, network, time_is_up=time_is_up)
     if status in (Status.EXPIRED, Status.UNDERPAID):
         return _too_little(status, amounts, shop)
-    return _settling(status, amounts, shop, network)
+    return _underway_or_over(status, amounts, shop, network)
 
 
-def _settling(status: Status, amounts: Amounts, shop: str, network: str) -> Words:
+def _underway_or_over(status: Status, amounts: Amounts, shop: str, network: str) -> Words:
     """Tell of what runs by itself, and of how it ended."""
     said: dict[Status, tuple[str, Tone, str, str]] = {
         Status.DETECTED: (

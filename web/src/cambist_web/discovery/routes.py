@@ -12,7 +12,7 @@ from litestar import Controller, get
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
-from cambist.services.tokens import find_chain
+from cambist.services.accounting.tokens import find_chain
 from cambist_web.context import Web
 
 from .schemas import ChainList, TokenList, chain_view, token_view

@@ -45,7 +45,6 @@ class TokenList(Answer, frozen=True, kw_only=True):
 
 
 def chain_view(chain: ChainInfo) -> ChainView:
-    """Show a chain."""
     return ChainView(
         chain=chain.id,
         name=chain.name,
@@ -57,7 +56,6 @@ def chain_view(chain: ChainInfo) -> ChainView:
 
 
 def token_view(chain: ChainInfo, token: Token) -> TokenView:
-    """Show a token."""
     return TokenView(
         chain=chain.id,
         symbol=token.symbol,

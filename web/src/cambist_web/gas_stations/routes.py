@@ -11,8 +11,8 @@ from litestar.di import NamedDependency
 from msgspec import Struct
 
 from cambist.domain.money import format_units
-from cambist.services import gas_stations
-from cambist.services.gas_stations import GasStation
+from cambist.services.sending.gas import gas_stations
+from cambist.services.sending.gas.gas_stations import GasStation
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
 

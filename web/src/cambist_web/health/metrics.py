@@ -12,7 +12,8 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+from cambist_web.server import MULTIPROCESS_VARIABLE
+
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 REQUESTS = Counter("cambist_http_requests", "Requests answered.", ["method", "route", "status"])

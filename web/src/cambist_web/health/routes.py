@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.db.migrations import current_revision, newest_revision
 from cambist.services.errors import NotFoundError
-from cambist.services.webhooks.targets import is_public_address
+from cambist.services.webhooks.urls import is_public_address
 from cambist_web.context import Web
 
 from .metrics import exposition

@@ -11,10 +11,10 @@ from litestar.di import NamedDependency
 from litestar.params import CookieParameter, JSONBody
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.services import merchants, sessions
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
-from cambist.services.merchants import Merchant
-from cambist.services.sessions import OpenSession
+from cambist.services.identity import merchants, sessions
+from cambist.services.identity.merchants import Merchant
+from cambist.services.identity.sessions import OpenSession
 from cambist_web.auth import address_of
 from cambist_web.context import Web
 
@@ -63,10 +63,10 @@ class Auth(Controller):
         await web.limiter.take(web.limits.login_per_address, address_of(request))
         await web.limiter.take(web.limits.login_per_email, email)
         sign_in = await merchants.check_password(web.db, email=email, password=data.password, passwords=web.passwords)
-        shown = await web.two_factor.check_sign_in(sign_in.merchant.row, data.totp_code)
+        shown = await web.two_factor.check_sign_in(sign_in.merchant.pk, data.totp_code)
         async with web.db.transaction() as conn:
-            await merchants.hold_password(conn, sign_in)
-            await web.two_factor.hold_sign_in(conn, sign_in.merchant.row, shown=shown)
+            await merchants.lock_password(conn, sign_in)
+            await web.two_factor.lock_sign_in(conn, sign_in.merchant.pk, shown=shown)
             session = await _open(web, conn, sign_in.merchant)
         return _signed_in(web, sign_in.merchant, session)
 
@@ -77,7 +77,7 @@ class Auth(Controller):
             raise UnauthenticatedError("SESSION_REQUIRED", "Sign in first.")
         async with web.db.transaction() as conn:
             session = await sessions.rotate(conn, refresh_token, tokens=web.refresh_tokens, now=web.clock.now())
-            merchant = None if session is None else await merchants.get(conn, session.principal.merchant_row)
+            merchant = None if session is None else await merchants.get(conn, session.principal.merchant_pk)
         if session is None or merchant is None:
             raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
         return _signed_in(web, merchant, session)
@@ -131,7 +131,7 @@ class PasswordResets(Controller):
 async def _open(web: Web, conn: AsyncConnection, merchant: Merchant) -> OpenSession:
     return await sessions.open_session(
         conn,
-        merchant_row=merchant.row,
+        merchant_pk=merchant.pk,
         merchant_id=merchant.merchant_id,
         tokens=web.refresh_tokens,
         ids=web.ids,

@@ -6,8 +6,8 @@ from litestar import Controller, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
-from cambist.services.api_keys import Actor
-from cambist.services.payments.recalculate import Recalculate, recalculate
+from cambist.services.actor import Actor
+from cambist.services.receiving.payments.recalculate import Recalculate, recalculate
 from cambist_web.context import Web
 
 from .schemas import PaymentChanged

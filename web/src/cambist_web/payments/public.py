@@ -6,7 +6,7 @@ from litestar import Controller, get
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from cambist.services.payments.read import get_public
+from cambist.services.receiving.payments.read import get_public
 from cambist_web.context import Web
 
 from .schemas import PublicAnswer

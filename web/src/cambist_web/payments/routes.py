@@ -6,30 +6,26 @@ from typing import Annotated
 
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
-from msgspec import UNSET
+from litestar.params import FromPath, JSONBody, QueryParameter
 
 from cambist.domain.payments import Status
-from cambist.services.api_keys import Actor
-from cambist.services.payments import create, read
-from cambist.services.payments.create import Desk
-from cambist.services.payments.requests import CreatePayment
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist.services.receiving.payments import create, read
+from cambist.services.receiving.payments.create import PaymentContext
+from cambist.services.receiving.payments.requests import CreatePayment
 from cambist_web.context import Web
+from cambist_web.parameters import Filter, Limit, Page, idempotency_header
+from cambist_web.schemas import made_response
 
 from .schemas import PaymentAnswer, PaymentList, PaymentMade, ReceiptLinks
 
-IdempotencyKey = Annotated[
-    str | None,
-    HeaderParameter(name="Idempotency-Key", description="The same key never makes a second payment."),
-]
-Page = Annotated[int, QueryParameter(ge=1, le=read.PAGE_MAX)]
-Limit = Annotated[int, QueryParameter(ge=1, le=read.LIMIT_MAX)]
-ChainFilter = Annotated[str | None, QueryParameter(max_length=64)]
+IdempotencyKey = Annotated[str | None, idempotency_header("The same key never makes a second payment.")]
 
 
-def _desk(web: Web) -> Desk:
+def _context(web: Web) -> PaymentContext:
     gateway = web.gateway
-    return Desk(
+    return PaymentContext(
         db=gateway.db,
         registry=gateway.registry,
         rates=gateway.rates,
@@ -63,13 +59,9 @@ class Payments(Controller):
 
         A repetition with the same idempotency key returns the first payment with status 200 and `idempotent`.
         """
-        made = await create.create_payment(_desk(web), actor, data, idempotency_key)
-        answer = PaymentMade(
-            payment=made.payment,
-            checkout_url=checkout_url(web, made.payment.public_id),
-            idempotent=True if made.replayed else UNSET,
-        )
-        return Response(answer, status_code=200 if made.replayed else 201)
+        made = await create.create_payment(_context(web), actor, data, idempotency_key)
+        answer = PaymentMade(payment=made.payment, checkout_url=checkout_url(web, made.payment.public_id))
+        return made_response(answer, replayed=made.replayed)
 
     @get("/", summary="List payments")
     async def list(  # noqa: PLR0913  every query parameter is one
@@ -78,16 +70,14 @@ class Payments(Controller):
         web: NamedDependency[Web],
         *,
         status: Annotated[Status | None, QueryParameter()] = None,
-        chain: ChainFilter = None,
+        chain: Filter = None,
         page: Page = 1,
-        limit: Limit = read.LIMIT,
+        limit: Limit = LIMIT,
     ) -> PaymentList:
         """Return the project's payments, newest first."""
         async with web.db.transaction() as conn:
-            found = await read.list_payments(
-                conn, actor.project_row, status=status, chain=chain, page=page, limit=limit
-            )
-        return PaymentList(payments=found.payments, page=page, limit=limit, total=found.total)
+            found = await read.list_payments(conn, actor.project_pk, status=status, chain=chain, page=page, limit=limit)
+        return PaymentList(payments=found.items, page=page, limit=limit, total=found.total)
 
     @get("/{payment_id:str}", summary="Read a payment")
     async def read(
@@ -95,7 +85,7 @@ class Payments(Controller):
     ) -> PaymentAnswer:
         """Return the payment in full, with the customer's data and the transfers to its address."""
         async with web.db.autocommit() as conn:
-            return PaymentAnswer(payment=await read.get_payment(conn, actor.project_row, payment_id))
+            return PaymentAnswer(payment=await read.get_payment(conn, actor.project_pk, payment_id))
 
     @get("/{payment_id:str}/receipt-links", summary="Read a payment's links")
     async def links(
@@ -103,7 +93,7 @@ class Payments(Controller):
     ) -> ReceiptLinks:
         """Return the pages to send the customer to."""
         async with web.db.autocommit() as conn:
-            found = await read.get_links(conn, actor.project_row, payment_id)
+            found = await read.get_links(conn, actor.project_pk, payment_id)
         return ReceiptLinks(
             payment_id=found.payment_id,
             public_id=found.public_id,

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import UNSET, UnsetType
-
-from cambist.services.payments.views import PaymentDetail, PaymentView, PublicPayment
-from cambist_web.schemas import Answer
+from cambist.services.receiving.payments.views import PaymentDetail, PaymentView, PublicPayment
+from cambist_web.schemas import Answer, MadeAnswer, PageAnswer
 
 
-class PaymentMade(Answer, frozen=True, kw_only=True):
+class PaymentMade(MadeAnswer, frozen=True, kw_only=True):
     """A payment, and where its customer pays. `idempotent` is there, and true, where it was made before."""
 
     payment: PaymentView
     checkout_url: str
-    idempotent: bool | UnsetType = UNSET
 
 
-class PaymentList(Answer, frozen=True, kw_only=True):
+class PaymentList(PageAnswer, frozen=True, kw_only=True):
     """One page of payments, newest first. `total` counts all pages."""
 
     payments: Sequence[PaymentView]
-    page: int
-    limit: int
-    total: int
 
 
 class PaymentAnswer(Answer, frozen=True, kw_only=True):

@@ -6,9 +6,9 @@ from litestar import Controller, get, patch, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
-from cambist.services.api_keys import Actor
-from cambist.services.payouts import coins
-from cambist.services.payouts.coins import Coin, CoinPatch, EnabledCoins
+from cambist.services.actor import Actor
+from cambist.services.payouts import coin_settings
+from cambist.services.payouts.coin_settings import Coin, CoinPatch, EnabledCoins
 from cambist_web.context import Web
 
 from .schemas import CoinAnswer, CoinList, coin_view
@@ -24,7 +24,7 @@ class Coins(Controller):
     async def list(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> CoinList:
         """Return every coin of the gateway. All are enabled until the merchant says otherwise."""
         async with web.db.autocommit() as conn:
-            found = await coins.list_coins(conn, web.gateway.registry, actor.merchant_row, actor.mode)
+            found = await coin_settings.list_coins(conn, web.gateway.registry, actor.merchant_pk, actor.mode)
         return CoinList(coins=[coin_view(coin) for coin in found])
 
     @put("/", summary="Say which coins are enabled")
@@ -33,7 +33,7 @@ class Coins(Controller):
     ) -> CoinList:
         """Enable the coins of the list, and disable all others. Payouts of a disabled coin are refused."""
         async with web.db.transaction() as conn:
-            found = await coins.replace_enabled(conn, web.gateway.registry, actor, data, web.clock.now())
+            found = await coin_settings.replace_enabled(conn, web.gateway.registry, actor, data, web.clock.now())
         return CoinList(coins=[coin_view(coin) for coin in found])
 
     @patch("/{chain:str}/{symbol:str}/settings", summary="Change a coin's settings")
@@ -48,5 +48,5 @@ class Coins(Controller):
         """Change what is sent, leave the rest. An auto-payout goes to an approved address only."""
         coin = Coin(chain=chain, token=symbol)
         async with web.db.transaction() as conn:
-            found = await coins.change_settings(conn, web.gateway.registry, actor, coin, data, web.clock.now())
+            found = await coin_settings.change_settings(conn, web.gateway.registry, actor, coin, data, web.clock.now())
         return CoinAnswer(coin=coin_view(found))

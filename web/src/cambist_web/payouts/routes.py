@@ -6,34 +6,30 @@ from typing import Annotated
 
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
-from msgspec import UNSET
+from litestar.params import FromPath, JSONBody, QueryParameter
 
 from cambist.domain.payouts import Status
-from cambist.services.api_keys import Actor
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
 from cambist.services.payouts import batch, create, read
-from cambist.services.payouts.queue import Desk
+from cambist.services.payouts.queue import PayoutContext
 from cambist.services.payouts.requests import BatchRequest, PayoutRequest
 from cambist.services.payouts.views import payout_view
 from cambist_web.context import Web
+from cambist_web.parameters import Filter, Limit, Page, idempotency_header
 from cambist_web.sandbox.sending import send_simulated
+from cambist_web.schemas import made_response
 
 from .schemas import BatchMade, PayoutAnswer, PayoutList, PayoutMade, batch_view
 
-IdempotencyKey = Annotated[
-    str | None,
-    HeaderParameter(name="Idempotency-Key", description="The same key never pays twice."),
-]
-Page = Annotated[int, QueryParameter(ge=1, le=read.PAGE_MAX)]
-Limit = Annotated[int, QueryParameter(ge=1, le=read.LIMIT_MAX)]
-Filter = Annotated[str | None, QueryParameter(max_length=64)]
+IdempotencyKey = Annotated[str | None, idempotency_header("The same key never pays twice.")]
 BatchFilter = Annotated[str | None, QueryParameter(name="batchId", max_length=64)]
 
 
-def desk_of(web: Web) -> Desk:
+def payout_context(web: Web) -> PayoutContext:
     """Return what sending money needs."""
     gateway = web.gateway
-    return Desk(registry=gateway.registry, keys=gateway.keys, clock=gateway.clock, ids=gateway.ids)
+    return PayoutContext(registry=gateway.registry, keys=gateway.keys, clock=gateway.clock, ids=gateway.ids)
 
 
 async def sent_on(web: Web, actor: Actor, chain: str) -> None:
@@ -60,13 +56,11 @@ class Payouts(Controller):
         A repetition with the same idempotency key returns the first payout with status 200 and `idempotent`.
         """
         async with web.db.transaction() as conn:
-            made = await create.create_payout(conn, desk_of(web), actor, data, idempotency_key)
+            made = await create.create_payout(conn, payout_context(web), actor, data, idempotency_key)
         if not made.replayed:
             await sent_on(web, actor, made.payout.chain)
-        answer = PayoutMade(
-            payout=payout_view(made.payout, web.gateway.registry), idempotent=True if made.replayed else UNSET
-        )
-        return Response(answer, status_code=200 if made.replayed else 201)
+        answer = PayoutMade(payout=payout_view(made.payout, web.gateway.registry))
+        return made_response(answer, replayed=made.replayed)
 
     @post("/payout/batch", status_code=201, summary="Pay many")
     async def create_batch(
@@ -81,16 +75,15 @@ class Payouts(Controller):
         A row with a bad address or amount is refused alone. A row whose own key was used before returns that payout.
         """
         async with web.db.transaction() as conn:
-            made = await batch.create_batch(conn, desk_of(web), actor, data, idempotency_key)
+            made = await batch.create_batch(conn, payout_context(web), actor, data, idempotency_key)
         if made.accepted and not made.replayed:
             await sent_on(web, actor, made.chain)
         answer = BatchMade(
             batch=batch_view(made),
             payouts=[payout_view(payout, web.gateway.registry) for payout in made.payouts],
             rejected=made.rejected,
-            idempotent=True if made.replayed else UNSET,
         )
-        return Response(answer, status_code=200 if made.replayed else 201)
+        return made_response(answer, replayed=made.replayed)
 
     @get("/payouts", summary="List payouts")
     async def list(  # noqa: PLR0913  every query parameter is one
@@ -103,13 +96,13 @@ class Payouts(Controller):
         token: Filter = None,
         batch_id: BatchFilter = None,
         page: Page = 1,
-        limit: Limit = read.LIMIT,
+        limit: Limit = LIMIT,
     ) -> PayoutList:
         """Return the project's payouts, its automatic ones among them, newest first."""
         async with web.db.transaction() as conn:
             found = await read.list_payouts(
                 conn,
-                actor.project_row,
+                actor.project_pk,
                 status=status,
                 chain=chain,
                 token=token,
@@ -117,7 +110,7 @@ class Payouts(Controller):
                 page=page,
                 limit=limit,
             )
-        views = [payout_view(payout, web.gateway.registry) for payout in found.payouts]
+        views = [payout_view(payout, web.gateway.registry) for payout in found.items]
         return PayoutList(payouts=views, page=page, limit=limit, total=found.total)
 
     @get("/payouts/{payout_id:str}", summary="Read a payout")
@@ -126,5 +119,5 @@ class Payouts(Controller):
     ) -> PayoutAnswer:
         """Return how far the payout has come."""
         async with web.db.autocommit() as conn:
-            found = await read.find_payout(conn, actor.project_row, payout_id)
+            found = await read.find_payout(conn, actor.project_pk, payout_id)
         return PayoutAnswer(payout=payout_view(found, web.gateway.registry))

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from cambist.domain.money import format_units
 from cambist.services.payouts.batch import Batch
 from cambist.services.payouts.batch_rows import Rejected
-from cambist.services.payouts.coins import CoinSettings
+from cambist.services.payouts.coin_settings import CoinSettings
 from cambist.services.payouts.views import PayoutView
-from cambist_web.schemas import Answer
+from cambist_web.schemas import Answer, MadeAnswer, PageAnswer
 
 
-class PayoutMade(Answer, frozen=True, kw_only=True):
+class PayoutMade(MadeAnswer, frozen=True, kw_only=True):
     """A payout. `idempotent` is there, and true, where it was made before."""
 
     payout: PayoutView
-    idempotent: bool | UnsetType = UNSET
 
 
 class PayoutAnswer(Answer, frozen=True, kw_only=True):
@@ -28,13 +27,10 @@ class PayoutAnswer(Answer, frozen=True, kw_only=True):
     payout: PayoutView
 
 
-class PayoutList(Answer, frozen=True, kw_only=True):
+class PayoutList(PageAnswer, frozen=True, kw_only=True):
     """One page of payouts, newest first. `total` counts all pages."""
 
     payouts: Sequence[PayoutView]
-    page: int
-    limit: int
-    total: int
 
 
 class BatchView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -50,13 +46,12 @@ class BatchView(Struct, frozen=True, kw_only=True, rename="camel"):
     created_at: datetime
 
 
-class BatchMade(Answer, frozen=True, kw_only=True):
+class BatchMade(MadeAnswer, frozen=True, kw_only=True):
     """A batch: payouts in the order of their rows, and the rows that were refused alone."""
 
     batch: BatchView
     payouts: Sequence[PayoutView]
     rejected: Sequence[Rejected]
-    idempotent: bool | UnsetType = UNSET
 
 
 class CoinView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -89,7 +84,6 @@ class CoinAnswer(Answer, frozen=True, kw_only=True):
 
 
 def batch_view(batch: Batch) -> BatchView:
-    """Show a batch in whole tokens."""
     return BatchView(
         batch_id=batch.batch_id,
         chain=batch.chain,
@@ -103,7 +97,6 @@ def batch_view(batch: Batch) -> BatchView:
 
 
 def coin_view(coin: CoinSettings) -> CoinView:
-    """Show a coin's settings in whole tokens."""
     token, threshold = coin.token, coin.autopayout_threshold
     return CoinView(
         chain=coin.chain,

@@ -9,22 +9,19 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Raw
 
-from cambist.services import webhook_tests
-from cambist.services.api_keys import Actor
-from cambist.services.webhooks import log
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist.services.webhooks import log, test_deliveries
 from cambist.services.webhooks.sender import Sender
 from cambist_web.context import Web
-from cambist_web.ratelimit import Limit
+from cambist_web.parameters import Limit, NonEmptyFilter, Page
+from cambist_web.ratelimit import RateLimit
 
 from .schemas import DeliveryDetail, DeliveryList, TestResult, TestWebhook, delivery_answer
 
-PAGE_MAX = 1_000_000
-TESTS = Limit("webhook-test", 30)
+TESTS = RateLimit("webhook-test", 30)
 
-Filter = Annotated[str | None, QueryParameter(min_length=1, max_length=64)]
 ResourceFilter = Annotated[str | None, QueryParameter(name="resourceId", min_length=1, max_length=64)]
-Page = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
-PageSize = Annotated[int, QueryParameter(ge=1, le=100)]
 
 
 class Deliveries(Controller):
@@ -38,20 +35,19 @@ class Deliveries(Controller):
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
         *,
-        status: Filter = None,
-        event: Filter = None,
+        status: NonEmptyFilter = None,
+        event: NonEmptyFilter = None,
         resource_id: ResourceFilter = None,
         page: Page = 1,
-        limit: PageSize = 25,
+        limit: Limit = LIMIT,
     ) -> DeliveryList:
         """Return the project's events, newest first, each with its attempts."""
         async with web.db.transaction() as conn:
-            found, total = await log.list_deliveries(
-                conn, actor.project_row, status=status, event=event, resource_id=resource_id, page=page, limit=limit
+            found = await log.list_deliveries(
+                conn, actor.project_pk, status=status, event=event, resource_id=resource_id, page=page, limit=limit
             )
-        return DeliveryList(
-            deliveries=[delivery_answer(delivery) for delivery in found], page=page, limit=limit, total=total
-        )
+        shown = [delivery_answer(delivery) for delivery in found.items]
+        return DeliveryList(deliveries=shown, page=page, limit=limit, total=found.total)
 
     @get("/{delivery_id:str}", summary="Read a webhook delivery")
     async def read(
@@ -59,7 +55,7 @@ class Deliveries(Controller):
     ) -> DeliveryDetail:
         """Return one event with its attempts."""
         async with web.db.transaction() as conn:
-            found = await log.get_delivery(conn, actor.project_row, delivery_id)
+            found = await log.get_delivery(conn, actor.project_pk, delivery_id)
         return DeliveryDetail(delivery=delivery_answer(found))
 
     @post("/{delivery_id:str}/redeliver", status_code=200, summary="Send an event again")
@@ -68,7 +64,7 @@ class Deliveries(Controller):
     ) -> DeliveryDetail:
         """Make the event due at once, with a fresh set of attempts. 409 while it is still being delivered."""
         async with web.db.transaction() as conn:
-            delivery = await log.redeliver(conn, actor.project_row, delivery_id, now=web.clock.now())
+            delivery = await log.redeliver(conn, actor.project_pk, delivery_id, now=web.clock.now())
         await web.gateway.hints.publish("webhooks")
         return DeliveryDetail(delivery=delivery_answer(delivery))
 
@@ -92,7 +88,7 @@ class WebhookTests(Controller):
         """
         await web.limiter.take(TESTS, actor.project_id)
         async with web.db.autocommit() as conn:
-            test = await webhook_tests.prepare(
+            test = await test_deliveries.prepare(
                 conn,
                 actor,
                 event=data.event,
@@ -102,7 +98,7 @@ class WebhookTests(Controller):
                 now=web.clock.now(),
                 allow_private_targets=web.settings.webhooks.allow_private_targets,
             )
-        result = await webhook_tests.send(sender, test)
+        result = await test_deliveries.send(sender, test)
         return TestResult(
             delivered=result.delivered,
             status_code=result.status_code,

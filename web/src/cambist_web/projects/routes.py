@@ -7,9 +7,9 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody
 from msgspec import UNSET
 
-from cambist.services import merchants, projects
-from cambist.services.api_keys import Actor
-from cambist.services.sessions import SessionPrincipal
+from cambist.services.actor import Actor
+from cambist.services.identity import merchants, projects
+from cambist.services.identity.sessions import SessionPrincipal
 from cambist_web.context import Web
 
 from .schemas import (
@@ -37,7 +37,7 @@ class Projects(Controller):
         async with web.db.transaction() as conn:
             project, secret = await web.projects.create(
                 conn,
-                session.merchant_row,
+                session.merchant_pk,
                 name=name,
                 mode=data.mode,
                 payment_webhook_url=data.payment_webhook_url,
@@ -49,7 +49,7 @@ class Projects(Controller):
     async def list(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> ProjectList:
         """Return every project of the merchant, oldest first."""
         async with web.db.autocommit() as conn:
-            found = await projects.list_projects(conn, session.merchant_row)
+            found = await projects.list_projects(conn, session.merchant_pk)
         return ProjectList(projects=[project_view(project) for project in found])
 
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from cambist.services.projects import GRACE_HOURS_MAX, Changes, Project
+from cambist.services.identity.projects import GRACE_HOURS_MAX, Changes, Project
 from cambist.services.webhooks.log import AttemptView, DeliveryView
-from cambist_web.schemas import Answer, Body, Name
+from cambist_web.schemas import Answer, Body, Name, PageAnswer
 
 Url = Annotated[str, Meta(min_length=1, max_length=2048)]
 Json = Annotated[Any, Meta(description="The body as it was sent, byte for byte.")]
@@ -129,22 +129,17 @@ class DeliveryDetail(Answer, frozen=True, kw_only=True):
     delivery: DeliveryAnswer
 
 
-class DeliveryList(Answer, frozen=True, kw_only=True):
+class DeliveryList(PageAnswer, frozen=True, kw_only=True):
     """One page of a project's deliveries, newest first."""
 
     deliveries: Sequence[DeliveryAnswer]
-    page: int
-    limit: int
-    total: int
 
 
 def changes_of(data: ChangeProject) -> Changes:
-    """Return what a body asks for."""
     return Changes(**{name: getattr(data, name) for name in data.__struct_fields__})
 
 
 def project_view(project: Project) -> ProjectView:
-    """Show a project."""
     return ProjectView(
         project_id=project.project_id,
         name=project.name,
@@ -162,7 +157,6 @@ def project_view(project: Project) -> ProjectView:
 
 
 def delivery_answer(delivery: DeliveryView) -> DeliveryAnswer:
-    """Show a delivery."""
     shown = {name: getattr(delivery, name) for name in delivery.__struct_fields__}
     return DeliveryAnswer(**shown | {"attempts": [_attempt(attempt) for attempt in delivery.attempts]})
 

@@ -7,9 +7,9 @@ from litestar import Controller, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
-from cambist.services import quotes
-from cambist.services.api_keys import Actor
-from cambist.services.quotes import Ask
+from cambist.services.actor import Actor
+from cambist.services.pricing import quotes
+from cambist.services.pricing.quotes import Ask
 from cambist_web.context import Web
 
 from .schemas import QuoteAnswer

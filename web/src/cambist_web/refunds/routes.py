@@ -6,34 +6,29 @@ from typing import Annotated
 
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
-from msgspec import UNSET
+from litestar.params import FromPath, JSONBody, QueryParameter
 
 from cambist.domain.payouts import Status
-from cambist.services.api_keys import Actor
-from cambist.services.payouts.read import LIMIT, LIMIT_MAX, PAGE_MAX
-from cambist.services.refunds import create, read
-from cambist.services.refunds.create import Made
-from cambist.services.refunds.requests import RefundRequest
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist.services.reversals.refunds import create, read
+from cambist.services.reversals.refunds.create import Made
+from cambist.services.reversals.refunds.requests import RefundRequest
 from cambist_web.context import Web
-from cambist_web.payouts.routes import desk_of, sent_on
+from cambist_web.parameters import Limit, Page, idempotency_header
+from cambist_web.payouts.routes import payout_context, sent_on
+from cambist_web.schemas import made_response
 
 from .schemas import RefundAnswer, RefundList, RefundMade
 
-IdempotencyKey = Annotated[
-    str | None,
-    HeaderParameter(name="Idempotency-Key", description="The same key never refunds twice."),
-]
-Page = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
-Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX)]
+IdempotencyKey = Annotated[str | None, idempotency_header("The same key never refunds twice.")]
 
 
 async def made_answer(web: Web, actor: Actor, made: Made) -> Response[RefundMade]:
     """Have a new refund be sent, and answer with it."""
     if not made.replayed:
         await sent_on(web, actor, made.refund.chain)
-    answer = RefundMade(refund=made.refund, idempotent=True if made.replayed else UNSET)
-    return Response(answer, status_code=200 if made.replayed else 201)
+    return made_response(RefundMade(refund=made.refund), replayed=made.replayed)
 
 
 class Refunds(Controller):
@@ -56,7 +51,7 @@ class Refunds(Controller):
         key returns the first refund with status 200 and `idempotent`.
         """
         async with web.db.transaction() as conn:
-            made = await create.create_refund(conn, desk_of(web), actor, payment_id, data, idempotency_key)
+            made = await create.create_refund(conn, payout_context(web), actor, payment_id, data, idempotency_key)
         return await made_answer(web, actor, made)
 
     @get("/refunds/list", summary="List refunds")
@@ -71,8 +66,8 @@ class Refunds(Controller):
     ) -> RefundList:
         """Return the project's refunds, newest first."""
         async with web.db.transaction() as conn:
-            found = await read.list_refunds(conn, actor.project_row, status=status, page=page, limit=limit)
-        return RefundList(refunds=found.refunds, page=page, limit=limit, total=found.total)
+            found = await read.list_refunds(conn, actor.project_pk, status=status, page=page, limit=limit)
+        return RefundList(refunds=found.items, page=page, limit=limit, total=found.total)
 
     @get("/refunds/{refund_id:str}", summary="Read a refund")
     async def read(
@@ -80,4 +75,4 @@ class Refunds(Controller):
     ) -> RefundAnswer:
         """Return how far the refund has come."""
         async with web.db.autocommit() as conn:
-            return RefundAnswer(refund=await read.get_refund(conn, actor.project_row, refund_id))
+            return RefundAnswer(refund=await read.get_refund(conn, actor.project_pk, refund_id))

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import UNSET, UnsetType
-
-from cambist.services.refunds.read import RefundView
-from cambist_web.schemas import Answer
+from cambist.services.reversals.refunds.read import RefundView
+from cambist_web.schemas import Answer, MadeAnswer, PageAnswer
 
 
-class RefundMade(Answer, frozen=True, kw_only=True):
+class RefundMade(MadeAnswer, frozen=True, kw_only=True):
     """A refund. `idempotent` is there, and true, where it was made before."""
 
     refund: RefundView
-    idempotent: bool | UnsetType = UNSET
 
 
 class RefundAnswer(Answer, frozen=True, kw_only=True):
@@ -23,10 +20,7 @@ class RefundAnswer(Answer, frozen=True, kw_only=True):
     refund: RefundView
 
 
-class RefundList(Answer, frozen=True, kw_only=True):
+class RefundList(PageAnswer, frozen=True, kw_only=True):
     """One page of refunds, newest first. `total` counts all pages."""
 
     refunds: Sequence[RefundView]
-    page: int
-    limit: int
-    total: int

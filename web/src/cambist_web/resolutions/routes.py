@@ -8,19 +8,18 @@ from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from cambist.services.api_keys import Actor
-from cambist.services.payouts.read import LIMIT
-from cambist.services.refunds.requests import RefundRequest
-from cambist.services.resolutions import decide
-from cambist.services.resolutions.read import Reason, get_resolution, list_resolutions
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist.services.reversals.refunds.requests import RefundRequest
+from cambist.services.reversals.resolutions import decide
+from cambist.services.reversals.resolutions.read import Reason, get_resolution, list_resolutions
 from cambist_web.context import Web
-from cambist_web.payouts.routes import desk_of
-from cambist_web.refunds.routes import IdempotencyKey, Limit, Page, made_answer
+from cambist_web.parameters import Filter, Limit, Page
+from cambist_web.payouts.routes import payout_context
+from cambist_web.refunds.routes import IdempotencyKey, made_answer
 from cambist_web.refunds.schemas import RefundMade
 
 from .schemas import ResolutionAnswer, ResolutionList
-
-ChainFilter = Annotated[str | None, QueryParameter(max_length=64)]
 
 
 class Resolutions(Controller):
@@ -35,14 +34,14 @@ class Resolutions(Controller):
         web: NamedDependency[Web],
         *,
         reason: Annotated[Reason | None, QueryParameter()] = None,
-        chain: ChainFilter = None,
+        chain: Filter = None,
         page: Page = 1,
         limit: Limit = LIMIT,
     ) -> ResolutionList:
         """Return deposits to addresses of the project's payments, and to the wallet's own, newest first."""
         async with web.db.transaction() as conn:
             found = await list_resolutions(conn, actor, reason=reason, chain=chain, page=page, limit=limit)
-        return ResolutionList(resolutions=found.resolutions, page=page, limit=limit, total=found.total)
+        return ResolutionList(resolutions=found.items, page=page, limit=limit, total=found.total)
 
     @get("/{deposit_id:str}", summary="Read a deposit")
     async def read(
@@ -58,7 +57,7 @@ class Resolutions(Controller):
     ) -> ResolutionAnswer:
         """Take the deposit for its order, however late it came; the payment is judged again at once."""
         async with web.db.transaction() as conn:
-            decided = await decide.accept(conn, desk_of(web), actor, deposit_id)
+            decided = await decide.accept(conn, payout_context(web), actor, deposit_id)
         await web.gateway.hints.publish("webhooks", *(f"payment:{public_id}" for public_id in decided.changed))
         return ResolutionAnswer(resolution=decided.resolution)
 
@@ -68,7 +67,7 @@ class Resolutions(Controller):
     ) -> ResolutionAnswer:
         """Make the deposit available, and leave its payment as it is."""
         async with web.db.transaction() as conn:
-            decided = await decide.release(conn, desk_of(web), actor, deposit_id)
+            decided = await decide.release(conn, payout_context(web), actor, deposit_id)
         return ResolutionAnswer(resolution=decided.resolution)
 
     @post("/{deposit_id:str}/refund", status_code=201, summary="Send a deposit back")
@@ -85,5 +84,5 @@ class Resolutions(Controller):
         The status of its payment stays. A repetition returns the first refund with status 200 and `idempotent`.
         """
         async with web.db.transaction() as conn:
-            made = await decide.refund(conn, desk_of(web), actor, deposit_id, data, idempotency_key)
+            made = await decide.refund(conn, payout_context(web), actor, deposit_id, data, idempotency_key)
         return await made_answer(web, actor, made)

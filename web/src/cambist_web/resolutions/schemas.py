@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cambist.services.resolutions.read import ResolutionView
-from cambist_web.schemas import Answer
+from cambist.services.reversals.resolutions.read import ResolutionView
+from cambist_web.schemas import Answer, PageAnswer
 
 
-class ResolutionList(Answer, frozen=True, kw_only=True):
+class ResolutionList(PageAnswer, frozen=True, kw_only=True):
     """One page of deposits that wait for a decision, newest first. `total` counts all pages."""
 
     resolutions: Sequence[ResolutionView]
-    page: int
-    limit: int
-    total: int
 
 
 class ResolutionAnswer(Answer, frozen=True, kw_only=True):

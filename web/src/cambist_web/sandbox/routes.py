@@ -7,7 +7,7 @@ from litestar import Controller, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody
 
-from cambist.services.api_keys import Actor
+from cambist.services.actor import Actor
 from cambist.services.payouts.views import payout_view
 from cambist.services.sandbox import Sandbox
 from cambist.services.sandbox.requests import AdvanceTime, Deposit, FailPayout, Mine, Reorg

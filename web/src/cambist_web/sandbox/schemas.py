@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cambist.services.payments.views import PaymentView
 from cambist.services.payouts.views import PayoutView
+from cambist.services.receiving.payments.views import PaymentView
 from cambist.services.sandbox.service import ChainState
 from cambist_web.schemas import Answer
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import structlog
 
-from cambist.services.api_keys import Actor
+from cambist.services.actor import Actor
 from cambist.services.errors import UnavailableError
 from cambist_web.context import Web
 
@@ -21,6 +21,6 @@ async def send_simulated(web: Web, actor: Actor, chain_ids: Collection[str]) -> 
     if actor.mode != "sandbox":
         return
     try:
-        await web.sandbox.send_queued(actor.project_row, chain_ids)
+        await web.sandbox.send_queued(actor.project_pk, chain_ids)
     except UnavailableError as error:
         log.warning("sandbox_left_to_the_worker", project=actor.project_id, reason=error.message)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from litestar import Controller, get, post
 from litestar.di import NamedDependency
-from litestar.params import JSONBody, QueryParameter
+from litestar.params import JSONBody
 
-from cambist.services import stakes
-from cambist.services.tokens import find_chain
+from cambist.services.accounting.tokens import find_chain
+from cambist.services.sending.gas import stakes
 from cambist_web.context import Web
+from cambist_web.parameters import NonEmptyFilter
 
 from .schemas import StakeAsked, StakeBody, StakeList, stake_view
-
-ChainFilter = Annotated[str | None, QueryParameter(name="chain", min_length=1, max_length=64)]
 
 
 class Stakes(Controller):
@@ -24,7 +21,7 @@ class Stakes(Controller):
 
     @post("/", status_code=201, summary="Change a stake")
     async def change(self, data: JSONBody[StakeBody], web: NamedDependency[Web]) -> StakeAsked:
-        """Have the gas station `lock` coin, `unlock` it, or `withdraw` what has waited long enough.
+        """Have the gas station `stake` coin, `unstake` it, or `withdraw` what has waited long enough.
 
         It is sent by the worker, as everything is; one change at a time.
         """
@@ -39,7 +36,7 @@ class Stakes(Controller):
         return StakeAsked(stake=stake_view(registry, made))
 
     @get("/", summary="List changes of stakes")
-    async def list(self, web: NamedDependency[Web], chain: ChainFilter = None) -> StakeList:
+    async def list(self, web: NamedDependency[Web], chain: NonEmptyFilter = None) -> StakeList:
         """Return the latest changes that were asked for. What is staked now is told with the gas stations."""
         registry = web.gateway.registry
         async with web.db.autocommit() as conn:

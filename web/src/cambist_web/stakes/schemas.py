@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from cambist.domain.money import format_units
 from cambist.registry import Registry
-from cambist.services.quotes import AmountText, Name
-from cambist.services.stakes import StakeRequest, Wish
+from cambist.services.pricing.quotes import AmountText, Name
+from cambist.services.sending.gas.stakes import StakeAction, StakeRequest
 from cambist_web.schemas import Answer, Body
 
 
@@ -18,7 +18,7 @@ class StakeBody(Body, frozen=True, kw_only=True):
     """A change of the gas station's stake. `withdraw` takes back all that can be, and needs no `amount`."""
 
     chain: Name
-    action: Wish
+    action: StakeAction
     amount: AmountText | None = None
 
 
@@ -27,7 +27,7 @@ class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     stake_id: str
     chain: str
-    action: Wish
+    action: StakeAction
     token: str
     amount: str
     status: str
@@ -49,13 +49,12 @@ class StakeList(Answer, frozen=True, kw_only=True):
 
 
 def stake_view(registry: Registry, request: StakeRequest) -> StakeView:
-    """Show a change in whole coins."""
     chain = registry.chains.get(request.chain)
     symbol, decimals = ("", 0) if chain is None else (chain.native.symbol, chain.native.decimals)
     return StakeView(
         stake_id=request.reference,
         chain=request.chain,
-        action=request.wish,
+        action=request.action,
         token=symbol,
         amount=format_units(request.units, decimals),
         status=request.state,

@@ -8,9 +8,9 @@ from litestar import Controller, get, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
-from cambist.services import merchants, two_factor
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
-from cambist.services.sessions import SessionPrincipal
+from cambist.services.identity import merchants, two_factor
+from cambist.services.identity.sessions import SessionPrincipal
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
 
@@ -28,7 +28,7 @@ class TwoFactorRoutes(Controller):
     async def status(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> StatusView:
         """Say whether codes are asked for, and how many recovery codes are left."""
         async with web.db.autocommit() as conn:
-            status = await web.two_factor.status(conn, session.merchant_row)
+            status = await web.two_factor.status(conn, session.merchant_pk)
         return StatusView(enabled=status.enabled, recovery_codes_left=status.recovery_codes_left)
 
     @post("/enrol", status_code=200, summary="Get a secret for an authenticator")
@@ -37,7 +37,7 @@ class TwoFactorRoutes(Controller):
     ) -> Enrolled:
         """Return a new secret. It is good for nothing until confirmed; an authenticator in use stays so till then."""
         email = await _check_password(web, session, data.password)
-        enrolment = await web.two_factor.enrol(session.merchant_row, email, data.totp_code)
+        enrolment = await web.two_factor.enrol(session.merchant_pk, email, data.totp_code)
         qr_code = segno.make(enrolment.uri, micro=False).svg_data_uri(border=4)
         return Enrolled(secret=enrolment.secret, otpauth_uri=enrolment.uri, qr_code=qr_code)
 
@@ -46,7 +46,7 @@ class TwoFactorRoutes(Controller):
         self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
     ) -> RecoveryCodes:
         """Put the secret into force with its first code. Every other session of yours ends."""
-        codes = await web.two_factor.confirm(session.merchant_row, data.totp_code, session_id=session.session_id)
+        codes = await web.two_factor.confirm(session.merchant_pk, data.totp_code, session_id=session.session_id)
         return RecoveryCodes(recovery_codes=codes)
 
     @post("/recovery-codes", status_code=200, summary="Get new recovery codes")
@@ -54,7 +54,7 @@ class TwoFactorRoutes(Controller):
         self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
     ) -> RecoveryCodes:
         """Return new recovery codes; the ones before stop working."""
-        codes = await web.two_factor.renew_recovery_codes(session.merchant_row, data.totp_code)
+        codes = await web.two_factor.renew_recovery_codes(session.merchant_pk, data.totp_code)
         return RecoveryCodes(recovery_codes=codes)
 
     @post("/disable", status_code=200, summary="Turn two-factor authentication off")
@@ -62,7 +62,7 @@ class TwoFactorRoutes(Controller):
         self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
     ) -> Answer:
         """Forget authenticator and recovery codes. What needs them is out of reach from then on."""
-        await web.two_factor.disable(session.merchant_row, data.totp_code)
+        await web.two_factor.disable(session.merchant_pk, data.totp_code)
         return Answer()
 
 
@@ -84,7 +84,7 @@ class TwoFactorReset(Controller):
 async def _check_password(web: Web, session: SessionPrincipal, password: str) -> str:
     """Return the merchant's e-mail address where the password is right. Raises ForbiddenError."""
     async with web.db.autocommit() as conn:
-        email = (await merchants.get(conn, session.merchant_row)).email
+        email = (await merchants.get(conn, session.merchant_pk)).email
     await web.limiter.take(web.limits.login_per_email, email)
     try:
         await merchants.check_password(web.db, email=email, password=password, passwords=web.passwords)

@@ -9,14 +9,14 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
 from cambist.domain.usage import Operation
-from cambist.services import usage
-from cambist.services.api_keys import Actor
+from cambist.services.accounting import usage
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
 from cambist_web.context import Web
+from cambist_web.parameters import Limit, Page
 
 from .schemas import CalculatorConfig, UsageList, calculator_config, system_credit, usage_view
 
-Page = Annotated[int, QueryParameter(ge=1, le=usage.PAGE_MAX)]
-PageSize = Annotated[int, QueryParameter(ge=1, le=100)]
 OperationFilter = Annotated[Operation | None, QueryParameter(description="Records of this operation only.")]
 
 
@@ -33,21 +33,21 @@ class Usage(Controller):
         *,
         operation: OperationFilter = None,
         page: Page = 1,
-        limit: PageSize = 25,
+        limit: Limit = LIMIT,
     ) -> UsageList:
         """Return what cost usage credits (CPT), newest first, and what is left of them."""
         settings = await web.platform.get()
         async with web.db.transaction() as conn:
-            left = await usage.balance(conn, actor.merchant_row, actor.mode)
-            found, total = await usage.list_usage(
-                conn, actor.merchant_row, actor.mode, operation=operation, page=page, limit=limit
+            left = await usage.balance(conn, actor.merchant_pk, actor.mode)
+            found = await usage.list_usage(
+                conn, actor.merchant_pk, actor.mode, operation=operation, page=page, limit=limit
             )
         return UsageList(
             system_credit=system_credit(left, settings, actor.mode),
-            usage=[usage_view(entry) for entry in found],
+            usage=[usage_view(entry) for entry in found.items],
             page=page,
             limit=limit,
-            total=total,
+            total=found.total,
         )
 
 

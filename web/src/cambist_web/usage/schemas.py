@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from cambist.domain.usage import DEFAULT_CHAIN, ChainWeights, Pack, Tier, Weights
 from cambist.registry import Registry
+from cambist.services.accounting.usage import UsageEntry
 from cambist.services.platform import PlatformSettings
-from cambist.services.usage import UsageEntry
-from cambist_web.schemas import Answer
+from cambist_web.schemas import Answer, PageAnswer
 
 CURRENCY = "CPT"
 
@@ -26,7 +26,6 @@ class SystemCredit(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def system_credit(balance: int, settings: PlatformSettings, mode: str) -> SystemCredit:
-    """Show a balance of credits."""
     return SystemCredit(balance=balance, floor=settings.cpt.floor, currency=CURRENCY, mode=mode)
 
 
@@ -40,18 +39,14 @@ class UsageView(Struct, frozen=True, kw_only=True, rename="camel"):
     created_at: datetime
 
 
-class UsageList(Answer, frozen=True, kw_only=True):
+class UsageList(PageAnswer, frozen=True, kw_only=True):
     """What was used, newest first, and what is left."""
 
     system_credit: SystemCredit
     usage: Sequence[UsageView]
-    page: int
-    limit: int
-    total: int
 
 
 def usage_view(entry: UsageEntry) -> UsageView:
-    """Show a record."""
     return UsageView(
         operation=entry.operation,
         chain=entry.chain,
@@ -88,7 +83,6 @@ class CalculatorConfig(Answer, frozen=True, kw_only=True):
 
 
 def calculator_config(registry: Registry, settings: PlatformSettings) -> CalculatorConfig:
-    """Show what metering and billing go by."""
     return CalculatorConfig(
         chains=[
             CalculatorChain(chain=chain.id, name=chain.name, native_symbol=chain.native.symbol)

@@ -8,8 +8,8 @@ from litestar import Controller, get
 from litestar.di import NamedDependency
 from msgspec import Struct
 
-from cambist.services import wallet_addresses
-from cambist.services.api_keys import Actor
+from cambist.services.actor import Actor
+from cambist.services.addresses import wallets
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
 
@@ -44,9 +44,7 @@ class Addresses(Controller):
         found = []
         async with web.db.transaction() as conn:
             for family in registry.families.values():
-                wallet = await wallet_addresses.main_wallet(
-                    conn, web.gateway.keys, family, actor.merchant_row, actor.mode
-                )
+                wallet = await wallets.main_wallet(conn, web.gateway.keys, family, actor.merchant_pk, actor.mode)
                 chains = [chain.id for chain in registry.chains.values() if chain.family == family.name]
                 found.append(WalletAddress(family=family.name, address=wallet.address, chains=chains))
         return WalletAddresses(mode=actor.mode, addresses=found)

@@ -13,15 +13,15 @@ from msgspec import Struct
 
 from cambist.domain.money import format_units
 from cambist.registry import Registry
-from cambist.services import collections
-from cambist.services.api_keys import Actor
-from cambist.services.collections import Collection, CollectionPage
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist.services.paging import Page as PageOf
+from cambist.services.sending.collections import listing
+from cambist.services.sending.collections.listing import Collection
 from cambist_web.context import Web
-from cambist_web.schemas import Answer
+from cambist_web.parameters import Limit, NonEmptyFilter, Page
+from cambist_web.schemas import PageAnswer
 
-ChainFilter = Annotated[str | None, QueryParameter(name="chain", min_length=1, max_length=64)]
-Page = Annotated[int, QueryParameter(ge=1, le=collections.PAGE_MAX)]
-PageSize = Annotated[int, QueryParameter(ge=1, le=collections.LIMIT_MAX)]
 ModeFilter = Annotated[str, QueryParameter(pattern="^(live|sandbox)$")]
 
 
@@ -49,13 +49,10 @@ class CollectionView(Struct, frozen=True, kw_only=True, rename="camel"):
     completed_at: datetime | None
 
 
-class CollectionList(Answer, frozen=True, kw_only=True):
+class CollectionList(PageAnswer, frozen=True, kw_only=True):
     """A page of collections, newest first."""
 
     collections: Sequence[CollectionView]
-    page: int
-    limit: int
-    total: int
 
 
 class Collections(Controller):
@@ -69,14 +66,14 @@ class Collections(Controller):
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
         *,
-        chain: ChainFilter = None,
+        chain: NonEmptyFilter = None,
         page: Page = 1,
-        limit: PageSize = collections.LIMIT,
+        limit: Limit = LIMIT,
     ) -> CollectionList:
         """Return what was brought to the main wallet, and what each transfer cost the platform."""
         async with web.db.transaction() as conn:
-            found = await collections.list_collections(
-                conn, actor.merchant_row, actor.mode, chain=chain, page=page, limit=limit
+            found = await listing.list_collections(
+                conn, actor.merchant_pk, actor.mode, chain=chain, page=page, limit=limit
             )
         return _answer(web.gateway.registry, found, page, limit)
 
@@ -92,18 +89,18 @@ class AllCollections(Controller):
         web: NamedDependency[Web],
         *,
         mode: ModeFilter = "live",
-        chain: ChainFilter = None,
+        chain: NonEmptyFilter = None,
         page: Page = 1,
-        limit: PageSize = collections.LIMIT,
+        limit: Limit = LIMIT,
     ) -> CollectionList:
         """Return all merchants' collections, and what each transfer cost."""
         async with web.db.transaction() as conn:
-            found = await collections.list_collections(conn, None, mode, chain=chain, page=page, limit=limit)
+            found = await listing.list_collections(conn, None, mode, chain=chain, page=page, limit=limit)
         return _answer(web.gateway.registry, found, page, limit)
 
 
-def _answer(registry: Registry, found: CollectionPage, page: int, limit: int) -> CollectionList:
-    views = [_view(registry, one) for one in found.collections]
+def _answer(registry: Registry, found: PageOf[Collection], page: int, limit: int) -> CollectionList:
+    views = [_view(registry, one) for one in found.items]
     return CollectionList(collections=views, page=page, limit=limit, total=found.total)
 
 

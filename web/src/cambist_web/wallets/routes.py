@@ -8,8 +8,8 @@ from litestar import Controller, get
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
-from cambist.services import tokens, usage
-from cambist.services.api_keys import Actor
+from cambist.services.accounting import tokens, usage
+from cambist.services.actor import Actor
 from cambist_web.context import Web
 from cambist_web.usage.schemas import system_credit
 
@@ -33,8 +33,8 @@ class Wallets(Controller):
         """
         settings = await web.platform.get()
         async with web.db.autocommit() as conn:
-            found = await tokens.balances(conn, web.gateway.registry, actor.merchant_row, actor.mode)
-            left = await usage.balance(conn, actor.merchant_row, actor.mode)
+            found = await tokens.balances(conn, web.gateway.registry, actor.merchant_pk, actor.mode)
+            left = await usage.balance(conn, actor.merchant_pk, actor.mode)
         return Wallet(
             mode=actor.mode,
             balances=[balance_view(balance) for balance in found],
@@ -49,5 +49,5 @@ class Wallets(Controller):
         chain_info = tokens.find_chain(web.gateway.registry, chain)
         token_info = tokens.find_token(chain_info, token)
         async with web.db.autocommit() as conn:
-            found = await tokens.balance(conn, actor.merchant_row, actor.mode, chain_info, token_info)
+            found = await tokens.balance(conn, actor.merchant_pk, actor.mode, chain_info, token_info)
         return SingleBalance(mode=actor.mode, balance=balance_view(found))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from cambist.domain.money import format_units
-from cambist.services.tokens import TokenBalance
+from cambist.services.accounting.tokens import TokenBalance
 from cambist_web.schemas import Answer
 from cambist_web.usage.schemas import SystemCredit
 
@@ -41,7 +41,6 @@ class SingleBalance(Answer, frozen=True, kw_only=True):
 
 
 def balance_view(found: TokenBalance) -> BalanceView:
-    """Show a balance in whole tokens."""
     token, balance = found.token, found.balance
     return BalanceView(
         chain=found.chain,

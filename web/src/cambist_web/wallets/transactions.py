@@ -14,16 +14,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cambist.domain.money import format_units
-from cambist.services.api_keys import Actor
-from cambist.services.statements import details, entries, export
-from cambist.services.statements.details import Detail
-from cambist.services.statements.entries import Bounds, Entry, Filters, Scope
-from cambist.services.statements.kinds import TYPES
+from cambist.services.accounting.statements import details, entries, export
+from cambist.services.accounting.statements.details import Detail
+from cambist.services.accounting.statements.entries import Bounds, Entry, Filters, Scope
+from cambist.services.accounting.statements.kinds import TYPES
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
 from cambist_web.context import Web
+from cambist_web.parameters import Limit, NonEmptyFilter
 from cambist_web.schemas import Answer
 
-ChainFilter = Annotated[str | None, QueryParameter(name="chain", min_length=1, max_length=64)]
-TokenFilter = Annotated[str | None, QueryParameter(name="token", min_length=1, max_length=64)]
 TypeFilter = Annotated[
     str | None, QueryParameter(name="type", description=f"One of {', '.join(TYPES)}.", min_length=1, max_length=32)
 ]
@@ -36,7 +36,6 @@ Until = Annotated[
 Cursor = Annotated[
     str | None, QueryParameter(description="The `nextCursor` of the page before.", min_length=1, max_length=200)
 ]
-PageSize = Annotated[int, QueryParameter(ge=1, le=entries.PAGE_MAX)]
 
 
 class FiatValue(Struct, frozen=True, kw_only=True):
@@ -90,20 +89,20 @@ class Transactions(Controller):
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
         *,
-        chain: ChainFilter = None,
-        token: TokenFilter = None,
+        chain: NonEmptyFilter = None,
+        token: NonEmptyFilter = None,
         kind: TypeFilter = None,
         since: Since = None,
         until: Until = None,
         cursor: Cursor = None,
-        limit: PageSize = 25,
+        limit: Limit = LIMIT,
     ) -> TransactionList:
         """Return changes of the wallet, newest first. What comes in later moves no page that follows a cursor."""
         filters = _filters(chain, token, kind, since, until)
         box = web.gateway.secrets
-        after = None if cursor is None else entries.open_cursor(box, actor.merchant_row, actor.mode, cursor)
+        after = None if cursor is None else entries.open_cursor(box, actor.merchant_pk, actor.mode, cursor)
         async with web.db.autocommit() as conn:
-            scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_row, actor.mode, filters)
+            scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
             bounds = await entries.bounds_of(conn, filters)
             if after is not None:
                 bounds = replace(bounds, end=min(after, bounds.end))
@@ -113,7 +112,7 @@ class Transactions(Controller):
             mode=actor.mode,
             transactions=[_view(entry, detail) for entry, detail in zip(found, known, strict=True)],
             limit=limit,
-            next_cursor=entries.seal_cursor(box, actor.merchant_row, actor.mode, found[-1].row) if more else None,
+            next_cursor=entries.seal_cursor(box, actor.merchant_pk, actor.mode, found[-1].pk) if more else None,
         )
 
     @get("/transactions.csv", summary="Export wallet transactions", media_type="text/csv")
@@ -122,8 +121,8 @@ class Transactions(Controller):
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
         *,
-        chain: ChainFilter = None,
-        token: TokenFilter = None,
+        chain: NonEmptyFilter = None,
+        token: NonEmptyFilter = None,
         kind: TypeFilter = None,
         since: Since = None,
         until: Until = None,
@@ -144,7 +143,7 @@ class Transactions(Controller):
 
 async def _whole(web: Web, actor: Actor, filters: Filters) -> tuple[Scope, Bounds]:
     async with web.db.autocommit() as conn:
-        scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_row, actor.mode, filters)
+        scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
         bounds = await entries.bounds_of(conn, filters)
     await export.check_size(web.db, scope, filters, bounds)
     return scope, bounds

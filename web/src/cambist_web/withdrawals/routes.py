@@ -6,25 +6,22 @@ from typing import Annotated
 
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
-from msgspec import UNSET
+from litestar.params import FromPath, JSONBody, QueryParameter
 
 from cambist.domain.payouts import Status
-from cambist.services import projects, withdrawals
-from cambist.services.payouts.read import LIMIT, LIMIT_MAX, PAGE_MAX
-from cambist.services.sessions import SessionPrincipal
-from cambist.services.withdrawals import Made, WithdrawalRequest
+from cambist.services.identity import projects
+from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.paging import LIMIT
+from cambist.services.payouts import withdrawals
+from cambist.services.payouts.withdrawals import Made, WithdrawalRequest
 from cambist_web.context import Web
-from cambist_web.payouts.routes import desk_of, sent_on
+from cambist_web.parameters import Limit, Page, idempotency_header
+from cambist_web.payouts.routes import payout_context, sent_on
+from cambist_web.schemas import made_response
 
 from .schemas import WithdrawalAnswer, WithdrawalList, WithdrawalMade
 
-IdempotencyKey = Annotated[
-    str | None,
-    HeaderParameter(name="Idempotency-Key", description="The same key never withdraws twice."),
-]
-Page = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
-Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX)]
+IdempotencyKey = Annotated[str | None, idempotency_header("The same key never withdraws twice.")]
 ProjectFilter = Annotated[str | None, QueryParameter(name="projectId", max_length=64)]
 
 
@@ -46,20 +43,20 @@ class Withdrawals(Controller):
         An address that was never withdrawn to before has to wait for a while first; `waitsFor` says so. A repetition
         with the same idempotency key returns the first withdrawal with status 200 and `idempotent`, without a code.
         """
-        desk = desk_of(web)
+        context = payout_context(web)
         async with web.db.transaction() as conn:
             actor = await projects.authorize(conn, session, data.project_id)
-            before = await withdrawals.before(conn, desk, actor, data, idempotency_key)
+            before = await withdrawals.before(conn, context, actor, data, idempotency_key)
         if before is not None:
             made = Made(before, replayed=True)
         else:
-            await web.two_factor.require_code(session.merchant_row, data.totp_code)
+            await web.two_factor.require_code(session.merchant_pk, data.totp_code)
             async with web.db.transaction() as conn:
-                made = await withdrawals.create_withdrawal(conn, desk, actor, data, idempotency_key)
+                made = await withdrawals.create_withdrawal(conn, context, actor, data, idempotency_key)
         if not made.replayed:
             await sent_on(web, actor, made.withdrawal.chain)
-        answer = WithdrawalMade(withdrawal=made.withdrawal, idempotent=True if made.replayed else UNSET)
-        return Response(answer, status_code=200 if made.replayed else 201)
+        answer = WithdrawalMade(withdrawal=made.withdrawal)
+        return made_response(answer, replayed=made.replayed)
 
     @get("/", summary="List withdrawals")
     async def list(  # noqa: PLR0913  every query parameter is one
@@ -77,13 +74,13 @@ class Withdrawals(Controller):
             found = await withdrawals.list_withdrawals(
                 conn,
                 web.gateway.registry,
-                session.merchant_row,
+                session.merchant_pk,
                 project_id=project_id,
                 status=status,
                 page=page,
                 limit=limit,
             )
-        return WithdrawalList(withdrawals=found.withdrawals, page=page, limit=limit, total=found.total)
+        return WithdrawalList(withdrawals=found.items, page=page, limit=limit, total=found.total)
 
     @get("/{withdrawal_id:str}", summary="Read a withdrawal")
     async def read(
@@ -91,5 +88,5 @@ class Withdrawals(Controller):
     ) -> WithdrawalAnswer:
         """Return how far the withdrawal has come, and what it waits for."""
         async with web.db.autocommit() as conn:
-            found = await withdrawals.get_withdrawal(conn, web.gateway.registry, session.merchant_row, withdrawal_id)
+            found = await withdrawals.get_withdrawal(conn, web.gateway.registry, session.merchant_pk, withdrawal_id)
         return WithdrawalAnswer(withdrawal=found)

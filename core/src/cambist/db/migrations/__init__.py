@@ -40,15 +40,31 @@ def commands(url: str) -> AlembicCommands:
     return AlembicCommands(config)
 
 
+class UnknownRevisionError(Exception):
+    """The database is at a revision that no migration of this release makes; the message is for the operator."""
+
+
 def migrate(url: str) -> None:
-    """Bring the database up to date, all steps in one transaction. Does nothing where it already is."""
-    if not is_current(url):
+    """Bring the database up to date, all steps in one transaction. Does nothing where it already is.
+
+    Raises UnknownRevisionError.
+    """
+    found = asyncio.run(_current_revision_at(url))
+    if found is not None and found not in _revisions():
+        raise UnknownRevisionError(
+            f"The database is at revision {found}, which another version of Cambist made and this one does not know."
+        )
+    if found != newest_revision():
         commands(url).upgrade("head")
 
 
 def newest_revision() -> str:
     """Return the revision that this release works with: the number that the last migration's file starts with."""
-    return max(file.name.partition("_")[0] for file in (FOLDER / "versions").glob("[0-9]*.py"))
+    return max(_revisions())
+
+
+def _revisions() -> set[str]:
+    return {file.name.partition("_")[0] for file in (FOLDER / "versions").glob("[0-9]*.py")}
 
 
 async def current_revision(connection: AsyncConnection) -> str | None:

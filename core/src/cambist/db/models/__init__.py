@@ -2,6 +2,7 @@
 
 from .base import Base
 from .deposits import ChainBlock, Cursor, Deposit
+from .jobs import CronRun, Job, JobOutput
 from .ledger import LedgerAccount, LedgerMovement, LedgerTransaction
 from .merchants import AccountKey, Merchant, PasswordReset, Session
 from .outbound import GasStation, OutboundIntent, OutboundSender, OutboundSlot, OutboundTx
@@ -21,10 +22,13 @@ __all__ = [
     "Base",
     "ChainBlock",
     "CoinSettings",
+    "CronRun",
     "Cursor",
     "Deposit",
     "GasStation",
     "IdempotencyKey",
+    "Job",
+    "JobOutput",
     "LedgerAccount",
     "LedgerMovement",
     "LedgerTransaction",

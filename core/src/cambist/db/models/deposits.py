@@ -40,7 +40,7 @@ class ChainBlock(Base):
     __tablename__ = "chain_blocks"
     __table_args__ = (
         PrimaryKeyConstraint("chain", "scope", "height"),
-        # Forgetting old blocks happens at every look, and must not pass over all that are kept.
+        # Forgetting old blocks happens at every poll, and must not pass over all that are kept.
         Index("ix_chain_blocks_recent", "chain", "scope", "height", postgresql_where=text("NOT kept")),
     )
 
@@ -56,14 +56,14 @@ class ChainBlock(Base):
 class Deposit(Base):
     """A transfer to an address of ours. One row for its whole life, however often it is mined again.
 
-    ``status`` is ``detected`` (stands in a block), ``settled`` (has its confirmations and is credited), or
+    ``status`` is ``detected`` (stands in a block), ``confirmed`` (has its confirmations and is credited), or
     ``orphaned`` (its block left the chain). ``incarnation`` counts how often it was mined, and tells the credit
     of one life from that of another. ``matches`` says whether token and chain are what the payment asked for.
-    ``available_units`` is the part of a settled deposit that went to the merchant's available balance, and
+    ``available_units`` is the part of a confirmed deposit that went to the merchant's available balance, and
     ``returned_units`` the part that a refund took from held; the rest is held. ``released_units`` of the available
-    ones do not count for the order, nor do the returned ones. ``collection_id`` is the collection that takes it to
+    ones do not count for the order, nor do the returned ones. ``collection_pk`` is the collection that takes it to
     the main wallet. ``resolution`` is what was decided about one that does not simply belong to its order:
-    ``accepted``, ``released`` or ``refunded``. ``merchant_id`` is None for money that the operator sent
+    ``accepted``, ``released`` or ``refunded``. ``merchant_pk`` is None for money that the operator sent
     to the platform's own address. ``ordinal`` is its place within the block.
     """
 
@@ -74,25 +74,27 @@ class Deposit(Base):
         CheckConstraint("available_units >= 0 AND returned_units >= 0", name="shares_not_negative"),
         CheckConstraint("available_units + returned_units <= units", name="available_within"),
         CheckConstraint("released_units BETWEEN 0 AND available_units", name="released_within"),
-        CheckConstraint("status = 'settled' OR available_units + returned_units = 0", name="only_settled_available"),
+        CheckConstraint(
+            "status = 'confirmed' OR available_units + returned_units = 0", name="only_confirmed_available"
+        ),
         CheckConstraint("resolution IN ('accepted', 'released', 'refunded')", name="resolution"),
-        CheckConstraint("status IN ('detected', 'settled', 'orphaned')", name="status"),
-        Index("ix_deposits_unsettled", "chain", "scope", "height", postgresql_where=text("status = 'detected'")),
+        CheckConstraint("status IN ('detected', 'confirmed', 'orphaned')", name="status"),
+        Index("ix_deposits_unconfirmed", "chain", "scope", "height", postgresql_where=text("status = 'detected'")),
         Index("ix_deposits_height", "chain", "scope", "height"),
         Index(
             "ix_deposits_uncollected",
             "chain",
             "scope",
-            "merchant_id",
-            postgresql_where=text("status = 'settled' AND collection_id IS NULL"),
+            "merchant_pk",
+            postgresql_where=text("status = 'confirmed' AND collection_pk IS NULL"),
         ),
         # What a person may have to decide about.
         Index(
             "ix_deposits_held",
-            "merchant_id",
+            "merchant_pk",
             "mode",
             "id",
-            postgresql_where=text("status = 'settled' AND available_units + returned_units < units"),
+            postgresql_where=text("status = 'confirmed' AND available_units + returned_units < units"),
         ),
     )
 
@@ -103,9 +105,9 @@ class Deposit(Base):
     tx_id: Mapped[str]
     position: Mapped[str]
     mode: Mapped[str]
-    merchant_id: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
-    address_id: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
-    payment_id: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
+    merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
+    address_pk: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
+    payment_pk: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
     matches: Mapped[bool]
     token: Mapped[str]
     contract: Mapped[str | None]
@@ -114,7 +116,7 @@ class Deposit(Base):
     available_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
     returned_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
     released_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
-    collection_id: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"), index=True)
+    collection_pk: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"), index=True)
     resolution: Mapped[str | None]
     resolved_at: Mapped[datetime | None]
     sender: Mapped[str | None]
@@ -126,5 +128,5 @@ class Deposit(Base):
     status: Mapped[str] = mapped_column(server_default="detected")
     incarnation: Mapped[int] = mapped_column(server_default="1")
     detected_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    settled_at: Mapped[datetime | None]
+    confirmed_at: Mapped[datetime | None]
     orphaned_at: Mapped[datetime | None]

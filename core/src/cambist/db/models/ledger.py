@@ -1,6 +1,6 @@
 """Double entry: accounts, transactions and movements, whose invariants the database itself holds.
 
-``triggers.py`` beside this file keeps balances equal to the movements, and both append-only.
+The triggers of the first migration keep balances equal to the movements, and both append-only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LedgerAccount(Base):
 
     __tablename__ = "ledger_accounts"
     __table_args__ = (
-        UniqueConstraint("mode", "merchant_id", "asset", "purpose", postgresql_nulls_not_distinct=True),
+        UniqueConstraint("mode", "merchant_pk", "asset", "purpose", postgresql_nulls_not_distinct=True),
         UniqueConstraint("id", "asset", "mode"),
         CheckConstraint(
             "NOT guarded OR CASE WHEN debit_normal THEN balance <= 0 ELSE balance >= 0 END", name="guarded_balance"
@@ -41,7 +41,7 @@ class LedgerAccount(Base):
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     mode: Mapped[str]
-    merchant_id: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
+    merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
     asset: Mapped[str]
     purpose: Mapped[str]
     guarded: Mapped[bool]
@@ -68,24 +68,24 @@ class LedgerMovement(Base):
     __tablename__ = "ledger_movements"
     __table_args__ = (
         CheckConstraint("units > 0", name="units_positive"),
-        CheckConstraint("debit_account_id <> credit_account_id", name="two_accounts"),
-        ForeignKeyConstraint(["transaction_id", "mode"], ["ledger_transactions.id", "ledger_transactions.mode"]),
+        CheckConstraint("debit_account_pk <> credit_account_pk", name="two_accounts"),
+        ForeignKeyConstraint(["transaction_pk", "mode"], ["ledger_transactions.id", "ledger_transactions.mode"]),
         ForeignKeyConstraint(
-            ["debit_account_id", "asset", "mode"],
+            ["debit_account_pk", "asset", "mode"],
             ["ledger_accounts.id", "ledger_accounts.asset", "ledger_accounts.mode"],
         ),
         ForeignKeyConstraint(
-            ["credit_account_id", "asset", "mode"],
+            ["credit_account_pk", "asset", "mode"],
             ["ledger_accounts.id", "ledger_accounts.asset", "ledger_accounts.mode"],
         ),
-        Index("ix_ledger_movements_debit", "debit_account_id", "id"),
-        Index("ix_ledger_movements_credit", "credit_account_id", "id"),
+        Index("ix_ledger_movements_debit", "debit_account_pk", "id"),
+        Index("ix_ledger_movements_credit", "credit_account_pk", "id"),
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    transaction_id: Mapped[int] = mapped_column(index=True)
+    transaction_pk: Mapped[int] = mapped_column(index=True)
     mode: Mapped[str]
     asset: Mapped[str]
-    debit_account_id: Mapped[int]
-    credit_account_id: Mapped[int]
+    debit_account_pk: Mapped[int]
+    credit_account_pk: Mapped[int]
     units: Mapped[int] = mapped_column(UnitsType)

@@ -33,7 +33,7 @@ class Session(Base):
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     session_id: Mapped[str] = mapped_column(unique=True)
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), index=True)
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), index=True)
     refresh_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     previous_hash: Mapped[bytes | None] = mapped_column(LargeBinary, index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -47,7 +47,7 @@ class PasswordReset(Base):
     __tablename__ = "password_resets"
 
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), index=True)
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), index=True)
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
 
@@ -62,11 +62,11 @@ class AccountKey(Base):
     __tablename__ = "account_keys"
     __table_args__ = (
         UniqueConstraint("mode", "coin_type", "account_index"),
-        UniqueConstraint("mode", "coin_type", "merchant_id"),
+        UniqueConstraint("mode", "coin_type", "merchant_pk"),
         CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
         CheckConstraint("next_index BETWEEN 0 AND 2147483648", name="index_range"),
         Index(
-            "ix_account_keys_stock", "mode", "coin_type", "account_index", postgresql_where=text("merchant_id IS NULL")
+            "ix_account_keys_stock", "mode", "coin_type", "account_index", postgresql_where=text("merchant_pk IS NULL")
         ),
     )
 
@@ -75,6 +75,6 @@ class AccountKey(Base):
     coin_type: Mapped[int]
     account_index: Mapped[int]
     xpub_encrypted: Mapped[bytes] = mapped_column(LargeBinary)
-    merchant_id: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
+    merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
     next_index: Mapped[int] = mapped_column(server_default="0")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -1,4 +1,4 @@
-"""What the gateway sends: intents, the slots they occupy in their senders' sequences, and signed transactions.
+"""What the gateway sends: intents, the nonce slots of their senders, and signed transactions.
 
 The database itself keeps an intent from being sent twice: it has at most one slot that is not dead, and the
 transactions of a slot all carry the slot's sequence, so that at most one of them can ever be mined.
@@ -21,6 +21,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cambist.domain.intents import IntentKind
+
 from .base import Base, UnitsType
 
 
@@ -28,10 +30,10 @@ class OutboundIntent(Base):
     """A transfer that is wanted, until it has happened or never will.
 
     ``state``: ``waiting`` (``reason`` says for what, ``due_at`` when to look again), ``sending`` (has a slot),
-    ``done`` (deep in the chain), ``failed`` (never happened, never will). ``recipient_address_id`` is set where the
-    target is an address of ours. ``priority`` sorts those of one sender, lower first.
+    ``done`` (deep in the chain), ``failed`` (never happened, never will). ``recipient_address_pk`` is set where
+    ``to_address`` is an address of ours. ``priority`` sorts those of one sender, lower first.
 
-    A ``sweep`` is one transaction for many collections: its ``units`` count them, they name it in ``sweep_id``, and
+    A ``sweep`` is one transaction for many collections: its ``units`` count them, they name it in ``sweep_pk``, and
     are ``sending`` without a slot of their own while it is. When it fails they wait again, and go one by one.
 
     ``action`` is what its transaction does, ``units`` the stake where it is no ``transfer``: nothing of those leaves.
@@ -41,11 +43,7 @@ class OutboundIntent(Base):
     __table_args__ = (
         CheckConstraint("units > 0", name="units_positive"),
         CheckConstraint("state IN ('waiting', 'sending', 'done', 'failed')", name="state"),
-        CheckConstraint(
-            "kind IN ('payout', 'refund', 'withdrawal', 'auto_payout', 'collection', 'repair', 'sweep', 'top_up',"
-            " 'loan', 'loan_return', 'stake', 'unstake', 'withdraw_stake')",
-            name="kind",
-        ),
+        CheckConstraint(f"kind IN ({', '.join(repr(str(kind)) for kind in IntentKind)})", name="kind"),
         CheckConstraint(
             "action IN ('transfer', 'lend', 'reclaim', 'stake', 'unstake', 'withdraw')",
             name="action",
@@ -53,35 +51,35 @@ class OutboundIntent(Base):
         Index("ix_outbound_intents_waiting", "chain", "scope", "due_at", postgresql_where=text("state = 'waiting'")),
         Index(
             "ix_outbound_intents_open",
-            "source_address_id",
+            "source_address_pk",
             "chain",
             postgresql_where=text("state IN ('waiting', 'sending')"),
         ),
-        Index("ix_outbound_intents_sweep", "sweep_id", postgresql_where=text("sweep_id IS NOT NULL")),
-        # Piles whose collection has just failed are passed over.
+        Index("ix_outbound_intents_sweep", "sweep_pk", postgresql_where=text("sweep_pk IS NOT NULL")),
+        # Deposits whose collection has just failed are passed over.
         Index(
             "ix_outbound_intents_failed",
-            "source_address_id",
+            "source_address_pk",
             "chain",
             postgresql_where=text("state = 'failed' AND kind = 'collection'"),
         ),
         Index(
             "ix_outbound_intents_swept",
-            "source_address_id",
-            postgresql_where=text("state = 'sending' AND sweep_id IS NOT NULL"),
+            "source_address_pk",
+            postgresql_where=text("state = 'sending' AND sweep_pk IS NOT NULL"),
         ),
         Index(
             "ix_outbound_intents_coming",
-            "recipient_address_id",
+            "recipient_address_pk",
             "chain",
             postgresql_where=text("state IN ('waiting', 'sending')"),
         ),
-        Index("ix_outbound_intents_gas", "recipient_address_id", "chain", postgresql_where=text("kind = 'top_up'")),
+        Index("ix_outbound_intents_gas", "recipient_address_pk", "chain", postgresql_where=text("kind = 'top_up'")),
         Index(
             "ix_outbound_intents_loans",
             "chain",
             "scope",
-            "recipient_address_id",
+            "recipient_address_pk",
             postgresql_where=text("kind IN ('loan', 'loan_return')"),
         ),
     )
@@ -92,10 +90,10 @@ class OutboundIntent(Base):
     mode: Mapped[str]
     chain: Mapped[str]
     scope: Mapped[int]
-    merchant_id: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
-    source_address_id: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
-    recipient_address_id: Mapped[int | None] = mapped_column(ForeignKey("addresses.id"))
-    target: Mapped[str]
+    merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
+    source_address_pk: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
+    recipient_address_pk: Mapped[int | None] = mapped_column(ForeignKey("addresses.id"))
+    to_address: Mapped[str]
     action: Mapped[str] = mapped_column(server_default="transfer")
     token: Mapped[str]
     contract: Mapped[str | None]
@@ -103,7 +101,7 @@ class OutboundIntent(Base):
     units: Mapped[int] = mapped_column(UnitsType)
     priority: Mapped[int] = mapped_column(server_default="100")
     forced: Mapped[bool] = mapped_column(server_default="false")
-    sweep_id: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"))
+    sweep_pk: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"))
     state: Mapped[str] = mapped_column(server_default="waiting")
     reason: Mapped[str | None]
     due_at: Mapped[datetime]
@@ -113,15 +111,15 @@ class OutboundIntent(Base):
 
 
 class OutboundSender(Base):
-    """An address of ours that sends on a chain. Its row is locked while sequences are given out.
+    """An address of ours that sends on a chain. Its row is locked while nonces are reserved.
 
-    ``next_sequence`` is the first that was never given out; ``mined_sequence`` is how many are mined as last seen.
+    ``next_sequence`` is the first nonce that was never reserved; ``mined_sequence`` is how many are mined as last seen.
     """
 
     __tablename__ = "outbound_senders"
-    __table_args__ = (PrimaryKeyConstraint("address_id", "chain", "scope"),)
+    __table_args__ = (PrimaryKeyConstraint("address_pk", "chain", "scope"),)
 
-    address_id: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
+    address_pk: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
     chain: Mapped[str]
     scope: Mapped[int]
     next_sequence: Mapped[int] = mapped_column(server_default="0")
@@ -129,20 +127,20 @@ class OutboundSender(Base):
 
 
 class OutboundSlot(Base):
-    """A place in a sender's sequence, given to one intent.
+    """A nonce of a sender, reserved for one intent.
 
     ``state``: ``open`` (nothing of it is deep in the chain yet), ``done``, ``reverted`` (mined, and failed),
-    ``cancelled`` (a transfer of nothing to the sender itself took the place), ``dead`` (something we did not send
-    took the place, or its transaction expired). Only the last two let the intent have another one.
+    ``cancelled`` (a transfer of nothing to the sender itself used the nonce), ``dead`` (something we did not send
+    used the nonce, or its transaction expired). Only the last two let the intent have another one.
     """
 
     __tablename__ = "outbound_slots"
     __table_args__ = (
-        UniqueConstraint("address_id", "chain", "scope", "sequence"),
+        UniqueConstraint("address_pk", "chain", "scope", "sequence"),
         CheckConstraint("state IN ('open', 'done', 'reverted', 'cancelled', 'dead')", name="state"),
         Index(
             "uq_outbound_slots_one_per_intent",
-            "intent_id",
+            "intent_pk",
             unique=True,
             postgresql_where=text("state IN ('open', 'done', 'reverted')"),
         ),
@@ -150,13 +148,13 @@ class OutboundSlot(Base):
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    intent_id: Mapped[int] = mapped_column(ForeignKey("outbound_intents.id"), index=True)
-    address_id: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
+    intent_pk: Mapped[int] = mapped_column(ForeignKey("outbound_intents.id"), index=True)
+    address_pk: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
     chain: Mapped[str]
     scope: Mapped[int]
     sequence: Mapped[int | None]
     state: Mapped[str] = mapped_column(server_default="open")
-    # The height from which on the place is known to be taken by something else; it must stay so for a while.
+    # The height from which on the nonce is known to be used by something else; it must stay so for a while.
     missing_since: Mapped[int | None]
     created_at: Mapped[datetime]
 
@@ -164,7 +162,7 @@ class OutboundSlot(Base):
 class OutboundTx(Base):
     """A signed transaction, stored before it is sent; its bytes are what is sent, however often.
 
-    ``role`` is ``main``, or ``cancel`` for one that only takes the slot's place. ``state``: ``stored`` (perhaps never
+    ``role`` is ``main``, or ``cancel`` for one that only uses the slot's nonce. ``state``: ``stored`` (perhaps never
     sent), ``sent``, ``mined`` (in the block named here), ``final`` (deep enough, and posted), ``gone`` (another of
     its slot was mined, or nothing of it ever can be). ``incarnation`` counts how often it became final.
     """
@@ -185,7 +183,7 @@ class OutboundTx(Base):
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    slot_id: Mapped[int] = mapped_column(ForeignKey("outbound_slots.id"), index=True)
+    slot_pk: Mapped[int] = mapped_column(ForeignKey("outbound_slots.id"), index=True)
     chain: Mapped[str]
     scope: Mapped[int]
     role: Mapped[str] = mapped_column(server_default="main")

@@ -26,7 +26,7 @@ from .base import Base, UnitsType, Xid8
 class Payment(Base):
     """An order that waits for its money, and what became of it.
 
-    ``scope`` is 0 on live chains and the project's row id on its simulated ones. ``dirty`` says that a deposit
+    ``scope`` is 0 on live chains and the project's primary key on its simulated ones. ``dirty`` says that a deposit
     came or went since the payment was last judged. ``order_units`` is what the ended payment credited to its
     order, ``accepted_units`` how far beyond what was expected the merchant took surplus for it. ``refunded_units`` is
     the sum of refunds that were asked for and have not failed.
@@ -43,8 +43,8 @@ class Payment(Base):
             name="status",
         ),
         CheckConstraint("(pricing_mode = 'fiat') = (exchange_rate IS NOT NULL)", name="fiat_has_rate"),
-        Index("ix_payments_project_id_id", "project_id", "id"),
-        # What a watcher judges on every look at its chain: small, however many payments there are.
+        Index("ix_payments_project_pk_id", "project_pk", "id"),
+        # What a watcher judges on every poll of its chain: small, however many payments there are.
         Index(
             "ix_payments_active",
             "chain",
@@ -57,8 +57,8 @@ class Payment(Base):
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     payment_id: Mapped[str] = mapped_column(unique=True)
     public_id: Mapped[str] = mapped_column(unique=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
     mode: Mapped[str]
     chain: Mapped[str]
     scope: Mapped[int]
@@ -109,8 +109,10 @@ class Address(Base):
         UniqueConstraint("mode", "family", "address"),
         UniqueConstraint("mode", "family", "account_index", "change", "address_index"),
         CheckConstraint("purpose IN ('payment', 'wallet', 'gas')", name="purpose"),
-        CheckConstraint("(purpose = 'gas') = (merchant_id IS NULL)", name="platform_owns_gas"),
+        CheckConstraint("(purpose = 'gas') = (merchant_pk IS NULL)", name="platform_owns_gas"),
         Index("ix_addresses_watch", "mode", "family", "xid"),
+        # A few among millions, which are asked for at each poll of a chain and with each payout.
+        Index("ix_addresses_own", "mode", "family", "merchant_pk", postgresql_where=text("purpose <> 'payment'")),
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
@@ -118,8 +120,8 @@ class Address(Base):
     family: Mapped[str]
     address: Mapped[str]
     purpose: Mapped[str] = mapped_column(server_default="payment")
-    merchant_id: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
-    payment_id: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
+    merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
+    payment_pk: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
     account_index: Mapped[int]
     change: Mapped[int]
     address_index: Mapped[int]
@@ -130,13 +132,13 @@ class IdempotencyKey(Base):
     """A key that was used, and what it led to. The row comes first, so that a concurrent twin waits for it."""
 
     __tablename__ = "idempotency_keys"
-    __table_args__ = (PrimaryKeyConstraint("merchant_id", "mode", "operation", "key"),)
+    __table_args__ = (PrimaryKeyConstraint("merchant_pk", "mode", "operation", "key"),)
 
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
     mode: Mapped[str]
     operation: Mapped[str]
     key: Mapped[str]
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
     request_hash: Mapped[bytes] = mapped_column(LargeBinary)
     resource_id: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

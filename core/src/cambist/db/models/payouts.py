@@ -26,12 +26,12 @@ class Payout(Base):
         CheckConstraint("kind IN ('payout', 'refund', 'withdrawal', 'auto_payout')", name="kind"),
         CheckConstraint("status IN ('requested', 'processing', 'broadcast', 'completed', 'failed')", name="status"),
         CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
-        Index("ix_payouts_project_id_kind_id", "project_id", "kind", "id"),
-        Index("ix_payouts_merchant_id_kind_id", "merchant_id", "mode", "kind", "id"),
-        Index("ix_payouts_day", "merchant_id", "mode", "chain", "created_at"),
+        Index("ix_payouts_project_pk_kind_id", "project_pk", "kind", "id"),
+        Index("ix_payouts_merchant_pk_kind_id", "merchant_pk", "mode", "kind", "id"),
+        Index("ix_payouts_day", "merchant_pk", "mode", "chain", "created_at"),
         Index(
             "ix_payouts_open",
-            "merchant_id",
+            "merchant_pk",
             "mode",
             "chain",
             postgresql_where=text("status IN ('requested', 'processing', 'broadcast')"),
@@ -41,22 +41,22 @@ class Payout(Base):
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     payout_id: Mapped[str] = mapped_column(unique=True)
     kind: Mapped[str]
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
     mode: Mapped[str]
     chain: Mapped[str]
     scope: Mapped[int]
     token: Mapped[str]
     contract: Mapped[str | None]
     decimals: Mapped[int]
-    target: Mapped[str]
+    to_address: Mapped[str]
     units: Mapped[int] = mapped_column(UnitsType)
     held_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
     status: Mapped[str] = mapped_column(server_default="requested")
-    batch_id: Mapped[int | None] = mapped_column(ForeignKey("payout_batches.id"), index=True)
-    payment_id: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
-    deposit_id: Mapped[int | None] = mapped_column(ForeignKey("deposits.id"), index=True)
-    intent_id: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"), unique=True)
+    batch_pk: Mapped[int | None] = mapped_column(ForeignKey("payout_batches.id"), index=True)
+    payment_pk: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
+    deposit_pk: Mapped[int | None] = mapped_column(ForeignKey("deposits.id"), index=True)
+    intent_pk: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"), unique=True)
     reason: Mapped[str | None]
     error: Mapped[str | None]
     waits_for: Mapped[str | None]
@@ -76,12 +76,12 @@ class RefundPart(Base):
 
     __tablename__ = "refund_parts"
     __table_args__ = (
-        PrimaryKeyConstraint("payout_id", "deposit_id"),
+        PrimaryKeyConstraint("payout_pk", "deposit_pk"),
         CheckConstraint("units > 0", name="units_positive"),
     )
 
-    payout_id: Mapped[int] = mapped_column(ForeignKey("payouts.id"))
-    deposit_id: Mapped[int] = mapped_column(ForeignKey("deposits.id"))
+    payout_pk: Mapped[int] = mapped_column(ForeignKey("payouts.id"))
+    deposit_pk: Mapped[int] = mapped_column(ForeignKey("deposits.id"))
     incarnation: Mapped[int]
     units: Mapped[int] = mapped_column(UnitsType)
 
@@ -93,7 +93,7 @@ class PayoutBatch(Base):
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     batch_id: Mapped[str] = mapped_column(unique=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), index=True)
+    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"), index=True)
     chain: Mapped[str]
     token: Mapped[str]
     total_units: Mapped[int] = mapped_column(UnitsType)
@@ -111,18 +111,18 @@ class CoinSettings(Base):
 
     __tablename__ = "coin_settings"
     __table_args__ = (
-        PrimaryKeyConstraint("merchant_id", "mode", "chain", "symbol"),
+        PrimaryKeyConstraint("merchant_pk", "mode", "chain", "symbol"),
         CheckConstraint("autopayout_policy IN ('off', 'limit')", name="autopayout_policy"),
         CheckConstraint(
             "autopayout_policy = 'off' OR (autopayout_threshold IS NOT NULL AND autopayout_address IS NOT NULL)",
             name="autopayout_whole",
         ),
         Index(
-            "ix_coin_settings_autopayout", "merchant_id", "mode", postgresql_where=text("autopayout_policy = 'limit'")
+            "ix_coin_settings_autopayout", "merchant_pk", "mode", postgresql_where=text("autopayout_policy = 'limit'")
         ),
     )
 
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
     mode: Mapped[str]
     chain: Mapped[str]
     symbol: Mapped[str]
@@ -133,7 +133,7 @@ class CoinSettings(Base):
     autopayout_policy: Mapped[str] = mapped_column(server_default="off")
     autopayout_threshold: Mapped[int | None] = mapped_column(UnitsType)
     autopayout_address: Mapped[str | None]
-    autopayout_project_id: Mapped[int | None] = mapped_column(ForeignKey("projects.id"))
+    autopayout_project_pk: Mapped[int | None] = mapped_column(ForeignKey("projects.id"))
     updated_at: Mapped[datetime]
 
 
@@ -141,11 +141,11 @@ class ApprovedAddress(Base):
     """Where a merchant lets money go without being asked each time; approving one needs a second factor."""
 
     __tablename__ = "approved_addresses"
-    __table_args__ = (UniqueConstraint("merchant_id", "mode", "chain", "address"),)
+    __table_args__ = (UniqueConstraint("merchant_pk", "mode", "chain", "address"),)
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     approval_id: Mapped[str] = mapped_column(unique=True)
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
     mode: Mapped[str]
     chain: Mapped[str]
     address: Mapped[str]

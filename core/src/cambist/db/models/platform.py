@@ -43,12 +43,13 @@ class UsageRecord(Base):
     __table_args__ = (
         UniqueConstraint("operation", "reference"),
         CheckConstraint("weight > 0", name="weight_positive"),
-        Index("ix_usage_records_unposted", "merchant_id", "mode", postgresql_where=text("NOT posted")),
-        Index("ix_usage_records_merchant_id_id", "merchant_id", "mode", "id"),
+        Index("ix_usage_records_unposted", "merchant_pk", "mode", postgresql_where=text("NOT posted")),
+        Index("ix_usage_records_merchant_pk_id", "merchant_pk", "mode", "id"),
+        Index("ix_usage_records_created_at", "created_at", postgresql_using="brin"),
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
     mode: Mapped[str]
     operation: Mapped[str]
     chain: Mapped[str | None]

@@ -25,7 +25,7 @@ class Project(Base):
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     project_id: Mapped[str] = mapped_column(unique=True)
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id"), index=True)
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"), index=True)
     name: Mapped[str]
     mode: Mapped[str]
     payment_webhook_url: Mapped[str | None]
@@ -46,7 +46,7 @@ class ApiKey(Base):
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     key_id: Mapped[str] = mapped_column(unique=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), index=True)
+    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"), index=True)
     name: Mapped[str]
     hint: Mapped[str]
     key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)

@@ -14,9 +14,9 @@ class SandboxChain(Base):
     """One project's simulated chain. ``salt`` counts reorgs, so that the blocks of a new branch have new hashes."""
 
     __tablename__ = "sandbox_chains"
-    __table_args__ = (PrimaryKeyConstraint("project_id", "chain"), CheckConstraint("height >= 0", name="height"))
+    __table_args__ = (PrimaryKeyConstraint("project_pk", "chain"), CheckConstraint("height >= 0", name="height"))
 
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
     chain: Mapped[str]
     height: Mapped[int]
     salt: Mapped[int] = mapped_column(server_default="0")
@@ -26,9 +26,9 @@ class SandboxBlock(Base):
     """A simulated block."""
 
     __tablename__ = "sandbox_blocks"
-    __table_args__ = (PrimaryKeyConstraint("project_id", "chain", "height"),)
+    __table_args__ = (PrimaryKeyConstraint("project_pk", "chain", "height"),)
 
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
     chain: Mapped[str]
     height: Mapped[int]
     hash: Mapped[str]
@@ -41,12 +41,12 @@ class SandboxTransfer(Base):
 
     __tablename__ = "sandbox_transfers"
     __table_args__ = (
-        Index("ix_sandbox_transfers_height", "project_id", "chain", "height"),
+        Index("ix_sandbox_transfers_height", "project_pk", "chain", "height"),
         Index("ix_sandbox_transfers_tx_id", "tx_id"),
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
     chain: Mapped[str]
     tx_id: Mapped[str]
     position: Mapped[str]

@@ -24,7 +24,7 @@ class TwoFactorState(Base):
         CheckConstraint("(pending_encrypted IS NULL) = (pending_at IS NULL)", name="pending"),
     )
 
-    merchant_id: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), primary_key=True)
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), primary_key=True)
     secret_encrypted: Mapped[bytes | None] = mapped_column(LargeBinary)
     enabled_at: Mapped[datetime | None]
     pending_encrypted: Mapped[bytes | None] = mapped_column(LargeBinary)
@@ -39,8 +39,8 @@ class RecoveryCode(Base):
 
     __tablename__ = "recovery_codes"
 
-    merchant_id: Mapped[int] = mapped_column(
-        ForeignKey("two_factor_states.merchant_id", ondelete="CASCADE"), primary_key=True
+    merchant_pk: Mapped[int] = mapped_column(
+        ForeignKey("two_factor_states.merchant_pk", ondelete="CASCADE"), primary_key=True
     )
     code_hash: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
     used_at: Mapped[datetime | None]

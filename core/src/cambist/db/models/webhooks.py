@@ -22,13 +22,14 @@ class WebhookDelivery(Base):
     __table_args__ = (
         CheckConstraint("status IN ('pending', 'delivered', 'dropped', 'no_target')", name="status"),
         Index("ix_webhook_deliveries_due", "due_at", postgresql_where=text("status = 'pending'")),
-        Index("ix_webhook_deliveries_project_id_id", "project_id", "id"),
+        Index("ix_webhook_deliveries_project_pk_id", "project_pk", "id"),
+        Index("ix_webhook_deliveries_created_at", "created_at", postgresql_using="brin"),
         Index("ix_webhook_deliveries_resource", "resource_id", "id", postgresql_where=text("status = 'pending'")),
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     delivery_id: Mapped[str] = mapped_column(unique=True)
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
     event: Mapped[str]
     resource_id: Mapped[str]
     url: Mapped[str | None]
@@ -47,7 +48,7 @@ class WebhookAttempt(Base):
     __tablename__ = "webhook_attempts"
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
-    delivery_id: Mapped[int] = mapped_column(ForeignKey("webhook_deliveries.id"), index=True)
+    delivery_pk: Mapped[int] = mapped_column(ForeignKey("webhook_deliveries.id"), index=True)
     number: Mapped[int]
     attempted_at: Mapped[datetime]
     duration_ms: Mapped[int]

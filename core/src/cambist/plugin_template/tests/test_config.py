@@ -13,13 +13,13 @@ from cambist_florin.plugin import FlorinPlugin
 def test_without_an_endpoint_the_chain_is_known_and_not_configured() -> None:
     """So that it is listed, and refused with a reason."""
     (info,) = FlorinPlugin().chains(FlorinConfig())
-    assert (info.id, info.mode) == ("florin", "unconfigured")
+    assert (info.id, info.availability) == ("florin", "unconfigured")
 
 
 def test_a_simulated_chain_needs_no_endpoint() -> None:
     """It counts for sandbox projects."""
     (info,) = FlorinPlugin().chains(FlorinConfig(simulated=True))
-    assert info.mode == "simulated"
+    assert info.availability == "simulated"
 
 
 @pytest.mark.parametrize(

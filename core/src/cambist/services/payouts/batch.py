@@ -13,21 +13,21 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.payouts import Kind
+from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
-from cambist.services.api_keys import Actor
-from cambist.services.idempotency import Claim, choose_key, find_replayed, hash_request
-from cambist.services.ledger import Account, asset_key, lock_balances
-from cambist.services.quotes import Asset
-from cambist.services.wallet_addresses import main_wallet
+from cambist.services.accounting.ledger import SPENDING, Account, asset_key, lock_balances
+from cambist.services.actor import Actor
+from cambist.services.addresses.wallets import main_wallet
+from cambist.services.idempotency import choose_key, claim_of, take_key
+from cambist.services.pricing.quotes import Asset
 
 from . import limits
 from .batch_rows import Judge, Rejected, Replayed, Valid, drop_keys, in_order, judge_rows, reject
-from .create import insert_claim, named_asset, require_open, require_payouts
-from .queue import SPENDING, Desk, NewPayout, debit_and_queue
+from .create import named_asset, require_open, require_payouts
+from .queue import NewPayout, PayoutContext, debit_and_queue
 from .read import find_payouts, payout_ids_of_batch
-from .records import PayoutRow
 from .requests import BatchRequest
+from .rows import PayoutRow
 
 OPERATION = "payout_batch"
 
@@ -63,7 +63,7 @@ class _Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tr
 
 
 async def create_batch(
-    conn: AsyncConnection, desk: Desk, actor: Actor, request: BatchRequest, header_key: str | None
+    conn: AsyncConnection, context: PayoutContext, actor: Actor, request: BatchRequest, header_key: str | None
 ) -> Batch:
     """Make the batch's payouts, or return what the same idempotency key made before.
 
@@ -71,34 +71,24 @@ async def create_batch(
     ``outbound``.
     """
     key = choose_key(header_key, request.idempotency_key)
-    batch_id = desk.ids.new("bat")
+    batch_id = context.ids.new("bat")
     if key is not None:
-        claim = _claim(actor, request, key)
-        if not await insert_claim(conn, claim, batch_id, desk):
-            return await _replay(conn, claim)
-    asset = named_asset(desk, request.chain, request.token)
+        claim = claim_of(actor, OPERATION, key, msgspec.structs.replace(request, idempotency_key=None))
+        before = await take_key(conn, claim, batch_id, context.clock.now())
+        if before is not None:
+            return msgspec.structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
+    asset = named_asset(context, request.chain, request.token)
     await require_open(conn, actor, [asset])
     settings = await require_payouts(conn, actor, asset)
-    family = desk.registry.families[asset.chain.family]
-    source = await main_wallet(conn, desk.keys, family, actor.merchant_row, actor.mode)
-    judge = Judge(desk=desk, settings=settings, actor=actor, asset=asset, source=source.address)
+    family = context.registry.families[asset.chain.family]
+    source = await main_wallet(conn, context.keys, family, actor.merchant_pk, actor.mode)
+    judge = Judge(context=context, settings=settings, actor=actor, asset=asset, source=source.address)
     valid, rejected, replayed = await judge_rows(conn, judge, request)
     valid, beyond = await _within_day(conn, judge, valid)
     rejected = sorted([*rejected, *beyond], key=lambda one: one.row)
-    stored = await _store(conn, desk, actor, asset, batch_id, valid, [*_kept(rejected), *_paid_before(replayed)])
-    await debit_and_queue(conn, desk, settings, [_payout(judge, one, stored) for one in valid])
-    return await _batch(conn, actor.project_row, batch_id)
-
-
-def _claim(actor: Actor, request: BatchRequest, key: str) -> Claim:
-    return Claim(
-        merchant_row=actor.merchant_row,
-        project_row=actor.project_row,
-        mode=actor.mode,
-        operation=OPERATION,
-        key=key,
-        request_hash=hash_request(msgspec.structs.replace(request, idempotency_key=None)),
-    )
+    stored = await _store(conn, context, actor, asset, batch_id, valid, [*_kept(rejected), *_paid_before(replayed)])
+    await debit_and_queue(conn, context, settings, [_payout(judge, one, stored) for one in valid])
+    return await _batch(conn, actor.project_pk, batch_id)
 
 
 async def _within_day(
@@ -109,11 +99,11 @@ async def _within_day(
     allowed = limits.limits_of(judge.settings, chain, token)
     if allowed.per_day is None or not valid:
         return valid, []
-    actor, now = judge.actor, judge.desk.clock.now()
+    actor, now = judge.actor, judge.context.clock.now()
     asset = asset_key(chain.id, token.contract)
     # From here on, nobody else adds to the sum.
-    await lock_balances(conn, actor.mode, [Account(actor.merchant_row, asset, purpose) for purpose in SPENDING])
-    sent: int = await limits.sent_today(conn, actor.merchant_row, actor.mode, chain, token, now)
+    await lock_balances(conn, actor.mode, [Account(actor.merchant_pk, asset, purpose) for purpose in SPENDING])
+    sent: int = await limits.sent_today(conn, actor.merchant_pk, actor.mode, chain, token, now)
     within, beyond = [], []
     for one in valid:
         if allowed.day_refuses(one.units, sent):
@@ -135,14 +125,14 @@ def _paid_before(replayed: Sequence[Replayed]) -> list[_Entry]:
 
 
 _STORE = """
-INSERT INTO payout_batches (batch_id, project_id, chain, token, total_units, accepted, rejected, created_at)
+INSERT INTO payout_batches (batch_id, project_pk, chain, token, total_units, accepted, rejected, created_at)
 VALUES ($1, $2, $3, $4, $5::numeric, $6, $7::jsonb, $8) RETURNING id
 """
 
 
 async def _store(  # noqa: PLR0913, PLR0917  a row, column by column
     conn: AsyncConnection,
-    desk: Desk,
+    context: PayoutContext,
     actor: Actor,
     asset: Asset,
     batch_id: str,
@@ -151,45 +141,38 @@ async def _store(  # noqa: PLR0913, PLR0917  a row, column by column
 ) -> int:
     total = sum(one.units for one in valid)
     entries = msgspec.json.encode(sorted(others, key=lambda one: one.row)).decode()
-    values = (batch_id, actor.project_row, asset.chain.id, asset.token.symbol, total, len(valid), entries)
-    row: int = (await conn.exec_driver_sql(_STORE, (*values, desk.clock.now()))).scalar_one()
-    return row
+    values = (batch_id, actor.project_pk, asset.chain.id, asset.token.symbol, total, len(valid), entries)
+    batch_pk: int = (await conn.exec_driver_sql(_STORE, (*values, context.clock.now()))).scalar_one()
+    return batch_pk
 
 
-def _payout(judge: Judge, one: Valid, batch_row: int) -> NewPayout:
+def _payout(judge: Judge, one: Valid, batch_pk: int) -> NewPayout:
     return NewPayout(
-        kind=Kind.PAYOUT,
+        kind=IntentKind.PAYOUT,
         payout_id=one.payout_id,
-        project_row=judge.actor.project_row,
-        merchant_row=judge.actor.merchant_row,
+        project_pk=judge.actor.project_pk,
+        merchant_pk=judge.actor.merchant_pk,
         mode=judge.actor.mode,
         chain=judge.asset.chain,
         token=judge.asset.token,
-        target=one.target,
+        to_address=one.to_address,
         units=one.units,
-        batch_row=batch_row,
+        batch_pk=batch_pk,
     )
 
 
-async def _replay(conn: AsyncConnection, claim: Claim) -> Batch:
-    batch_id = await find_replayed(conn, claim)
-    if batch_id is None:
-        raise AssertionError("the key is there: that is why it could not be inserted")
-    return msgspec.structs.replace(await _batch(conn, claim.project_row, batch_id), replayed=True)
-
-
-async def _batch(conn: AsyncConnection, project_row: int, batch_id: str) -> Batch:
+async def _batch(conn: AsyncConnection, project_pk: int, batch_id: str) -> Batch:
     """Return what became of a stored batch, in the same words now and ever after."""
     found = await conn.exec_driver_sql(
         "SELECT id, chain, token, total_units, accepted, rejected::text AS others, created_at FROM payout_batches"
-        " WHERE batch_id = $1 AND project_id = $2",
-        (batch_id, project_row),
+        " WHERE batch_id = $1 AND project_pk = $2",
+        (batch_id, project_pk),
     )
     row = found.one()
     others = msgspec.json.decode(row.others, type=list[_Entry])
     accepted = await payout_ids_of_batch(conn, row.id)
     ids = in_order(len(accepted) + len(others), accepted, {one.row: one.payout_id for one in others})
-    payouts = await find_payouts(conn, project_row, ids)
+    payouts = await find_payouts(conn, project_pk, ids)
     rejected = [one for one in others if one.payout_id is None]
     return Batch(
         batch_id=batch_id,

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.payouts import Kind
+from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
-from cambist.services.api_keys import Actor
+from cambist.services.actor import Actor
+from cambist.services.addresses.checks import check_to_address, refuse_source
 from cambist.services.errors import InvalidError, ServiceError
 from cambist.services.idempotency import Claim, choose_key, refuse_other_use
 from cambist.services.platform import PlatformSettings
-from cambist.services.quotes import Asset, read_units
+from cambist.services.pricing.quotes import Asset, read_units
 
 from . import limits
-from .create import OPERATION, claim_of
-from .queue import Desk
+from .create import OPERATION, request_claim
+from .queue import PayoutContext
 from .requests import BatchRequest, Destination, PayoutRequest
-from .targets import check_target, refuse_source
 
 
 class Rejected(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -46,14 +46,14 @@ class Valid(Struct, frozen=True, kw_only=True):
     destination: Destination
     payout_id: str
     claim: Claim | None
-    target: str
+    to_address: str
     units: Units
 
 
 class Judge(Struct, frozen=True, kw_only=True):
     """What rows are judged by."""
 
-    desk: Desk
+    context: PayoutContext
     settings: PlatformSettings
     actor: Actor
     asset: Asset
@@ -62,16 +62,16 @@ class Judge(Struct, frozen=True, kw_only=True):
     def valid(self, row: int, destination: Destination, claim: Claim | None) -> Valid:
         """Return the row as it will be paid. Raises ServiceError."""
         chain, token = self.asset
-        target = check_target(self.desk.registry, chain, destination.to_address)
-        refuse_source(target, self.source)
+        to_address = check_to_address(self.context.registry, chain, destination.to_address)
+        refuse_source(to_address, self.source)
         units = read_units(destination.amount, token)
-        limits.check_one(self.settings, Kind.PAYOUT, chain, token, target, units)
+        limits.check_one(self.settings, IntentKind.PAYOUT, chain, token, to_address, units)
         return Valid(
             row=row,
             destination=destination,
-            payout_id=self.desk.ids.new("po"),
+            payout_id=self.context.ids.new("po"),
             claim=claim,
-            target=target,
+            to_address=to_address,
             units=units,
         )
 
@@ -98,7 +98,7 @@ def row_claim(actor: Actor, request: BatchRequest, destination: Destination, tak
     alone = PayoutRequest(
         chain=request.chain, token=request.token, to_address=destination.to_address, amount=destination.amount
     )
-    return claim_of(actor, alone, key)
+    return request_claim(actor, alone, key)
 
 
 async def judge_rows(
@@ -141,16 +141,16 @@ async def _used(conn: AsyncConnection, claims: Sequence[Claim]) -> dict[str, tup
     if not claims:
         return {}
     rows = await conn.exec_driver_sql(
-        "SELECT key, project_id, request_hash, resource_id FROM idempotency_keys"
-        " WHERE merchant_id = $1 AND mode = $2 AND operation = $3 AND key = ANY($4::text[])",
-        (claims[0].merchant_row, claims[0].mode, OPERATION, [claim.key for claim in claims]),
+        "SELECT key, project_pk, request_hash, resource_id FROM idempotency_keys"
+        " WHERE merchant_pk = $1 AND mode = $2 AND operation = $3 AND key = ANY($4::text[])",
+        (claims[0].merchant_pk, claims[0].mode, OPERATION, [claim.key for claim in claims]),
     )
-    return {row.key: (row.project_id, row.request_hash, row.resource_id) for row in rows}
+    return {row.key: (row.project_pk, row.request_hash, row.resource_id) for row in rows}
 
 
 # In the order of the keys: two batches with the same keys wait for each other once, never in a circle.
 _TAKE = """
-INSERT INTO idempotency_keys (merchant_id, mode, operation, project_id, created_at, key, request_hash, resource_id)
+INSERT INTO idempotency_keys (merchant_pk, mode, operation, project_pk, created_at, key, request_hash, resource_id)
 SELECT $1, $2, $3, $4, $5, n.key, n.hash, n.resource_id
 FROM unnest($6::text[], $7::bytea[], $8::text[]) AS n (key, hash, resource_id) ORDER BY n.key
 ON CONFLICT DO NOTHING RETURNING key
@@ -166,11 +166,11 @@ async def _take_keys(conn: AsyncConnection, judge: Judge, valid: Iterable[Valid]
     rows = await conn.exec_driver_sql(
         _TAKE,
         (
-            actor.merchant_row,
+            actor.merchant_pk,
             actor.mode,
             OPERATION,
-            actor.project_row,
-            judge.desk.clock.now(),
+            actor.project_pk,
+            judge.context.clock.now(),
             [claim.key for claim, _ in keyed],
             [claim.request_hash for claim, _ in keyed],
             [payout_id for _, payout_id in keyed],
@@ -185,9 +185,9 @@ async def drop_keys(conn: AsyncConnection, judge: Judge, rows: Iterable[Valid]) 
     keys = [one.claim.key for one in rows if one.claim is not None]
     if keys:
         await conn.exec_driver_sql(
-            "DELETE FROM idempotency_keys WHERE merchant_id = $1 AND mode = $2 AND operation = $3"
+            "DELETE FROM idempotency_keys WHERE merchant_pk = $1 AND mode = $2 AND operation = $3"
             " AND key = ANY($4::text[])",
-            (judge.actor.merchant_row, judge.actor.mode, OPERATION, keys),
+            (judge.actor.merchant_pk, judge.actor.mode, OPERATION, keys),
         )
 
 

@@ -10,36 +10,38 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.money import format_units
 from cambist.domain.payouts import RESOURCES
-from cambist.services.outbound.outcomes import Moment
+from cambist.ports import Ids
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
-from .records import PayoutRow
+from .rows import PayoutRow
 
 
-class _Target(Struct, frozen=True):
+class _Project(Struct, frozen=True):
     project_id: str
     url: str | None
 
 
-async def tell(conn: AsyncConnection, payouts: Sequence[PayoutRow], outcome: str, moment: Moment) -> None:
+async def enqueue_events(
+    conn: AsyncConnection, payouts: Sequence[PayoutRow], outcome: str, ids: Ids, now: datetime
+) -> None:
     """Queue ``payout.<outcome>`` or ``withdrawal.<outcome>`` for those whose kind has such events."""
-    told = [payout for payout in payouts if payout.kind in RESOURCES]
-    if not told:
+    announced = [payout for payout in payouts if payout.kind in RESOURCES]
+    if not announced:
         return
-    targets = await _targets(conn, {payout.project_row for payout in told})
-    events = [_event(payout, targets[payout.project_row], outcome, moment.now) for payout in told]
-    await enqueue(conn, events, ids=moment.ids, now=moment.now)
+    projects = await _projects(conn, {payout.project_pk for payout in announced})
+    events = [_event(payout, projects[payout.project_pk], outcome, now) for payout in announced]
+    await enqueue(conn, events, ids=ids, now=now)
 
 
-async def _targets(conn: AsyncConnection, project_rows: set[int]) -> Mapping[int, _Target]:
+async def _projects(conn: AsyncConnection, project_pks: set[int]) -> Mapping[int, _Project]:
     rows = await conn.exec_driver_sql(
         "SELECT id, project_id, payment_webhook_url FROM projects WHERE id = ANY($1::bigint[])",
-        (sorted(project_rows),),
+        (sorted(project_pks),),
     )
-    return {row.id: _Target(row.project_id, row.payment_webhook_url) for row in rows}
+    return {row.id: _Project(row.project_id, row.payment_webhook_url) for row in rows}
 
 
-def _event(payout: PayoutRow, target: _Target, outcome: str, now: datetime) -> NewEvent:
+def _event(payout: PayoutRow, project: _Project, outcome: str, now: datetime) -> NewEvent:
     resource = RESOURCES[payout.kind]
     data = {
         "resource": resource,
@@ -47,7 +49,7 @@ def _event(payout: PayoutRow, target: _Target, outcome: str, now: datetime) -> N
         "chain": payout.chain,
         "token": payout.token,
         "amount": format_units(payout.units, payout.decimals),
-        "toAddress": payout.target,
+        "toAddress": payout.to_address,
         "status": str(payout.status),
         "txHash": payout.tx_id,
         "timestamp": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -57,10 +59,10 @@ def _event(payout: PayoutRow, target: _Target, outcome: str, now: datetime) -> N
     if payout.error is not None:
         data["error"] = payout.error
     return NewEvent(
-        project_row=payout.project_row,
-        project_id=target.project_id,
+        project_pk=payout.project_pk,
+        project_id=project.project_id,
         event=f"{resource}.{outcome}",
         resource_id=payout.payout_id,
-        url=target.url,
+        url=project.url,
         data=data,
     )

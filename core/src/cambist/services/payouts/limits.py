@@ -1,4 +1,4 @@
-"""What the operator allows to leave: limits per transfer and per day, and the list of targets."""
+"""What the operator allows to leave: limits per transfer and per day, and the list of addresses."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Protocol
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.intents import LIMITED, IntentKind
 from cambist.domain.money import format_units, parse_units
-from cambist.domain.payouts import LIMITED, Kind, Limits
+from cambist.domain.payouts import Limits
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.services.errors import ForbiddenError
 from cambist.services.platform import PlatformSettings
@@ -21,9 +22,9 @@ class Outgoing(Protocol):
     """What is judged of a transfer."""
 
     @property
-    def kind(self) -> Kind: ...
+    def kind(self) -> IntentKind: ...
     @property
-    def merchant_row(self) -> int: ...
+    def merchant_pk(self) -> int: ...
     @property
     def mode(self) -> str: ...
     @property
@@ -45,13 +46,13 @@ def limits_of(settings: PlatformSettings, chain: ChainInfo, token: Token) -> Lim
 
 
 def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
-    settings: PlatformSettings, kind: Kind, chain: ChainInfo, token: Token, target: str, units: Units
+    settings: PlatformSettings, kind: IntentKind, chain: ChainInfo, token: Token, to_address: str, units: Units
 ) -> None:
     """Refuse what cannot be sent whatever else was. Raises ForbiddenError.
 
-    The list of targets holds for everything; limits hold for what a merchant decides on alone.
+    The list of addresses holds for everything; limits hold for what a merchant decides on alone.
     """
-    if not settings.allows_target(chain.id, target):
+    if not settings.allows_address(chain.id, to_address):
         raise ForbiddenError(
             "TARGET_NOT_ALLOWED", f"The operator has listed the addresses that {chain.name} is sent to, without this."
         )
@@ -79,7 +80,7 @@ async def check_day(
         limits = limits_of(settings, one.chain, one.token)
         if limits.per_day is None:
             continue
-        sent = await sent_today(conn, one.merchant_row, one.mode, one.chain, one.token, now)
+        sent = await sent_today(conn, one.merchant_pk, one.mode, one.chain, one.token, now)
         if limits.day_refuses(Units(0), sent):
             raise day_limit_error(limits, one.token)
 
@@ -87,20 +88,20 @@ async def check_day(
 def _distinct(payouts: Iterable[Outgoing]) -> list[Outgoing]:
     """Return one payout per merchant and token that limits hold for."""
     limited = [one for one in payouts if one.kind in LIMITED]
-    return list({(one.merchant_row, one.chain.id, one.token.contract): one for one in limited}.values())
+    return list({(one.merchant_pk, one.chain.id, one.token.contract): one for one in limited}.values())
 
 
 _SENT = """
 SELECT coalesce(sum(units), 0) FROM payouts
-WHERE merchant_id = $1 AND mode = $2 AND chain = $3 AND contract IS NOT DISTINCT FROM $4 AND created_at > $5
+WHERE merchant_pk = $1 AND mode = $2 AND chain = $3 AND contract IS NOT DISTINCT FROM $4 AND created_at > $5
     AND kind = ANY($6::text[]) AND status <> 'failed'
 """
 
 
 async def sent_today(  # noqa: PLR0913, PLR0917  whose, of what, until when
-    conn: AsyncConnection, merchant_row: int, mode: str, chain: ChainInfo, token: Token, now: datetime
+    conn: AsyncConnection, merchant_pk: int, mode: str, chain: ChainInfo, token: Token, now: datetime
 ) -> Units:
     """Return what the limits count of the last 24 hours: what was asked for and has not failed."""
     since, kinds = now - DAY, sorted(str(kind) for kind in LIMITED)
-    found = await conn.exec_driver_sql(_SENT, (merchant_row, mode, chain.id, token.contract, since, kinds))
+    found = await conn.exec_driver_sql(_SENT, (merchant_pk, mode, chain.id, token.contract, since, kinds))
     return Units(int(found.scalar_one()))

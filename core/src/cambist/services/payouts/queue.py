@@ -11,35 +11,34 @@ from datetime import datetime
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.payouts import Kind
+from cambist.domain.intents import IntentKind, metered_as
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
-from cambist.services import usage
+from cambist.services.accounting import usage
+from cambist.services.accounting.ledger import (
+    SPENDING,
+    Account,
+    Movement,
+    Posting,
+    Purpose,
+    asset_key,
+    lock_balances,
+    post,
+)
+from cambist.services.addresses.account_keys import AccountKeys
+from cambist.services.addresses.checks import refuse_source
+from cambist.services.addresses.wallets import OwnAddress, main_wallet
+from cambist.services.chain_scope import ChainScope
 from cambist.services.errors import ForbiddenError
-from cambist.services.keys import AccountKeys
-from cambist.services.ledger import Account, Movement, Posting, Purpose, asset_key, lock_balances, post
-from cambist.services.outbound.intents import NewIntent, submit
 from cambist.services.platform import PlatformSettings
-from cambist.services.wallet_addresses import OwnAddress, main_wallet
+from cambist.services.sending.intents import NewIntent, submit
 
 from . import limits
-from .records import COLUMNS, PayoutRow, payout_row
-from .targets import refuse_source
-
-OPERATIONS = {
-    Kind.PAYOUT: "payout",
-    Kind.AUTO_PAYOUT: "payout",
-    Kind.REFUND: "refund",
-    Kind.WITHDRAWAL: "withdrawal",
-}
+from .rows import COLUMNS, PayoutRow, payout_row
 
 
-SPENDING = (Purpose.HELD, Purpose.AVAILABLE, Purpose.RECEIVABLE, Purpose.PENDING)
-"""The accounts that are locked, all at once, before anything is decided about a merchant's money."""
-
-
-class Desk(Struct, frozen=True, kw_only=True):
+class PayoutContext(Struct, frozen=True, kw_only=True):
     """What sending money needs, for the life of the process."""
 
     registry: Registry
@@ -49,30 +48,30 @@ class Desk(Struct, frozen=True, kw_only=True):
 
 
 class NewPayout(Struct, frozen=True, kw_only=True):
-    """A transfer that is to be made. ``target`` is normalized and was checked with ``targets.check_target``.
+    """A transfer that is to be made. ``to_address`` is normalized and was checked with ``checks.check_to_address``.
 
     ``payout_id`` is a new one (``po_``, ``ref_`` or ``wd_``). Of the units, ``held_units`` come from held.
     """
 
-    kind: Kind
+    kind: IntentKind
     payout_id: str
-    project_row: int
-    merchant_row: int
+    project_pk: int
+    merchant_pk: int
     mode: str
     chain: ChainInfo
     token: Token
-    target: str
+    to_address: str
     units: Units
     held_units: Units = Units(0)
-    batch_row: int | None = None
-    payment_row: int | None = None
-    deposit_row: int | None = None
+    batch_pk: int | None = None
+    payment_pk: int | None = None
+    deposit_pk: int | None = None
     reason: str | None = None
 
     @property
     def scope(self) -> int:
         """Whose chain it is sent on: everybody's, or the simulated one of the project."""
-        return self.project_row if self.mode == "sandbox" else 0
+        return self.project_pk if self.mode == "sandbox" else 0
 
     @property
     def reference(self) -> str:
@@ -81,11 +80,11 @@ class NewPayout(Struct, frozen=True, kw_only=True):
 
     def account(self, purpose: Purpose) -> Account:
         """Return the merchant's account of this purpose in what is sent."""
-        return Account(self.merchant_row, asset_key(self.chain.id, self.token.contract), purpose)
+        return Account(self.merchant_pk, asset_key(self.chain.id, self.token.contract), purpose)
 
 
 async def debit_and_queue(
-    conn: AsyncConnection, desk: Desk, settings: PlatformSettings, payouts: Sequence[NewPayout]
+    conn: AsyncConnection, context: PayoutContext, settings: PlatformSettings, payouts: Sequence[NewPayout]
 ) -> Sequence[PayoutRow]:
     """Set aside what the payouts need, all or none, and queue them; return them in the order given.
 
@@ -95,11 +94,11 @@ async def debit_and_queue(
     """
     if not payouts:
         return []
-    now = desk.clock.now()
-    wallets = await _wallets(conn, desk, payouts)
+    now = context.clock.now()
+    wallets = await _wallets(conn, context, payouts)
     for one in payouts:
-        refuse_source(one.target, wallets[_owner(one)].address)
-        limits.check_one(settings, one.kind, one.chain, one.token, one.target, one.units)
+        refuse_source(one.to_address, wallets[_owner(one)].address)
+        limits.check_one(settings, one.kind, one.chain, one.token, one.to_address, one.units)
     intents = await submit(conn, [_intent(one, wallets[_owner(one)]) for one in payouts], now)
     rows = await _insert(conn, payouts, intents, now)
     await usage.meter(conn, [_metered(one) for one in payouts], settings, now)
@@ -111,27 +110,25 @@ async def debit_and_queue(
 
 
 def _owner(one: NewPayout) -> tuple[int, str]:
-    return one.merchant_row, one.chain.family
+    return one.merchant_pk, one.chain.family
 
 
 async def _wallets(
-    conn: AsyncConnection, desk: Desk, payouts: Sequence[NewPayout]
+    conn: AsyncConnection, context: PayoutContext, payouts: Sequence[NewPayout]
 ) -> Mapping[tuple[int, str], OwnAddress]:
-    mode, families = payouts[0].mode, desk.registry.families
+    mode, families = payouts[0].mode, context.registry.families
     owners = sorted({_owner(one) for one in payouts})
-    return {owner: await main_wallet(conn, desk.keys, families[owner[1]], owner[0], mode) for owner in owners}
+    return {owner: await main_wallet(conn, context.keys, families[owner[1]], owner[0], mode) for owner in owners}
 
 
 def _intent(one: NewPayout, wallet: OwnAddress) -> NewIntent:
     return NewIntent(
         reference=one.reference,
         kind=one.kind,
-        mode=one.mode,
-        chain=one.chain.id,
-        scope=one.scope,
-        merchant_row=one.merchant_row,
-        source_row=wallet.row,
-        target=one.target,
+        chain_scope=ChainScope(info=one.chain, scope=one.scope, mode=one.mode),
+        merchant_pk=one.merchant_pk,
+        source_pk=wallet.pk,
+        to_address=one.to_address,
         token=one.token,
         units=one.units,
     )
@@ -139,9 +136,9 @@ def _intent(one: NewPayout, wallet: OwnAddress) -> NewIntent:
 
 def _metered(one: NewPayout) -> usage.Metered:
     return usage.Metered(
-        merchant_row=one.merchant_row,
+        merchant_pk=one.merchant_pk,
         mode=one.mode,
-        operation=OPERATIONS[one.kind],
+        operation=metered_as(one.kind),
         chain=one.chain.id,
         reference=one.payout_id,
     )
@@ -157,7 +154,7 @@ def _posting(one: NewPayout) -> Posting:
 async def _check_funds(conn: AsyncConnection, payouts: Sequence[NewPayout]) -> None:
     """Refuse what the merchant does not have; the ledger's own guard would, too, without saying why.
 
-    What was held is not the merchant's yet, so that a debt of his does not keep it back.
+    What was held is not the merchant's yet, so that the merchant's debt does not keep it back.
     """
     needed: dict[Account, int] = {}
     for one in payouts:
@@ -177,18 +174,18 @@ async def _check_funds(conn: AsyncConnection, payouts: Sequence[NewPayout]) -> N
 
 _INSERT = f"""
 INSERT INTO payouts AS p (
-    created_at, updated_at, payout_id, kind, project_id, merchant_id, mode, chain, scope, token, contract, decimals,
-    target, units, held_units, batch_id, payment_id, deposit_id, intent_id, reason
+    created_at, updated_at, payout_id, kind, project_pk, merchant_pk, mode, chain, scope, token, contract, decimals,
+    to_address, units, held_units, batch_pk, payment_pk, deposit_pk, intent_pk, reason
 )
-SELECT $1, $1, n.payout_id, n.kind, n.project_id, n.merchant_id, n.mode, n.chain, n.scope, n.token, n.contract,
-    n.decimals, n.target, n.units, n.held_units, n.batch_id, n.payment_id, n.deposit_id, n.intent_id, n.reason
+SELECT $1, $1, n.payout_id, n.kind, n.project_pk, n.merchant_pk, n.mode, n.chain, n.scope, n.token, n.contract,
+    n.decimals, n.to_address, n.units, n.held_units, n.batch_pk, n.payment_pk, n.deposit_pk, n.intent_pk, n.reason
 FROM unnest(
     $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[],
     $11::bigint[], $12::text[], $13::numeric[], $14::numeric[], $15::bigint[], $16::bigint[], $17::bigint[],
     $18::bigint[], $19::text[]
 ) WITH ORDINALITY AS n (
-    payout_id, kind, project_id, merchant_id, mode, chain, scope, token, contract, decimals, target, units, held_units,
-    batch_id, payment_id, deposit_id, intent_id, reason, place
+    payout_id, kind, project_pk, merchant_pk, mode, chain, scope, token, contract, decimals, to_address, units,
+    held_units, batch_pk, payment_pk, deposit_pk, intent_pk, reason, place
 )
 ORDER BY n.place
 RETURNING {COLUMNS}
@@ -204,20 +201,20 @@ async def _insert(
             now,
             [one.payout_id for one in payouts],
             [str(one.kind) for one in payouts],
-            [one.project_row for one in payouts],
-            [one.merchant_row for one in payouts],
+            [one.project_pk for one in payouts],
+            [one.merchant_pk for one in payouts],
             [one.mode for one in payouts],
             [one.chain.id for one in payouts],
             [one.scope for one in payouts],
             [one.token.symbol for one in payouts],
             [one.token.contract for one in payouts],
             [one.token.decimals for one in payouts],
-            [one.target for one in payouts],
+            [one.to_address for one in payouts],
             [one.units for one in payouts],
             [one.held_units for one in payouts],
-            [one.batch_row for one in payouts],
-            [one.payment_row for one in payouts],
-            [one.deposit_row for one in payouts],
+            [one.batch_pk for one in payouts],
+            [one.payment_pk for one in payouts],
+            [one.deposit_pk for one in payouts],
             [intents[one.reference] for one in payouts],
             [one.reason for one in payouts],
         ),

@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from cambist.services.errors import FieldProblem, InvalidError
-from cambist.services.quotes import AmountText, Name
+from cambist.services.pricing.quotes import AmountText, Name
 
 DESTINATIONS_MAX = 100
 SLIPPAGE_PERCENT_MAX = 50

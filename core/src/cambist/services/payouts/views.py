@@ -10,7 +10,7 @@ from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
 from cambist.registry import Registry
 
-from .records import PayoutRow
+from .rows import PayoutRow
 
 
 class FeeView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -55,7 +55,7 @@ def payout_view(row: PayoutRow, registry: Registry) -> PayoutView:
         contract_address=row.contract,
         decimals=row.decimals,
         amount=format_units(row.units, row.decimals),
-        to_address=row.target,
+        to_address=row.to_address,
         tx_hash=row.tx_id,
         fee=_fee(row, registry),
         error=row.error,

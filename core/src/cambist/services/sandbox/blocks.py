@@ -23,7 +23,7 @@ AGE_MAX = timedelta(days=100 * 365)
 class Tip(Struct, frozen=True, kw_only=True):
     """The newest block of a simulated chain, locked until the transaction ends."""
 
-    project_row: int
+    project_pk: int
     info: ChainInfo
     height: int
     hash: str
@@ -31,44 +31,44 @@ class Tip(Struct, frozen=True, kw_only=True):
     salt: int
 
 
-async def is_read(conn: AsyncConnection, project_row: int, info: ChainInfo) -> bool:
+async def is_read(conn: AsyncConnection, project_pk: int, info: ChainInfo) -> bool:
     """Whether the gateway has begun to read the chain."""
     found = await conn.exec_driver_sql(
-        "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2", (info.id, project_row)
+        "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2", (info.id, project_pk)
     )
     return found.first() is not None
 
 
-async def lock_tip(conn: AsyncConnection, project_row: int, info: ChainInfo, now: datetime) -> Tip:
+async def lock_tip(conn: AsyncConnection, project_pk: int, info: ChainInfo, now: datetime) -> Tip:
     """Return the newest block; a chain that was never used begins here. Others who write to it wait."""
-    key = (project_row, info.id)
+    key = (project_pk, info.id)
     begun = await conn.exec_driver_sql(
-        "INSERT INTO sandbox_chains (project_id, chain, height) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING", key
+        "INSERT INTO sandbox_chains (project_pk, chain, height) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING", key
     )
     if begun.rowcount:
         parent = _text(info, bytes(32))
         await conn.exec_driver_sql(
-            "INSERT INTO sandbox_blocks (project_id, chain, height, hash, parent_hash, mined_at)"
+            "INSERT INTO sandbox_blocks (project_pk, chain, height, hash, parent_hash, mined_at)"
             " VALUES ($1, $2, 0, $3, $4, $5)",
-            (*key, _hash(info, project_row, 0, 0, parent), parent, now),
+            (*key, _hash(info, project_pk, 0, 0, parent), parent, now),
         )
     # One statement would join the block as it was before the wait for the lock.
     chain = (
         await conn.exec_driver_sql(
-            "SELECT height, salt FROM sandbox_chains WHERE project_id = $1 AND chain = $2 FOR UPDATE", key
+            "SELECT height, salt FROM sandbox_chains WHERE project_pk = $1 AND chain = $2 FOR UPDATE", key
         )
     ).one()
-    return await _tip(conn, project_row, info, chain.height, chain.salt)
+    return await _tip(conn, project_pk, info, chain.height, chain.salt)
 
 
-async def _tip(conn: AsyncConnection, project_row: int, info: ChainInfo, height: int, salt: int) -> Tip:
+async def _tip(conn: AsyncConnection, project_pk: int, info: ChainInfo, height: int, salt: int) -> Tip:
     block = (
         await conn.exec_driver_sql(
-            "SELECT hash, mined_at FROM sandbox_blocks WHERE project_id = $1 AND chain = $2 AND height = $3",
-            (project_row, info.id, height),
+            "SELECT hash, mined_at FROM sandbox_blocks WHERE project_pk = $1 AND chain = $2 AND height = $3",
+            (project_pk, info.id, height),
         )
     ).one()
-    return Tip(project_row=project_row, info=info, height=height, hash=block.hash, mined_at=block.mined_at, salt=salt)
+    return Tip(project_pk=project_pk, info=info, height=height, hash=block.hash, mined_at=block.mined_at, salt=salt)
 
 
 async def mine(conn: AsyncConnection, tip: Tip, blocks: int, now: datetime) -> Tip:
@@ -77,23 +77,23 @@ async def mine(conn: AsyncConnection, tip: Tip, blocks: int, now: datetime) -> T
     heights = range(tip.height + 1, tip.height + blocks + 1)
     links = [tip.hash]
     for height in heights:
-        links.append(_hash(tip.info, tip.project_row, height, tip.salt, links[-1]))
+        links.append(_hash(tip.info, tip.project_pk, height, tip.salt, links[-1]))
     await conn.exec_driver_sql(
-        "INSERT INTO sandbox_blocks (project_id, chain, mined_at, height, hash, parent_hash)"
+        "INSERT INTO sandbox_blocks (project_pk, chain, mined_at, height, hash, parent_hash)"
         " SELECT $1, $2, $3, * FROM unnest($4::bigint[], $5::text[], $6::text[])",
-        (tip.project_row, tip.info.id, mined_at, list(heights), links[1:], links[:-1]),
+        (tip.project_pk, tip.info.id, mined_at, list(heights), links[1:], links[:-1]),
     )
     await conn.exec_driver_sql(
-        "UPDATE sandbox_transfers SET height = $3 WHERE project_id = $1 AND chain = $2 AND height IS NULL",
-        (tip.project_row, tip.info.id, tip.height + 1),
+        "UPDATE sandbox_transfers SET height = $3 WHERE project_pk = $1 AND chain = $2 AND height IS NULL",
+        (tip.project_pk, tip.info.id, tip.height + 1),
     )
     await conn.exec_driver_sql(
-        "UPDATE sandbox_chains SET height = $3, salt = $4 WHERE project_id = $1 AND chain = $2",
-        (tip.project_row, tip.info.id, heights[-1], tip.salt),
+        "UPDATE sandbox_chains SET height = $3, salt = $4 WHERE project_pk = $1 AND chain = $2",
+        (tip.project_pk, tip.info.id, heights[-1], tip.salt),
     )
     await _prune(conn, tip)
     return Tip(
-        project_row=tip.project_row,
+        project_pk=tip.project_pk,
         info=tip.info,
         height=heights[-1],
         hash=links[-1],
@@ -121,7 +121,7 @@ async def transfer(  # noqa: PLR0913  a transfer has as many parts
 
 
 _TRANSFER = """
-INSERT INTO sandbox_transfers (project_id, chain, tx_id, position, sender, recipient, contract, units, reverts)
+INSERT INTO sandbox_transfers (project_pk, chain, tx_id, position, sender, recipient, contract, units, reverts)
 SELECT $1, $2, n.tx_id, CASE WHEN n.contract IS NULL THEN 'native' ELSE 'log:0' END, n.sender, n.recipient, n.contract,
     n.units, n.reverts
 FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::numeric[], $8::bool[])
@@ -136,7 +136,7 @@ async def transfers(conn: AsyncConnection, tip: Tip, new: Sequence[NewTransfer],
     await conn.exec_driver_sql(
         _TRANSFER,
         (
-            tip.project_row,
+            tip.project_pk,
             tip.info.id,
             tx_ids,
             [one.sender for one in new],
@@ -155,12 +155,12 @@ async def reorganise(conn: AsyncConnection, tip: Tip, depth: int, now: datetime,
     What the gateway sent is never dropped: it would send the same transaction again.
     """
     fork = tip.height - depth
-    above = (tip.project_row, tip.info.id, fork)
-    where = "WHERE project_id = $1 AND chain = $2 AND height > $3"
+    above = (tip.project_pk, tip.info.id, fork)
+    where = "WHERE project_pk = $1 AND chain = $2 AND height > $3"
     await conn.exec_driver_sql(f"DELETE FROM sandbox_blocks {where}", above)  # noqa: S608  a constant
     removed = await conn.exec_driver_sql(f"SELECT id FROM sandbox_transfers {where}", above)  # noqa: S608  a constant
     rows = ([row.id for row in removed],)
-    new_tip = await mine(conn, await _tip(conn, tip.project_row, tip.info, fork, tip.salt + 1), depth, now)
+    new_tip = await mine(conn, await _tip(conn, tip.project_pk, tip.info, fork, tip.salt + 1), depth, now)
     # Only now: as waiting transfers, the first of the new blocks would have taken them.
     if drop:
         await conn.exec_driver_sql(
@@ -173,29 +173,29 @@ async def reorganise(conn: AsyncConnection, tip: Tip, depth: int, now: datetime,
 async def reorg_depth_max(conn: AsyncConnection, tip: Tip) -> int:
     """Return how many blocks can be replaced so that the gateway can follow: it must remember the one below."""
     known = await conn.exec_driver_sql(
-        "SELECT min(height) FROM chain_blocks WHERE chain = $1 AND scope = $2", (tip.info.id, tip.project_row)
+        "SELECT min(height) FROM chain_blocks WHERE chain = $1 AND scope = $2", (tip.info.id, tip.project_pk)
     )
     lowest = known.scalar_one()
     return max(0, min(tip.height - (lowest or 0), tip.info.hashes_kept))
 
 
-async def used_chains(conn: AsyncConnection, project_row: int) -> Sequence[str]:
+async def used_chains(conn: AsyncConnection, project_pk: int) -> Sequence[str]:
     """Return the chains on which the project has payments or blocks."""
     rows = await conn.exec_driver_sql(
-        "SELECT chain FROM sandbox_chains WHERE project_id = $1"
-        " UNION SELECT chain FROM payments WHERE project_id = $1 AND scope = $1 ORDER BY chain",
-        (project_row,),
+        "SELECT chain FROM sandbox_chains WHERE project_pk = $1"
+        " UNION SELECT chain FROM payments WHERE project_pk = $1 AND scope = $1 ORDER BY chain",
+        (project_pk,),
     )
     return [row.chain for row in rows]
 
 
-async def hold_cursor(conn: AsyncConnection, project_row: int, info: ChainInfo) -> None:
-    """Let nobody store a look until the transaction ends.
+async def lock_cursor(conn: AsyncConnection, project_pk: int, info: ChainInfo) -> None:
+    """Let nobody store a poll until the transaction ends.
 
     A look that is being stored holds the cursor, then deposits, then payments; whoever waits here holds none.
     """
     await conn.exec_driver_sql(
-        "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE", (info.id, project_row)
+        "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE", (info.id, project_pk)
     )
 
 
@@ -206,8 +206,8 @@ async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime
     to the one that everything else keeps to. What is older than anybody's patience stays where it is: time that is
     let pass for ever must not lead out of the calendar.
     """
-    await hold_cursor(conn, tip.project_row, tip.info)
-    since = (tip.info.id, tip.project_row, timedelta(seconds=seconds), now - AGE_MAX)
+    await lock_cursor(conn, tip.project_pk, tip.info)
+    since = (tip.info.id, tip.project_pk, timedelta(seconds=seconds), now - AGE_MAX)
     for statement in (
         """
         UPDATE payments SET created_at = created_at - $3::interval, expires_at = expires_at - $3::interval
@@ -215,7 +215,7 @@ async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime
         """,
         """
         UPDATE deposits SET mined_at = mined_at - $3::interval, detected_at = detected_at - $3::interval,
-            settled_at = settled_at - $3::interval, orphaned_at = orphaned_at - $3::interval
+            confirmed_at = confirmed_at - $3::interval, orphaned_at = orphaned_at - $3::interval
         WHERE chain = $1 AND scope = $2 AND mined_at > $4
         """,
         """
@@ -229,7 +229,7 @@ async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime
         """,
         """
         UPDATE sandbox_blocks SET mined_at = mined_at - $3::interval
-        WHERE chain = $1 AND project_id = $2 AND mined_at > $4
+        WHERE chain = $1 AND project_pk = $2 AND mined_at > $4
         """,
     ):
         await conn.exec_driver_sql(statement, since)
@@ -239,15 +239,15 @@ async def _prune(conn: AsyncConnection, tip: Tip) -> None:
     """Forget blocks that were read long ago and hold nothing."""
     await conn.exec_driver_sql(
         "DELETE FROM sandbox_blocks b USING chain_cursors c"
-        " WHERE b.project_id = $1 AND b.chain = $2 AND c.scope = b.project_id AND c.chain = b.chain"
+        " WHERE b.project_pk = $1 AND b.chain = $2 AND c.scope = b.project_pk AND c.chain = b.chain"
         " AND b.height < c.height - $3 AND NOT EXISTS (SELECT FROM sandbox_transfers t"
-        " WHERE t.project_id = b.project_id AND t.chain = b.chain AND t.height = b.height)",
-        (tip.project_row, tip.info.id, 2 * tip.info.hashes_kept),
+        " WHERE t.project_pk = b.project_pk AND t.chain = b.chain AND t.height = b.height)",
+        (tip.project_pk, tip.info.id, 2 * tip.info.hashes_kept),
     )
 
 
-def _hash(info: ChainInfo, project_row: int, height: int, salt: int, parent: str) -> str:
-    return _text(info, hashlib.sha256(f"{project_row}/{info.id}/{height}/{salt}/{parent}".encode()).digest())
+def _hash(info: ChainInfo, project_pk: int, height: int, salt: int, parent: str) -> str:
+    return _text(info, hashlib.sha256(f"{project_pk}/{info.id}/{height}/{salt}/{parent}".encode()).digest())
 
 
 def _text(info: ChainInfo, digest: bytes) -> str:

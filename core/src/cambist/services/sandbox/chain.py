@@ -40,17 +40,16 @@ SPAN_BLOCKS_MAX = 1000
 
 def simulated(info: ChainInfo) -> ChainInfo:
     """Return the chain as it is simulated: the same, but for how much can be read at once."""
-    return msgspec.structs.replace(info, mode="simulated", span_max=SPAN_BLOCKS_MAX)
+    return msgspec.structs.replace(info, availability="simulated", span_max=SPAN_BLOCKS_MAX)
 
 
 class SandboxChain(Chain):
     """One project's simulated chain. ``sandbox/blocks.py`` writes what is read here."""
 
-    def __init__(self, db: Database, info: ChainInfo, family: AddressFamily, project_row: int) -> None:
-        """Read the chain of this project."""
+    def __init__(self, db: Database, info: ChainInfo, family: AddressFamily, project_pk: int) -> None:
         self.info = simulated(info)
         self.family = family
-        self.project_row = project_row
+        self.project_pk = project_pk
         self._db = db
 
     @asynccontextmanager
@@ -61,7 +60,7 @@ class SandboxChain(Chain):
     async def balance(self, address: str, token: Token, at: int | None = None) -> Units:
         """Sum up what the address was sent. Collections are only booked, so nothing that left it can be subtracted."""
         rows = await self.rows(
-            "SELECT coalesce(sum(units), 0) AS units FROM sandbox_transfers WHERE project_id = $1 AND chain = $2"
+            "SELECT coalesce(sum(units), 0) AS units FROM sandbox_transfers WHERE project_pk = $1 AND chain = $2"
             " AND recipient = $3 AND contract IS NOT DISTINCT FROM $4 AND height <= coalesce($5, height)"
             " AND NOT reverts",
             address,
@@ -74,8 +73,8 @@ class SandboxChain(Chain):
         """Look for the transaction; it waits where a reorganisation gave it back."""
         rows = await self.rows(
             "SELECT t.height, t.reverts, b.hash, b.parent_hash, b.mined_at FROM sandbox_transfers t"
-            " LEFT JOIN sandbox_blocks b ON b.project_id = t.project_id AND b.chain = t.chain AND b.height = t.height"
-            " WHERE t.project_id = $1 AND t.chain = $2 AND t.tx_id = $3 LIMIT 1",
+            " LEFT JOIN sandbox_blocks b ON b.project_pk = t.project_pk AND b.chain = t.chain AND b.height = t.height"
+            " WHERE t.project_pk = $1 AND t.chain = $2 AND t.tx_id = $3 LIMIT 1",
             tx_id,
         )
         if not rows:
@@ -121,21 +120,20 @@ class SandboxChain(Chain):
     async def rows(self, statement: str, *arguments: object) -> Sequence[Row[Any]]:
         """Return what a statement about this project and chain finds."""
         async with self._db.autocommit() as conn:
-            return (await conn.exec_driver_sql(statement, (self.project_row, self.info.id, *arguments))).all()
+            return (await conn.exec_driver_sql(statement, (self.project_pk, self.info.id, *arguments))).all()
 
 
 class SandboxView(ChainView):
     """The simulated chain at the moment of each call."""
 
     def __init__(self, chain: SandboxChain) -> None:
-        """Look at this chain."""
         self._chain = chain
 
     async def head(self) -> Head:
         """Return the newest block. What has the chain's own confirmations is final."""
         rows = await self._chain.rows(
-            "SELECT c.height, b.hash FROM sandbox_chains c JOIN sandbox_blocks b USING (project_id, chain, height)"
-            " WHERE c.project_id = $1 AND c.chain = $2"
+            "SELECT c.height, b.hash FROM sandbox_chains c JOIN sandbox_blocks b USING (project_pk, chain, height)"
+            " WHERE c.project_pk = $1 AND c.chain = $2"
         )
         if not rows:
             raise ChainUnavailableError(f"nobody has used the simulated chain {self._chain.info.id} yet")
@@ -153,7 +151,7 @@ class SandboxView(ChainView):
         hashes = {block.height: block.hash for block in blocks}
         rows = await self._chain.rows(
             "SELECT tx_id, position, height, sender, recipient, contract, units FROM sandbox_transfers"
-            " WHERE project_id = $1 AND chain = $2 AND height BETWEEN $3 AND $4 AND NOT reverts ORDER BY height, id",
+            " WHERE project_pk = $1 AND chain = $2 AND height BETWEEN $3 AND $4 AND NOT reverts ORDER BY height, id",
             span.first,
             span.last,
         )
@@ -176,7 +174,7 @@ class SandboxView(ChainView):
     async def _blocks(self, span: Span) -> Sequence[Block]:
         rows = await self._chain.rows(
             "SELECT height, hash, parent_hash, mined_at FROM sandbox_blocks"
-            " WHERE project_id = $1 AND chain = $2 AND height BETWEEN $3 AND $4 ORDER BY height",
+            " WHERE project_pk = $1 AND chain = $2 AND height BETWEEN $3 AND $4 ORDER BY height",
             span.first,
             span.last,
         )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.payouts import ENDED
+from cambist.domain.payouts import FINISHED
 from cambist.services.errors import ConflictError, NotFoundError
-from cambist.services.payouts.records import COLUMNS, PayoutRow, payout_row
+from cambist.services.payouts.rows import COLUMNS, PayoutRow, payout_row
 
 
-async def chain_of(conn: AsyncConnection, project_row: int, payout_id: str) -> str:
+async def chain_of(conn: AsyncConnection, project_pk: int, payout_id: str) -> str:
     """Return on which chain the project sends it."""
     found = await conn.exec_driver_sql(
-        "SELECT chain FROM payouts WHERE payout_id = $1 AND project_id = $2", (payout_id, project_row)
+        "SELECT chain FROM payouts WHERE payout_id = $1 AND project_pk = $2", (payout_id, project_pk)
     )
     chain: str | None = found.scalar_one_or_none()
     if chain is None:
@@ -20,22 +20,22 @@ async def chain_of(conn: AsyncConnection, project_row: int, payout_id: str) -> s
     return chain
 
 
-async def fail(conn: AsyncConnection, project_row: int, payout_id: str) -> PayoutRow:
+async def fail(conn: AsyncConnection, project_pk: int, payout_id: str) -> PayoutRow:
     """Have a payout revert when it is mined, also where it waits to be mined again. The tip of its chain is locked."""
     found = await conn.exec_driver_sql(
-        f"SELECT {COLUMNS} FROM payouts p WHERE p.payout_id = $1 AND p.project_id = $2 FOR NO KEY UPDATE",  # noqa: S608  constants
-        (payout_id, project_row),
+        f"SELECT {COLUMNS} FROM payouts p WHERE p.payout_id = $1 AND p.project_pk = $2 FOR NO KEY UPDATE",  # noqa: S608  constants
+        (payout_id, project_pk),
     )
     payout = payout_row(found.one())
     key = (payout.scope, payout.chain, payout.tx_id)
     mined = await conn.exec_driver_sql(
-        "SELECT 1 FROM sandbox_transfers WHERE project_id = $1 AND chain = $2 AND tx_id = $3 AND height IS NOT NULL",
+        "SELECT 1 FROM sandbox_transfers WHERE project_pk = $1 AND chain = $2 AND tx_id = $3 AND height IS NOT NULL",
         key,
     )
-    if payout.status in ENDED or mined.first() is not None:
+    if payout.status in FINISHED or mined.first() is not None:
         raise ConflictError("PAYOUT_ALREADY_MINED", "It is mined already; only a reorganization makes it wait again.")
-    await conn.exec_driver_sql("UPDATE payouts SET sandbox_fails = true WHERE id = $1", (payout.row,))
+    await conn.exec_driver_sql("UPDATE payouts SET sandbox_fails = true WHERE id = $1", (payout.pk,))
     await conn.exec_driver_sql(
-        "UPDATE sandbox_transfers SET reverts = true WHERE project_id = $1 AND chain = $2 AND tx_id = $3", key
+        "UPDATE sandbox_transfers SET reverts = true WHERE project_pk = $1 AND chain = $2 AND tx_id = $3", key
     )
     return payout

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from cambist.services.quotes import AmountText, Name
+from cambist.services.pricing.quotes import AmountText, Name
 
 BLOCKS_MAX = 1000
 SECONDS_MAX = 365 * 24 * 3600

@@ -1,4 +1,4 @@
-"""Sends on simulated chains what is sent on real ones by the engine: the same rows and outcomes, without keys or fees.
+"""Sends on simulated chains what is sent on real ones by the engine: the same rows and handlers, without keys or fees.
 
 ::
 
@@ -9,9 +9,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
 
 from msgspec import structs
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -19,13 +18,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.engine import Database
 from cambist.plugin import ChainInfo, Fee, SignedTx, Units
 from cambist.ports import Ids
-from cambist.services.ledger import PLATFORM, Account, Movement, Posting, Purpose, lock_balances, post
-from cambist.services.outbound import settled_store, store
-from cambist.services.outbound.outcomes import Moment, Outcomes, Sent
-from cambist.services.outbound.rows import IntentRow, Site, TxRow
-from cambist.services.outbound.settled_store import Depth
-from cambist.services.outbound.settling import REVERTED
-from cambist.services.outbound.store import NewTx
+from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, lock_balances, post
+from cambist.services.chain_scope import ChainScope
+from cambist.services.sending import finality_store, store
+from cambist.services.sending.finality_store import Depth
+from cambist.services.sending.finalizing import REVERTED
+from cambist.services.sending.handler import IntentHandlers, IntentUpdate
+from cambist.services.sending.rows import IntentRow, TxRow
+from cambist.services.sending.store import NewTx
 
 from . import blocks
 from .blocks import NewTransfer, Tip
@@ -33,21 +33,18 @@ from .blocks import NewTransfer, Tip
 SENT_AT_ONCE_MAX = 250
 MODE = "sandbox"
 
-News = Literal["on_broadcast", "on_final", "on_failed", "on_undone"]
-
 
 class Sender:
-    """Sends for every project. Whoever calls has locked the chain's tip and then its cursor, except for settling."""
+    """Sends for every project. Whoever calls has locked the chain's tip and then its cursor, except to finalize."""
 
-    def __init__(self, outcomes: Mapping[str, Outcomes], ids: Ids) -> None:
-        """Tell these outcomes, by kind, what becomes of what is theirs."""
-        self._outcomes = outcomes
+    def __init__(self, handlers: IntentHandlers, ids: Ids) -> None:
+        self._handlers = handlers
         self._ids = ids
 
     async def send_waiting(self, conn: AsyncConnection, tip: Tip, now: datetime) -> int:
         """Make a transaction for each intent whose time it is; return for how many. The next block takes them."""
-        site = _site(tip.project_row, tip.info)
-        waiting = await store.waiting(conn, site, now, SENT_AT_ONCE_MAX)
+        chain_scope = _chain_scope(tip.project_pk, tip.info)
+        waiting = await store.waiting(conn, chain_scope, now, SENT_AT_ONCE_MAX)
         still = await store.lock_waiting(conn, waiting) if waiting else set()
         intents = [intent for intent in waiting if intent.id in still]
         if not intents:
@@ -55,27 +52,27 @@ class Sender:
         tx_ids = await self._make_transfers(conn, tip, intents)
         by_source: dict[int, list[NewTx]] = defaultdict(list)
         for intent, tx_id in zip(intents, tx_ids, strict=True):
-            by_source[intent.source.row].append(_unsigned(intent, tx_id))
-        for source_row, txs in by_source.items():
-            await store.open_slots(conn, site, source_row, txs, next_sequence=0, now=now)
-        await store.note_tries(conn, site, tx_ids, [], now)
-        sent = [structs.replace(one.sent, tx_id=tx_id) for one, tx_id in zip(intents, tx_ids, strict=True)]
-        await self._tell(conn, "on_broadcast", sent, now)
+            by_source[intent.source.pk].append(_unsigned(intent, tx_id))
+        for source_pk, txs in by_source.items():
+            await store.open_slots(conn, chain_scope, source_pk, txs, next_sequence=0, now=now)
+        await store.note_tries(conn, chain_scope, tx_ids, [], now)
+        sent = [structs.replace(one.update, tx_id=tx_id) for one, tx_id in zip(intents, tx_ids, strict=True)]
+        await self._handlers.on_broadcast(conn, sent, now)
         await _collect(conn, sent)
         return len(sent)
 
     async def _make_transfers(self, conn: AsyncConnection, tip: Tip, intents: Sequence[IntentRow]) -> Sequence[str]:
         rows = await conn.exec_driver_sql(
-            "SELECT intent_id FROM payouts WHERE intent_id = ANY($1::bigint[]) AND sandbox_fails",
+            "SELECT intent_pk FROM payouts WHERE intent_pk = ANY($1::bigint[]) AND sandbox_fails",
             ([intent.id for intent in intents],),
         )
         failing = set(rows.scalars())
         new = [
             NewTransfer(
                 sender=intent.source.address,
-                recipient=intent.sent.target,
-                contract=intent.sent.contract,
-                units=intent.sent.units,
+                recipient=intent.update.to_address,
+                contract=intent.update.contract,
+                units=intent.update.units,
                 reverts=intent.id in failing,
             )
             for intent in intents
@@ -84,51 +81,44 @@ class Sender:
 
     async def undo_above(self, conn: AsyncConnection, tip: Tip, height: int, now: datetime) -> None:
         """Take back what was done in blocks above this height, which are about to be replaced."""
-        site = _site(tip.project_row, tip.info)
-        while undone := await settled_store.take_undone(conn, site, Depth(height, height)):
-            sent = [tx.intent.sent for tx in undone]
+        chain_scope = _chain_scope(tip.project_pk, tip.info)
+        while undone := await finality_store.reopen_undone(conn, chain_scope, Depth(height, height)):
+            sent = [tx.intent.update for tx in undone]
             await _lock_accounts(conn, sent)
-            await self._tell(conn, "on_undone", sent, now)
+            await self._handlers.on_undone(conn, sent, now)
 
-    async def settle(self, db: Database, project_row: int, info: ChainInfo, now: datetime) -> int:
+    async def finalize(self, db: Database, project_pk: int, info: ChainInfo, now: datetime) -> int:
         """Finish what has its confirmations, once the gateway has read the chain; return how many that were."""
-        site, settled = _site(project_row, info), 0
+        chain_scope, finalized = _chain_scope(project_pk, info), 0
         while True:
             async with db.transaction() as conn:
-                await blocks.hold_cursor(conn, project_row, info)
-                found = await settled_store.depth(conn, site)
-                finals = [] if found is None else await settled_store.take_final(conn, site, found)
+                await blocks.lock_cursor(conn, project_pk, info)
+                found = await finality_store.depth(conn, chain_scope)
+                finals = [] if found is None else await finality_store.close_final(conn, chain_scope, found)
                 await self._finish(conn, finals, now)
-            settled += len(finals)
+            finalized += len(finals)
             if not finals:
-                return settled
+                return finalized
 
     async def _finish(self, conn: AsyncConnection, finals: Sequence[TxRow], now: datetime) -> None:
-        await _lock_accounts(conn, [tx.intent.sent for tx in finals])
+        await _lock_accounts(conn, [tx.intent.update for tx in finals])
         done = [tx.intent for tx in finals if tx.succeeded]
         if done:
-            await settled_store.finish(conn, done, "done", None, now)
-            await self._tell(conn, "on_final", [intent.sent for intent in done], now)
+            await finality_store.finish(conn, done, "done", None, now)
+            await self._handlers.on_final(conn, [intent.update for intent in done], now)
         failed = [tx.intent for tx in finals if not tx.succeeded]
         if failed:
-            await settled_store.finish(conn, failed, "failed", REVERTED, now)
-            sent = [structs.replace(intent.sent, reason=REVERTED) for intent in failed]
-            await self._tell(conn, "on_failed", sent, now)
-
-    async def _tell(self, conn: AsyncConnection, what: News, sent: Sequence[Sent], now: datetime) -> None:
-        by_kind: dict[str, list[Sent]] = defaultdict(list)
-        for one in sent:
-            by_kind[one.kind].append(one)
-        for kind, ones in by_kind.items():
-            await getattr(self._outcomes[kind], what)(conn, ones, Moment(now=now, ids=self._ids))
+            await finality_store.finish(conn, failed, "failed", REVERTED, now)
+            sent = [structs.replace(intent.update, reason=REVERTED) for intent in failed]
+            await self._handlers.on_failed(conn, sent, now)
 
 
 _NOTE_MINED = """
 WITH news AS (
     SELECT t.id, x.height, b.hash, NOT x.reverts AS succeeded
     FROM outbound_txs t
-        JOIN sandbox_transfers x ON x.tx_id = t.tx_id AND x.project_id = t.scope AND x.chain = t.chain
-        LEFT JOIN sandbox_blocks b ON b.project_id = x.project_id AND b.chain = x.chain AND b.height = x.height
+        JOIN sandbox_transfers x ON x.tx_id = t.tx_id AND x.project_pk = t.scope AND x.chain = t.chain
+        LEFT JOIN sandbox_blocks b ON b.project_pk = x.project_pk AND b.chain = x.chain AND b.height = x.height
     WHERE t.chain = $1 AND t.scope = $2 AND t.state IN ('stored', 'sent', 'mined')
         AND (t.height IS DISTINCT FROM x.height OR t.block_hash IS DISTINCT FROM b.hash)
     ORDER BY t.id FOR UPDATE OF t
@@ -142,11 +132,11 @@ FROM news WHERE t.id = news.id
 
 async def note_mined(conn: AsyncConnection, tip: Tip) -> None:
     """Remember in which blocks transactions stand now, or that they stand in none any more."""
-    await conn.exec_driver_sql(_NOTE_MINED, (tip.info.id, tip.project_row))
+    await conn.exec_driver_sql(_NOTE_MINED, (tip.info.id, tip.project_pk))
 
 
-def _site(project_row: int, info: ChainInfo) -> Site:
-    return Site(info=info, scope=project_row, mode=MODE)
+def _chain_scope(project_pk: int, info: ChainInfo) -> ChainScope:
+    return ChainScope(info=info, scope=project_pk, mode=MODE)
 
 
 def _unsigned(intent: IntentRow, tx_id: str) -> NewTx:
@@ -157,35 +147,35 @@ def _unsigned(intent: IntentRow, tx_id: str) -> NewTx:
 _TOUCHED = (Purpose.AVAILABLE, Purpose.PENDING, Purpose.HELD, Purpose.RECEIVABLE, Purpose.CUSTODY_WALLET)
 
 
-async def _lock_accounts(conn: AsyncConnection, sent: Sequence[Sent]) -> None:
+async def _lock_accounts(conn: AsyncConnection, updates: Sequence[IntentUpdate]) -> None:
     """Lock whatever outcomes may post to, in one go: kinds and tokens, done and failed, would else come one by one.
 
     Rows may follow, for once: everybody who locks these and accounts waits for the cursor first.
     """
-    accounts = [Account(one.merchant_row or PLATFORM, one.asset, purpose) for one in sent for purpose in _TOUCHED]
+    accounts = [Account(one.merchant_pk or PLATFORM, one.asset, purpose) for one in updates for purpose in _TOUCHED]
     await lock_balances(conn, MODE, accounts)
 
 
 _UNDER_WAY = """
 SELECT coalesce(sum(units), 0) FROM outbound_intents
-WHERE source_address_id = $1 AND chain = $2 AND contract IS NOT DISTINCT FROM $3 AND state = 'sending'
+WHERE source_address_pk = $1 AND chain = $2 AND contract IS NOT DISTINCT FROM $3 AND state = 'sending'
 """
 
 
-async def _collect(conn: AsyncConnection, sent: Sequence[Sent]) -> None:
+async def _collect(conn: AsyncConnection, sent: Sequence[IntentUpdate]) -> None:
     """Book that one-time addresses gave to the main wallet what it lacks for all that leaves it now.
 
     A wallet is the merchant's, so it counts what other projects have under way, too; after the accounts are locked,
     nobody else adds to that. The accounts come last, after all rows, as everywhere.
     """
-    firsts: dict[Account, Sent] = {}
+    firsts: dict[Account, IntentUpdate] = {}
     for one in sent:
-        firsts.setdefault(Account(one.merchant_row or PLATFORM, one.asset, Purpose.CUSTODY_WALLET), one)
+        firsts.setdefault(Account(one.merchant_pk or PLATFORM, one.asset, Purpose.CUSTODY_WALLET), one)
     sources = {wallet: structs.replace(wallet, purpose=Purpose.CUSTODY_DEPOSITS) for wallet in firsts}
     balances = await lock_balances(conn, MODE, [*sources, *sources.values()])
     postings = []
     for wallet, first in firsts.items():
-        under_way = await conn.exec_driver_sql(_UNDER_WAY, (first.source_row, first.chain, first.contract))
+        under_way = await conn.exec_driver_sql(_UNDER_WAY, (first.source_pk, first.chain, first.contract))
         lacking = int(under_way.scalar_one()) + balances[wallet]  # which is below zero: custody leans the other way
         if lacking > 0:
             movement = Movement(wallet, sources[wallet], Units(lacking))

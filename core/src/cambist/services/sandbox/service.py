@@ -17,26 +17,26 @@ from cambist.hints import Hints
 from cambist.plugin import ChainInfo, InconsistentChainError
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
-from cambist.services.api_keys import Actor
-from cambist.services.deposits import AddressWatch, Watcher
+from cambist.services.actor import Actor
 from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
-from cambist.services.outbound.kinds import outcomes
-from cambist.services.payments.views import COLUMNS, PaymentView, payment_view
-from cambist.services.payouts.records import PayoutRow
-from cambist.services.quotes import find_asset
+from cambist.services.intent_handlers import intent_handlers
+from cambist.services.payouts.rows import PayoutRow
+from cambist.services.pricing.quotes import find_asset, find_chain
+from cambist.services.receiving.deposits import AddressCache, Watcher
+from cambist.services.receiving.payments.views import COLUMNS, PaymentView, payment_view
 
 from . import blocks, failing
 from .blocks import Tip
 from .chain import SandboxChain
+from .recipient import find_recipient
 from .requests import AdvanceTime, Deposit, FailPayout, Mine, Reorg
 from .sending import Sender, note_mined
-from .target import find_target
 
 log = structlog.get_logger(__name__)
 
-LOOKS_MAX = 200
-LOOKS_LOST_MAX = 50
-SCOPES_PER_SWEEP_MAX = 100
+POLLS_MAX = 200
+POLLS_LOST_MAX = 50
+JUDGED_MAX = 100
 
 
 class ChainState(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -55,7 +55,7 @@ class Deposited(Struct, frozen=True, kw_only=True):
     payment: PaymentView
 
 
-class _EveryAddress(AddressWatch):
+class _EveryAddress(AddressCache):
     """Watches everything: on a simulated chain, next to all money goes to the project's own addresses."""
 
     def __contains__(self, key: object, /) -> bool:
@@ -69,43 +69,42 @@ class Sandbox:
     """The simulated chains of every sandbox project, for the life of the process."""
 
     def __init__(self, *, db: Database, registry: Registry, clock: Clock, ids: Ids, hints: Hints) -> None:
-        """Take what following a chain needs."""
         self._db = db
         self._registry = registry
         self._clock = clock
         self._ids = ids
         self._hints = hints
-        self._sender = Sender(outcomes(), ids)
+        self._sender = Sender(intent_handlers(ids), ids)
         self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
     async def deposit(self, actor: Actor, request: Deposit) -> Deposited:
         """Send money to one of the project's payments, in a new block, and follow."""
         _sandbox_only(actor)
         async with self._db.autocommit() as conn:
-            target = await find_target(conn, self._registry, actor, request)
+            recipient = await find_recipient(conn, self._registry, actor, request)
         info, token = find_asset(
-            self._registry.chains, request.chain or target.chain, request.token or target.token, actor.mode
+            self._registry.chains, request.chain or recipient.chain, request.token or recipient.token, actor.mode
         )
-        target.check_chain(self._registry, info)
-        units = target.units(request, token)
-        async with self._changing(actor.project_row, info) as (conn, tip, now):
-            tx_id = await blocks.transfer(conn, tip, token, target.address, units, ids=self._ids)
-            mined = await blocks.mine(conn, tip, 1 + target.confirmations(request), now)
-        return Deposited(state=_state(mined), tx_id=tx_id, payment=await self._payment(target.row))
+        recipient.check_chain(self._registry, info)
+        units = recipient.units(request, token)
+        async with self._changing(actor.project_pk, info) as (conn, tip, now):
+            tx_id = await blocks.transfer(conn, tip, token, recipient.address, units, ids=self._ids)
+            mined = await blocks.mine(conn, tip, 1 + recipient.confirmations(request), now)
+        return Deposited(state=_state(mined), tx_id=tx_id, payment=await self._payment(recipient.pk))
 
     async def mine(self, actor: Actor, request: Mine) -> ChainState:
         """Mine blocks on one of the project's chains, and follow."""
         _sandbox_only(actor)
-        info = self._chain(request.chain)
-        async with self._changing(actor.project_row, info) as (conn, tip, now):
+        info = find_chain(self._registry.chains, request.chain)
+        async with self._changing(actor.project_pk, info) as (conn, tip, now):
             mined = await blocks.mine(conn, tip, request.blocks, now)
         return _state(mined)
 
     async def reorg(self, actor: Actor, request: Reorg) -> ChainState:
         """Replace the newest blocks of one of the project's chains, and follow."""
         _sandbox_only(actor)
-        info = self._chain(request.chain)
-        async with self._changing(actor.project_row, info) as (conn, tip, now):
+        info = find_chain(self._registry.chains, request.chain)
+        async with self._changing(actor.project_pk, info) as (conn, tip, now):
             deepest = await blocks.reorg_depth_max(conn, tip)
             if request.depth > deepest:
                 raise InvalidError.field(
@@ -119,150 +118,144 @@ class Sandbox:
         """Have a payout fail when it is mined, and return it as it is until then."""
         _sandbox_only(actor)
         async with self._db.transaction() as conn:
-            info = self._chain(await failing.chain_of(conn, actor.project_row, request.payout_id))
-            await blocks.lock_tip(conn, actor.project_row, info, self._clock.now())
-            return await failing.fail(conn, actor.project_row, request.payout_id)
+            info = find_chain(self._registry.chains, await failing.chain_of(conn, actor.project_pk, request.payout_id))
+            await blocks.lock_tip(conn, actor.project_pk, info, self._clock.now())
+            return await failing.fail(conn, actor.project_pk, request.payout_id)
 
-    async def send_queued(self, project_row: int, chain_ids: Collection[str]) -> None:
+    async def send_queued(self, project_pk: int, chain_ids: Collection[str]) -> None:
         """Send what a request has just queued on these chains, and mine it where the project mines by itself."""
-        await self._follow_all(project_row, [chain for chain in chain_ids if chain in self._registry.chains])
+        await self._follow_all(project_pk, [chain for chain in chain_ids if chain in self._registry.chains])
 
     async def advance_time(self, actor: Actor, request: AdvanceTime) -> Sequence[ChainState]:
         """Let time pass on one or all of the project's chains, and follow: what is due by then, happens."""
         _sandbox_only(actor)
         if request.chain is not None:
-            self._chain(request.chain)
+            find_chain(self._registry.chains, request.chain)
         async with self._db.transaction() as conn:
             now = self._clock.now()
-            wanted = [request.chain] if request.chain else await blocks.used_chains(conn, actor.project_row)
+            wanted = [request.chain] if request.chain else await blocks.used_chains(conn, actor.project_pk)
             infos = [self._registry.chains[chain] for chain in wanted if chain in self._registry.chains]
-            tips = [await blocks.lock_tip(conn, actor.project_row, info, now) for info in infos]
+            tips = [await blocks.lock_tip(conn, actor.project_pk, info, now) for info in infos]
             for tip in tips:
                 await blocks.pass_time(conn, tip, request.seconds, now)
-        await self._follow_all(actor.project_row, [info.id for info in infos])
+        await self._follow_all(actor.project_pk, [info.id for info in infos])
         return [_state(tip) for tip in tips]
 
     async def judge_due(self, now: datetime) -> int:
         """Follow where time alone has made something due, or a crash left something undone; return how many chains.
 
-        For the worker's sweeper: requests follow by themselves.
+        At most ``JUDGED_MAX``. For the worker's recurring job: requests follow by themselves.
         """
         async with self._db.autocommit() as conn:
             chains = self._registry.chains
             depths = [max(1, info.confirmations) for info in chains.values()]
-            rows = await conn.exec_driver_sql(_DUE, (list(chains), now, SCOPES_PER_SWEEP_MAX, depths))
+            rows = await conn.exec_driver_sql(_DUE, (list(chains), now, JUDGED_MAX, depths))
             due = rows.all()
+        followed = 0
         for row in due:
             try:
-                await self._follow_all(row.project_id, [row.chain])
+                await self._follow_all(row.project_pk, [row.chain])
+                followed += 1
             except Exception:
                 # One project's chain must not keep the others' payments from expiring.
-                log.exception("sandbox_not_followed", project=row.project_id, chain=row.chain)
-        return len(due)
+                log.exception("sandbox_not_followed", project=row.project_pk, chain=row.chain)
+        return followed
 
     @asynccontextmanager
-    async def _changing(
-        self, project_row: int, info: ChainInfo
-    ) -> AsyncIterator[tuple[AsyncConnection, Tip, datetime]]:
+    async def _changing(self, project_pk: int, info: ChainInfo) -> AsyncIterator[tuple[AsyncConnection, Tip, datetime]]:
         """Lend the chain's newest block, locked, to who changes it now; then have the gateway follow.
 
         What waits to be sent is sent before, so that a block that is mined now takes it.
         """
-        await self._begin(project_row, info)
+        await self._begin(project_pk, info)
         async with self._db.transaction() as conn:
             now = self._clock.now()
-            tip = await self._lock(conn, project_row, info, now)
+            tip = await self._lock(conn, project_pk, info, now)
             await self._sender.send_waiting(conn, tip, now)
             yield conn, tip, now
             await note_mined(conn, tip)
-        await self.follow(project_row, info)
+        await self.follow(project_pk, info)
 
-    async def _lock(self, conn: AsyncConnection, project_row: int, info: ChainInfo, now: datetime) -> Tip:
+    async def _lock(self, conn: AsyncConnection, project_pk: int, info: ChainInfo, now: datetime) -> Tip:
         """Let nobody change or store the chain until the transaction ends: before any row or account is locked."""
-        tip = await blocks.lock_tip(conn, project_row, info, now)
-        await blocks.hold_cursor(conn, project_row, info)
+        tip = await blocks.lock_tip(conn, project_pk, info, now)
+        await blocks.lock_cursor(conn, project_pk, info)
         return tip
 
-    async def follow(self, project_row: int, info: ChainInfo) -> None:
+    async def follow(self, project_pk: int, info: ChainInfo) -> None:
         """Let the gateway read the chain up to its head, as a watcher does with a live one, and finish what is deep."""
-        key = (project_row, info.id)
+        key = (project_pk, info.id)
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
         async with lock:
-            watcher = self._watcher(project_row, info)
+            watcher = self._watcher(project_pk, info)
             await self._read(watcher)
-            if await self._sender.settle(self._db, project_row, info, self._clock.now()):
+            if await self._sender.finalize(self._db, project_pk, info, self._clock.now()):
                 # A refund that failed leaves its payment to be judged again.
                 await self._read(watcher)
-        # What was sent, finished or taken back may have made events, though the look itself made none.
+        # What was sent, finished or taken back may have made events, though the poll itself made none.
         await self._hints.publish("webhooks")
 
     async def _read(self, watcher: Watcher) -> None:
         lost = 0
-        for _ in range(LOOKS_MAX):
+        for _ in range(POLLS_MAX):
             try:
-                look = await watcher.look()
+                polled = await watcher.poll()
             except InconsistentChainError as error:
                 # The chain changed while it was read.
-                if (lost := lost + 1) >= LOOKS_LOST_MAX:
+                if (lost := lost + 1) >= POLLS_LOST_MAX:
                     raise UnavailableError("SANDBOX_BUSY", "This simulated chain is busy; try again.") from error
                 continue
-            if not look.behind:
+            if not polled.behind:
                 return
         raise UnavailableError("SANDBOX_BUSY", "This simulated chain is still being read; try again.")
 
-    async def _follow_all(self, project_row: int, chain_ids: Sequence[str]) -> None:
+    async def _follow_all(self, project_pk: int, chain_ids: Sequence[str]) -> None:
         for chain_id in chain_ids:
             info = self._registry.chains[chain_id]
-            await self._begin(project_row, info)
+            await self._begin(project_pk, info)
             async with self._db.transaction() as conn:
                 now = self._clock.now()
-                tip = await self._lock(conn, project_row, info, now)
-                if await self._sender.send_waiting(conn, tip, now) and await _mines_itself(conn, project_row):
+                tip = await self._lock(conn, project_pk, info, now)
+                if await self._sender.send_waiting(conn, tip, now) and await _mines_itself(conn, project_pk):
                     await blocks.mine(conn, tip, 1 + max(1, info.confirmations), now)
                     await note_mined(conn, tip)
-            await self.follow(project_row, info)
+            await self.follow(project_pk, info)
 
-    async def _begin(self, project_row: int, info: ChainInfo) -> None:
+    async def _begin(self, project_pk: int, info: ChainInfo) -> None:
         """Have a new chain read from its first block, before anything stands in it."""
         async with self._db.autocommit() as conn:
-            if await blocks.is_read(conn, project_row, info):
+            if await blocks.is_read(conn, project_pk, info):
                 return
         async with self._db.transaction() as conn:
-            await blocks.lock_tip(conn, project_row, info, self._clock.now())
-        await self.follow(project_row, info)
+            await blocks.lock_tip(conn, project_pk, info, self._clock.now())
+        await self.follow(project_pk, info)
 
-    def _watcher(self, project_row: int, info: ChainInfo) -> Watcher:
+    def _watcher(self, project_pk: int, info: ChainInfo) -> Watcher:
         family = self._registry.families[info.family]
         return Watcher(
             db=self._db,
-            chain=SandboxChain(self._db, info, family, project_row),
+            chain=SandboxChain(self._db, info, family, project_pk),
             family=family,
-            watch=_EveryAddress(self._db, family, "sandbox"),
-            scope=project_row,
+            address_cache=_EveryAddress(self._db, family, "sandbox"),
+            scope=project_pk,
             mode="sandbox",
             clock=self._clock,
             ids=self._ids,
             hints=self._hints,
         )
 
-    def _chain(self, chain_id: str) -> ChainInfo:
-        info = self._registry.chains.get(chain_id)
-        if info is None:
-            raise InvalidError.field("chain", "is none of the chains at /api/public/chains", "UNSUPPORTED_CHAIN")
-        return info
-
-    async def _payment(self, row_id: int) -> PaymentView:
+    async def _payment(self, payment_pk: int) -> PaymentView:
         async with self._db.autocommit() as conn:
-            found = await conn.exec_driver_sql(f"SELECT {COLUMNS} FROM payments WHERE id = $1", (row_id,))  # noqa: S608  constants
+            found = await conn.exec_driver_sql(f"SELECT {COLUMNS} FROM payments WHERE id = $1", (payment_pk,))  # noqa: S608  constants
             return payment_view(found.mappings().one())
 
 
 # Every project's chain that has a payment to judge, something to send or to finish, or whose newest block is not the
 # one that was read last.
 _DUE = """
-SELECT j.id AS project_id, c.chain FROM projects j CROSS JOIN unnest($1::text[], $4::bigint[]) AS c (chain, depth)
+SELECT j.id AS project_pk, c.chain FROM projects j CROSS JOIN unnest($1::text[], $4::bigint[]) AS c (chain, depth)
 WHERE j.mode = 'sandbox' AND (
     EXISTS (
         SELECT FROM payments p WHERE p.chain = c.chain AND p.scope = j.id
@@ -270,9 +263,9 @@ WHERE j.mode = 'sandbox' AND (
         AND (p.dirty OR (p.status = 'pending' AND p.expires_at <= $2))
     ) OR EXISTS (
         SELECT FROM sandbox_chains s
-        JOIN sandbox_blocks b ON b.project_id = s.project_id AND b.chain = s.chain AND b.height = s.height
-        LEFT JOIN chain_cursors r ON r.scope = s.project_id AND r.chain = s.chain
-        WHERE s.project_id = j.id AND s.chain = c.chain AND r.hash IS DISTINCT FROM b.hash
+        JOIN sandbox_blocks b ON b.project_pk = s.project_pk AND b.chain = s.chain AND b.height = s.height
+        LEFT JOIN chain_cursors r ON r.scope = s.project_pk AND r.chain = s.chain
+        WHERE s.project_pk = j.id AND s.chain = c.chain AND r.hash IS DISTINCT FROM b.hash
     ) OR EXISTS (
         SELECT FROM outbound_intents i
         WHERE i.chain = c.chain AND i.scope = j.id AND i.state = 'waiting' AND i.due_at <= $2
@@ -285,8 +278,8 @@ ORDER BY random() LIMIT $3
 """
 
 
-async def _mines_itself(conn: AsyncConnection, project_row: int) -> bool:
-    found = await conn.exec_driver_sql("SELECT sandbox_auto_mine FROM projects WHERE id = $1", (project_row,))
+async def _mines_itself(conn: AsyncConnection, project_pk: int) -> bool:
+    found = await conn.exec_driver_sql("SELECT sandbox_auto_mine FROM projects WHERE id = $1", (project_pk,))
     return bool(found.scalar_one())
 
 

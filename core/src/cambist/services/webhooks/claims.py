@@ -19,7 +19,7 @@ class Claim(Struct, frozen=True, kw_only=True):
 
     id: int
     delivery_id: str
-    project_row: int
+    project_pk: int
     project_id: str
     event: str
     url: str
@@ -59,8 +59,8 @@ WITH candidate AS MATERIALIZED (
 )
 UPDATE webhook_deliveries d SET due_at = $2
 FROM taken, projects p
-WHERE d.id = taken.id AND p.id = d.project_id
-RETURNING d.id, d.delivery_id, d.project_id, p.project_id AS public_id, d.event, d.url, taken.origin, d.body,
+WHERE d.id = taken.id AND p.id = d.project_pk
+RETURNING d.id, d.delivery_id, d.project_pk, p.project_id AS public_id, d.event, d.url, taken.origin, d.body,
     d.attempts, p.webhook_secret_encrypted
 """
 
@@ -91,7 +91,7 @@ async def claim(
         Claim(
             id=row.id,
             delivery_id=row.delivery_id,
-            project_row=row.project_id,
+            project_pk=row.project_pk,
             project_id=row.public_id,
             event=row.event,
             url=row.url,
@@ -158,15 +158,15 @@ WITH result AS (
             THEN coalesce(r.next_due, d.due_at) ELSE d.due_at END,
         delivered_at = CASE WHEN r.delivered THEN $1 ELSE d.delivered_at END
     FROM result r WHERE d.id = r.id
-    RETURNING d.id, d.attempts_total, d.project_id, d.delivery_id, r.delivered
+    RETURNING d.id, d.attempts_total, d.project_pk, d.delivery_id, r.delivered
 ), metered AS (
-    INSERT INTO usage_records (merchant_id, mode, operation, reference, weight, created_at)
-    SELECT p.merchant_id, p.mode, 'webhook_delivery', changed.delivery_id, $11::bigint, $1
-    FROM changed JOIN projects p ON p.id = changed.project_id
+    INSERT INTO usage_records (merchant_pk, mode, operation, reference, weight, created_at)
+    SELECT p.merchant_pk, p.mode, 'webhook_delivery', changed.delivery_id, $11::bigint, $1
+    FROM changed JOIN projects p ON p.id = changed.project_pk
     WHERE changed.delivered AND $11::bigint > 0
     ON CONFLICT (operation, reference) DO NOTHING
 )
-INSERT INTO webhook_attempts (delivery_id, number, attempted_at, duration_ms, status_code, error, response)
+INSERT INTO webhook_attempts (delivery_pk, number, attempted_at, duration_ms, status_code, error, response)
 SELECT r.id, changed.attempts_total, r.attempted_at, r.duration_ms, r.status_code, r.error, r.response
 FROM result r JOIN changed ON changed.id = r.id
 ORDER BY r.attempted_at

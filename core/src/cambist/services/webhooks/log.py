@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Project, WebhookAttempt, WebhookDelivery
 from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.paging import LIMIT, Page
 
 ATTEMPTS_SHOWN_MAX = 50
 
@@ -45,16 +46,16 @@ class DeliveryView(Struct, frozen=True, kw_only=True):
 
 async def list_deliveries(  # noqa: PLR0913  filters and paging, each by name
     conn: AsyncConnection,
-    project_row: int,
+    project_pk: int,
     *,
     status: str | None = None,
     event: str | None = None,
     resource_id: str | None = None,
     page: int = 1,
-    limit: int = 25,
-) -> tuple[list[DeliveryView], int]:
-    """Return one page of a project's deliveries, newest first, and how many there are in all."""
-    chosen = [WebhookDelivery.project_id == project_row]
+    limit: int = LIMIT,
+) -> Page[DeliveryView]:
+    """Return one page of a project's deliveries."""
+    chosen = [WebhookDelivery.project_pk == project_pk]
     if status is not None:
         chosen.append(WebhookDelivery.status == status)
     if event is not None:
@@ -69,15 +70,15 @@ async def list_deliveries(  # noqa: PLR0913  filters and paging, each by name
         .limit(limit)
         .offset((page - 1) * limit)
     )
-    return await _views(conn, statement), total
+    return Page(items=await _views(conn, statement), total=total)
 
 
-async def get_delivery(conn: AsyncConnection, project_row: int, delivery_id: str) -> DeliveryView:
+async def get_delivery(conn: AsyncConnection, project_pk: int, delivery_id: str) -> DeliveryView:
     """Return one delivery of the project, or raise NotFoundError."""
     found = await _views(
         conn,
         select(WebhookDelivery.__table__).where(
-            WebhookDelivery.project_id == project_row, WebhookDelivery.delivery_id == delivery_id
+            WebhookDelivery.project_pk == project_pk, WebhookDelivery.delivery_id == delivery_id
         ),
     )
     if not found:
@@ -85,7 +86,7 @@ async def get_delivery(conn: AsyncConnection, project_row: int, delivery_id: str
     return found[0]
 
 
-async def redeliver(conn: AsyncConnection, project_row: int, delivery_id: str, *, now: datetime) -> DeliveryView:
+async def redeliver(conn: AsyncConnection, project_pk: int, delivery_id: str, *, now: datetime) -> DeliveryView:
     """Make an event due again, with a fresh set of attempts; the numbers in its log go on.
 
     One that had no target goes to the project's present one. After the commit, publish the hint ``webhooks``.
@@ -93,8 +94,8 @@ async def redeliver(conn: AsyncConnection, project_row: int, delivery_id: str, *
     """
     found = await conn.execute(
         select(WebhookDelivery.id, WebhookDelivery.status, WebhookDelivery.url, Project.payment_webhook_url)
-        .join(Project, Project.id == WebhookDelivery.project_id)
-        .where(WebhookDelivery.project_id == project_row, WebhookDelivery.delivery_id == delivery_id)
+        .join(Project, Project.id == WebhookDelivery.project_pk)
+        .where(WebhookDelivery.project_pk == project_pk, WebhookDelivery.delivery_id == delivery_id)
         .with_for_update(of=WebhookDelivery)
     )
     row = found.one_or_none()
@@ -110,7 +111,7 @@ async def redeliver(conn: AsyncConnection, project_row: int, delivery_id: str, *
         .where(WebhookDelivery.id == row.id)
         .values(status="pending", attempts=0, due_at=now, delivered_at=None, url=url)
     )
-    return await get_delivery(conn, project_row, delivery_id)
+    return await get_delivery(conn, project_pk, delivery_id)
 
 
 def _not_found() -> NotFoundError:
@@ -137,20 +138,20 @@ async def _views(conn: AsyncConnection, statement: Select[Any]) -> list[Delivery
     ]
 
 
-async def _attempts(conn: AsyncConnection, delivery_rows: Sequence[int]) -> dict[int, list[AttemptView]]:
+async def _attempts(conn: AsyncConnection, delivery_pks: Sequence[int]) -> dict[int, list[AttemptView]]:
     """Return the newest attempts of each delivery, oldest of them first."""
-    place = func.row_number().over(partition_by=WebhookAttempt.delivery_id, order_by=WebhookAttempt.number.desc())
+    place = func.row_number().over(partition_by=WebhookAttempt.delivery_pk, order_by=WebhookAttempt.number.desc())
     newest = (
         select(WebhookAttempt.__table__, place.label("place"))
-        .where(WebhookAttempt.delivery_id.in_(delivery_rows))
+        .where(WebhookAttempt.delivery_pk.in_(delivery_pks))
         .subquery()
     )
     found = await conn.execute(
-        select(newest).where(newest.c.place <= ATTEMPTS_SHOWN_MAX).order_by(newest.c.delivery_id, newest.c.number)
+        select(newest).where(newest.c.place <= ATTEMPTS_SHOWN_MAX).order_by(newest.c.delivery_pk, newest.c.number)
     )
     by_delivery: dict[int, list[AttemptView]] = {}
     for row in found:
-        by_delivery.setdefault(row.delivery_id, []).append(
+        by_delivery.setdefault(row.delivery_pk, []).append(
             AttemptView(
                 number=row.number,
                 attempted_at=row.attempted_at,

@@ -22,7 +22,7 @@ class NewEvent(Struct, frozen=True, kw_only=True):
     is None where nobody asked to be told; the event is kept all the same.
     """
 
-    project_row: int
+    project_pk: int
     project_id: str
     event: str
     resource_id: str
@@ -45,11 +45,11 @@ def encode_body(event: str, project_id: str, data: dict[str, Any]) -> bytes:
 
 
 _INSERT = """
-INSERT INTO webhook_deliveries (delivery_id, project_id, event, resource_id, url, body, status, due_at, created_at)
-SELECT delivery_id, project_id, event, resource_id, url, body,
+INSERT INTO webhook_deliveries (delivery_id, project_pk, event, resource_id, url, body, status, due_at, created_at)
+SELECT delivery_id, project_pk, event, resource_id, url, body,
     CASE WHEN url IS NULL THEN 'no_target' ELSE 'pending' END, $7, $7
 FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bytea[])
-    WITH ORDINALITY AS new (delivery_id, project_id, event, resource_id, url, body, place)
+    WITH ORDINALITY AS new (delivery_id, project_pk, event, resource_id, url, body, place)
 ORDER BY place
 """
 
@@ -62,7 +62,7 @@ async def enqueue(conn: AsyncConnection, events: Sequence[NewEvent], *, ids: Ids
         _INSERT,
         (
             [ids.new("evt") for _ in events],
-            [event.project_row for event in events],
+            [event.project_pk for event in events],
             [check_event(event.event) for event in events],
             [event.resource_id for event in events],
             [event.url or None for event in events],

@@ -14,10 +14,10 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from msgspec import Struct
 
 from cambist import __version__
-from cambist.domain.webhooks import sign
+from cambist.domain.webhooks import sign_webhook
 from cambist.ports import Clock
 
-from .targets import guarded_socket_factory, target_refusal
+from .urls import guarded_socket_factory, webhook_url_refusal
 
 RESPONSE_BYTES_MAX = 64 * 1024
 PREVIEW_CHARS_MAX = 500
@@ -105,7 +105,7 @@ class Sender:
         """Sign and post the message, and return what came of it."""
         attempted_at = self._clock.now()
         timestamp_ms = (attempted_at - _EPOCH) // timedelta(milliseconds=1)
-        signature = sign(message.secret, timestamp_ms, message.body)
+        signature = sign_webhook(message.secret, timestamp_ms, message.body)
         started = self._clock.monotonic()
         status, preview, error = await self._post(url, message, signature, timestamp_ms)
         return AttemptResult(
@@ -121,7 +121,7 @@ class Sender:
     async def _post(
         self, url: str, message: Message, signature: str, timestamp_ms: int
     ) -> tuple[int | None, str | None, str | None]:
-        if (refusal := target_refusal(url, allow_private=self._allow_private)) is not None:
+        if (refusal := webhook_url_refusal(url, allow_private=self._allow_private)) is not None:
             return None, None, f"the URL {refusal}"
         headers = {
             "Content-Type": "application/json",

@@ -6,7 +6,7 @@ from cambist.plugin import Units
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .looks import a_token, needs
+from .helpers import a_token, needs
 from .sends import funded, mined, native_of, planned, signed, told
 
 AMOUNT = 9_876_543
@@ -31,7 +31,8 @@ class ActivationConformance(Conformance):
         status = await mined(harness, await signed(harness, sender, again))
         assert status.state == "succeeded"
         assert (
-            await harness.chain.balance(step.target, token) + await harness.chain.balance(again.target, token) == AMOUNT
+            await harness.chain.balance(step.to_address, token) + await harness.chain.balance(again.to_address, token)
+            == AMOUNT
         )
         assert await native_of(harness, sender) == step.native_needed - (status.fee or 0) >= step.fee.reserve
 
@@ -53,13 +54,13 @@ class ActivationConformance(Conformance):
         first = await planned(harness, sender, native, AMOUNT)
         assert first.fee.extra > 0
         paid = (await mined(harness, await signed(harness, sender, first))).fee
-        second = await planned(harness, sender, native, AMOUNT, first.target)
+        second = await planned(harness, sender, native, AMOUNT, first.to_address)
         paid_next = (await mined(harness, await signed(harness, sender, second))).fee
         assert paid is not None
         assert paid_next is not None
         assert paid_next < paid <= first.fee.cost_max
         assert second.fee.cost_max < first.fee.cost_max
-        assert await harness.chain.balance(first.target, native) == 2 * AMOUNT
+        assert await harness.chain.balance(first.to_address, native) == 2 * AMOUNT
 
     async def test_a_token_activates_nobody(self, harness: ChainHarness) -> None:
         """Who received one still has to be activated, and whoever does it pays for it."""

@@ -10,7 +10,7 @@ from cambist.plugin import ChainError, ChainUnavailableError
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .looks import answers_again, block_at, head_of, needs, scan
+from .helpers import answers_again, block_at, head_of, needs, scan
 
 
 class BlockConformance(Conformance):

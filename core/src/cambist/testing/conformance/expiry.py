@@ -6,7 +6,7 @@ from cambist.plugin import Dated, SignedTx, Step, UnsignedTx
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
-from .looks import FINALITY_BLOCKS_MAX, a_token, block_at, finalized, head_of, needs
+from .helpers import FINALITY_BLOCKS_MAX, a_token, block_at, finalized, head_of, needs
 from .sends import funded, mined, planned, prepared, sealed, told
 
 AMOUNT = 4_321_098
@@ -53,7 +53,7 @@ class ExpiryConformance(Conformance):
         assert (await harness.chain.transaction(tx.tx_id)).state == "unknown"
         assert await _expired(harness, dated) == [False]
         await _buried(harness, dated)
-        assert await harness.chain.balance(step.target, step.token) == AMOUNT
+        assert await harness.chain.balance(step.to_address, step.token) == AMOUNT
         assert await _expired(harness, dated) == [False]
 
     async def test_what_a_late_block_holds_is_not_dead(self, harness: ChainHarness) -> None:
@@ -62,7 +62,7 @@ class ExpiryConformance(Conformance):
         assert (await told(harness, tx)).state == "accepted"
         await harness.outlive(dated.valid_until)
         await _buried(harness, dated)
-        arrived = await harness.chain.balance(step.target, step.token)
+        arrived = await harness.chain.balance(step.to_address, step.token)
         assert arrived in (0, AMOUNT)
         assert await _expired(harness, dated) == [arrived == 0]
 
@@ -85,7 +85,7 @@ class ExpiryConformance(Conformance):
         assert (await told(harness, tx)).state in ("expired", "unknown")
         await harness.mine(2)
         assert (await harness.chain.transaction(tx.tx_id)).state == "unknown"
-        assert await harness.chain.balance(step.target, step.token) == 0
+        assert await harness.chain.balance(step.to_address, step.token) == 0
         assert await _expired(harness, dated) == [True]
 
     async def test_several_are_told_apart(self, harness: ChainHarness) -> None:

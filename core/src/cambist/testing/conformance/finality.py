@@ -6,7 +6,7 @@ from cambist.plugin import StateUnavailableError
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .looks import block_at, finalized, head_of, needs
+from .helpers import block_at, finalized, head_of, needs
 
 AMOUNT = 8_765_432
 

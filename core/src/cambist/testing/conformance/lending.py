@@ -10,7 +10,7 @@ from cambist.plugin import Action, Intent, LendingChain, Plan, Stake, Staking, T
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
-from .looks import a_token, needs
+from .helpers import a_token, needs
 from .sends import funded, mined, native_of, prepared, sealed, signed, step_of
 
 AMOUNT = 7_890_123
@@ -122,8 +122,8 @@ class LendingConformance(Conformance):
             ("reclaim", borrower.address, held.lendable // 2),
             ("unstake", sponsor.address, coin),
         ]
-        for action, target, amount in deeds:
-            fees += (await _act(harness, sponsor, action, target, amount)).fee or 0
+        for action, to_address, amount in deeds:
+            fees += (await _act(harness, sponsor, action, to_address, amount)).fee or 0
             assert await _worth(harness, chain, sponsor) == before - fees
         after = await chain.stake(sponsor.address)
         assert (after.staked, after.lent, after.leaving) == (held.staked, held.lent, held.leaving + coin)
@@ -155,8 +155,8 @@ class LendingConformance(Conformance):
             if action == "transfer":
                 continue
             lends = action in ("lend", "reclaim")
-            target = borrower.address if lends else sponsor.address
-            one = replace(step, action=action, target=target, amount=Units(AMOUNT))
+            to_address = borrower.address if lends else sponsor.address
+            one = replace(step, action=action, to_address=to_address, amount=Units(AMOUNT))
             unsigned = await prepared(harness, sponsor, one)
             effects = harness.family.effects(chain.info, unsigned.payload)
             assert effects.movements == ()
@@ -187,8 +187,8 @@ def _transfer(harness: ChainHarness, sender: Sender, token: Token) -> Intent:
     return _intent(token, sender, harness.fresh_address(), "transfer", AMOUNT)
 
 
-def _intent(token: Token, sender: Sender, target: str, action: Action, amount: int) -> Intent:
-    return Intent(source=sender.address, target=target, token=token, amount=Units(amount), action=action)
+def _intent(token: Token, sender: Sender, to_address: str, action: Action, amount: int) -> Intent:
+    return Intent(source=sender.address, to_address=to_address, token=token, amount=Units(amount), action=action)
 
 
 async def _planned(chain: LendingChain, intent: Intent, sponsor: Sender | None) -> Plan:
@@ -196,12 +196,12 @@ async def _planned(chain: LendingChain, intent: Intent, sponsor: Sender | None) 
     return plan
 
 
-async def _act(harness: ChainHarness, sponsor: Sender, action: Action, target: str, amount: int) -> TxStatus:
+async def _act(harness: ChainHarness, sponsor: Sender, action: Action, to_address: str, amount: int) -> TxStatus:
     """Do something with the sponsor's stake, which must succeed."""
     assert isinstance(harness.chain, LendingChain)
-    intent = _intent(harness.chain.info.native, sponsor, target, action, amount)
+    intent = _intent(harness.chain.info.native, sponsor, to_address, action, amount)
     step = step_of(await _planned(harness.chain, intent, sponsor))
-    assert (step.sender, step.target, step.amount, step.action) == (sponsor.address, target, amount, action)
+    assert (step.sender, step.to_address, step.amount, step.action) == (sponsor.address, to_address, amount, action)
     status = await mined(harness, await signed(harness, sponsor, step))
     assert status.state == "succeeded"
     return status

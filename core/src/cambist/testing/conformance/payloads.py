@@ -11,7 +11,7 @@ from cambist.plugin import Movement, PluginError, Step, Units, UnreadablePayload
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .looks import a_token, block_at, head_of, needs
+from .helpers import a_token, block_at, head_of, needs
 from .sends import funded, mined, native_of, planned, prepared, sealed, signature_of, told
 
 AMOUNT = 3_456_789
@@ -33,7 +33,7 @@ class PayloadConformance(Conformance):
             assert len(unsigned) == len(steps)
             for (step, sequence), tx in zip(steps, unsigned, strict=True):
                 assert (tx.sender, tx.sequence, tx.fee) == (step.sender, sequence, step.fee)
-                movement = Movement(contract=step.token.contract, recipient=step.target, amount=step.amount)
+                movement = Movement(contract=step.token.contract, recipient=step.to_address, amount=step.amount)
                 effects = harness.family.effects(harness.chain.info, tx.payload)
                 assert (effects.movements, effects.sequence) == ((movement,), sequence)
                 assert (effects.delegate, effects.staking) == (None, None)
@@ -77,7 +77,7 @@ class PayloadConformance(Conformance):
         txs = [sealed(harness, one, sender) for one in unsigned]
         assert len({tx.tx_id for tx in txs}) == len({tx.raw for tx in txs}) == len(txs)
         assert (await mined(harness, *txs)).state == "succeeded"
-        assert await harness.chain.balance(step.target, native) == len(txs) * AMOUNT
+        assert await harness.chain.balance(step.to_address, native) == len(txs) * AMOUNT
 
     async def test_a_payload_for_another_chain_is_unreadable(self, harness: ChainHarness) -> None:
         """What is signed for one chain must be worth nothing on any other."""
@@ -159,7 +159,7 @@ class PayloadConformance(Conformance):
             await _refused(harness, unsigned, signature)
         await harness.mine()
         assert await native_of(harness, sender) == held
-        assert await harness.chain.balance(step.target, step.token) == 0
+        assert await harness.chain.balance(step.to_address, step.token) == 0
         assert (await mined(harness, harness.family.seal(unsigned, right))).state == "succeeded"
 
 
@@ -173,7 +173,7 @@ def _varied(harness: ChainHarness, step: Step, chance: Random) -> Step:
             price=chance.randrange(10**6, 10 ** chance.randrange(7, 13)),
             tip=None if fee.tip is None else chance.randrange(10**6),
         )
-    return replace(step, target=harness.fresh_address(), amount=Units(chance.randrange(1, end)), fee=fee)
+    return replace(step, to_address=harness.fresh_address(), amount=Units(chance.randrange(1, end)), fee=fee)
 
 
 def _sequence(harness: ChainHarness, chance: Random) -> int | None:

@@ -11,7 +11,7 @@ from cambist.plugin import ChainUnavailableError, Dated, Intent, LendingChain, S
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .looks import a_token, answers_again, head_of, needs, transfers_above
+from .helpers import a_token, answers_again, head_of, needs, transfers_above
 from .sends import COINS_HELD, funded, mined, native_of, planned, signed, step_of, told
 
 AMOUNT = 5_432_109
@@ -30,10 +30,10 @@ class SendingConformance(Conformance):
             status = await mined(harness, tx)
             assert status.state == "succeeded"
             assert status.fee is not None
-            assert await harness.chain.balance(step.target, token) == AMOUNT
+            assert await harness.chain.balance(step.to_address, token) == AMOUNT
             lost = held - await harness.chain.balance(sender.address, token)
             assert lost == AMOUNT + (status.fee if token.is_native else 0)
-            found = await transfers_above(harness, before.height, step.target)
+            found = await transfers_above(harness, before.height, step.to_address)
             assert [(one.tx_id, one.amount, one.contract) for one in found] == [(tx.tx_id, AMOUNT, token.contract)]
 
     async def test_a_fee_is_what_the_sender_lost_and_no_more_than_planned(self, harness: ChainHarness) -> None:
@@ -57,21 +57,23 @@ class SendingConformance(Conformance):
         assert step.native_needed == held
         status = await mined(harness, await signed(harness, sender, step))
         assert status.state == "succeeded"
-        assert await harness.chain.balance(step.target, native) == step.amount
+        assert await harness.chain.balance(step.to_address, native) == step.amount
         assert await native_of(harness, sender) == step.fee.cost_max - (status.fee or 0)
 
     async def test_a_plan_is_the_intent_and_no_more(self, harness: ChainHarness) -> None:
         """Each intent of several has its own, in the order of asking."""
         sender = await funded(harness)
         intents = [
-            Intent(source=sender.address, target=harness.fresh_address(), token=token, amount=Units(AMOUNT + number))
+            Intent(
+                source=sender.address, to_address=harness.fresh_address(), token=token, amount=Units(AMOUNT + number)
+            )
             for number, token in enumerate(harness.chain.info.tokens * 2)
         ]
         plans = await harness.chain.plan(intents, sponsor=None)
         assert [plan.refused for plan in plans] == [None] * len(intents)
         steps = [step_of(plan) for plan in plans]
-        assert [(step.sender, step.target, step.token, step.amount) for step in steps] == [
-            (intent.source, intent.target, intent.token, intent.amount) for intent in intents
+        assert [(step.sender, step.to_address, step.token, step.amount) for step in steps] == [
+            (intent.source, intent.to_address, intent.token, intent.amount) for intent in intents
         ]
         assert all(step.fee.limit > 0 and step.fee.price > 0 for step in steps)
 
@@ -81,7 +83,7 @@ class SendingConformance(Conformance):
         sender = await harness.sender()
         for token in harness.chain.info.tokens:
             step = await planned(harness, sender, token, AMOUNT)
-            assert (step.target != sender.address, step.amount) == (True, AMOUNT)
+            assert (step.to_address != sender.address, step.amount) == (True, AMOUNT)
 
     async def test_a_transfer_that_would_fail_is_not_planned(self, harness: ChainHarness) -> None:
         """The plan says why it is refused, and those beside it are not."""
@@ -90,13 +92,13 @@ class SendingConformance(Conformance):
         token = await harness.refuse(refused)
         sender = await funded(harness, *_some(token))
         intents = [
-            Intent(source=sender.address, target=target, token=token, amount=Units(AMOUNT))
-            for target in (welcome, refused, welcome)
+            Intent(source=sender.address, to_address=to_address, token=token, amount=Units(AMOUNT))
+            for to_address in (welcome, refused, welcome)
         ]
         first, second, third = await harness.chain.plan(intents, sponsor=None)
         assert second.refused
         assert second.step is None
-        assert [step_of(first).target, step_of(third).target] == [welcome, welcome]
+        assert [step_of(first).to_address, step_of(third).to_address] == [welcome, welcome]
 
     async def test_a_sent_transaction_is_known_by_its_id(self, harness: ChainHarness) -> None:
         """Which is known before it is sent; until then nobody knows it."""
@@ -123,7 +125,7 @@ class SendingConformance(Conformance):
         await harness.mine()
         assert (await told(harness, tx)).state in ("accepted", "sequence_used")
         await harness.mine()
-        assert await harness.chain.balance(step.target, native) == AMOUNT
+        assert await harness.chain.balance(step.to_address, native) == AMOUNT
         assert (await harness.chain.transaction(tx.tx_id)).state == "succeeded"
 
     async def test_a_failed_transaction_costs_its_fee_and_moves_nothing(self, harness: ChainHarness) -> None:
@@ -137,7 +139,7 @@ class SendingConformance(Conformance):
         assert (status.state, status.block is not None) == ("reverted", True)
         assert status.fee == held - await native_of(harness, sender)
         assert 0 < status.fee <= step.fee.cost_max
-        assert await harness.chain.balance(step.target, token) == 0
+        assert await harness.chain.balance(step.to_address, token) == 0
         assert await harness.chain.balance(sender.address, token) == AMOUNT - 1
         if before is not None:
             assert await harness.chain.next_sequence(sender.address) == before + 1
@@ -218,7 +220,7 @@ class SendingConformance(Conformance):
         needs(harness, "outages")
         sender, chain, native = await funded(harness), harness.chain, harness.chain.info.native
         intent = Intent(
-            source=sender.address, target=harness.fresh_address(), token=chain.info.tokens[-1], amount=Units(AMOUNT)
+            source=sender.address, to_address=harness.fresh_address(), token=chain.info.tokens[-1], amount=Units(AMOUNT)
         )
         asked: list[Callable[[], Awaitable[object]]] = [
             lambda: chain.plan([intent], sponsor=None),
@@ -249,9 +251,9 @@ class SendingConformance(Conformance):
         await harness.reorg(1)
         assert (await harness.chain.transaction(tx.tx_id)).state in ("unknown", "pending")
         assert await harness.chain.next_sequence(sender.address) == before
-        assert await harness.chain.balance(step.target, native) == 0
+        assert await harness.chain.balance(step.to_address, native) == 0
         assert (await mined(harness, tx)).state == "succeeded"
-        assert await harness.chain.balance(step.target, native) == AMOUNT
+        assert await harness.chain.balance(step.to_address, native) == AMOUNT
 
 
 def _some(token: Token) -> list[tuple[Token, int]]:

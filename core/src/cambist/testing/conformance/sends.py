@@ -7,7 +7,7 @@ from coincurve import PrivateKey
 from cambist.plugin import Broadcast, Intent, Plan, SignedTx, Step, Token, TxStatus, Units, UnsignedTx
 from cambist.testing.harness import ChainHarness, Sender
 
-from .looks import needs
+from .helpers import needs
 
 COINS_HELD = 100
 
@@ -19,9 +19,13 @@ async def funded(harness: ChainHarness, *holdings: tuple[Token, int]) -> Sender:
     return await harness.sender((native, COINS_HELD * 10**native.decimals), *holdings)
 
 
-async def planned(harness: ChainHarness, sender: Sender, token: Token, amount: int, target: str | None = None) -> Step:
+async def planned(
+    harness: ChainHarness, sender: Sender, token: Token, amount: int, to_address: str | None = None
+) -> Step:
     """Return the step for a transfer; to an address that nobody used unless it is named."""
-    intent = Intent(source=sender.address, target=target or harness.fresh_address(), token=token, amount=Units(amount))
+    intent = Intent(
+        source=sender.address, to_address=to_address or harness.fresh_address(), token=token, amount=Units(amount)
+    )
     (plan,) = await harness.chain.plan([intent], sponsor=None)
     return step_of(plan)
 

@@ -8,7 +8,7 @@ from cambist.plugin import SignedTx, Step, Units
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
-from .looks import needs
+from .helpers import needs
 from .sends import funded, mined, planned, signed, told
 
 AMOUNT = 6_543_210
@@ -32,18 +32,18 @@ class SequenceConformance(Conformance):
     async def test_many_of_one_sender_are_mined_in_order(self, harness: ChainHarness) -> None:
         """Broadcast at once, each to somebody else."""
         sender, step = await _ready(harness)
-        steps = [replace(step, target=harness.fresh_address(), amount=Units(AMOUNT + n)) for n in range(MANY)]
+        steps = [replace(step, to_address=harness.fresh_address(), amount=Units(AMOUNT + n)) for n in range(MANY)]
         txs = [await signed(harness, sender, one, sequence) for sequence, one in enumerate(steps)]
         assert (await mined(harness, *txs)).state == "succeeded"
         assert await harness.chain.next_sequence(sender.address) == MANY
-        held = await harness.chain.balances([(one.target, one.token) for one in steps])
+        held = await harness.chain.balances([(one.to_address, one.token) for one in steps])
         assert list(held) == [one.amount for one in steps]
 
     async def test_a_gap_waits(self, harness: ChainHarness) -> None:
         """What comes too early is not mined before what it waits for, and is not lost when that comes."""
         sender, step = await _ready(harness)
         first = await signed(harness, sender, step, 0)
-        second = await signed(harness, sender, replace(step, target=harness.fresh_address()), 1)
+        second = await signed(harness, sender, replace(step, to_address=harness.fresh_address()), 1)
         assert (await told(harness, second)).state in ("accepted", "unknown")
         await harness.mine(2)
         assert (await harness.chain.transaction(second.tx_id)).state in ("pending", "unknown")
@@ -70,14 +70,14 @@ class SequenceConformance(Conformance):
         await harness.mine(2)
         found = await harness.chain.transactions([tx.tx_id for tx in txs])
         assert [status.state == "succeeded" for status in found] == [False, False, True]
-        assert await harness.chain.balance(step.target, step.token) == AMOUNT
+        assert await harness.chain.balance(step.to_address, step.token) == AMOUNT
         assert (found[-1].fee or 0) <= bids[-1].fee.cost_max
 
     async def test_the_same_fee_does_not_replace(self, harness: ChainHarness) -> None:
         """Another transaction under a number that waits is told to offer more, and the first is mined."""
         sender, step = await _ready(harness)
         first = await signed(harness, sender, step, 0)
-        other = await signed(harness, sender, replace(step, target=harness.fresh_address()), 0)
+        other = await signed(harness, sender, replace(step, to_address=harness.fresh_address()), 0)
         assert await _states(harness, first, other) == ["accepted", "underpriced"]
         await harness.mine()
         found = await harness.chain.transactions([first.tx_id, other.tx_id])
@@ -87,12 +87,12 @@ class SequenceConformance(Conformance):
         """Whatever is offered for it, and nothing moves."""
         sender, step = await _ready(harness)
         await mined(harness, await signed(harness, sender, step, 0))
-        other = replace(step, target=harness.fresh_address(), fee=await harness.chain.outbid(step))
+        other = replace(step, to_address=harness.fresh_address(), fee=await harness.chain.outbid(step))
         late = await signed(harness, sender, other, 0)
         assert (await told(harness, late)).state == "sequence_used"
         await harness.mine()
         assert (await harness.chain.transaction(late.tx_id)).state == "unknown"
-        assert await harness.chain.balance(other.target, other.token) == 0
+        assert await harness.chain.balance(other.to_address, other.token) == 0
 
 
 async def _ready(harness: ChainHarness) -> tuple[Sender, Step]:

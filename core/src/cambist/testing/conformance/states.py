@@ -6,7 +6,7 @@ from cambist.plugin import Token
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .looks import a_token, block_at, head_of, needs, scan, transfers_above
+from .helpers import a_token, block_at, head_of, needs, scan, transfers_above
 
 AMOUNT = 7_654_321
 

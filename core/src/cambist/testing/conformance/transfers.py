@@ -6,7 +6,7 @@ from cambist.plugin import Token, Transfer
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .looks import a_token, block_at, head_of, needs, scan, transfers_above
+from .helpers import a_token, block_at, head_of, needs, scan, transfers_above
 
 AMOUNT = 1_234_567
 

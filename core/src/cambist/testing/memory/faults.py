@@ -27,7 +27,7 @@ Call: TypeAlias = Literal[
     "expired",
     "stake",
 ]
-"""One look at the node. Asking for several balances or transactions at once is one, too."""
+"""One poll of the node. Asking for several balances or transactions at once is one, too."""
 
 
 class MemoryFaults:
@@ -36,7 +36,7 @@ class MemoryFaults:
     Of every call: ``unavailable``: nobody answers. ``unavailable_calls``: nobody answers these. ``failing_calls``: so
     many more calls find nobody, then all is well. ``rate_limited_s``: the endpoint asks for this wait. ``crash``: an
     exception that no plugin should raise. ``before``: awaited before each call with its name, so that a test can
-    change the world in the middle of a look.
+    change the world in the middle of a poll.
 
     Of reading: ``inconsistent``: scans contradict themselves. ``span_max``: the node refuses longer spans.
     ``lag_blocks``: the endpoint knows nothing of the newest blocks, and so of the sequences used in them.

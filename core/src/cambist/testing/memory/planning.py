@@ -44,7 +44,7 @@ class Planner:
         return self._transfer(intent) if intent.action == "transfer" else self._staking(intent)
 
     def _transfer(self, intent: Intent) -> Plan:
-        activates = intent.token.is_native and not self._accounts.is_active(intent.target)
+        activates = intent.token.is_native and not self._accounts.is_active(intent.to_address)
         extra = self._rules.activation_price if activates else 0
         fee = self._fee(intent.source, self._fees.limit(intent.token), extra)
         loan = self._loan(intent.source, fee)
@@ -56,7 +56,7 @@ class Planner:
         return Plan(step=intent.step(fee), loan=Units(loan), sponsoring=Units(sponsoring))
 
     def _staking(self, intent: Intent) -> Plan:
-        borrower = intent.target if intent.action in {"lend", "reclaim"} else None
+        borrower = intent.to_address if intent.action in {"lend", "reclaim"} else None
         staking = Staking(action=intent.action, amount=intent.amount, borrower=borrower)
         if borrower is not None and not self._accounts.is_active(borrower):
             return Plan(refused=f"{borrower} is not activated")

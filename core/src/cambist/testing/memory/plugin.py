@@ -31,7 +31,7 @@ class MemoryChainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """One chain: ``[plugins.memory.chains.<id>]``. With ``rules`` its transactions expire."""
 
     confirmations: int = 3
-    mode: Literal["live", "simulated", "unconfigured"] = "live"
+    availability: Literal["live", "simulated", "unconfigured"] = "live"
     finality_lag_blocks: int | None = None
     finality_required: bool = False
     span_max: int = 50
@@ -62,7 +62,7 @@ def memory_chain_info(chain_id: str = "memory", config: MemoryChainConfig | None
             Token(symbol="DAIX", contract=named_address(f"{chain_id}/DAIX"), decimals=18, label="Example dai"),
         ),
         confirmations=config.confirmations,
-        mode=config.mode,
+        availability=config.availability,
         finality_required=config.finality_required,
         span_max=config.span_max,
         hashes_kept=config.hashes_kept,
@@ -102,7 +102,7 @@ class MemoryPlugin(ChainPlugin[MemoryConfig]):
         """Return the live chains, the same objects each time."""
         del context  # time and chance come from the seed and from what tests do
         for info in self.chains(config):
-            if info.mode == "live" and info.id not in self.memory_chains:
+            if info.availability == "live" and info.id not in self.memory_chains:
                 chain = config.chains[info.id]
                 lends = chain.rules is not None and chain.rules.stake_per_work is not None
                 kind = MemoryLendingChain if lends else MemoryChain
@@ -113,7 +113,7 @@ class MemoryPlugin(ChainPlugin[MemoryConfig]):
                     finality_lag_blocks=chain.finality_lag_blocks,
                     fees=MemoryFees(legacy=chain.legacy_fees, price_max=chain.fee_price_max),
                 )
-        yield [self.memory_chains[info.id] for info in self.chains(config) if info.mode == "live"]
+        yield [self.memory_chains[info.id] for info in self.chains(config) if info.availability == "live"]
 
 
 @hookimpl

@@ -112,8 +112,8 @@ class MemorySending(Chain):
         return [self._heard(tx) for tx in txs]
 
     def _refused(self, intent: Intent) -> Plan | None:
-        refuses = (intent.token.contract, intent.target) in self.faults.refusing
-        return Plan(refused=f"{intent.token.symbol} refuses {intent.target}") if refuses else None
+        refuses = (intent.token.contract, intent.to_address) in self.faults.refusing
+        return Plan(refused=f"{intent.token.symbol} refuses {intent.to_address}") if refuses else None
 
     def _planned(self, intent: Intent) -> Plan:
         if (refused := self._refused(intent)) is not None:
@@ -128,7 +128,7 @@ class MemorySending(Chain):
             chain=self.info.id,
             sequence=sequence,
             contract=step.token.contract,
-            recipient=step.target,
+            recipient=step.to_address,
             amount=step.amount,
             limit=step.fee.limit,
             price=step.fee.price,
@@ -146,7 +146,7 @@ class MemorySending(Chain):
             serial=self._prepared_count,
             action=step.action,
             contract=step.token.contract,
-            recipient=step.target,
+            recipient=step.to_address,
             amount=step.amount,
             limit=step.fee.limit,
             price=step.fee.price,

@@ -95,7 +95,7 @@ class Anvil(AnvilProcess):
         tx = {"from": sender or self.accounts[0], "value": hex(value), "data": data, "gas": hex(gas)}
         if to is not None:
             tx["to"] = to
-        return await self._settled(await self.call("eth_sendTransaction", [tx]))
+        return await self._mined(await self.call("eth_sendTransaction", [tx]))
 
     async def send_native(self, to: str, wei: int, *, sender: str | None = None) -> str:
         """Send native coin and return the transaction's id."""
@@ -108,9 +108,9 @@ class Anvil(AnvilProcess):
 
     async def send_raw(self, signed: str) -> str:
         """Send signed bytes and return the transaction's id."""
-        return await self._settled(await self.call("eth_sendRawTransaction", [signed]))
+        return await self._mined(await self.call("eth_sendRawTransaction", [signed]))
 
-    async def _settled(self, tx_id: str) -> str:
+    async def _mined(self, tx_id: str) -> str:
         """Return the transaction's id once it is mined, where mining is the node's business."""
         if self.automine:
             async with asyncio.timeout(MINED_TIMEOUT_S):

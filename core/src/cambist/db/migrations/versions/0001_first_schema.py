@@ -1,489 +1,937 @@
-"""The first schema."""
+"""The first schema, as the statements that make it: texts of their own, whatever becomes of the models."""
 
 from __future__ import annotations
 
-import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import postgresql
-
-from cambist.db.models import triggers
-from cambist.db.models.base import Xid8
 
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
 
+TABLES = (
+    """
+    CREATE TABLE chain_blocks (
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        height BIGINT NOT NULL,
+        hash TEXT NOT NULL,
+        parent_hash TEXT NOT NULL,
+        mined_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        kept BOOLEAN DEFAULT 'false' NOT NULL,
+        CONSTRAINT pk_chain_blocks PRIMARY KEY (chain, scope, height)
+    )
+    """,
+    "CREATE INDEX ix_chain_blocks_recent ON chain_blocks (chain, scope, height) WHERE NOT kept",
+    """
+    CREATE TABLE chain_cursors (
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        height BIGINT NOT NULL,
+        hash TEXT NOT NULL,
+        head BIGINT NOT NULL,
+        finalized BIGINT,
+        updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_chain_cursors PRIMARY KEY (chain, scope)
+    )
+    """,
+    """
+    CREATE TABLE cron_runs (
+        name TEXT NOT NULL,
+        due_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        worker TEXT NOT NULL,
+        attempts BIGINT DEFAULT '1' NOT NULL,
+        claimed_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        leased_until TIMESTAMP WITH TIME ZONE NOT NULL,
+        finished_at TIMESTAMP WITH TIME ZONE,
+        error TEXT,
+        CONSTRAINT pk_cron_runs PRIMARY KEY (name, due_at)
+    )
+    """,
+    "CREATE INDEX ix_cron_runs_due_at ON cron_runs (due_at)",
+    """
+    CREATE TABLE gas_stations (
+        mode TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        address TEXT NOT NULL,
+        symbol TEXT NOT NULL,
+        decimals BIGINT NOT NULL,
+        balance NUMERIC(78, 0) NOT NULL,
+        staked NUMERIC(78, 0),
+        lent NUMERIC(78, 0),
+        lendable NUMERIC(78, 0),
+        leaving NUMERIC(78, 0),
+        withdrawable NUMERIC(78, 0),
+        waiting BIGINT DEFAULT '0' NOT NULL,
+        is_low BOOLEAN DEFAULT 'false' NOT NULL,
+        is_stake_low BOOLEAN DEFAULT 'false' NOT NULL,
+        checked_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_gas_stations PRIMARY KEY (mode, chain)
+    )
+    """,
+    """
+    CREATE TABLE ledger_transactions (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        mode TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        reference TEXT NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_ledger_transactions PRIMARY KEY (id),
+        CONSTRAINT uq_ledger_transactions_kind_reference UNIQUE (kind, reference),
+        CONSTRAINT uq_ledger_transactions_id_mode UNIQUE (id, mode)
+    )
+    """,
+    """
+    CREATE TABLE merchants (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        merchant_id TEXT NOT NULL,
+        email TEXT NOT NULL,
+        name TEXT NOT NULL,
+        password_hash TEXT NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_merchants PRIMARY KEY (id),
+        CONSTRAINT uq_merchants_merchant_id UNIQUE (merchant_id),
+        CONSTRAINT uq_merchants_email UNIQUE (email)
+    )
+    """,
+    """
+    CREATE TABLE platform_settings (
+        id BIGINT NOT NULL,
+        settings JSONB NOT NULL,
+        updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_platform_settings PRIMARY KEY (id),
+        CONSTRAINT ck_platform_settings_only_one CHECK (id = 1)
+    )
+    """,
+    """
+    CREATE TABLE price_points (
+        symbol TEXT NOT NULL,
+        fiat_currency TEXT NOT NULL,
+        observed_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        value NUMERIC NOT NULL,
+        source TEXT NOT NULL,
+        CONSTRAINT pk_price_points PRIMARY KEY (symbol, fiat_currency, observed_at)
+    )
+    """,
+    """
+    CREATE TABLE account_keys (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        mode TEXT NOT NULL,
+        coin_type BIGINT NOT NULL,
+        account_index BIGINT NOT NULL,
+        xpub_encrypted BYTEA NOT NULL,
+        merchant_pk BIGINT,
+        next_index BIGINT DEFAULT '0' NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_account_keys PRIMARY KEY (id),
+        CONSTRAINT uq_account_keys_mode_coin_type_account_index UNIQUE (mode, coin_type, account_index),
+        CONSTRAINT uq_account_keys_mode_coin_type_merchant_pk UNIQUE (mode, coin_type, merchant_pk),
+        CONSTRAINT ck_account_keys_mode CHECK (mode IN ('live', 'sandbox')),
+        CONSTRAINT ck_account_keys_index_range CHECK (next_index BETWEEN 0 AND 2147483648),
+        CONSTRAINT fk_account_keys_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    """
+    CREATE INDEX ix_account_keys_stock ON account_keys (mode, coin_type, account_index)
+        WHERE merchant_pk IS NULL
+    """,
+    """
+    CREATE TABLE approved_addresses (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        approval_id TEXT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        address TEXT NOT NULL,
+        label TEXT NOT NULL,
+        approved_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_approved_addresses PRIMARY KEY (id),
+        CONSTRAINT uq_approved_addresses_merchant_pk_mode_chain_address UNIQUE (merchant_pk, mode, chain, address),
+        CONSTRAINT uq_approved_addresses_approval_id UNIQUE (approval_id),
+        CONSTRAINT fk_approved_addresses_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    """
+    CREATE TABLE jobs (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        job_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        arguments JSONB NOT NULL,
+        requested_by TEXT NOT NULL,
+        merchant_pk BIGINT,
+        mode TEXT,
+        unique_key TEXT,
+        state TEXT DEFAULT 'queued' NOT NULL,
+        attempts BIGINT DEFAULT '0' NOT NULL,
+        due_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        worker TEXT,
+        lease_token BIGINT DEFAULT '0' NOT NULL,
+        leased_until TIMESTAMP WITH TIME ZONE,
+        progress JSONB DEFAULT '{}' NOT NULL,
+        result JSONB,
+        error TEXT,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        started_at TIMESTAMP WITH TIME ZONE,
+        finished_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_jobs PRIMARY KEY (id),
+        CONSTRAINT ck_jobs_state CHECK (state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')),
+        CONSTRAINT ck_jobs_running_is_leased CHECK ((state = 'running') = (leased_until IS NOT NULL)),
+        CONSTRAINT ck_jobs_finished CHECK ((finished_at IS NULL) = (state IN ('queued', 'running'))),
+        CONSTRAINT ck_jobs_mode CHECK (mode IN ('live', 'sandbox')),
+        CONSTRAINT uq_jobs_job_id UNIQUE (job_id),
+        CONSTRAINT fk_jobs_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    "CREATE INDEX ix_jobs_finished_at ON jobs (finished_at) WHERE finished_at IS NOT NULL",
+    "CREATE UNIQUE INDEX ix_jobs_unfinished ON jobs (kind, unique_key) WHERE state IN ('queued', 'running')",
+    """
+    CREATE TABLE ledger_accounts (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        mode TEXT NOT NULL,
+        merchant_pk BIGINT,
+        asset TEXT NOT NULL,
+        purpose TEXT NOT NULL,
+        guarded BOOLEAN NOT NULL,
+        debit_normal BOOLEAN NOT NULL,
+        balance NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        CONSTRAINT pk_ledger_accounts PRIMARY KEY (id),
+        CONSTRAINT uq_ledger_accounts_mode_merchant_pk_asset_purpose
+            UNIQUE NULLS NOT DISTINCT (mode, merchant_pk, asset, purpose),
+        CONSTRAINT uq_ledger_accounts_id_asset_mode UNIQUE (id, asset, mode),
+        CONSTRAINT ck_ledger_accounts_guarded_balance
+            CHECK (NOT guarded OR CASE WHEN debit_normal THEN balance <= 0 ELSE balance >= 0 END),
+        CONSTRAINT ck_ledger_accounts_mode CHECK (mode IN ('live', 'sandbox')),
+        CONSTRAINT fk_ledger_accounts_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    """
+    CREATE TABLE password_resets (
+        token_hash BYTEA NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        used_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_password_resets PRIMARY KEY (token_hash),
+        CONSTRAINT fk_password_resets_merchant_pk_merchants
+            FOREIGN KEY(merchant_pk) REFERENCES merchants (id) ON DELETE CASCADE
+    )
+    """,
+    "CREATE INDEX ix_password_resets_merchant_pk ON password_resets (merchant_pk)",
+    """
+    CREATE TABLE projects (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        project_id TEXT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        name TEXT NOT NULL,
+        mode TEXT NOT NULL,
+        payment_webhook_url TEXT,
+        webhook_secret_encrypted BYTEA,
+        webhook_secret_rotated_at TIMESTAMP WITH TIME ZONE,
+        underpayment_tolerance_bps BIGINT DEFAULT '0' NOT NULL,
+        grace_s BIGINT DEFAULT '86400' NOT NULL,
+        extended_events BOOLEAN DEFAULT 'false' NOT NULL,
+        sandbox_auto_mine BOOLEAN DEFAULT 'false' NOT NULL,
+        is_active BOOLEAN DEFAULT 'true' NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_projects PRIMARY KEY (id),
+        CONSTRAINT ck_projects_mode CHECK (mode IN ('live', 'sandbox')),
+        CONSTRAINT ck_projects_tolerance CHECK (underpayment_tolerance_bps BETWEEN 0 AND 1000),
+        CONSTRAINT ck_projects_grace CHECK (grace_s BETWEEN 0 AND 2592000),
+        CONSTRAINT uq_projects_project_id UNIQUE (project_id),
+        CONSTRAINT fk_projects_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    "CREATE INDEX ix_projects_merchant_pk ON projects (merchant_pk)",
+    """
+    CREATE TABLE sessions (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        session_id TEXT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        refresh_hash BYTEA NOT NULL,
+        previous_hash BYTEA,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        revoked_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_sessions PRIMARY KEY (id),
+        CONSTRAINT uq_sessions_session_id UNIQUE (session_id),
+        CONSTRAINT fk_sessions_merchant_pk_merchants
+            FOREIGN KEY(merchant_pk) REFERENCES merchants (id) ON DELETE CASCADE,
+        CONSTRAINT uq_sessions_refresh_hash UNIQUE (refresh_hash)
+    )
+    """,
+    "CREATE INDEX ix_sessions_merchant_pk ON sessions (merchant_pk)",
+    "CREATE INDEX ix_sessions_previous_hash ON sessions (previous_hash)",
+    """
+    CREATE TABLE two_factor_states (
+        merchant_pk BIGINT NOT NULL,
+        secret_encrypted BYTEA,
+        enabled_at TIMESTAMP WITH TIME ZONE,
+        pending_encrypted BYTEA,
+        pending_at TIMESTAMP WITH TIME ZONE,
+        last_step BIGINT DEFAULT '0' NOT NULL,
+        wrong_codes BIGINT DEFAULT '0' NOT NULL,
+        locked_until TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_two_factor_states PRIMARY KEY (merchant_pk),
+        CONSTRAINT ck_two_factor_states_wrong_codes CHECK (wrong_codes >= 0),
+        CONSTRAINT ck_two_factor_states_enabled CHECK ((secret_encrypted IS NULL) = (enabled_at IS NULL)),
+        CONSTRAINT ck_two_factor_states_pending CHECK ((pending_encrypted IS NULL) = (pending_at IS NULL)),
+        CONSTRAINT fk_two_factor_states_merchant_pk_merchants
+            FOREIGN KEY(merchant_pk) REFERENCES merchants (id) ON DELETE CASCADE
+    )
+    """,
+    """
+    CREATE TABLE usage_records (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        merchant_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        operation TEXT NOT NULL,
+        chain TEXT,
+        reference TEXT NOT NULL,
+        weight BIGINT NOT NULL,
+        posted BOOLEAN DEFAULT 'false' NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_usage_records PRIMARY KEY (id),
+        CONSTRAINT uq_usage_records_operation_reference UNIQUE (operation, reference),
+        CONSTRAINT ck_usage_records_weight_positive CHECK (weight > 0),
+        CONSTRAINT fk_usage_records_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    "CREATE INDEX ix_usage_records_created_at ON usage_records USING brin (created_at)",
+    "CREATE INDEX ix_usage_records_merchant_pk_id ON usage_records (merchant_pk, mode, id)",
+    "CREATE INDEX ix_usage_records_unposted ON usage_records (merchant_pk, mode) WHERE NOT posted",
+    """
+    CREATE TABLE api_keys (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        key_id TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        name TEXT NOT NULL,
+        hint TEXT NOT NULL,
+        key_hash BYTEA NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        revoked_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_api_keys PRIMARY KEY (id),
+        CONSTRAINT uq_api_keys_key_id UNIQUE (key_id),
+        CONSTRAINT fk_api_keys_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id),
+        CONSTRAINT uq_api_keys_key_hash UNIQUE (key_hash)
+    )
+    """,
+    "CREATE INDEX ix_api_keys_project_pk ON api_keys (project_pk)",
+    """
+    CREATE TABLE coin_settings (
+        merchant_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        symbol TEXT NOT NULL,
+        enabled BOOLEAN DEFAULT 'true' NOT NULL,
+        auto_convert_enabled BOOLEAN DEFAULT 'false' NOT NULL,
+        auto_convert_dest_chain TEXT,
+        auto_convert_dest_token TEXT,
+        autopayout_policy TEXT DEFAULT 'off' NOT NULL,
+        autopayout_threshold NUMERIC(78, 0),
+        autopayout_address TEXT,
+        autopayout_project_pk BIGINT,
+        updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_coin_settings PRIMARY KEY (merchant_pk, mode, chain, symbol),
+        CONSTRAINT ck_coin_settings_autopayout_policy CHECK (autopayout_policy IN ('off', 'limit')),
+        CONSTRAINT ck_coin_settings_autopayout_whole
+            CHECK (autopayout_policy = 'off' OR (autopayout_threshold IS NOT NULL AND autopayout_address IS NOT NULL)),
+        CONSTRAINT fk_coin_settings_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
+        CONSTRAINT fk_coin_settings_autopayout_project_pk_projects
+            FOREIGN KEY(autopayout_project_pk) REFERENCES projects (id)
+    )
+    """,
+    """
+    CREATE INDEX ix_coin_settings_autopayout ON coin_settings (merchant_pk, mode)
+        WHERE autopayout_policy = 'limit'
+    """,
+    """
+    CREATE TABLE idempotency_keys (
+        merchant_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        operation TEXT NOT NULL,
+        key TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        request_hash BYTEA NOT NULL,
+        resource_id TEXT NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_idempotency_keys PRIMARY KEY (merchant_pk, mode, operation, key),
+        CONSTRAINT fk_idempotency_keys_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
+        CONSTRAINT fk_idempotency_keys_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
+    )
+    """,
+    """
+    CREATE TABLE job_outputs (
+        job_pk BIGINT NOT NULL,
+        number BIGINT NOT NULL,
+        content BYTEA NOT NULL,
+        CONSTRAINT pk_job_outputs PRIMARY KEY (job_pk, number),
+        CONSTRAINT fk_job_outputs_job_pk_jobs FOREIGN KEY(job_pk) REFERENCES jobs (id) ON DELETE CASCADE
+    )
+    """,
+    """
+    CREATE TABLE ledger_movements (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        transaction_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        asset TEXT NOT NULL,
+        debit_account_pk BIGINT NOT NULL,
+        credit_account_pk BIGINT NOT NULL,
+        units NUMERIC(78, 0) NOT NULL,
+        CONSTRAINT pk_ledger_movements PRIMARY KEY (id),
+        CONSTRAINT ck_ledger_movements_units_positive CHECK (units > 0),
+        CONSTRAINT ck_ledger_movements_two_accounts CHECK (debit_account_pk <> credit_account_pk),
+        CONSTRAINT fk_ledger_movements_transaction_pk_ledger_transactions
+            FOREIGN KEY(transaction_pk, mode) REFERENCES ledger_transactions (id, mode),
+        CONSTRAINT fk_ledger_movements_debit_account_pk_ledger_accounts
+            FOREIGN KEY(debit_account_pk, asset, mode) REFERENCES ledger_accounts (id, asset, mode),
+        CONSTRAINT fk_ledger_movements_credit_account_pk_ledger_accounts
+            FOREIGN KEY(credit_account_pk, asset, mode) REFERENCES ledger_accounts (id, asset, mode)
+    )
+    """,
+    "CREATE INDEX ix_ledger_movements_credit ON ledger_movements (credit_account_pk, id)",
+    "CREATE INDEX ix_ledger_movements_debit ON ledger_movements (debit_account_pk, id)",
+    "CREATE INDEX ix_ledger_movements_transaction_pk ON ledger_movements (transaction_pk)",
+    """
+    CREATE TABLE payments (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        payment_id TEXT NOT NULL,
+        public_id TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        token TEXT NOT NULL,
+        contract TEXT,
+        decimals BIGINT NOT NULL,
+        address TEXT NOT NULL,
+        pricing_mode TEXT NOT NULL,
+        amount NUMERIC NOT NULL,
+        fiat_currency TEXT,
+        exchange_rate NUMERIC,
+        rate_source TEXT,
+        expected_units NUMERIC(78, 0) NOT NULL,
+        received_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        order_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        accepted_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        refunded_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        status_before_refund TEXT,
+        tolerance_bps BIGINT DEFAULT '0' NOT NULL,
+        grace_s BIGINT DEFAULT '0' NOT NULL,
+        required_confirmations BIGINT NOT NULL,
+        status TEXT DEFAULT 'pending' NOT NULL,
+        dirty BOOLEAN DEFAULT 'false' NOT NULL,
+        tx_id TEXT,
+        order_id TEXT,
+        webhook_url TEXT,
+        success_url TEXT,
+        cancel_url TEXT,
+        customer_name TEXT,
+        customer_email TEXT,
+        metadata JSON,
+        expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_payments PRIMARY KEY (id),
+        CONSTRAINT ck_payments_expected_positive CHECK (expected_units > 0),
+        CONSTRAINT ck_payments_received_not_negative CHECK (received_units >= 0),
+        CONSTRAINT ck_payments_confirmations_positive CHECK (required_confirmations >= 1),
+        CONSTRAINT ck_payments_status
+            CHECK (status IN ('pending', 'detected', 'confirming', 'paid', 'underpaid', 'overpaid', 'expired',
+            'failed', 'refunded')),
+        CONSTRAINT ck_payments_fiat_has_rate CHECK ((pricing_mode = 'fiat') = (exchange_rate IS NOT NULL)),
+        CONSTRAINT uq_payments_payment_id UNIQUE (payment_id),
+        CONSTRAINT uq_payments_public_id UNIQUE (public_id),
+        CONSTRAINT fk_payments_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id),
+        CONSTRAINT fk_payments_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    """
+    CREATE INDEX ix_payments_active ON payments (chain, scope)
+        WHERE dirty OR status IN ('detected', 'confirming')
+    """,
+    "CREATE INDEX ix_payments_expiring ON payments (chain, scope, expires_at) WHERE status = 'pending'",
+    "CREATE INDEX ix_payments_project_pk_id ON payments (project_pk, id)",
+    """
+    CREATE TABLE payout_batches (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        batch_id TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        token TEXT NOT NULL,
+        total_units NUMERIC(78, 0) NOT NULL,
+        accepted BIGINT NOT NULL,
+        rejected JSONB NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_payout_batches PRIMARY KEY (id),
+        CONSTRAINT uq_payout_batches_batch_id UNIQUE (batch_id),
+        CONSTRAINT fk_payout_batches_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
+    )
+    """,
+    "CREATE INDEX ix_payout_batches_project_pk ON payout_batches (project_pk)",
+    """
+    CREATE TABLE recovery_codes (
+        merchant_pk BIGINT NOT NULL,
+        code_hash BYTEA NOT NULL,
+        used_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_recovery_codes PRIMARY KEY (merchant_pk, code_hash),
+        CONSTRAINT fk_recovery_codes_merchant_pk_two_factor_states
+            FOREIGN KEY(merchant_pk) REFERENCES two_factor_states (merchant_pk) ON DELETE CASCADE
+    )
+    """,
+    """
+    CREATE TABLE sandbox_blocks (
+        project_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        height BIGINT NOT NULL,
+        hash TEXT NOT NULL,
+        parent_hash TEXT NOT NULL,
+        mined_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_sandbox_blocks PRIMARY KEY (project_pk, chain, height),
+        CONSTRAINT fk_sandbox_blocks_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
+    )
+    """,
+    """
+    CREATE TABLE sandbox_chains (
+        project_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        height BIGINT NOT NULL,
+        salt BIGINT DEFAULT '0' NOT NULL,
+        CONSTRAINT pk_sandbox_chains PRIMARY KEY (project_pk, chain),
+        CONSTRAINT ck_sandbox_chains_height CHECK (height >= 0),
+        CONSTRAINT fk_sandbox_chains_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
+    )
+    """,
+    """
+    CREATE TABLE sandbox_transfers (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        project_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        tx_id TEXT NOT NULL,
+        position TEXT NOT NULL,
+        sender TEXT NOT NULL,
+        recipient TEXT NOT NULL,
+        contract TEXT,
+        units NUMERIC(78, 0) NOT NULL,
+        height BIGINT,
+        reverts BOOLEAN DEFAULT 'false' NOT NULL,
+        CONSTRAINT pk_sandbox_transfers PRIMARY KEY (id),
+        CONSTRAINT fk_sandbox_transfers_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
+    )
+    """,
+    "CREATE INDEX ix_sandbox_transfers_height ON sandbox_transfers (project_pk, chain, height)",
+    "CREATE INDEX ix_sandbox_transfers_tx_id ON sandbox_transfers (tx_id)",
+    """
+    CREATE TABLE webhook_deliveries (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        delivery_id TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        event TEXT NOT NULL,
+        resource_id TEXT NOT NULL,
+        url TEXT,
+        body BYTEA NOT NULL,
+        status TEXT DEFAULT 'pending' NOT NULL,
+        attempts BIGINT DEFAULT '0' NOT NULL,
+        attempts_total BIGINT DEFAULT '0' NOT NULL,
+        due_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        delivered_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_webhook_deliveries PRIMARY KEY (id),
+        CONSTRAINT ck_webhook_deliveries_status CHECK (status IN ('pending', 'delivered', 'dropped', 'no_target')),
+        CONSTRAINT uq_webhook_deliveries_delivery_id UNIQUE (delivery_id),
+        CONSTRAINT fk_webhook_deliveries_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
+    )
+    """,
+    "CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries USING brin (created_at)",
+    "CREATE INDEX ix_webhook_deliveries_due ON webhook_deliveries (due_at) WHERE status = 'pending'",
+    "CREATE INDEX ix_webhook_deliveries_project_pk_id ON webhook_deliveries (project_pk, id)",
+    "CREATE INDEX ix_webhook_deliveries_resource ON webhook_deliveries (resource_id, id) WHERE status = 'pending'",
+    """
+    CREATE TABLE addresses (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        mode TEXT NOT NULL,
+        family TEXT NOT NULL,
+        address TEXT NOT NULL,
+        purpose TEXT DEFAULT 'payment' NOT NULL,
+        merchant_pk BIGINT,
+        payment_pk BIGINT,
+        account_index BIGINT NOT NULL,
+        change BIGINT NOT NULL,
+        address_index BIGINT NOT NULL,
+        xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+        CONSTRAINT pk_addresses PRIMARY KEY (id),
+        CONSTRAINT uq_addresses_mode_family_address UNIQUE (mode, family, address),
+        CONSTRAINT uq_addresses_mode_family_account_index_change_address_index
+            UNIQUE (mode, family, account_index, change, address_index),
+        CONSTRAINT ck_addresses_purpose CHECK (purpose IN ('payment', 'wallet', 'gas')),
+        CONSTRAINT ck_addresses_platform_owns_gas CHECK ((purpose = 'gas') = (merchant_pk IS NULL)),
+        CONSTRAINT fk_addresses_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
+        CONSTRAINT fk_addresses_payment_pk_payments FOREIGN KEY(payment_pk) REFERENCES payments (id)
+    )
+    """,
+    "CREATE INDEX ix_addresses_own ON addresses (mode, family, merchant_pk) WHERE purpose <> 'payment'",
+    "CREATE INDEX ix_addresses_payment_pk ON addresses (payment_pk)",
+    "CREATE INDEX ix_addresses_watch ON addresses (mode, family, xid)",
+    """
+    CREATE TABLE webhook_attempts (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        delivery_pk BIGINT NOT NULL,
+        number BIGINT NOT NULL,
+        attempted_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        duration_ms BIGINT NOT NULL,
+        status_code BIGINT,
+        error TEXT,
+        response TEXT,
+        CONSTRAINT pk_webhook_attempts PRIMARY KEY (id),
+        CONSTRAINT fk_webhook_attempts_delivery_pk_webhook_deliveries
+            FOREIGN KEY(delivery_pk) REFERENCES webhook_deliveries (id)
+    )
+    """,
+    "CREATE INDEX ix_webhook_attempts_delivery_pk ON webhook_attempts (delivery_pk)",
+    """
+    CREATE TABLE outbound_intents (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        reference TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        mode TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        merchant_pk BIGINT,
+        source_address_pk BIGINT NOT NULL,
+        recipient_address_pk BIGINT,
+        to_address TEXT NOT NULL,
+        action TEXT DEFAULT 'transfer' NOT NULL,
+        token TEXT NOT NULL,
+        contract TEXT,
+        decimals BIGINT NOT NULL,
+        units NUMERIC(78, 0) NOT NULL,
+        priority BIGINT DEFAULT '100' NOT NULL,
+        forced BOOLEAN DEFAULT 'false' NOT NULL,
+        sweep_pk BIGINT,
+        state TEXT DEFAULT 'waiting' NOT NULL,
+        reason TEXT,
+        due_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        finished_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_outbound_intents PRIMARY KEY (id),
+        CONSTRAINT ck_outbound_intents_units_positive CHECK (units > 0),
+        CONSTRAINT ck_outbound_intents_state CHECK (state IN ('waiting', 'sending', 'done', 'failed')),
+        CONSTRAINT ck_outbound_intents_kind
+            CHECK (kind IN ('payout', 'refund', 'withdrawal', 'auto_payout', 'collection', 'sweep', 'repair',
+            'top_up', 'loan', 'loan_return', 'stake', 'unstake', 'withdraw_stake')),
+        CONSTRAINT ck_outbound_intents_action
+            CHECK (action IN ('transfer', 'lend', 'reclaim', 'stake', 'unstake', 'withdraw')),
+        CONSTRAINT uq_outbound_intents_reference UNIQUE (reference),
+        CONSTRAINT fk_outbound_intents_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
+        CONSTRAINT fk_outbound_intents_source_address_pk_addresses
+            FOREIGN KEY(source_address_pk) REFERENCES addresses (id),
+        CONSTRAINT fk_outbound_intents_recipient_address_pk_addresses
+            FOREIGN KEY(recipient_address_pk) REFERENCES addresses (id),
+        CONSTRAINT fk_outbound_intents_sweep_pk_outbound_intents
+            FOREIGN KEY(sweep_pk) REFERENCES outbound_intents (id)
+    )
+    """,
+    """
+    CREATE INDEX ix_outbound_intents_coming ON outbound_intents (recipient_address_pk, chain)
+        WHERE state IN ('waiting', 'sending')
+    """,
+    """
+    CREATE INDEX ix_outbound_intents_failed ON outbound_intents (source_address_pk, chain)
+        WHERE state = 'failed' AND kind = 'collection'
+    """,
+    "CREATE INDEX ix_outbound_intents_gas ON outbound_intents (recipient_address_pk, chain) WHERE kind = 'top_up'",
+    """
+    CREATE INDEX ix_outbound_intents_loans ON outbound_intents (chain, scope, recipient_address_pk)
+        WHERE kind IN ('loan', 'loan_return')
+    """,
+    """
+    CREATE INDEX ix_outbound_intents_open ON outbound_intents (source_address_pk, chain)
+        WHERE state IN ('waiting', 'sending')
+    """,
+    "CREATE INDEX ix_outbound_intents_sweep ON outbound_intents (sweep_pk) WHERE sweep_pk IS NOT NULL",
+    """
+    CREATE INDEX ix_outbound_intents_swept ON outbound_intents (source_address_pk)
+        WHERE state = 'sending' AND sweep_pk IS NOT NULL
+    """,
+    "CREATE INDEX ix_outbound_intents_waiting ON outbound_intents (chain, scope, due_at) WHERE state = 'waiting'",
+    """
+    CREATE TABLE outbound_senders (
+        address_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        next_sequence BIGINT DEFAULT '0' NOT NULL,
+        mined_sequence BIGINT DEFAULT '0' NOT NULL,
+        CONSTRAINT pk_outbound_senders PRIMARY KEY (address_pk, chain, scope),
+        CONSTRAINT fk_outbound_senders_address_pk_addresses FOREIGN KEY(address_pk) REFERENCES addresses (id)
+    )
+    """,
+    """
+    CREATE TABLE deposits (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        deposit_id TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        tx_id TEXT NOT NULL,
+        position TEXT NOT NULL,
+        mode TEXT NOT NULL,
+        merchant_pk BIGINT,
+        address_pk BIGINT NOT NULL,
+        payment_pk BIGINT,
+        matches BOOLEAN NOT NULL,
+        token TEXT NOT NULL,
+        contract TEXT,
+        decimals BIGINT NOT NULL,
+        units NUMERIC(78, 0) NOT NULL,
+        available_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        returned_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        released_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        collection_pk BIGINT,
+        resolution TEXT,
+        resolved_at TIMESTAMP WITH TIME ZONE,
+        sender TEXT,
+        height BIGINT NOT NULL,
+        block_hash TEXT NOT NULL,
+        ordinal BIGINT NOT NULL,
+        mined_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        required_confirmations BIGINT NOT NULL,
+        status TEXT DEFAULT 'detected' NOT NULL,
+        incarnation BIGINT DEFAULT '1' NOT NULL,
+        detected_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        confirmed_at TIMESTAMP WITH TIME ZONE,
+        orphaned_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_deposits PRIMARY KEY (id),
+        CONSTRAINT uq_deposits_chain_scope_tx_id_position UNIQUE (chain, scope, tx_id, position),
+        CONSTRAINT ck_deposits_units_positive CHECK (units > 0),
+        CONSTRAINT ck_deposits_shares_not_negative CHECK (available_units >= 0 AND returned_units >= 0),
+        CONSTRAINT ck_deposits_available_within CHECK (available_units + returned_units <= units),
+        CONSTRAINT ck_deposits_released_within CHECK (released_units BETWEEN 0 AND available_units),
+        CONSTRAINT ck_deposits_only_confirmed_available
+            CHECK (status = 'confirmed' OR available_units + returned_units = 0),
+        CONSTRAINT ck_deposits_resolution CHECK (resolution IN ('accepted', 'released', 'refunded')),
+        CONSTRAINT ck_deposits_status CHECK (status IN ('detected', 'confirmed', 'orphaned')),
+        CONSTRAINT uq_deposits_deposit_id UNIQUE (deposit_id),
+        CONSTRAINT fk_deposits_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
+        CONSTRAINT fk_deposits_address_pk_addresses FOREIGN KEY(address_pk) REFERENCES addresses (id),
+        CONSTRAINT fk_deposits_payment_pk_payments FOREIGN KEY(payment_pk) REFERENCES payments (id),
+        CONSTRAINT fk_deposits_collection_pk_outbound_intents
+            FOREIGN KEY(collection_pk) REFERENCES outbound_intents (id)
+    )
+    """,
+    "CREATE INDEX ix_deposits_collection_pk ON deposits (collection_pk)",
+    "CREATE INDEX ix_deposits_height ON deposits (chain, scope, height)",
+    """
+    CREATE INDEX ix_deposits_held ON deposits (merchant_pk, mode, id)
+        WHERE status = 'confirmed' AND available_units + returned_units < units
+    """,
+    "CREATE INDEX ix_deposits_payment_pk ON deposits (payment_pk)",
+    """
+    CREATE INDEX ix_deposits_uncollected ON deposits (chain, scope, merchant_pk)
+        WHERE status = 'confirmed' AND collection_pk IS NULL
+    """,
+    "CREATE INDEX ix_deposits_unconfirmed ON deposits (chain, scope, height) WHERE status = 'detected'",
+    """
+    CREATE TABLE outbound_slots (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        intent_pk BIGINT NOT NULL,
+        address_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        sequence BIGINT,
+        state TEXT DEFAULT 'open' NOT NULL,
+        missing_since BIGINT,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_outbound_slots PRIMARY KEY (id),
+        CONSTRAINT uq_outbound_slots_address_pk_chain_scope_sequence UNIQUE (address_pk, chain, scope, sequence),
+        CONSTRAINT ck_outbound_slots_state CHECK (state IN ('open', 'done', 'reverted', 'cancelled', 'dead')),
+        CONSTRAINT fk_outbound_slots_intent_pk_outbound_intents
+            FOREIGN KEY(intent_pk) REFERENCES outbound_intents (id),
+        CONSTRAINT fk_outbound_slots_address_pk_addresses FOREIGN KEY(address_pk) REFERENCES addresses (id)
+    )
+    """,
+    "CREATE INDEX ix_outbound_slots_intent_pk ON outbound_slots (intent_pk)",
+    "CREATE INDEX ix_outbound_slots_open ON outbound_slots (chain, scope, id) WHERE state = 'open'",
+    """
+    CREATE UNIQUE INDEX uq_outbound_slots_one_per_intent ON outbound_slots (intent_pk)
+        WHERE state IN ('open', 'done', 'reverted')
+    """,
+    """
+    CREATE TABLE outbound_txs (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        slot_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        role TEXT DEFAULT 'main' NOT NULL,
+        tx_id TEXT NOT NULL,
+        raw BYTEA NOT NULL,
+        fee_limit NUMERIC(78, 0) NOT NULL,
+        fee_price NUMERIC(78, 0) NOT NULL,
+        fee_tip NUMERIC(78, 0),
+        fee_extra NUMERIC(78, 0) NOT NULL,
+        fee_covered NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        valid_until BIGINT,
+        state TEXT DEFAULT 'stored' NOT NULL,
+        succeeded BOOLEAN,
+        fee_paid NUMERIC(78, 0),
+        height BIGINT,
+        block_hash TEXT,
+        incarnation BIGINT DEFAULT '0' NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        sent_at TIMESTAMP WITH TIME ZONE,
+        tried_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_outbound_txs PRIMARY KEY (id),
+        CONSTRAINT uq_outbound_txs_chain_scope_tx_id UNIQUE (chain, scope, tx_id),
+        CONSTRAINT ck_outbound_txs_role CHECK (role IN ('main', 'cancel')),
+        CONSTRAINT ck_outbound_txs_state CHECK (state IN ('stored', 'sent', 'mined', 'final', 'gone')),
+        CONSTRAINT fk_outbound_txs_slot_pk_outbound_slots FOREIGN KEY(slot_pk) REFERENCES outbound_slots (id)
+    )
+    """,
+    "CREATE INDEX ix_outbound_txs_height ON outbound_txs (chain, scope, height) WHERE state = 'final'",
+    """
+    CREATE INDEX ix_outbound_txs_open ON outbound_txs (chain, scope, id)
+        WHERE state IN ('stored', 'sent', 'mined')
+    """,
+    "CREATE INDEX ix_outbound_txs_slot_pk ON outbound_txs (slot_pk)",
+    """
+    CREATE TABLE payouts (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        payout_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        token TEXT NOT NULL,
+        contract TEXT,
+        decimals BIGINT NOT NULL,
+        to_address TEXT NOT NULL,
+        units NUMERIC(78, 0) NOT NULL,
+        held_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        status TEXT DEFAULT 'requested' NOT NULL,
+        batch_pk BIGINT,
+        payment_pk BIGINT,
+        deposit_pk BIGINT,
+        intent_pk BIGINT,
+        reason TEXT,
+        error TEXT,
+        waits_for TEXT,
+        tx_id TEXT,
+        sandbox_fails BOOLEAN DEFAULT 'false' NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        broadcast_at TIMESTAMP WITH TIME ZONE,
+        finished_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_payouts PRIMARY KEY (id),
+        CONSTRAINT ck_payouts_units_positive CHECK (units > 0),
+        CONSTRAINT ck_payouts_held_within CHECK (held_units BETWEEN 0 AND units),
+        CONSTRAINT ck_payouts_kind CHECK (kind IN ('payout', 'refund', 'withdrawal', 'auto_payout')),
+        CONSTRAINT ck_payouts_status
+            CHECK (status IN ('requested', 'processing', 'broadcast', 'completed', 'failed')),
+        CONSTRAINT ck_payouts_mode CHECK (mode IN ('live', 'sandbox')),
+        CONSTRAINT uq_payouts_payout_id UNIQUE (payout_id),
+        CONSTRAINT fk_payouts_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id),
+        CONSTRAINT fk_payouts_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
+        CONSTRAINT fk_payouts_batch_pk_payout_batches FOREIGN KEY(batch_pk) REFERENCES payout_batches (id),
+        CONSTRAINT fk_payouts_payment_pk_payments FOREIGN KEY(payment_pk) REFERENCES payments (id),
+        CONSTRAINT fk_payouts_deposit_pk_deposits FOREIGN KEY(deposit_pk) REFERENCES deposits (id),
+        CONSTRAINT uq_payouts_intent_pk UNIQUE (intent_pk),
+        CONSTRAINT fk_payouts_intent_pk_outbound_intents FOREIGN KEY(intent_pk) REFERENCES outbound_intents (id)
+    )
+    """,
+    "CREATE INDEX ix_payouts_batch_pk ON payouts (batch_pk)",
+    "CREATE INDEX ix_payouts_day ON payouts (merchant_pk, mode, chain, created_at)",
+    "CREATE INDEX ix_payouts_deposit_pk ON payouts (deposit_pk)",
+    "CREATE INDEX ix_payouts_merchant_pk_kind_id ON payouts (merchant_pk, mode, kind, id)",
+    """
+    CREATE INDEX ix_payouts_open ON payouts (merchant_pk, mode, chain)
+        WHERE status IN ('requested', 'processing', 'broadcast')
+    """,
+    "CREATE INDEX ix_payouts_payment_pk ON payouts (payment_pk)",
+    "CREATE INDEX ix_payouts_project_pk_kind_id ON payouts (project_pk, kind, id)",
+    """
+    CREATE TABLE refund_parts (
+        payout_pk BIGINT NOT NULL,
+        deposit_pk BIGINT NOT NULL,
+        incarnation BIGINT NOT NULL,
+        units NUMERIC(78, 0) NOT NULL,
+        CONSTRAINT pk_refund_parts PRIMARY KEY (payout_pk, deposit_pk),
+        CONSTRAINT ck_refund_parts_units_positive CHECK (units > 0),
+        CONSTRAINT fk_refund_parts_payout_pk_payouts FOREIGN KEY(payout_pk) REFERENCES payouts (id),
+        CONSTRAINT fk_refund_parts_deposit_pk_deposits FOREIGN KEY(deposit_pk) REFERENCES deposits (id)
+    )
+    """,
+)
+
+# The ledger's invariants: balances equal the movements, and what is posted stays posted.
+FUNCTIONS = (
+    """
+    CREATE OR REPLACE FUNCTION ledger_apply_movements() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        -- Lock in id order before anything changes, so that concurrent postings wait instead of deadlocking.
+        PERFORM 1 FROM ledger_accounts
+            WHERE id IN (SELECT debit_account_pk FROM posted UNION SELECT credit_account_pk FROM posted)
+            ORDER BY id FOR NO KEY UPDATE;
+        UPDATE ledger_accounts AS account SET balance = account.balance + change.units
+        FROM (
+            SELECT id, sum(units) AS units FROM (
+                SELECT credit_account_pk AS id, units FROM posted
+                UNION ALL
+                SELECT debit_account_pk, -units FROM posted
+            ) AS sides GROUP BY id
+        ) AS change
+        WHERE account.id = change.id AND change.units <> 0;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION ledger_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        RAISE EXCEPTION 'the ledger is append-only: % on % refused', TG_OP, TG_TABLE_NAME
+            USING ERRCODE = 'integrity_constraint_violation';
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION ledger_guard_account() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'INSERT' THEN
+            IF NEW.balance <> 0 THEN
+                RAISE EXCEPTION 'a ledger account starts empty' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN NEW;
+        END IF;
+        -- Depth 1 is a statement from outside; only the movements' own trigger changes a balance.
+        IF pg_trigger_depth() < 2 OR (to_jsonb(NEW) - 'balance') <> (to_jsonb(OLD) - 'balance') THEN
+            RAISE EXCEPTION 'ledger accounts change only by movements' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        RETURN NEW;
+    END $$
+    """,
+)
+
+TRIGGERS = (
+    """
+    CREATE TRIGGER ledger_movements_apply AFTER INSERT ON ledger_movements
+        REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION ledger_apply_movements()
+    """,
+    """
+    CREATE TRIGGER ledger_movements_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_movements
+        FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change()
+    """,
+    """
+    CREATE TRIGGER ledger_transactions_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_transactions
+        FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change()
+    """,
+    """
+    CREATE TRIGGER ledger_accounts_no_delete BEFORE DELETE OR TRUNCATE ON ledger_accounts
+        FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change()
+    """,
+    """
+    CREATE TRIGGER ledger_accounts_guard BEFORE INSERT OR UPDATE ON ledger_accounts
+        FOR EACH ROW EXECUTE FUNCTION ledger_guard_account()
+    """,
+)
+
 
 def upgrade() -> None:
-    op.create_table(
-        "chain_blocks",
-        sa.Column("chain", sa.Text(), nullable=False),
-        sa.Column("scope", sa.BigInteger(), nullable=False),
-        sa.Column("height", sa.BigInteger(), nullable=False),
-        sa.Column("hash", sa.Text(), nullable=False),
-        sa.Column("parent_hash", sa.Text(), nullable=False),
-        sa.Column("mined_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("kept", sa.Boolean(), server_default="false", nullable=False),
-        sa.PrimaryKeyConstraint("chain", "scope", "height", name=op.f("pk_chain_blocks")),
-    )
-    op.create_index(
-        "ix_chain_blocks_recent",
-        "chain_blocks",
-        ["chain", "scope", "height"],
-        unique=False,
-        postgresql_where=sa.text("NOT kept"),
-    )
-    op.create_table(
-        "chain_cursors",
-        sa.Column("chain", sa.Text(), nullable=False),
-        sa.Column("scope", sa.BigInteger(), nullable=False),
-        sa.Column("height", sa.BigInteger(), nullable=False),
-        sa.Column("hash", sa.Text(), nullable=False),
-        sa.Column("head", sa.BigInteger(), nullable=False),
-        sa.Column("finalized", sa.BigInteger(), nullable=True),
-        sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("chain", "scope", name=op.f("pk_chain_cursors")),
-    )
-    op.create_table(
-        "ledger_transactions",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("mode", sa.Text(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("reference", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_ledger_transactions")),
-        sa.UniqueConstraint("id", "mode", name=op.f("uq_ledger_transactions_id_mode")),
-        sa.UniqueConstraint("kind", "reference", name=op.f("uq_ledger_transactions_kind_reference")),
-    )
-    op.create_table(
-        "merchants",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("merchant_id", sa.Text(), nullable=False),
-        sa.Column("email", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("password_hash", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_merchants")),
-        sa.UniqueConstraint("email", name=op.f("uq_merchants_email")),
-        sa.UniqueConstraint("merchant_id", name=op.f("uq_merchants_merchant_id")),
-    )
-    op.create_table(
-        "account_keys",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("mode", sa.Text(), nullable=False),
-        sa.Column("coin_type", sa.BigInteger(), nullable=False),
-        sa.Column("account_index", sa.BigInteger(), nullable=False),
-        sa.Column("xpub_encrypted", sa.LargeBinary(), nullable=False),
-        sa.Column("merchant_id", sa.BigInteger(), nullable=True),
-        sa.Column("next_index", sa.BigInteger(), server_default="0", nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.CheckConstraint("mode IN ('live', 'sandbox')", name=op.f("ck_account_keys_mode")),
-        sa.CheckConstraint("next_index BETWEEN 0 AND 2147483648", name=op.f("ck_account_keys_index_range")),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_account_keys_merchant_id_merchants")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_account_keys")),
-        sa.UniqueConstraint(
-            "mode", "coin_type", "account_index", name=op.f("uq_account_keys_mode_coin_type_account_index")
-        ),
-        sa.UniqueConstraint(
-            "mode", "coin_type", "merchant_id", name=op.f("uq_account_keys_mode_coin_type_merchant_id")
-        ),
-    )
-    op.create_index(
-        "ix_account_keys_stock",
-        "account_keys",
-        ["mode", "coin_type", "account_index"],
-        unique=False,
-        postgresql_where=sa.text("merchant_id IS NULL"),
-    )
-    op.create_table(
-        "ledger_accounts",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("mode", sa.Text(), nullable=False),
-        sa.Column("merchant_id", sa.BigInteger(), nullable=True),
-        sa.Column("asset", sa.Text(), nullable=False),
-        sa.Column("purpose", sa.Text(), nullable=False),
-        sa.Column("guarded", sa.Boolean(), nullable=False),
-        sa.Column("debit_normal", sa.Boolean(), nullable=False),
-        sa.Column("balance", sa.Numeric(78, 0), server_default="0", nullable=False),
-        sa.CheckConstraint("mode IN ('live', 'sandbox')", name=op.f("ck_ledger_accounts_mode")),
-        sa.CheckConstraint(
-            "NOT guarded OR CASE WHEN debit_normal THEN balance <= 0 ELSE balance >= 0 END",
-            name=op.f("ck_ledger_accounts_guarded_balance"),
-        ),
-        sa.ForeignKeyConstraint(
-            ["merchant_id"], ["merchants.id"], name=op.f("fk_ledger_accounts_merchant_id_merchants")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_ledger_accounts")),
-        sa.UniqueConstraint("id", "asset", "mode", name=op.f("uq_ledger_accounts_id_asset_mode")),
-        sa.UniqueConstraint(
-            "mode",
-            "merchant_id",
-            "asset",
-            "purpose",
-            name=op.f("uq_ledger_accounts_mode_merchant_id_asset_purpose"),
-            postgresql_nulls_not_distinct=True,
-        ),
-    )
-    op.create_table(
-        "password_resets",
-        sa.Column("token_hash", sa.LargeBinary(), nullable=False),
-        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("used_at", sa.DateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["merchant_id"], ["merchants.id"], name=op.f("fk_password_resets_merchant_id_merchants"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("token_hash", name=op.f("pk_password_resets")),
-    )
-    op.create_index(op.f("ix_password_resets_merchant_id"), "password_resets", ["merchant_id"], unique=False)
-    op.create_table(
-        "projects",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("project_id", sa.Text(), nullable=False),
-        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("mode", sa.Text(), nullable=False),
-        sa.Column("payment_webhook_url", sa.Text(), nullable=True),
-        sa.Column("webhook_secret_encrypted", sa.LargeBinary(), nullable=True),
-        sa.Column("webhook_secret_rotated_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("underpayment_tolerance_bps", sa.BigInteger(), server_default="0", nullable=False),
-        sa.Column("grace_s", sa.BigInteger(), server_default="86400", nullable=False),
-        sa.Column("extended_events", sa.Boolean(), server_default="false", nullable=False),
-        sa.Column("sandbox_auto_mine", sa.Boolean(), server_default="false", nullable=False),
-        sa.Column("is_active", sa.Boolean(), server_default="true", nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.CheckConstraint("mode IN ('live', 'sandbox')", name=op.f("ck_projects_mode")),
-        sa.CheckConstraint("grace_s BETWEEN 0 AND 2592000", name=op.f("ck_projects_grace")),
-        sa.CheckConstraint("underpayment_tolerance_bps BETWEEN 0 AND 1000", name=op.f("ck_projects_tolerance")),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_projects_merchant_id_merchants")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_projects")),
-        sa.UniqueConstraint("project_id", name=op.f("uq_projects_project_id")),
-    )
-    op.create_index(op.f("ix_projects_merchant_id"), "projects", ["merchant_id"], unique=False)
-    op.create_table(
-        "sessions",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("refresh_hash", sa.LargeBinary(), nullable=False),
-        sa.Column("previous_hash", sa.LargeBinary(), nullable=True),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["merchant_id"], ["merchants.id"], name=op.f("fk_sessions_merchant_id_merchants"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_sessions")),
-        sa.UniqueConstraint("refresh_hash", name=op.f("uq_sessions_refresh_hash")),
-        sa.UniqueConstraint("session_id", name=op.f("uq_sessions_session_id")),
-    )
-    op.create_index(op.f("ix_sessions_merchant_id"), "sessions", ["merchant_id"], unique=False)
-    op.create_index(op.f("ix_sessions_previous_hash"), "sessions", ["previous_hash"], unique=False)
-    op.create_table(
-        "api_keys",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("key_id", sa.Text(), nullable=False),
-        sa.Column("project_id", sa.BigInteger(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("hint", sa.Text(), nullable=False),
-        sa.Column("key_hash", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_api_keys_project_id_projects")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_api_keys")),
-        sa.UniqueConstraint("key_hash", name=op.f("uq_api_keys_key_hash")),
-        sa.UniqueConstraint("key_id", name=op.f("uq_api_keys_key_id")),
-    )
-    op.create_index(op.f("ix_api_keys_project_id"), "api_keys", ["project_id"], unique=False)
-    op.create_table(
-        "idempotency_keys",
-        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("mode", sa.Text(), nullable=False),
-        sa.Column("operation", sa.Text(), nullable=False),
-        sa.Column("key", sa.Text(), nullable=False),
-        sa.Column("project_id", sa.BigInteger(), nullable=False),
-        sa.Column("request_hash", sa.LargeBinary(), nullable=False),
-        sa.Column("resource_id", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["merchant_id"], ["merchants.id"], name=op.f("fk_idempotency_keys_merchant_id_merchants")
-        ),
-        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_idempotency_keys_project_id_projects")),
-        sa.PrimaryKeyConstraint("merchant_id", "mode", "operation", "key", name=op.f("pk_idempotency_keys")),
-    )
-    op.create_table(
-        "ledger_movements",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("transaction_id", sa.BigInteger(), nullable=False),
-        sa.Column("mode", sa.Text(), nullable=False),
-        sa.Column("asset", sa.Text(), nullable=False),
-        sa.Column("debit_account_id", sa.BigInteger(), nullable=False),
-        sa.Column("credit_account_id", sa.BigInteger(), nullable=False),
-        sa.Column("units", sa.Numeric(78, 0), nullable=False),
-        sa.CheckConstraint("debit_account_id <> credit_account_id", name=op.f("ck_ledger_movements_two_accounts")),
-        sa.CheckConstraint("units > 0", name=op.f("ck_ledger_movements_units_positive")),
-        sa.ForeignKeyConstraint(
-            ["credit_account_id", "asset", "mode"],
-            ["ledger_accounts.id", "ledger_accounts.asset", "ledger_accounts.mode"],
-            name=op.f("fk_ledger_movements_credit_account_id_ledger_accounts"),
-        ),
-        sa.ForeignKeyConstraint(
-            ["debit_account_id", "asset", "mode"],
-            ["ledger_accounts.id", "ledger_accounts.asset", "ledger_accounts.mode"],
-            name=op.f("fk_ledger_movements_debit_account_id_ledger_accounts"),
-        ),
-        sa.ForeignKeyConstraint(
-            ["transaction_id", "mode"],
-            ["ledger_transactions.id", "ledger_transactions.mode"],
-            name=op.f("fk_ledger_movements_transaction_id_ledger_transactions"),
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_ledger_movements")),
-    )
-    op.create_index("ix_ledger_movements_credit", "ledger_movements", ["credit_account_id", "id"], unique=False)
-    op.create_index("ix_ledger_movements_debit", "ledger_movements", ["debit_account_id", "id"], unique=False)
-    op.create_index(op.f("ix_ledger_movements_transaction_id"), "ledger_movements", ["transaction_id"], unique=False)
-    op.create_table(
-        "payments",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("payment_id", sa.Text(), nullable=False),
-        sa.Column("public_id", sa.Text(), nullable=False),
-        sa.Column("project_id", sa.BigInteger(), nullable=False),
-        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("mode", sa.Text(), nullable=False),
-        sa.Column("chain", sa.Text(), nullable=False),
-        sa.Column("scope", sa.BigInteger(), nullable=False),
-        sa.Column("token", sa.Text(), nullable=False),
-        sa.Column("contract", sa.Text(), nullable=True),
-        sa.Column("decimals", sa.BigInteger(), nullable=False),
-        sa.Column("address", sa.Text(), nullable=False),
-        sa.Column("pricing_mode", sa.Text(), nullable=False),
-        sa.Column("amount", sa.Numeric(), nullable=False),
-        sa.Column("fiat_currency", sa.Text(), nullable=True),
-        sa.Column("exchange_rate", sa.Numeric(), nullable=True),
-        sa.Column("rate_source", sa.Text(), nullable=True),
-        sa.Column("expected_units", sa.Numeric(78, 0), nullable=False),
-        sa.Column("received_units", sa.Numeric(78, 0), server_default="0", nullable=False),
-        sa.Column("order_units", sa.Numeric(78, 0), server_default="0", nullable=False),
-        sa.Column("tolerance_bps", sa.BigInteger(), server_default="0", nullable=False),
-        sa.Column("grace_s", sa.BigInteger(), server_default="0", nullable=False),
-        sa.Column("required_confirmations", sa.BigInteger(), nullable=False),
-        sa.Column("status", sa.Text(), server_default="pending", nullable=False),
-        sa.Column("dirty", sa.Boolean(), server_default="false", nullable=False),
-        sa.Column("tx_id", sa.Text(), nullable=True),
-        sa.Column("order_id", sa.Text(), nullable=True),
-        sa.Column("webhook_url", sa.Text(), nullable=True),
-        sa.Column("success_url", sa.Text(), nullable=True),
-        sa.Column("cancel_url", sa.Text(), nullable=True),
-        sa.Column("customer_name", sa.Text(), nullable=True),
-        sa.Column("customer_email", sa.Text(), nullable=True),
-        sa.Column("metadata", postgresql.JSON(astext_type=sa.Text()), nullable=True),
-        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
-        sa.CheckConstraint(
-            "(pricing_mode = 'fiat') = (exchange_rate IS NOT NULL)", name=op.f("ck_payments_fiat_has_rate")
-        ),
-        sa.CheckConstraint(
-            "status IN ('pending', 'detected', 'confirming', 'paid', 'underpaid', 'overpaid', 'expired', 'failed', 'refunded')",  # noqa: E501
-            name=op.f("ck_payments_status"),
-        ),
-        sa.CheckConstraint("expected_units > 0", name=op.f("ck_payments_expected_positive")),
-        sa.CheckConstraint("received_units >= 0", name=op.f("ck_payments_received_not_negative")),
-        sa.CheckConstraint("required_confirmations >= 1", name=op.f("ck_payments_confirmations_positive")),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_payments_merchant_id_merchants")),
-        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_payments_project_id_projects")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_payments")),
-        sa.UniqueConstraint("payment_id", name=op.f("uq_payments_payment_id")),
-        sa.UniqueConstraint("public_id", name=op.f("uq_payments_public_id")),
-    )
-    op.create_index(
-        "ix_payments_active",
-        "payments",
-        ["chain", "scope"],
-        unique=False,
-        postgresql_where=sa.text("dirty OR status IN ('detected', 'confirming')"),
-    )
-    op.create_index(
-        "ix_payments_expiring",
-        "payments",
-        ["chain", "scope", "expires_at"],
-        unique=False,
-        postgresql_where=sa.text("status = 'pending'"),
-    )
-    op.create_index("ix_payments_project_id_id", "payments", ["project_id", "id"], unique=False)
-    op.create_table(
-        "sandbox_blocks",
-        sa.Column("project_id", sa.BigInteger(), nullable=False),
-        sa.Column("chain", sa.Text(), nullable=False),
-        sa.Column("height", sa.BigInteger(), nullable=False),
-        sa.Column("hash", sa.Text(), nullable=False),
-        sa.Column("parent_hash", sa.Text(), nullable=False),
-        sa.Column("mined_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_sandbox_blocks_project_id_projects")),
-        sa.PrimaryKeyConstraint("project_id", "chain", "height", name=op.f("pk_sandbox_blocks")),
-    )
-    op.create_table(
-        "sandbox_chains",
-        sa.Column("project_id", sa.BigInteger(), nullable=False),
-        sa.Column("chain", sa.Text(), nullable=False),
-        sa.Column("height", sa.BigInteger(), nullable=False),
-        sa.Column("salt", sa.BigInteger(), server_default="0", nullable=False),
-        sa.CheckConstraint("height >= 0", name=op.f("ck_sandbox_chains_height")),
-        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_sandbox_chains_project_id_projects")),
-        sa.PrimaryKeyConstraint("project_id", "chain", name=op.f("pk_sandbox_chains")),
-    )
-    op.create_table(
-        "sandbox_transfers",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("project_id", sa.BigInteger(), nullable=False),
-        sa.Column("chain", sa.Text(), nullable=False),
-        sa.Column("tx_id", sa.Text(), nullable=False),
-        sa.Column("position", sa.Text(), nullable=False),
-        sa.Column("sender", sa.Text(), nullable=False),
-        sa.Column("recipient", sa.Text(), nullable=False),
-        sa.Column("contract", sa.Text(), nullable=True),
-        sa.Column("units", sa.Numeric(78, 0), nullable=False),
-        sa.Column("height", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_sandbox_transfers_project_id_projects")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_sandbox_transfers")),
-    )
-    op.create_index("ix_sandbox_transfers_height", "sandbox_transfers", ["project_id", "chain", "height"], unique=False)
-    op.create_table(
-        "webhook_deliveries",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("delivery_id", sa.Text(), nullable=False),
-        sa.Column("project_id", sa.BigInteger(), nullable=False),
-        sa.Column("event", sa.Text(), nullable=False),
-        sa.Column("resource_id", sa.Text(), nullable=False),
-        sa.Column("url", sa.Text(), nullable=True),
-        sa.Column("body", sa.LargeBinary(), nullable=False),
-        sa.Column("status", sa.Text(), server_default="pending", nullable=False),
-        sa.Column("attempts", sa.BigInteger(), server_default="0", nullable=False),
-        sa.Column("attempts_total", sa.BigInteger(), server_default="0", nullable=False),
-        sa.Column("due_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.Column("delivered_at", sa.DateTime(timezone=True), nullable=True),
-        sa.CheckConstraint(
-            "status IN ('pending', 'delivered', 'dropped', 'no_target')", name=op.f("ck_webhook_deliveries_status")
-        ),
-        sa.ForeignKeyConstraint(
-            ["project_id"], ["projects.id"], name=op.f("fk_webhook_deliveries_project_id_projects")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_webhook_deliveries")),
-        sa.UniqueConstraint("delivery_id", name=op.f("uq_webhook_deliveries_delivery_id")),
-    )
-    op.create_index(
-        "ix_webhook_deliveries_due",
-        "webhook_deliveries",
-        ["due_at"],
-        unique=False,
-        postgresql_where=sa.text("status = 'pending'"),
-    )
-    op.create_index("ix_webhook_deliveries_project_id_id", "webhook_deliveries", ["project_id", "id"], unique=False)
-    op.create_index(
-        "ix_webhook_deliveries_resource",
-        "webhook_deliveries",
-        ["resource_id", "id"],
-        unique=False,
-        postgresql_where=sa.text("status = 'pending'"),
-    )
-    op.create_table(
-        "addresses",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("mode", sa.Text(), nullable=False),
-        sa.Column("family", sa.Text(), nullable=False),
-        sa.Column("address", sa.Text(), nullable=False),
-        sa.Column("purpose", sa.Text(), server_default="payment", nullable=False),
-        sa.Column("merchant_id", sa.BigInteger(), nullable=True),
-        sa.Column("payment_id", sa.BigInteger(), nullable=True),
-        sa.Column("account_index", sa.BigInteger(), nullable=False),
-        sa.Column("change", sa.BigInteger(), nullable=False),
-        sa.Column("address_index", sa.BigInteger(), nullable=False),
-        sa.Column("xid", Xid8(), server_default=sa.text("pg_current_xact_id()"), nullable=False),
-        sa.CheckConstraint("(purpose = 'gas') = (merchant_id IS NULL)", name=op.f("ck_addresses_platform_owns_gas")),
-        sa.CheckConstraint("purpose IN ('payment', 'gas')", name=op.f("ck_addresses_purpose")),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_addresses_merchant_id_merchants")),
-        sa.ForeignKeyConstraint(["payment_id"], ["payments.id"], name=op.f("fk_addresses_payment_id_payments")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_addresses")),
-        sa.UniqueConstraint(
-            "mode",
-            "family",
-            "account_index",
-            "change",
-            "address_index",
-            name=op.f("uq_addresses_mode_family_account_index_change_address_index"),
-        ),
-        sa.UniqueConstraint("mode", "family", "address", name=op.f("uq_addresses_mode_family_address")),
-    )
-    op.create_index(op.f("ix_addresses_payment_id"), "addresses", ["payment_id"], unique=False)
-    op.create_index("ix_addresses_watch", "addresses", ["mode", "family", "xid"], unique=False)
-    op.create_table(
-        "webhook_attempts",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("delivery_id", sa.BigInteger(), nullable=False),
-        sa.Column("number", sa.BigInteger(), nullable=False),
-        sa.Column("attempted_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("duration_ms", sa.BigInteger(), nullable=False),
-        sa.Column("status_code", sa.BigInteger(), nullable=True),
-        sa.Column("error", sa.Text(), nullable=True),
-        sa.Column("response", sa.Text(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["delivery_id"], ["webhook_deliveries.id"], name=op.f("fk_webhook_attempts_delivery_id_webhook_deliveries")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_webhook_attempts")),
-    )
-    op.create_index(op.f("ix_webhook_attempts_delivery_id"), "webhook_attempts", ["delivery_id"], unique=False)
-    op.create_table(
-        "deposits",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column("deposit_id", sa.Text(), nullable=False),
-        sa.Column("chain", sa.Text(), nullable=False),
-        sa.Column("scope", sa.BigInteger(), nullable=False),
-        sa.Column("tx_id", sa.Text(), nullable=False),
-        sa.Column("position", sa.Text(), nullable=False),
-        sa.Column("mode", sa.Text(), nullable=False),
-        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("address_id", sa.BigInteger(), nullable=False),
-        sa.Column("payment_id", sa.BigInteger(), nullable=True),
-        sa.Column("matches", sa.Boolean(), nullable=False),
-        sa.Column("token", sa.Text(), nullable=False),
-        sa.Column("contract", sa.Text(), nullable=True),
-        sa.Column("decimals", sa.BigInteger(), nullable=False),
-        sa.Column("units", sa.Numeric(78, 0), nullable=False),
-        sa.Column("available_units", sa.Numeric(78, 0), server_default="0", nullable=False),
-        sa.Column("sender", sa.Text(), nullable=True),
-        sa.Column("height", sa.BigInteger(), nullable=False),
-        sa.Column("block_hash", sa.Text(), nullable=False),
-        sa.Column("ordinal", sa.BigInteger(), nullable=False),
-        sa.Column("mined_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("required_confirmations", sa.BigInteger(), nullable=False),
-        sa.Column("status", sa.Text(), server_default="detected", nullable=False),
-        sa.Column("incarnation", sa.BigInteger(), server_default="1", nullable=False),
-        sa.Column("detected_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.Column("settled_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("orphaned_at", sa.DateTime(timezone=True), nullable=True),
-        sa.CheckConstraint(
-            "status = 'settled' OR available_units = 0", name=op.f("ck_deposits_only_settled_available")
-        ),
-        sa.CheckConstraint("status IN ('detected', 'settled', 'orphaned')", name=op.f("ck_deposits_status")),
-        sa.CheckConstraint("available_units BETWEEN 0 AND units", name=op.f("ck_deposits_available_within")),
-        sa.CheckConstraint("units > 0", name=op.f("ck_deposits_units_positive")),
-        sa.ForeignKeyConstraint(["address_id"], ["addresses.id"], name=op.f("fk_deposits_address_id_addresses")),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_deposits_merchant_id_merchants")),
-        sa.ForeignKeyConstraint(["payment_id"], ["payments.id"], name=op.f("fk_deposits_payment_id_payments")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_deposits")),
-        sa.UniqueConstraint("chain", "scope", "tx_id", "position", name=op.f("uq_deposits_chain_scope_tx_id_position")),
-        sa.UniqueConstraint("deposit_id", name=op.f("uq_deposits_deposit_id")),
-    )
-    op.create_index("ix_deposits_height", "deposits", ["chain", "scope", "height"], unique=False)
-    op.create_index(op.f("ix_deposits_payment_id"), "deposits", ["payment_id"], unique=False)
-    op.create_index(
-        "ix_deposits_unsettled",
-        "deposits",
-        ["chain", "scope", "height"],
-        unique=False,
-        postgresql_where=sa.text("status = 'detected'"),
-    )
-    for statement in triggers.STATEMENTS:
+    for statement in (*TABLES, *FUNCTIONS, *TRIGGERS):
         op.execute(statement)

@@ -110,7 +110,7 @@ class FlorinChain(PooledChain[Endpoint]):
         """Plan one transaction each, at the price of now. Nothing is lent here, so nobody sponsors anything."""
         _ = sponsor, promised
         fee = self._below_ceiling(Fee(limit=WORK, price=await self._price()))
-        asked = [(intent.token.contract, intent.target) for intent in intents]
+        asked = [(intent.token.contract, intent.to_address) for intent in intents]
         refusals = await self.pool.ask_any(lambda one: one.ask(list[str | None], "objections", transfers=asked))
         return [
             Plan(step=intent.step(fee), sponsoring=fee.cost_max) if refused is None else Plan(refused=refused)
@@ -155,7 +155,7 @@ def _unsigned(step: Step, sequence: int | None) -> UnsignedTx:
         network=NETWORK,
         sequence=sequence,
         contract=step.token.contract,
-        recipient=step.target,
+        recipient=step.to_address,
         amount=step.amount,
         limit=step.fee.limit,
         price=step.fee.price,

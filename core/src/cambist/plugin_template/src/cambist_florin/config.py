@@ -48,14 +48,14 @@ def chain_info(config: FlorinConfig) -> ChainInfo:
         family="florin",
         tokens=(COIN, *(known.token for known in tokens)),
         confirmations=config.confirmations,
-        mode=_mode(config),
+        availability=_availability(config),
         finality_required=config.finality_required,
         hashes_kept=max(256, 2 * config.confirmations),
         poll_interval_ms=config.poll_interval_ms,
     )
 
 
-def _mode(config: FlorinConfig) -> Literal["live", "simulated", "unconfigured"]:
+def _availability(config: FlorinConfig) -> Literal["live", "simulated", "unconfigured"]:
     if config.simulated:
         return "simulated"
     return "live" if config.rpc_urls else "unconfigured"

@@ -42,7 +42,7 @@ class FlorinPlugin(ChainPlugin[FlorinConfig]):
     ) -> AsyncIterator[Sequence[Chain]]:
         """Open one HTTP session, where there is anybody to ask."""
         info = chain_info(config)
-        if info.mode != "live":
+        if info.availability != "live":
             yield []
             return
         async with open_session(context) as session:

@@ -1,0 +1,56 @@
+"""How a run goes: which tests are the inner loop's, and in which order and shares all of them are handed out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+SLOW_FOLDERS = ("tests/e2e/", "tests/browser/", "tests/bench/")
+SLOW_FIXTURES = frozenset({"net", "network", "node", "pytester", "shared_node"})
+SLOW_NAMES = frozenset(
+    {"Anvil", "AnvilNetwork", "EmbeddedServers", "TronNode", "anvil_treasury", "tron_treasury"}
+    | {"create_subprocess_exec", "run_command", "runpytest_subprocess", "subprocess"}
+)
+"""What a module imports, or a test calls, that starts a chain's node or a process."""
+
+SLOW_FILES = re.compile(r"/test_(arq|outbound_|payouts_races|races|refunds_campaign|watching|webhooks_delivery|worker)")
+"""What plays many rounds, or waits in real time."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is fast, and begin with the files that take longest, so that none of them is left for the end."""
+    slow_files = set()
+    for item in items:
+        if is_fast(item):
+            item.add_marker("fast")
+        else:
+            slow_files.add(item.path)
+    items.sort(key=lambda item: (not item.nodeid.startswith(SLOW_FOLDERS), item.path not in slow_files))
+
+
+def is_fast(item: pytest.Item) -> bool:
+    """Whether a test needs no chain's node, no browser and no process start, and plays or waits only for a moment."""
+    if not isinstance(item, pytest.Function) or item.get_closest_marker("campaign"):
+        return False
+    if item.nodeid.startswith(SLOW_FOLDERS) or SLOW_FILES.search(item.nodeid):
+        return False
+    names = {*vars(item.module), *item.function.__code__.co_names}
+    return SLOW_NAMES.isdisjoint(names) and SLOW_FIXTURES.isdisjoint(item.fixturenames)
+
+
+class FilesAndNetworks(LoadFileScheduling):
+    """Gives a file's tests to one worker; where a file is run once on each kind of chain, each time to any."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        network = re.search(r"\[(anvil|tron)\b", nodeid)
+        return super()._split_scope(nodeid) + (network[0] if network else "")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:  # noqa: ANN401 - not public
+    """Share the tests out in the order in which they were put above."""
+    config.option.loadscopereorder = False
+    return FilesAndNetworks(config, log) if config.getoption("dist") == "loadfile" else None

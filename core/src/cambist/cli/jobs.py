@@ -1,0 +1,198 @@
+"""``cambist jobs``: long work that was asked for, and how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import click
+import msgspec
+from redis.asyncio import Redis
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.bootstrap import REDIS_TIMEOUT_S, open_database
+from cambist.db.engine import Database
+from cambist.hints import Hints
+from cambist.ports import SystemClock, system_ids
+from cambist.services.accounting.statements.entries import parse_moment
+from cambist.services.errors import ConflictError, ServiceError
+from cambist.services.identity.merchants import find_pk
+from cambist.services.jobs import records, requests
+from cambist.services.jobs.records import STATES, Job, Kind
+from cambist.services.jobs.requests import NewJob
+from cambist.settings import Settings, SettingsError
+
+from .options import Invocation, settings_options
+
+LISTED_MAX = 50
+
+
+@click.group(invoke_without_command=True)
+@settings_options
+@click.option("--state", type=click.Choice(STATES), help="List jobs in this state alone.")
+def jobs(invocation: Invocation, state: str | None) -> None:
+    """List the newest jobs."""
+    if click.get_current_context().invoked_subcommand is None:
+
+        async def listed(database: Database) -> Sequence[str]:
+            async with database.autocommit() as conn:
+                found = await records.list_jobs(conn, state=state, limit=LISTED_MAX)
+            return [_line(job) for job in found] or ["There are no jobs."]
+
+        _answer(invocation, listed)
+
+
+@jobs.command()
+@settings_options
+@click.option("--chain", help="Compare this chain alone.")
+def reconcile(invocation: Invocation, chain: str | None) -> None:
+    """Ask a worker to compare the ledger with the chains. While it is asked for already, show that job."""
+
+    async def asked(database: Database) -> Sequence[str]:
+        return await _request(
+            database,
+            NewJob(
+                kind=Kind.RECONCILE,
+                arguments={} if chain is None else {"chain": chain},
+                requested_by="operator",
+                unique_key=chain or "all",
+            ),
+        )
+
+    _answer(invocation, asked, queues=True)
+
+
+@jobs.command()
+@settings_options
+@click.argument("merchant_id", metavar="MERCHANT")
+@click.option("--mode", type=click.Choice(["live", "sandbox"]), default="live", show_default=True)
+@click.option("--from", "since", help="A date or time; included.")
+@click.option("--to", "until", help="A date or time; not included.")
+def statement(invocation: Invocation, merchant_id: str, mode: str, since: str | None, until: str | None) -> None:
+    """Ask a worker for MERCHANT's statement as a compressed file. 'cambist jobs show ID --output FILE' fetches it."""
+
+    async def asked(database: Database) -> Sequence[str]:
+        moments = {"since": parse_moment("from", since), "until": parse_moment("to", until)}
+        arguments = {name: moment.isoformat() for name, moment in moments.items() if moment is not None}
+        async with database.autocommit() as conn:
+            merchant_pk = await find_pk(conn, merchant_id)
+        return await _request(
+            database,
+            NewJob(
+                kind=Kind.STATEMENT_EXPORT,
+                arguments=arguments,
+                requested_by="operator",
+                unique_key=" ".join([merchant_id, mode, *(f"{name}={value}" for name, value in arguments.items())]),
+                merchant_pk=merchant_pk,
+                mode=mode,
+            ),
+        )
+
+    _answer(invocation, asked, queues=True)
+
+
+@jobs.command()
+@settings_options
+@click.argument("job_id", metavar="ID")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the file that it made here, once it has succeeded.",
+)
+def show(invocation: Invocation, job_id: str, output: Path | None) -> None:
+    """Show all that is known of a job, as JSON."""
+
+    async def shown(database: Database) -> Sequence[str]:
+        async with database.autocommit() as conn:
+            job = await records.get(conn, job_id)
+        if output is not None:
+            if job.state != "succeeded":
+                raise ConflictError(
+                    "JOB_NOT_SUCCEEDED", f"The job is {job.state}; there is no file before it succeeded."
+                )
+            with output.open("wb") as stream:
+                async for piece in records.output(database, job):
+                    stream.write(piece)
+        facts = {name: value for name, value in msgspec.to_builtins(job).items() if name not in {"pk", "merchant_pk"}}
+        return [msgspec.json.format(msgspec.json.encode(facts), indent=2).decode()]
+
+    _answer(invocation, shown)
+
+
+@jobs.command()
+@settings_options
+@click.argument("job_id", metavar="ID")
+def retry(invocation: Invocation, job_id: str) -> None:
+    """Queue a job again that has failed or was cancelled. It goes on from where it was; a reconcile begins anew."""
+
+    async def retried(database: Database) -> Sequence[str]:
+        async with database.transaction() as conn:
+            return [_line(await requests.retry(conn, job_id, SystemClock().now()))]
+
+    _answer(invocation, retried, queues=True)
+
+
+@jobs.command()
+@settings_options
+@click.argument("job_id", metavar="ID")
+def cancel(invocation: Invocation, job_id: str) -> None:
+    """Cancel a job that has not ended. What its worker does now is not kept."""
+
+    async def cancelled(database: Database) -> Sequence[str]:
+        async with database.transaction() as conn:
+            return [_line(await requests.cancel(conn, job_id, SystemClock().now()))]
+
+    _answer(invocation, cancelled)
+
+
+async def _request(database: Database, new: NewJob) -> Sequence[str]:
+    async with database.transaction() as conn:
+        return [_line(await requests.request(conn, system_ids(), new, SystemClock().now()))]
+
+
+def _line(job: Job) -> str:
+    error = f": {job.error}" if job.error else ""
+    return f"{job.job_id}  {job.created_at:%Y-%m-%d %H:%M}  {job.kind}  {job.state}  by {job.requested_by}{error}"
+
+
+def _answer(
+    invocation: Invocation, work: Callable[[Database], Awaitable[Sequence[str]]], *, queues: bool = False
+) -> None:
+    async def done(settings: Settings) -> Sequence[str]:
+        async with _database(settings) as database:
+            lines = await work(database)
+        if queues:
+            await _wake_workers(settings)
+        return lines
+
+    try:
+        lines = asyncio.run(done(invocation.settings()))
+    except ServiceError as error:
+        raise click.ClickException(error.message) from error
+    except SQLAlchemyError as error:
+        raise SettingsError(f"The database cannot be used: {type(error).__name__}.") from error
+    for line in lines:
+        click.echo(line)
+
+
+async def _wake_workers(settings: Settings) -> None:
+    """Have workers look at once; without Redis they look within seconds."""
+    if settings.redis.url is None:
+        return
+    async with Redis.from_url(
+        settings.redis.url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S
+    ) as redis:
+        await Hints(redis).publish(records.TOPIC)
+
+
+@asynccontextmanager
+async def _database(settings: Settings) -> AsyncIterator[Database]:
+    if settings.database.url is None:
+        raise SettingsError("database.url must be set: 'cambist jobs' reads the jobs of a gateway that runs.")
+    database = open_database(settings, "jobs")
+    try:
+        yield database
+    finally:
+        await database.close()

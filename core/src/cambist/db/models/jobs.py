@@ -1,0 +1,97 @@
+"""Background work: jobs that somebody asked for, what they left behind, and the moments of recurring jobs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Base
+
+
+class Job(Base):
+    """Long work that somebody asked for, done in slices.
+
+    ``lease_token`` counts its leases: what is written under an older one is refused. A running job whose
+    ``leased_until`` has passed may be taken over. ``progress`` is what the next slice goes on from. At most one
+    unfinished job of a kind has the same ``unique_key``.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')", name="state"),
+        CheckConstraint("(state = 'running') = (leased_until IS NOT NULL)", name="running_is_leased"),
+        CheckConstraint("(finished_at IS NULL) = (state IN ('queued', 'running'))", name="finished"),
+        CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
+        Index(
+            "ix_jobs_unfinished",
+            "kind",
+            "unique_key",
+            unique=True,
+            postgresql_where=text("state IN ('queued', 'running')"),
+        ),
+        Index("ix_jobs_finished_at", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    job_id: Mapped[str] = mapped_column(unique=True)
+    kind: Mapped[str]
+    arguments: Mapped[dict] = mapped_column(JSONB)  # type: ignore[type-arg]  # a JSON object, the kind's own
+    requested_by: Mapped[str]
+    merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
+    mode: Mapped[str | None]
+    unique_key: Mapped[str | None]
+    state: Mapped[str] = mapped_column(server_default="queued")
+    attempts: Mapped[int] = mapped_column(server_default="0")
+    due_at: Mapped[datetime]
+    worker: Mapped[str | None]
+    lease_token: Mapped[int] = mapped_column(server_default="0")
+    leased_until: Mapped[datetime | None]
+    progress: Mapped[dict] = mapped_column(JSONB, server_default="{}")  # type: ignore[type-arg]  # likewise
+    result: Mapped[dict | None] = mapped_column(JSONB)  # type: ignore[type-arg]  # likewise
+    error: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class JobOutput(Base):
+    """A piece of the file that a job makes. The file is all pieces in their order."""
+
+    __tablename__ = "job_outputs"
+    __table_args__ = (PrimaryKeyConstraint("job_pk", "number"),)
+
+    job_pk: Mapped[int] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
+    number: Mapped[int]
+    content: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class CronRun(Base):
+    """One moment of a recurring job. Whoever inserts the row runs the job; a second worker finds it taken.
+
+    A run that was neither finished nor given up when ``leased_until`` passes may be taken over. ``error`` is None
+    where it succeeded.
+    """
+
+    __tablename__ = "cron_runs"
+    __table_args__ = (PrimaryKeyConstraint("name", "due_at"), Index("ix_cron_runs_due_at", "due_at"))
+
+    name: Mapped[str]
+    due_at: Mapped[datetime]
+    worker: Mapped[str]
+    attempts: Mapped[int] = mapped_column(server_default="1")
+    claimed_at: Mapped[datetime]
+    leased_until: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
+    error: Mapped[str | None]

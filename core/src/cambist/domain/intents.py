@@ -1,0 +1,118 @@
+"""The kinds of intents, and what is true of each: the one place where a new kind is declared.
+
+An intent is a transaction that the gateway wants to have on a chain. To add a kind, add it here, to the check
+constraint of ``outbound_intents`` by a migration, and, where it needs a handler of its own, to
+``cambist.services.intent_handlers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, StrEnum, auto
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct
+
+from cambist.plugin import Action
+
+from .usage import Operation
+
+
+class IntentKind(StrEnum):
+    """What an intent is for."""
+
+    PAYOUT = "payout"
+    REFUND = "refund"
+    WITHDRAWAL = "withdrawal"
+    AUTO_PAYOUT = "auto_payout"
+    COLLECTION = "collection"
+    SWEEP = "sweep"
+    REPAIR = "repair"
+    TOP_UP = "top_up"
+    LOAN = "loan"
+    LOAN_RETURN = "loan_return"
+    STAKE = "stake"
+    UNSTAKE = "unstake"
+    WITHDRAW_STAKE = "withdraw_stake"
+
+
+class HandlerName(Enum):
+    """Which handler gets the updates of an intent: see ``cambist.services.intent_handlers``."""
+
+    PAYOUTS = auto()
+    COLLECTIONS = auto()
+    SWEEPS = auto()
+    TOP_UPS = auto()
+    STAKES = auto()
+    NONE = auto()
+
+
+class KindFacts(Struct, frozen=True, kw_only=True):
+    """What is true of every intent of a kind.
+
+    ``is_internal``: nothing of it leaves the gateway's own addresses, so that its transfers are no deposits.
+    ``spends_merchant_money``: its units were debited from a merchant's balance before it was queued.
+    ``is_limited``: it counts to the operator's limits for merchants. A refund has a limit of its own: what the payment
+    received. ``is_delayed``: asked for by one person's credentials, so that the signer never sends it to a fresh
+    address before its delay, however small it is. ``metered_as``: the operation whose usage credits it costs; None is
+    free. ``action``: what its transaction does. ``priority``: among the intents of one sender, lower goes first.
+    """
+
+    handler: HandlerName
+    is_internal: bool = False
+    spends_merchant_money: bool = False
+    is_limited: bool = False
+    is_delayed: bool = False
+    metered_as: Operation | None = None
+    action: Action = "transfer"
+    priority: int = 100
+
+
+def _merchants(metered_as: Operation, *, is_limited: bool = True, is_delayed: bool = False) -> KindFacts:
+    return KindFacts(
+        handler=HandlerName.PAYOUTS,
+        spends_merchant_money=True,
+        is_limited=is_limited,
+        is_delayed=is_delayed,
+        metered_as=metered_as,
+    )
+
+
+def _internal(
+    handler: HandlerName, *, action: Action = "transfer", priority: int = 100, metered_as: Operation | None = None
+) -> KindFacts:
+    return KindFacts(handler=handler, is_internal=True, action=action, priority=priority, metered_as=metered_as)
+
+
+FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
+    {
+        IntentKind.PAYOUT: _merchants(Operation.PAYOUT),
+        IntentKind.REFUND: _merchants(Operation.REFUND, is_limited=False),
+        IntentKind.WITHDRAWAL: _merchants(Operation.WITHDRAWAL, is_delayed=True),
+        IntentKind.AUTO_PAYOUT: _merchants(Operation.PAYOUT, is_delayed=True),
+        IntentKind.COLLECTION: _internal(HandlerName.COLLECTIONS, priority=50, metered_as=Operation.COLLECTION),
+        IntentKind.SWEEP: _internal(HandlerName.SWEEPS),
+        IntentKind.REPAIR: _internal(HandlerName.NONE, priority=0),
+        IntentKind.TOP_UP: _internal(HandlerName.TOP_UPS, priority=0),
+        IntentKind.LOAN: _internal(HandlerName.NONE, action="lend", priority=0),
+        IntentKind.LOAN_RETURN: _internal(HandlerName.NONE, action="reclaim", priority=0),
+        IntentKind.STAKE: _internal(HandlerName.STAKES, action="stake"),
+        IntentKind.UNSTAKE: _internal(HandlerName.STAKES, action="unstake"),
+        IntentKind.WITHDRAW_STAKE: _internal(HandlerName.STAKES, action="withdraw"),
+    }
+)
+
+INTERNAL: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_internal)
+SPENDING: Final = frozenset(kind for kind, facts in FACTS.items() if facts.spends_merchant_money)
+LIMITED: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_limited)
+DELAYED: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_delayed)
+STAKING: Final = tuple(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.STAKES)
+
+
+def metered_as(kind: str) -> Operation:
+    """Return the operation whose usage credits an intent of this kind costs. Raises ValueError for a free kind."""
+    operation = FACTS[IntentKind(kind)].metered_as
+    if operation is None:
+        raise ValueError(f"a {kind} costs no usage credits")
+    return operation

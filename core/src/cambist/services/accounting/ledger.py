@@ -1,0 +1,279 @@
+"""Double entry: the only module that writes the ledger.
+
+Accounts and which way they lean (triggers keep balances equal to movements)::
+
+    merchant   available          credit   guarded   what may be spent
+               pending            credit   guarded   debited by a payout that is under way
+               held               credit   guarded   confirmed, but not (yet) part of an ended order
+               receivable         credit             below zero: spent before a reorg took it back
+               cpt                credit             usage credits; below zero down to the operator's limit
+               custody_deposits   debit              what his one-time addresses hold on the chain of his money
+               custody_wallet     debit              what his main wallet holds of his money
+               float_deposits     debit              the platform's money for fees on his one-time addresses
+               float_wallet       debit              the platform's money for fees on his main wallet
+    platform   custody_gas        debit              what its gas station holds
+    platform   custody_staked     debit              what its gas station has staked, and cannot send
+               gas_spent          debit              fees that were paid
+               float              credit             what the operator has put in
+               suspense           credit             what is on the chain and nobody can explain
+               cpt_issued         credit             below zero: usage credits that merchants were given
+
+Custody and float say what the chain says, and are never refused: what must not happen shows in ``reconcile``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import Units
+from cambist.services.errors import ForbiddenError
+
+
+class Purpose(StrEnum):
+    """What an account is for."""
+
+    AVAILABLE = "available"
+    PENDING = "pending"
+    HELD = "held"
+    RECEIVABLE = "receivable"
+    CPT = "cpt"
+    CUSTODY_DEPOSITS = "custody_deposits"
+    CUSTODY_WALLET = "custody_wallet"
+    FLOAT_DEPOSITS = "float_deposits"
+    FLOAT_WALLET = "float_wallet"
+    CUSTODY_GAS = "custody_gas"
+    CUSTODY_STAKED = "custody_staked"
+    GAS_SPENT = "gas_spent"
+    FLOAT = "float"
+    SUSPENSE = "suspense"
+    CPT_ISSUED = "cpt_issued"
+
+
+PLATFORM = 0
+"""Stands for the operator where a merchant's row is asked for."""
+CPT_ASSET = "cpt"
+
+SPENDING = (Purpose.HELD, Purpose.AVAILABLE, Purpose.RECEIVABLE, Purpose.PENDING)
+"""The accounts that are locked, all at once, before anything is decided about a merchant's money."""
+
+_GUARDED = {Purpose.AVAILABLE, Purpose.PENDING, Purpose.HELD}
+_DEBIT_NORMAL = {
+    Purpose.CUSTODY_DEPOSITS,
+    Purpose.CUSTODY_WALLET,
+    Purpose.FLOAT_DEPOSITS,
+    Purpose.FLOAT_WALLET,
+    Purpose.CUSTODY_GAS,
+    Purpose.CUSTODY_STAKED,
+    Purpose.GAS_SPENT,
+}
+
+
+class Account(Struct, frozen=True, order=True):
+    """Names a ledger account, a merchant's or the platform's; it comes into being with its first movement."""
+
+    merchant_pk: int
+    asset: str
+    purpose: Purpose
+
+
+class Movement(Struct, frozen=True):
+    """Units that leave ``debit`` for ``credit``, two accounts of one asset."""
+
+    debit: Account
+    credit: Account
+    units: Units
+
+
+class Posting(Struct, frozen=True, kw_only=True):
+    """Movements that happen together, once for all time under ``(kind, reference)``."""
+
+    mode: str
+    kind: str
+    reference: str
+    movements: Sequence[Movement]
+
+
+class Balance(Struct, frozen=True, kw_only=True):
+    """What a merchant has of one asset. ``receivable`` is zero or below."""
+
+    asset: str
+    available: int = 0
+    pending: int = 0
+    held: int = 0
+    receivable: int = 0
+
+
+class InsufficientFundsError(ForbiddenError):
+    """A guarded account would have passed zero; nothing was posted."""
+
+
+def asset_key(chain: str, contract: str | None) -> str:
+    """Return the ledger's name of a token: chain and contract, since a symbol identifies nothing."""
+    return f"{chain}/{contract or 'native'}"
+
+
+_ENSURE = """
+WITH wanted AS (
+    SELECT nullif(owner, 0) AS merchant_pk, asset, purpose, guarded, debit_normal
+    FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bool[], $6::bool[])
+        AS w (owner, asset, purpose, guarded, debit_normal)
+), known AS (
+    SELECT a.id, a.merchant_pk, a.asset, a.purpose FROM ledger_accounts a
+        JOIN wanted w ON a.merchant_pk = w.merchant_pk AND a.asset = w.asset AND a.purpose = w.purpose
+    WHERE a.mode = $1
+    UNION ALL -- an index finds what equals, or what is null, but not both at once
+    SELECT a.id, NULL, a.asset, a.purpose FROM ledger_accounts a
+        JOIN wanted w ON w.merchant_pk IS NULL AND a.asset = w.asset AND a.purpose = w.purpose
+    WHERE a.mode = $1 AND a.merchant_pk IS NULL
+), made AS (
+    INSERT INTO ledger_accounts (mode, merchant_pk, asset, purpose, guarded, debit_normal)
+    SELECT $1, merchant_pk, asset, purpose, guarded, debit_normal FROM wanted
+    WHERE NOT EXISTS (
+        SELECT FROM known WHERE known.merchant_pk IS NOT DISTINCT FROM wanted.merchant_pk
+            AND known.asset = wanted.asset AND known.purpose = wanted.purpose
+    ) ORDER BY merchant_pk, asset, purpose ON CONFLICT DO NOTHING
+    RETURNING id, merchant_pk, asset, purpose
+)
+SELECT id, merchant_pk, asset, purpose FROM made
+UNION ALL
+SELECT id, merchant_pk, asset, purpose FROM known
+"""
+
+# Accounts and postings are named by their places in the arrays. Where an account is missing, nothing is posted.
+_POST = """
+WITH wanted AS (
+    SELECT place, nullif(owner, 0) AS merchant_pk, asset, purpose
+    FROM unnest($2::bigint[], $3::text[], $4::text[]) WITH ORDINALITY AS w (owner, asset, purpose, place)
+), known AS MATERIALIZED (
+    SELECT w.place, a.id FROM ledger_accounts a
+        JOIN wanted w ON a.merchant_pk = w.merchant_pk AND a.asset = w.asset AND a.purpose = w.purpose
+    WHERE a.mode = $1
+    UNION ALL
+    SELECT w.place, a.id FROM ledger_accounts a
+        JOIN wanted w ON w.merchant_pk IS NULL AND a.asset = w.asset AND a.purpose = w.purpose
+    WHERE a.mode = $1 AND a.merchant_pk IS NULL
+), complete AS (
+    SELECT count(*) = cardinality($2::bigint[]) AS is_complete FROM known
+), posted AS (
+    INSERT INTO ledger_transactions (mode, kind, reference)
+    SELECT $1, kind, reference FROM unnest($5::text[], $6::text[]) AS t (kind, reference), complete WHERE is_complete
+    ON CONFLICT (kind, reference) DO NOTHING
+    RETURNING id, kind, reference
+), moved AS (
+    INSERT INTO ledger_movements (transaction_pk, mode, asset, debit_account_pk, credit_account_pk, units)
+    SELECT posted.id, $1, m.asset, debit.id, credit.id, m.units
+    FROM unnest($7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::numeric[])
+        AS m (kind, reference, asset, debit, credit, units)
+    JOIN posted USING (kind, reference) JOIN known debit ON debit.place = m.debit
+    JOIN known credit ON credit.place = m.credit
+)
+SELECT is_complete, kind, reference FROM complete LEFT JOIN posted ON true
+"""
+
+
+async def _account_ids(conn: AsyncConnection, mode: str, accounts: Sequence[Account]) -> dict[Account, int]:
+    ids: dict[Account, int] = {}
+    # A twin that creates the same account at the same moment makes ours skip it: then it is there to be read.
+    for _ in range(2):
+        missing = [account for account in accounts if account not in ids]
+        if not missing:
+            break
+        rows = await conn.exec_driver_sql(
+            _ENSURE,
+            (
+                mode,
+                [account.merchant_pk for account in missing],
+                [account.asset for account in missing],
+                [str(account.purpose) for account in missing],
+                [account.purpose in _GUARDED for account in missing],
+                [account.purpose in _DEBIT_NORMAL for account in missing],
+            ),
+        )
+        ids.update({Account(row.merchant_pk or PLATFORM, row.asset, Purpose(row.purpose)): row.id for row in rows})
+    return ids
+
+
+async def post(conn: AsyncConnection, mode: str, postings: Sequence[Posting]) -> set[tuple[str, str]]:
+    """Post, in one statement, what was not posted before; return the (kind, reference) that are new.
+
+    All postings are of one mode. Raises InsufficientFundsError when a guarded account would pass zero: the
+    caller's transaction is then lost as a whole.
+    """
+    if not postings:
+        return set()
+    if any(posting.mode != mode for posting in postings):
+        raise AssertionError("live and sandbox never meet in one posting")
+    moves = [(posting, movement) for posting in postings for movement in posting.movements]
+    places: dict[Account, int] = {}
+    for _, move in moves:
+        places.setdefault(move.debit, len(places) + 1)
+        places.setdefault(move.credit, len(places) + 1)
+    parameters = (
+        mode,
+        [account.merchant_pk for account in places],
+        [account.asset for account in places],
+        [str(account.purpose) for account in places],
+        [posting.kind for posting in postings],
+        [posting.reference for posting in postings],
+        [posting.kind for posting, _ in moves],
+        [posting.reference for posting, _ in moves],
+        [move.debit.asset for _, move in moves],
+        [places[move.debit] for _, move in moves],
+        [places[move.credit] for _, move in moves],
+        [move.units for _, move in moves],
+    )
+    posted = await _post(conn, parameters)
+    if posted is None:
+        await _account_ids(conn, mode, sorted(places))
+        posted = await _post(conn, parameters)
+    if posted is None:
+        raise AssertionError("the accounts were just made")
+    return posted
+
+
+async def _post(conn: AsyncConnection, parameters: tuple[object, ...]) -> set[tuple[str, str]] | None:
+    """Return what is new, or None where an account is missing."""
+    try:
+        rows = (await conn.exec_driver_sql(_POST, parameters)).all()
+    except IntegrityError as error:
+        if "ck_ledger_accounts_guarded_balance" in str(error.orig):
+            raise InsufficientFundsError("INSUFFICIENT_BALANCE", "The wallet balance is too low.") from error
+        raise
+    if not rows[0].is_complete:
+        return None
+    return {(row.kind, row.reference) for row in rows if row.kind is not None}
+
+
+async def lock_balances(conn: AsyncConnection, mode: str, accounts: Iterable[Account]) -> Mapping[Account, int]:
+    """Return the balances of accounts, zero where there is none yet, locked until the transaction ends.
+
+    Locks in id order, as the posting itself does, so that two callers never wait for each other in a circle.
+    """
+    wanted = sorted(set(accounts))
+    if not wanted:
+        return {}
+    ids = await _account_ids(conn, mode, wanted)
+    rows = await conn.exec_driver_sql(
+        "SELECT id, balance FROM ledger_accounts WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE",
+        (list(ids.values()),),
+    )
+    balances = {row.id: int(row.balance) for row in rows}
+    return {account: balances[ids[account]] for account in wanted}
+
+
+async def balances(conn: AsyncConnection, merchant_pk: int, mode: str, asset: str | None = None) -> Sequence[Balance]:
+    """Return a merchant's balances, one per asset he ever had, or of one asset."""
+    rows = await conn.exec_driver_sql(
+        "SELECT asset, purpose, balance FROM ledger_accounts WHERE mode = $1 AND merchant_pk = $2"
+        " AND NOT debit_normal AND asset <> 'cpt' AND ($3::text IS NULL OR asset = $3) ORDER BY asset",
+        (mode, merchant_pk, asset),
+    )
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        found.setdefault(row.asset, {})[row.purpose] = int(row.balance)
+    return [Balance(asset=name, **purposes) for name, purposes in found.items()]

@@ -1,0 +1,78 @@
+"""What an entry was about: payment, deposit or payout, transaction on the chain, and what it was worth then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.services.pricing import price_points
+
+from .entries import Entry
+
+FIAT = "usd"
+_CENT = Decimal("0.01")
+_EXACT = Context(prec=200)
+_NAMED = re.compile(r"(?:^|[:/])((?:dep|pay|po|ref|wd)_[0-9A-Za-z]+)")
+
+
+class Detail(Struct, frozen=True, kw_only=True):
+    """What is known about an entry besides what the ledger says. ``outgoing_id`` names a payout, refund or withdrawal.
+
+    ``fiat_value`` has the sign of the entry; it is None where no price of the time is known.
+    """
+
+    payment_id: str | None = None
+    deposit_id: str | None = None
+    outgoing_id: str | None = None
+    tx_id: str | None = None
+    fiat_value: Decimal | None = None
+
+
+_DEPOSITS = (
+    "SELECT d.deposit_id AS name, d.tx_id, p.payment_id FROM deposits d LEFT JOIN payments p ON p.id = d.payment_pk"
+    " WHERE d.deposit_id = ANY($1::text[])"
+)
+_PAYOUTS = (
+    "SELECT o.payout_id AS name, o.tx_id, p.payment_id FROM payouts o LEFT JOIN payments p ON p.id = o.payment_pk"
+    " WHERE o.payout_id = ANY($1::text[])"
+)
+
+
+async def details_of(conn: AsyncConnection, entries: Sequence[Entry]) -> Sequence[Detail]:
+    """Return the details of entries, in their order."""
+    if not entries:
+        return ()
+    named = [_NAMED.findall(entry.reference) for entry in entries]
+    names = sorted({name for found in named for name in found})
+    known: dict[str, tuple[str | None, str | None]] = {}
+    for statement in (_DEPOSITS, _PAYOUTS):
+        rows = await conn.exec_driver_sql(statement, (names,))
+        known |= {row.name: (row.tx_id, row.payment_id) for row in rows}
+    moments = [(entry.token.symbol, entry.created_at) for entry in entries]
+    prices = await price_points.values_at(conn, FIAT, moments)
+    return [_detail(entry, found, known, price) for entry, found, price in zip(entries, named, prices, strict=True)]
+
+
+def _detail(
+    entry: Entry, names: Sequence[str], known: dict[str, tuple[str | None, str | None]], price: Decimal | None
+) -> Detail:
+    deposit = next((name for name in names if name.startswith("dep_")), None)
+    outgoing = next((name for name in names if name.startswith(("po_", "ref_", "wd_"))), None)
+    payment = next((name for name in names if name.startswith("pay_")), None)
+    tx_id, of_payment = known.get(outgoing or deposit or "", (None, None))
+    return Detail(
+        payment_id=payment or of_payment,
+        deposit_id=deposit,
+        outgoing_id=outgoing,
+        tx_id=tx_id,
+        fiat_value=None if price is None else _worth(entry.units, entry.token.decimals, price),
+    )
+
+
+def _worth(units: int, decimals: int, price: Decimal) -> Decimal:
+    exact = _EXACT.multiply(_EXACT.scaleb(Decimal(units), -decimals), price)
+    return exact.quantize(_CENT, rounding=ROUND_HALF_EVEN, context=_EXACT)

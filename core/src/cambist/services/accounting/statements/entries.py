@@ -1,0 +1,243 @@
+"""The entries of a statement: movements that change what a merchant has, newest first, page by page."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import Token
+from cambist.registry import Registry
+from cambist.secrets import SecretsBox, SecretsError
+from cambist.services.accounting import tokens
+from cambist.services.errors import InvalidError
+
+from .kinds import TYPES, kinds_of, sign_of, type_of
+
+PAGE_MAX = 100
+BATCH = 1_000
+"""Entries read at once for a file."""
+
+TRANSACTION_MAX = timedelta(minutes=10)
+"""Transactions are dated by their start and numbered by their end: their order may differ by this much."""
+
+FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_MOMENT = datetime(9000, 1, 1, tzinfo=UTC)
+"""Nothing is dated outside of these, and there is room around them to calculate with."""
+
+_AFTER_ALL = 2**63 - 1
+_CURSOR_FIELD = "statements.cursor"
+
+
+class Filters(Struct, frozen=True, kw_only=True):
+    """Which entries are wanted. ``since`` is included, ``until`` is not."""
+
+    chain: str | None = None
+    token: str | None = None
+    type: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One change of what a merchant has. ``source`` and ``target`` are balances, None for outside of them.
+
+    ``pk`` orders entries and is for cursors alone. ``units`` is signed: above zero where it came nearer to being
+    spent.
+    """
+
+    pk: int
+    entry_id: str
+    type: str
+    chain: str
+    token: Token
+    units: int
+    source: str | None
+    target: str | None
+    reference: str
+    created_at: datetime
+
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """Whose statement it is, and the tokens that are wanted of it, by their names in the ledger."""
+
+    merchant_pk: int
+    mode: str
+    assets: Mapping[str, tuple[str, Token]]
+
+
+def parse_moment(field: str, text: str | None) -> datetime | None:
+    """Read a date or a time in ISO 8601, UTC where nothing else is said. Raises InvalidError."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InvalidError.field(field, "must be a date or a time in ISO 8601, such as 2026-01-31") from None
+    return min(max(moment, FIRST_MOMENT), LAST_MOMENT)
+
+
+async def scope_of(conn: AsyncConnection, registry: Registry, merchant_pk: int, mode: str, filters: Filters) -> Scope:
+    """Return what the filters leave of a merchant's tokens. Raises InvalidError for chains and tokens unheard of."""
+    if filters.type is not None and filters.type not in TYPES:
+        raise InvalidError.field("type", f"must be one of {', '.join(TYPES)}")
+    if filters.since is not None and filters.until is not None and filters.since >= filters.until:
+        raise InvalidError.field("to", "must be later than from")
+    held = await tokens.balances(conn, registry, merchant_pk, mode)
+    found = {
+        one.balance.asset: (one.chain, one.token)
+        for one in held
+        if filters.chain in {None, one.chain} and filters.token in {None, one.token.symbol}
+    }
+    if not found:
+        _check_names(registry, filters)
+    return Scope(merchant_pk=merchant_pk, mode=mode, assets=found)
+
+
+def _check_names(registry: Registry, filters: Filters) -> None:
+    """Refuse what nobody could ever have, rather than answering that there is nothing of it."""
+    chains = registry.chains.values() if filters.chain is None else [tokens.find_chain(registry, filters.chain)]
+    if filters.token is not None and not any(chain.token(filters.token) for chain in chains):
+        where = f"on {filters.chain}" if filters.chain is not None else "on any chain"
+        raise InvalidError.field("token", f"is not supported {where}", "UNSUPPORTED_TOKEN")
+
+
+_CONDITION = (
+    "m.id < $4 AND m.id >= $5 AND ($6::text IS NULL OR"
+    " (SELECT (t.kind ~ $6) = $7 FROM ledger_transactions t WHERE t.id = m.transaction_pk))"
+    " AND ($8::timestamptz IS NULL OR"
+    " (SELECT t.created_at >= $8 FROM ledger_transactions t WHERE t.id = m.transaction_pk))"
+    " AND ($9::timestamptz IS NULL OR"
+    " (SELECT t.created_at < $9 FROM ledger_transactions t WHERE t.id = m.transaction_pk))"
+)
+
+
+def _page(size: int) -> str:
+    # The size is part of the text: for a number that it cannot see, PostgreSQL would plan to sort everything.
+    size = int(size)
+    return f"""
+WITH accounts AS MATERIALIZED (
+    SELECT id, purpose FROM ledger_accounts WHERE mode = $1 AND merchant_pk = $2 AND asset = ANY($3::text[])
+        AND purpose IN ('available', 'pending', 'held', 'receivable')
+), picked AS MATERIALIZED (
+    SELECT DISTINCT m.id FROM accounts CROSS JOIN LATERAL (
+        (SELECT m.id FROM ledger_movements m WHERE m.debit_account_pk = accounts.id AND {_CONDITION}
+            ORDER BY m.id DESC LIMIT {size})
+        UNION ALL
+        (SELECT m.id FROM ledger_movements m WHERE m.credit_account_pk = accounts.id AND {_CONDITION}
+            ORDER BY m.id DESC LIMIT {size})
+    ) m ORDER BY m.id DESC LIMIT {size}
+)
+SELECT m.id, m.asset, m.units, debit.purpose AS source, credit.purpose AS target, t.kind, t.reference, t.created_at
+FROM picked JOIN ledger_movements m ON m.id = picked.id JOIN ledger_transactions t ON t.id = m.transaction_pk
+LEFT JOIN accounts debit ON debit.id = m.debit_account_pk LEFT JOIN accounts credit ON credit.id = m.credit_account_pk
+ORDER BY m.id DESC
+"""  # noqa: S608  numbers and constants of this module
+
+
+PAGE = _page(PAGE_MAX + 1)
+_BATCH = _page(BATCH + 1)
+
+# Halves the range of ids until the first movement is found that was made at the moment or later.
+_FIRST_AT = """
+WITH RECURSIVE halves (low, high) AS (
+    SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM ledger_movements
+    UNION ALL
+    SELECT CASE WHEN earlier THEN middle + 1 ELSE low END, CASE WHEN earlier THEN high ELSE middle END
+    FROM (
+        SELECT low, high, (low + high) / 2 AS middle, coalesce((
+            SELECT t.created_at < $1 FROM ledger_movements m JOIN ledger_transactions t ON t.id = m.transaction_pk
+            WHERE m.id >= (low + high) / 2 ORDER BY m.id LIMIT 1
+        ), false) AS earlier
+        FROM halves WHERE low < high
+    ) AS probes
+)
+SELECT low FROM halves WHERE low >= high
+"""
+
+
+class Bounds(Struct, frozen=True):
+    """The movements between which all wanted ones lie: ``first`` included, ``end`` not."""
+
+    first: int = 0
+    end: int = _AFTER_ALL
+
+
+async def bounds_of(conn: AsyncConnection, filters: Filters) -> Bounds:
+    """Return the movements around the wanted time, so that no page passes over years of others."""
+    first, end = 0, _AFTER_ALL
+    if filters.since is not None:
+        first = (await conn.exec_driver_sql(_FIRST_AT, (filters.since - TRANSACTION_MAX,))).scalar_one()
+    if filters.until is not None:
+        end = (await conn.exec_driver_sql(_FIRST_AT, (filters.until + TRANSACTION_MAX,))).scalar_one()
+    return Bounds(first, end)
+
+
+async def read(
+    conn: AsyncConnection, scope: Scope, filters: Filters, bounds: Bounds, limit: int
+) -> tuple[Sequence[Entry], bool]:
+    """Return up to ``limit`` entries, newest first, and whether there are more. For files up to ``BATCH``."""
+    statement = PAGE if limit <= PAGE_MAX else _BATCH
+    rows = (await conn.exec_driver_sql(statement, arguments(scope, filters, bounds))).all()
+    entries = []
+    for row in rows[:limit]:
+        chain, token = scope.assets[row.asset]
+        entries.append(
+            Entry(
+                pk=row.id,
+                entry_id=_entry_id(row.id, row.kind, row.reference),
+                type=type_of(row.kind),
+                chain=chain,
+                token=token,
+                units=int(row.units) * sign_of(row.source, row.target),
+                source=row.source,
+                target=row.target,
+                reference=row.reference,
+                created_at=row.created_at,
+            )
+        )
+    return entries, len(rows) > limit
+
+
+def arguments(scope: Scope, filters: Filters, bounds: Bounds) -> tuple[object, ...]:
+    """Return what the statement of a page takes."""
+    pattern, matches = kinds_of(filters.type) if filters.type is not None else (None, True)
+    return (
+        scope.mode,
+        scope.merchant_pk,
+        list(scope.assets),
+        bounds.end,
+        bounds.first,
+        pattern,
+        matches,
+        filters.since,
+        filters.until,
+    )
+
+
+def _entry_id(pk: int, kind: str, reference: str) -> str:
+    """Name a movement: the same one always gets the same name, and the name does not tell how many there are."""
+    digest = hashlib.sha256(f"{kind}:{reference}:{pk}".encode()).digest()
+    return "led_" + base64.b32encode(digest)[:26].decode().lower()
+
+
+def seal_cursor(box: SecretsBox, merchant_pk: int, mode: str, pk: int) -> str:
+    """Return a cursor that goes on behind an entry, and tells nobody how many entries there are."""
+    sealed = box.encrypt(pk.to_bytes(8, "big"), field=_CURSOR_FIELD, row=f"{merchant_pk}/{mode}")
+    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+
+
+def open_cursor(box: SecretsBox, merchant_pk: int, mode: str, cursor: str) -> int:
+    """Return what was sealed for the same merchant and mode. Raises InvalidError."""
+    try:
+        sealed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        row = box.decrypt(sealed, field=_CURSOR_FIELD, row=f"{merchant_pk}/{mode}")
+    except (SecretsError, binascii.Error, ValueError):
+        raise InvalidError.field("cursor", "must be a nextCursor of the same list") from None
+    return int.from_bytes(row, "big")

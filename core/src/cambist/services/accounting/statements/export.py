@@ -1,0 +1,120 @@
+"""A statement as a file: comma-separated, one line per entry, newest first, however long it is."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.domain.money import format_units
+from cambist.services.errors import InvalidError
+
+from .details import FIAT, Detail, details_of
+from .entries import BATCH, Bounds, Entry, Filters, Scope, arguments, read
+
+ENTRIES_MAX = 200_000
+STORED_ENTRIES_MAX = 2_000_000
+"""Of a file that a job makes."""
+BALANCES = ("available", "pending", "held", "receivable")
+COLUMNS = (
+    "id", "createdAt", "type", "chain", "token", "contractAddress", "amount", "from", "to", *BALANCES,
+    "paymentId", "depositId", "payoutId", "txHash", f"fiatValue_{FIAT}",
+)  # fmt: skip
+"""The columns named as balances hold their change: each one sums up to the balance."""
+
+_COUNT = """
+SELECT count(*) FROM (
+    SELECT m.id FROM ledger_accounts a JOIN ledger_movements m ON m.debit_account_pk = a.id
+    WHERE a.mode = $1 AND a.merchant_pk = $2 AND a.asset = ANY($3::text[])
+        AND a.purpose IN ('available', 'pending', 'held', 'receivable') AND m.id < $4 AND m.id >= $5
+    UNION
+    SELECT m.id FROM ledger_accounts a JOIN ledger_movements m ON m.credit_account_pk = a.id
+    WHERE a.mode = $1 AND a.merchant_pk = $2 AND a.asset = ANY($3::text[])
+        AND a.purpose IN ('available', 'pending', 'held', 'receivable') AND m.id < $4 AND m.id >= $5
+    LIMIT $6
+) AS entries
+"""
+
+# A spreadsheet runs what begins like this as a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+async def check_size(db: Database, scope: Scope, filters: Filters, bounds: Bounds) -> None:
+    """Refuse a file that would be too long, before its first line is sent. Raises InvalidError."""
+    async with db.autocommit() as conn:
+        wanted = (*arguments(scope, filters, bounds)[:5], ENTRIES_MAX + 1)
+        count = (await conn.exec_driver_sql(_COUNT, wanted)).scalar_one()
+    if count > ENTRIES_MAX:
+        message = f"A file holds at most {ENTRIES_MAX} entries; ask for a shorter time with from and to."
+        raise InvalidError("EXPORT_TOO_LARGE", message)
+
+
+class Piece(Struct, frozen=True, kw_only=True):
+    """A part of the file, and the movements that are left for the next one."""
+
+    text: bytes
+    entries: int
+    left: Bounds
+    more: bool
+
+
+async def read_piece(
+    conn: AsyncConnection, scope: Scope, filters: Filters, bounds: Bounds, *, with_heading: bool
+) -> Piece:
+    """Return the next ``BATCH`` entries as lines of the file."""
+    entries, more = await read(conn, scope, filters, bounds, BATCH)
+    details = await details_of(conn, entries)
+    text = _text([COLUMNS]) if with_heading else b""
+    if entries:
+        text += _text([_line(entry, detail) for entry, detail in zip(entries, details, strict=True)])
+        bounds = msgspec.structs.replace(bounds, end=entries[-1].pk)
+    return Piece(text=text, entries=len(entries), left=bounds, more=more)
+
+
+async def lines(db: Database, scope: Scope, filters: Filters, bounds: Bounds) -> AsyncIterator[bytes]:
+    """Yield the file piece by piece. No connection is held while the reader is slow."""
+    left, more = ENTRIES_MAX, True
+    yield _text([COLUMNS])
+    while more and left > 0:
+        async with db.autocommit() as conn:
+            piece = await read_piece(conn, scope, filters, bounds, with_heading=False)
+        if piece.text:
+            yield piece.text
+        bounds, more, left = piece.left, piece.more, left - piece.entries
+
+
+def _text(rows: Sequence[Sequence[str]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def _line(entry: Entry, detail: Detail) -> Sequence[str]:
+    decimals = entry.token.decimals
+    changes = {entry.source: -abs(entry.units), entry.target: abs(entry.units)}
+    return (
+        entry.entry_id,
+        entry.created_at.isoformat().replace("+00:00", "Z"),
+        entry.type,
+        _harmless(entry.chain),
+        _harmless(entry.token.symbol),
+        _harmless(entry.token.contract or ""),
+        format_units(entry.units, decimals),
+        entry.source or "",
+        entry.target or "",
+        *(format_units(changes.get(balance, 0), decimals) for balance in BALANCES),
+        detail.payment_id or "",
+        detail.deposit_id or "",
+        detail.outgoing_id or "",
+        _harmless(detail.tx_id or ""),
+        "" if detail.fiat_value is None else format(detail.fiat_value, "f"),
+    )
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text

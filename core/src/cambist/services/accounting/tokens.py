@@ -1,0 +1,81 @@
+"""What can be paid with: the chains and tokens of the enabled plugins, and balances told in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import ChainInfo, Token
+from cambist.registry import Registry
+from cambist.services.errors import FieldProblem, InvalidError
+
+from . import ledger
+
+
+class TokenBalance(Struct, frozen=True, kw_only=True):
+    """What a merchant has of one token. ``symbol`` and ``decimals`` are the registry's."""
+
+    chain: str
+    token: Token
+    balance: ledger.Balance
+
+
+def find_chain(registry: Registry, chain_id: str, field: str = "chain") -> ChainInfo:
+    """Return the chain. Raises InvalidError, in the specification's words, where there is none."""
+    chain = registry.chains.get(chain_id)
+    if chain is None:
+        problem = FieldProblem(field, "is not supported")
+        raise InvalidError("UNSUPPORTED_CHAIN", "Unsupported chain", [problem])
+    return chain
+
+
+def find_token(chain: ChainInfo, symbol: str, field: str = "token") -> Token:
+    """Return the chain's token of this symbol. Raises InvalidError where there is none."""
+    token = chain.token(symbol)
+    if token is None:
+        raise InvalidError.field(field, f"is not supported on {chain.id}", "UNSUPPORTED_TOKEN")
+    return token
+
+
+async def balances(conn: AsyncConnection, registry: Registry, merchant_pk: int, mode: str) -> Sequence[TokenBalance]:
+    """Return what a merchant has of every token he ever had."""
+    found = []
+    for balance in await ledger.balances(conn, merchant_pk, mode):
+        chain_id, _, contract = balance.asset.partition("/")
+        token = _registered(registry, chain_id, None if contract == "native" else contract)
+        if token is None:
+            token = await _remembered(conn, merchant_pk, chain_id, contract)
+        if token is not None:
+            found.append(TokenBalance(chain=chain_id, token=token, balance=balance))
+    return found
+
+
+async def balance(conn: AsyncConnection, merchant_pk: int, mode: str, chain: ChainInfo, token: Token) -> TokenBalance:
+    """Return what a merchant has of one token: zeros where he never had any."""
+    asset = ledger.asset_key(chain.id, token.contract)
+    found = await ledger.balances(conn, merchant_pk, mode, asset)
+    return TokenBalance(chain=chain.id, token=token, balance=found[0] if found else ledger.Balance(asset=asset))
+
+
+def _registered(registry: Registry, chain_id: str, contract: str | None) -> Token | None:
+    chain = registry.chains.get(chain_id)
+    if chain is None:
+        return None
+    return next((token for token in chain.tokens if token.contract == contract), None)
+
+
+async def _remembered(conn: AsyncConnection, merchant_pk: int, chain_id: str, contract: str) -> Token | None:
+    """Return a token that the operator has taken out of the registry, as its deposits know it.
+
+    None where there were none: then the merchant never had it, and its accounts are empty.
+    """
+    stored = None if contract == "native" else contract
+    result = await conn.exec_driver_sql(
+        "SELECT token, decimals FROM deposits WHERE merchant_pk = $1 AND chain = $2"
+        " AND contract IS NOT DISTINCT FROM $3 ORDER BY id DESC LIMIT 1",
+        (merchant_pk, chain_id, stored),
+    )
+    row = result.one_or_none()
+    return None if row is None else Token(symbol=row.token, contract=stored, decimals=row.decimals, label=row.token)

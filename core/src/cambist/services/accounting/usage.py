@@ -1,0 +1,241 @@
+"""Usage credits (CPT): recorded with what is done, posted to the ledger later, many at a time.
+
+::
+
+    balance = the ledger's account, less what is recorded and not posted yet
+
+Doing something writes a record of its own and waits for nobody; the roll-up takes records, marks them and posts their
+sum in one transaction. What is given back is a record that counts the other way. Credits come into being as the
+initial allowance and as grants of the operator. The gateway takes money in whatever the balance is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.usage import Operation
+from cambist.plugin import Units
+from cambist.services import platform
+from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, ServiceError
+from cambist.services.paging import Page, read_page
+from cambist.services.platform import PlatformSettings
+
+from . import ledger
+from .ledger import CPT_ASSET, PLATFORM, Account, Movement, Posting, Purpose
+
+MODES = ("live", "sandbox")
+ROLL_UP_ROWS_MAX = 5_000
+ALLOWANCES_MAX = 500
+
+ALLOWANCE = "cpt_allowance"
+GRANT = "cpt_grant"
+USAGE = "usage"
+
+
+class Metered(Struct, frozen=True):
+    """Something that was done for a merchant. ``(operation, reference)`` is recorded once, ever."""
+
+    merchant_pk: int
+    mode: str
+    operation: str
+    chain: str | None
+    reference: str
+
+
+async def meter(conn: AsyncConnection, done: Sequence[Metered], settings: PlatformSettings, now: datetime) -> None:
+    """Record what it costs, in the transaction that does it. What costs nothing leaves no record."""
+    weights = [settings.cpt.weights.of(one.operation, one.chain) for one in done]
+    billed = [(one, weight) for one, weight in zip(done, weights, strict=True) if weight > 0]
+    if not billed:
+        return
+    await conn.exec_driver_sql(
+        "INSERT INTO usage_records (merchant_pk, mode, operation, chain, reference, weight, created_at)"
+        " SELECT *, $7 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])"
+        " ON CONFLICT (operation, reference) DO NOTHING",
+        (
+            [one.merchant_pk for one, _ in billed],
+            [one.mode for one, _ in billed],
+            [str(one.operation) for one, _ in billed],
+            [one.chain for one, _ in billed],
+            [one.reference for one, _ in billed],
+            [weight for _, weight in billed],
+            now,
+        ),
+    )
+
+
+async def give_back(conn: AsyncConnection, operation: str, references: Sequence[str], now: datetime) -> None:
+    """Return the credits of what came to nothing, once. What was never recorded gives nothing back."""
+    await conn.exec_driver_sql(
+        "INSERT INTO usage_records (merchant_pk, mode, operation, chain, reference, weight, created_at)"
+        " SELECT merchant_pk, mode, 'return', chain, operation || ':' || reference, weight, $3 FROM usage_records"
+        " WHERE operation = $1 AND reference = ANY($2::text[])"
+        " ON CONFLICT (operation, reference) DO NOTHING",
+        (str(operation), list(references), now),
+    )
+
+
+# One statement sees one moment: a record is in the account, or it is not posted, never both and never neither.
+_BALANCE = """
+SELECT coalesce((
+    SELECT balance FROM ledger_accounts WHERE mode = $2 AND merchant_pk = $1 AND asset = 'cpt' AND purpose = 'cpt'
+), 0) - coalesce((
+    SELECT sum(CASE operation WHEN 'return' THEN -weight ELSE weight END) FROM usage_records
+    WHERE merchant_pk = $1 AND mode = $2 AND NOT posted
+), 0)
+"""
+
+
+async def balance(conn: AsyncConnection, merchant_pk: int, mode: str) -> int:
+    """Return how many credits a merchant has left; below zero, how many he owes."""
+    found = await conn.exec_driver_sql(_BALANCE, (merchant_pk, mode))
+    return int(found.scalar_one())
+
+
+async def require_credit(
+    conn: AsyncConnection,
+    merchant_pk: int,
+    mode: str,
+    settings: PlatformSettings,
+    *,
+    refusal: type[ServiceError] = ForbiddenError,
+) -> None:
+    """Refuse a merchant whose credits are used up, as far below zero as the operator lets him get.
+
+    Raises ``refusal``: ForbiddenError (403) for payouts, PaymentRequiredError (402) for swaps and bridges.
+    """
+    left = await balance(conn, merchant_pk, mode)
+    if left < settings.cpt.floor:
+        raise refusal(
+            "INSUFFICIENT_CPT", f"Usage credits are used up: {left} CPT, and {settings.cpt.floor} is the limit."
+        )
+
+
+def _issue(merchant_pk: int, units: int) -> Movement:
+    """Move credits from the operator to a merchant, or back where there are less than none."""
+    issued = Account(PLATFORM, CPT_ASSET, Purpose.CPT_ISSUED)
+    his = Account(merchant_pk, CPT_ASSET, Purpose.CPT)
+    return Movement(issued, his, Units(units)) if units > 0 else Movement(his, issued, Units(-units))
+
+
+async def grant(conn: AsyncConnection, merchant_pk: int, mode: str, units: int, reference: str) -> bool:
+    """Give a merchant credits, or take some where ``units`` are below zero, once for all time under this reference.
+
+    Returns whether it was now. Raises InvalidError for 0, and ConflictError where the same
+    reference gave another amount before.
+    """
+    if units == 0:
+        raise InvalidError.field("amount", "must not be 0")
+    full = f"{merchant_pk}:{mode}:{reference}"
+    posting = Posting(mode=mode, kind=GRANT, reference=full, movements=[_issue(merchant_pk, units)])
+    if await ledger.post(conn, mode, [posting]):
+        return True
+    before = await conn.exec_driver_sql(
+        "SELECT CASE a.purpose WHEN 'cpt' THEN m.units ELSE -m.units END FROM ledger_transactions t"
+        " JOIN ledger_movements m ON m.transaction_pk = t.id JOIN ledger_accounts a ON a.id = m.credit_account_pk"
+        " WHERE t.kind = $1 AND t.reference = $2",
+        (GRANT, full),
+    )
+    if int(before.scalar_one()) != units:
+        raise ConflictError("CREDIT_REFERENCE_REUSED", "This reference granted another amount before.")
+    return False
+
+
+async def grant_allowances(conn: AsyncConnection, merchant_pks: Sequence[int]) -> int:
+    """Give merchants their initial allowance in both modes, once each; return how many were given.
+
+    While the operator's allowance is 0, nothing is given, and it is not used up.
+    """
+    units = (await platform.load(conn)).cpt.initial_allowance
+    given = 0
+    for mode in MODES if units else ():
+        postings = [
+            Posting(
+                mode=mode, kind=ALLOWANCE, reference=f"{merchant_pk}:{mode}", movements=[_issue(merchant_pk, units)]
+            )
+            for merchant_pk in merchant_pks
+        ]
+        given += len(await ledger.post(conn, mode, postings))
+    return given
+
+
+async def backfill_allowances(conn: AsyncConnection, merchants_max: int = ALLOWANCES_MAX) -> int:
+    """Give their allowance to merchants who have had none; return how many they were."""
+    found = await conn.exec_driver_sql(
+        "SELECT m.id FROM merchants m WHERE EXISTS (SELECT FROM unnest($1::text[]) AS mode WHERE NOT EXISTS ("
+        " SELECT FROM ledger_transactions t WHERE t.kind = $2 AND t.reference = m.id || ':' || mode))"
+        " ORDER BY m.id LIMIT $3",
+        (list(MODES), ALLOWANCE, merchants_max),
+    )
+    rows: Sequence[int] = found.scalars().all()
+    return len(rows) if rows and await grant_allowances(conn, rows) else 0
+
+
+# Records that another process is taking are skipped; the partial index is walked in its own order.
+_TAKE = """
+WITH due AS (
+    SELECT id FROM usage_records WHERE NOT posted ORDER BY merchant_pk, mode LIMIT $1 FOR UPDATE SKIP LOCKED
+), taken AS (
+    UPDATE usage_records u SET posted = true FROM due WHERE u.id = due.id
+    RETURNING u.id, u.merchant_pk, u.mode, CASE u.operation WHEN 'return' THEN -u.weight ELSE u.weight END AS units
+)
+SELECT merchant_pk, mode, min(id) AS first, max(id) AS last, count(*) AS records, sum(units) AS units
+FROM taken GROUP BY merchant_pk, mode ORDER BY merchant_pk, mode
+"""
+
+
+async def post_unposted(conn: AsyncConnection, rows_max: int = ROLL_UP_ROWS_MAX) -> int:
+    """Post records that are not in the ledger yet, one posting per merchant and mode; return how many they were.
+
+    Exactly once, whoever else does the same: the records are marked in the transaction that posts them.
+    """
+    taken = (await conn.exec_driver_sql(_TAKE, (rows_max,))).all()
+    for mode in MODES:
+        postings = [
+            # The first record of a set is in no other one, so the reference is its own.
+            Posting(
+                mode=mode,
+                kind=USAGE,
+                reference=f"{row.merchant_pk}:{mode}:{row.first}-{row.last}",
+                movements=[_issue(row.merchant_pk, -int(row.units))],
+            )
+            for row in taken
+            if row.mode == mode and row.units
+        ]
+        if len(await ledger.post(conn, mode, postings)) != len(postings):
+            raise AssertionError("usage that was not posted yet is in the ledger already")
+    return sum(row.records for row in taken)
+
+
+class UsageEntry(Struct, frozen=True, kw_only=True):
+    """A record as its merchant sees it. ``amount`` is below zero where credits were given back."""
+
+    operation: str
+    chain: str | None
+    reference: str
+    amount: int
+    created_at: datetime
+
+
+_COLUMNS = (
+    "operation, chain, reference, CASE operation WHEN 'return' THEN -weight ELSE weight END AS amount, created_at"
+)
+_LISTED = "FROM usage_records WHERE merchant_pk = $1 AND mode = $2 AND ($3::text IS NULL OR operation = $3)"
+
+
+async def list_usage(  # noqa: PLR0913  filters and paging, each by name
+    conn: AsyncConnection, merchant_pk: int, mode: str, *, operation: Operation | None, page: int, limit: int
+) -> Page[UsageEntry]:
+    """Return one page of a merchant's records."""
+    filters = (merchant_pk, mode, operation)
+    return await read_page(conn, _COLUMNS, _LISTED, filters, _entry, newest="id", page=page, limit=limit)
+
+
+def _entry(row: Row[Any]) -> UsageEntry:
+    return UsageEntry(**row._mapping)  # noqa: SLF001  SQLAlchemy's public name for it

@@ -1,0 +1,1 @@
+"""Addresses of ours, derived from account keys, and checks of addresses that merchants name."""

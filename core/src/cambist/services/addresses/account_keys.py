@@ -1,0 +1,290 @@
+"""Account keys: the stock that the signing side derives ahead, merchants' claims on it, and leases of indexes.
+
+An account index belongs to one merchant in both modes and for every coin type; index 0 is the platform's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Collection, Iterable
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.plugin import AddressFamily
+from cambist.ports import Clock
+from cambist.secrets import SecretsBox
+from cambist.services.errors import UnavailableError
+from cambist.signer import XpubSource
+from cambist.signer.files import KeystoreError
+from cambist.signer.keystore import MODES
+
+PLATFORM_ACCOUNT = 0
+INDEXES = 2**31
+ROWS_PER_TOP_UP_MAX = 500
+CACHED_KEYS_MAX = 100_000
+LEASED_KEYS_MAX = 20_000
+LEASE_MAX = 1_000
+LEASE_GROWS_WITHIN_S = 1.0
+
+_FIELD = "account_keys.xpub"
+
+# Claims share it, topping up holds it alone: a coin type that is being added cannot split a merchant's index.
+_STOCK_LOCK = 0x63616D6269737402
+
+_FREE = "SELECT count(*) FROM (SELECT account_index FROM account_keys WHERE account_index > 0 GROUP BY account_index HAVING count(merchant_pk) = 0) AS free"  # noqa: E501
+_MISSING = (
+    "SELECT wanted FROM generate_series(0, $3::bigint) AS wanted WHERE NOT EXISTS (SELECT 1 FROM account_keys"
+    " WHERE mode = $1 AND coin_type = $2 AND account_index = wanted) ORDER BY wanted LIMIT $4"
+)
+_INSERT = "INSERT INTO account_keys (mode, coin_type, account_index, xpub_encrypted) VALUES ($1, $2, $3, $4)"
+_BACK_FILL = (
+    "UPDATE account_keys AS key SET merchant_pk = owner.merchant_pk FROM"
+    " (SELECT DISTINCT account_index, merchant_pk FROM account_keys WHERE merchant_pk IS NOT NULL) AS owner"
+    " WHERE key.account_index = owner.account_index AND key.merchant_pk IS NULL"
+)
+_CLAIM = (
+    "WITH slot AS (SELECT account_index FROM account_keys WHERE merchant_pk IS NULL AND account_index > 0"
+    " AND mode = 'live' AND coin_type = (SELECT min(coin_type) FROM account_keys)"
+    " ORDER BY account_index LIMIT 1 FOR UPDATE SKIP LOCKED)"
+    " UPDATE account_keys AS key SET merchant_pk = $1 FROM slot WHERE key.account_index = slot.account_index"
+    " RETURNING key.account_index"
+)
+_KEY = (
+    "SELECT id, account_index, xpub_encrypted FROM account_keys"
+    " WHERE mode = $1 AND coin_type = $2 AND merchant_pk IS NOT DISTINCT FROM $3"
+    " AND ($3 IS NOT NULL OR account_index = 0)"
+)
+_LEASE = (
+    "UPDATE account_keys SET next_index = next_index + $2 WHERE id = $1 AND next_index + $2 <= $3"
+    " RETURNING next_index - $2"
+)
+_GAS_STATION = (
+    "INSERT INTO addresses (mode, family, address, purpose, account_index, change, address_index)"
+    " SELECT $1, $2, $3, 'gas', 0, 0, 0 WHERE NOT EXISTS (SELECT FROM addresses WHERE mode = $1 AND family = $2"
+    " AND account_index = 0 AND change = 0 AND address_index = 0) ON CONFLICT DO NOTHING"
+)
+
+
+class KeysUnavailableError(UnavailableError):
+    """No account keys are left, or none yet: the worker derives more within seconds."""
+
+    def __init__(self) -> None:
+        super().__init__("KEYS_UNAVAILABLE", "No account keys are in stock right now; try again in a moment.")
+
+
+class AccountKey(Struct, frozen=True):
+    """What the addresses of one merchant, mode and coin type are derived from. ``pk`` is for leasing indexes."""
+
+    pk: int
+    account_index: int
+    xpub: str
+
+
+class Place(Struct, frozen=True):
+    """Where a new address is derived: the account's key, and an index that nobody had before."""
+
+    xpub: str
+    account_index: int
+    index: int
+
+
+class StockLevel(Struct, frozen=True):
+    """How many merchants can still register, and how many keys were added. ``complete`` is False with more to do."""
+
+    free: int
+    added: int
+    complete: bool
+
+
+def _row_name(mode: str, coin_type: int, account_index: int) -> str:
+    return f"{mode}/{coin_type}/{account_index}"
+
+
+async def top_up_stock(
+    conn: AsyncConnection, signer: XpubSource, box: SecretsBox, *, coin_types: Collection[int], target: int
+) -> StockLevel:
+    """Derive account keys until ``target`` merchants can register, a bounded number of them at a time.
+
+    Coin types that are new are added for every index, and given to the merchants who have it. Raises
+    KeystoreError when the stock comes from another keystore, and SignerUnavailableError.
+    """
+    await conn.exec_driver_sql("SELECT pg_advisory_xact_lock($1)", (_STOCK_LOCK,))
+    free = (await conn.exec_driver_sql(_FREE)).scalar_one()
+    highest = (await conn.exec_driver_sql("SELECT coalesce(max(account_index), 0) FROM account_keys")).scalar_one()
+    wanted = highest + max(0, target - free)
+    left = ROWS_PER_TOP_UP_MAX
+    for mode in MODES:
+        for coin_type in sorted(coin_types):
+            await _check_origin(conn, signer, box, mode, coin_type)
+            missing = await conn.exec_driver_sql(_MISSING, (mode, coin_type, wanted, max(left, 0)))
+            rows = [await _derived(signer, box, mode, coin_type, index) for index in missing.scalars()]
+            if rows:
+                await conn.exec_driver_sql(_INSERT, rows)
+            left -= len(rows)
+    await conn.exec_driver_sql(_BACK_FILL)
+    free = (await conn.exec_driver_sql(_FREE)).scalar_one()
+    return StockLevel(free=free, added=ROWS_PER_TOP_UP_MAX - left, complete=left > 0)
+
+
+async def fill_stock(
+    db: Database, signer: XpubSource, box: SecretsBox, *, coin_types: Collection[int], target: int
+) -> StockLevel:
+    """Top the stock up until it is complete, each step in a transaction of its own."""
+    while True:
+        async with db.transaction() as conn:
+            level = await top_up_stock(conn, signer, box, coin_types=coin_types, target=target)
+        if level.complete:
+            return level
+
+
+async def _check_origin(conn: AsyncConnection, signer: XpubSource, box: SecretsBox, mode: str, coin_type: int) -> None:
+    found = (await conn.exec_driver_sql(_KEY, (mode, coin_type, None))).one_or_none()
+    if found is None:
+        return
+    xpub = _decrypt(box, found.xpub_encrypted, _row_name(mode, coin_type, PLATFORM_ACCOUNT))
+    if xpub != await signer.account_xpub(mode, coin_type, PLATFORM_ACCOUNT):
+        raise KeystoreError(
+            "The database's account keys were derived from another keystore than the configured one. Nothing was"
+            " changed: configure the keystore that belongs to this database."
+        )
+
+
+async def _derived(
+    signer: XpubSource, box: SecretsBox, mode: str, coin_type: int, index: int
+) -> tuple[str, int, int, bytes]:
+    xpub = (await signer.account_xpub(mode, coin_type, index)).encode()
+    return mode, coin_type, index, box.encrypt(xpub, field=_FIELD, row=_row_name(mode, coin_type, index))
+
+
+async def claim_accounts(conn: AsyncConnection, merchant_pk: int) -> int:
+    """Give a new merchant an account index with all its keys, and return it. Raises KeysUnavailableError."""
+    await conn.exec_driver_sql("SELECT pg_advisory_xact_lock_shared($1)", (_STOCK_LOCK,))
+    claimed = (await conn.exec_driver_sql(_CLAIM, (merchant_pk,))).scalars().all()
+    if not claimed:
+        raise KeysUnavailableError
+    index: int = claimed[0]
+    return index
+
+
+async def register_gas_stations(conn: AsyncConnection, keys: AccountKeys, families: Iterable[AddressFamily]) -> None:
+    """Make the platform's own addresses, m/44'/coin'/0'/0/0, known as ours: what they send is no deposit."""
+    for family in families:
+        for mode in MODES:
+            xpub = await keys.account_xpub(conn, None, mode, family.coin_type)
+            await conn.exec_driver_sql(_GAS_STATION, (mode, family.name, family.derive_address(xpub, 0, 0)))
+
+
+class AccountKeys:
+    """Reads account keys. They never change once claimed, so each process reads each of them once."""
+
+    def __init__(self, box: SecretsBox) -> None:
+        """Decrypt with this box."""
+        self._box = box
+        self._known: OrderedDict[tuple[int | None, str, int], AccountKey] = OrderedDict()
+
+    def known(self, merchant_pk: int | None, mode: str, coin_type: int) -> AccountKey | None:
+        """Return the key if it was read before."""
+        return self._known.get((merchant_pk, mode, coin_type))
+
+    async def get(self, conn: AsyncConnection, merchant_pk: int | None, mode: str, coin_type: int) -> AccountKey:
+        """Return a merchant's key, or the platform's for None.
+
+        Raises KeysUnavailableError for a coin type that was configured a moment ago.
+        """
+        wanted = (merchant_pk, mode, coin_type)
+        if (key := self._known.get(wanted)) is not None:
+            return key
+        found = (await conn.exec_driver_sql(_KEY, (mode, coin_type, merchant_pk))).one_or_none()
+        if found is None:
+            raise KeysUnavailableError
+        xpub = _decrypt(self._box, found.xpub_encrypted, _row_name(mode, coin_type, found.account_index))
+        key = AccountKey(found.id, found.account_index, xpub)
+        self._known[wanted] = key
+        if len(self._known) > CACHED_KEYS_MAX:
+            self._known.popitem(last=False)
+        return key
+
+    async def account_xpub(self, conn: AsyncConnection, merchant_pk: int | None, mode: str, coin_type: int) -> str:
+        """Return the extended public key alone."""
+        return (await self.get(conn, merchant_pk, mode, coin_type)).xpub
+
+
+def _decrypt(box: SecretsBox, ciphertext: bytes, row: str) -> str:
+    return box.decrypt(ciphertext, field=_FIELD, row=row).decode("ascii")
+
+
+class _Lease:
+    __slots__ = ("end", "filled_at", "lock", "next", "size")
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.next = self.end = 0
+        self.size = 0
+        self.filled_at = float("-inf")
+
+
+class IndexLeaser:
+    """Hands out derivation indexes, each once for ever, several of them per visit to the database when busy.
+
+    A lease is committed before its first index is used, so a crash leaves a gap and never a repetition. It is of
+    one index at first and doubles while demand is high: gaps cost a restore time.
+    """
+
+    def __init__(self, db: Database, keys: AccountKeys, clock: Clock) -> None:
+        """Lease from this database."""
+        self._db = db
+        self._keys = keys
+        self._clock = clock
+        self._leases: OrderedDict[int, _Lease] = OrderedDict()
+
+    async def lease(self, merchant_pk: int | None, mode: str, coin_type: int) -> Place:
+        """Return the place of a new address of a merchant, or of the platform for None.
+
+        Not for use inside a transaction: the lease is committed on its own. Raises KeysUnavailableError.
+        """
+        key = self._keys.known(merchant_pk, mode, coin_type)
+        if key is None:
+            async with self._db.autocommit() as conn:
+                key = await self._keys.get(conn, merchant_pk, mode, coin_type)
+        return Place(key.xpub, key.account_index, await self.next_index(key))
+
+    async def next_index(self, key: AccountKey) -> int:
+        """Return an index that nobody had before. Raises KeysUnavailableError when 2^31 were used."""
+        lease = self._leases.get(key.pk)
+        if lease is None:
+            lease = self._leases[key.pk] = _Lease()
+            self._forget_the_oldest()
+        if lease.next >= lease.end:
+            async with lease.lock:
+                while lease.next >= lease.end:
+                    await self._refill(key, lease)
+                return self._take(lease)
+        return self._take(lease)
+
+    @staticmethod
+    def _take(lease: _Lease) -> int:
+        index = lease.next
+        lease.next += 1
+        return index
+
+    async def _refill(self, key: AccountKey, lease: _Lease) -> None:
+        now = self._clock.monotonic()
+        busy = now - lease.filled_at < LEASE_GROWS_WITHIN_S
+        lease.size = min(lease.size * 2, LEASE_MAX) if busy else max(lease.size // 2, 1)
+        async with self._db.autocommit() as conn:
+            first = (await conn.exec_driver_sql(_LEASE, (key.pk, lease.size, INDEXES))).scalar_one_or_none()
+            if first is None:  # fewer are left than were asked for
+                lease.size = 1
+                first = (await conn.exec_driver_sql(_LEASE, (key.pk, 1, INDEXES))).scalar_one_or_none()
+        if first is None:
+            raise KeysUnavailableError
+        lease.next, lease.end, lease.filled_at = first, first + lease.size, now
+
+    def _forget_the_oldest(self) -> None:
+        if len(self._leases) > LEASED_KEYS_MAX:
+            key_pk, lease = next(iter(self._leases.items()))
+            if not lease.lock.locked():
+                del self._leases[key_pk]

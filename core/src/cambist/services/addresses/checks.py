@@ -1,0 +1,46 @@
+"""Where money may go: an address of the chain that somebody can have the key of."""
+
+from __future__ import annotations
+
+from cambist.plugin import ChainInfo, InvalidAddressError
+from cambist.registry import Registry
+from cambist.services.errors import InvalidError
+
+ADDRESS_BYTES = 20
+"""What is counted from the end of an address's key; what stands before says which network it is."""
+
+
+def check_to_address(registry: Registry, chain: ChainInfo, text: str, field: str = "toAddress") -> str:
+    """Return the normalized address. Raises InvalidError where money sent there would be lost.
+
+    Token contracts of other chains are refused as well: whoever names one has copied the wrong line.
+    """
+    family = registry.families[chain.family]
+    try:
+        address = family.normalize_address(text)
+    except InvalidAddressError as error:
+        raise InvalidError.field(field, f"is no address on {chain.name}: {error}", "INVALID_ADDRESS") from None
+    if not any(family.address_key(address)[-ADDRESS_BYTES:]):
+        raise InvalidError.field(field, "is the zero address, whose money nobody can move", "INVALID_ADDRESS")
+    if address in token_contracts(registry, chain.family):
+        raise InvalidError.field(
+            field, "is the contract of a token, which would keep what is sent to it", "TARGET_IS_CONTRACT"
+        )
+    return address
+
+
+def token_contracts(registry: Registry, family: str) -> frozenset[str]:
+    """Return every token contract that the gateway knows on the family's chains."""
+    return frozenset(
+        token.contract
+        for chain in registry.chains.values()
+        if chain.family == family
+        for token in chain.tokens
+        if token.contract is not None
+    )
+
+
+def refuse_source(to_address: str, wallet: str, field: str = "toAddress") -> None:
+    """Refuse the address that the money would come from."""
+    if to_address == wallet:
+        raise InvalidError.field(field, "is the wallet that it would be sent from", "INVALID_ADDRESS")

@@ -1,0 +1,36 @@
+"""One chain, as one scope and mode sees it: what rows of the database are about."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from cambist.plugin import ChainInfo, InconsistentChainError, Token
+
+
+class ChainScope(Struct, frozen=True, kw_only=True):
+    """A chain and a scope on it. ``scope`` is 0 for everybody's chain, or the project of a simulated one."""
+
+    info: ChainInfo
+    scope: int
+    mode: str
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Chain and scope, the first columns of every key."""
+        return self.info.id, self.scope
+
+    def token(self, contract: str | None) -> Token:
+        """Return the registered token of this contract. Raises InconsistentChainError."""
+        for token in self.info.tokens:
+            if token.contract == contract:
+                return token
+        raise InconsistentChainError(f"{self.info.id}: a transfer of {contract}, which is no registered token")
+
+    def deepest(self, height: int, finalized_height: int | None) -> int:
+        """Return the highest block up to which a transfer can be confirmed, when the chain is known up to ``height``.
+
+        Where the operator asks for finality, that is the finalized height: none (-1) as long as it is unknown.
+        """
+        if not self.info.finality_required:
+            return height
+        return min(height, -1 if finalized_height is None else finalized_height)

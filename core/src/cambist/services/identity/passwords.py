@@ -1,0 +1,62 @@
+"""Passwords: argon2id, a few at a time, away from the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from cambist.ports import RandomBytes
+from cambist.services.errors import InvalidError, TooManyError
+
+LENGTH_MIN = 10
+LENGTH_MAX = 256
+SLOTS = 2
+WAITING_MAX = 32
+
+T = TypeVar("T")
+
+
+class Passwords:
+    """Hashes and verifies. Each hash takes 64 MiB and a core for a while, so only ``SLOTS`` run at once."""
+
+    def __init__(self, random_bytes: RandomBytes, hasher: PasswordHasher | None = None) -> None:
+        """Take salts from ``random_bytes``."""
+        self._random_bytes = random_bytes
+        self._hasher = hasher or PasswordHasher()
+        self._slots = asyncio.Semaphore(SLOTS)
+        self._waiting = 0
+        self._nobodys: str | None = None
+
+    async def hash(self, password: str) -> str:
+        """Return what may be stored. Raises InvalidError for a password that is too short or too long."""
+        if not LENGTH_MIN <= len(password) <= LENGTH_MAX:
+            raise InvalidError.field("password", f"must have {LENGTH_MIN} to {LENGTH_MAX} characters")
+        return await self._run(lambda: self._hasher.hash(password, salt=self._random_bytes(16)))
+
+    async def verify(self, stored: str | None, password: str) -> bool:
+        """Say whether the password is right. Takes as long when nobody has it (``stored`` is None)."""
+        if self._nobodys is None:
+            self._nobodys = await self._run(lambda: self._hasher.hash("nobody's", salt=self._random_bytes(16)))
+        against = stored or self._nobodys
+        right = await self._run(lambda: self._matches(against, password[: LENGTH_MAX + 1]))
+        return right and stored is not None
+
+    def _matches(self, stored: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(stored, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        if self._waiting >= WAITING_MAX:
+            raise TooManyError("BUSY", "Too many people are signing in at the moment.", retry_after_s=2)
+        self._waiting += 1
+        try:
+            async with self._slots:
+                return await asyncio.to_thread(work)
+        finally:
+            self._waiting -= 1

@@ -1,0 +1,213 @@
+"""Projects: a merchant's shops, each live or sandbox, with its settings and its signing secret."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+from sqlalchemy.engine import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.ports import Ids
+from cambist.services.actor import Actor
+from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from cambist.services.webhooks.secrets import SigningSecrets
+from cambist.services.webhooks.urls import check_webhook_url
+
+from .sessions import SessionPrincipal
+
+PROJECTS_MAX = 100
+"""Projects of one merchant."""
+
+TOLERANCE_PERCENT_MAX = 10
+GRACE_HOURS_MAX = 720
+
+Mode = Literal["live", "sandbox"]
+
+_COLUMNS = (
+    "project_id, name, mode, payment_webhook_url, webhook_secret_encrypted, webhook_secret_rotated_at,"
+    " underpayment_tolerance_bps, grace_s, extended_events, sandbox_auto_mine, is_active, created_at"
+)
+_SELECT = f"SELECT {_COLUMNS} FROM projects"  # noqa: S608  columns named above
+
+
+class Project(Struct, frozen=True, kw_only=True):
+    """A project as its merchant sees it. ``signs_webhooks`` says whether it has a secret, never which."""
+
+    project_id: str
+    name: str
+    mode: str
+    payment_webhook_url: str | None
+    signs_webhooks: bool
+    secret_rotated_at: datetime | None
+    underpayment_tolerance_percent: Decimal
+    grace_hours: int
+    extended_events: bool
+    sandbox_auto_mine: bool
+    is_active: bool
+    created_at: datetime
+
+
+class Changes(Struct, frozen=True, kw_only=True):
+    """What shall be different. A webhook URL of None takes the present one away."""
+
+    name: str | UnsetType = UNSET
+    payment_webhook_url: str | UnsetType | None = UNSET
+    webhook_signing: bool | UnsetType = UNSET
+    underpayment_tolerance_percent: Decimal | UnsetType = UNSET
+    grace_hours: int | UnsetType = UNSET
+    extended_events: bool | UnsetType = UNSET
+    sandbox_auto_mine: bool | UnsetType = UNSET
+    is_active: bool | UnsetType = UNSET
+
+
+class Projects:
+    """The use cases of projects, with what they need besides a connection."""
+
+    def __init__(self, secrets: SigningSecrets, ids: Ids, *, allow_private_targets: bool) -> None:
+        """Seal secrets with ``secrets``; ``allow_private_targets`` is the operator's setting for webhooks."""
+        self._secrets = secrets
+        self._ids = ids
+        self._allow_private = allow_private_targets
+
+    async def create(  # noqa: PLR0913  each by name
+        self,
+        conn: AsyncConnection,
+        merchant_pk: int,
+        *,
+        name: str,
+        mode: Mode,
+        payment_webhook_url: str | None,
+        now: datetime,
+    ) -> tuple[Project, str]:
+        """Add a project; return it and its signing secret, which is told this once."""
+        self._check_url(payment_webhook_url)
+        # The lock lets a merchant's projects be counted one creation at a time.
+        await conn.exec_driver_sql("SELECT FROM merchants WHERE id = $1 FOR NO KEY UPDATE", (merchant_pk,))
+        count = await conn.exec_driver_sql("SELECT count(*) FROM projects WHERE merchant_pk = $1", (merchant_pk,))
+        if count.scalar_one() >= PROJECTS_MAX:
+            raise ConflictError("TOO_MANY_PROJECTS", f"A merchant can have {PROJECTS_MAX} projects.")
+        project_id, secret = self._ids.new("prj"), self._ids.hex_secret()
+        result = await conn.exec_driver_sql(
+            "INSERT INTO projects (project_id, merchant_pk, name, mode, payment_webhook_url,"  # noqa: S608  columns named above
+            " webhook_secret_encrypted, webhook_secret_rotated_at, created_at)"
+            " VALUES ($1, $2, $3, $4, $5, $6, $7, $7) RETURNING " + _COLUMNS,
+            (project_id, merchant_pk, name, mode, payment_webhook_url, self._secrets.seal(project_id, secret), now),
+        )
+        return _project(result.one()), secret
+
+    async def change(
+        self, conn: AsyncConnection, project: Actor, changes: Changes, *, now: datetime
+    ) -> tuple[Project, str | None]:
+        """Change what is set in ``changes``; return the project, and its secret where it got its first one."""
+        columns = self._columns(project, changes)
+        secret = None
+        if changes.webhook_signing is False:
+            columns |= {"webhook_secret_encrypted": None, "webhook_secret_rotated_at": now}
+        elif changes.webhook_signing is True and not (await get(conn, project, lock=True)).signs_webhooks:
+            secret = self._ids.hex_secret()
+            sealed = self._secrets.seal(project.project_id, secret)
+            columns |= {"webhook_secret_encrypted": sealed, "webhook_secret_rotated_at": now}
+        if columns:
+            places = ", ".join(f"{column} = ${number}" for number, column in enumerate(columns, start=2))
+            await conn.exec_driver_sql(
+                f"UPDATE projects SET {places} WHERE id = $1",  # noqa: S608  column names of ours
+                (project.project_pk, *columns.values()),
+            )
+        return await get(conn, project), secret
+
+    async def rotate_secret(self, conn: AsyncConnection, project: Actor, *, now: datetime) -> str:
+        """Replace the signing secret; the old one is not used again, from the next attempt on."""
+        secret = self._ids.hex_secret()
+        await conn.exec_driver_sql(
+            "UPDATE projects SET webhook_secret_encrypted = $2, webhook_secret_rotated_at = $3 WHERE id = $1",
+            (project.project_pk, self._secrets.seal(project.project_id, secret), now),
+        )
+        return secret
+
+    def _columns(self, project: Actor, changes: Changes) -> dict[str, object]:
+        if changes.sandbox_auto_mine is True and project.mode != "sandbox":
+            raise InvalidError.field("sandboxAutoMine", "is for sandbox projects only")
+        if changes.payment_webhook_url is not UNSET:
+            self._check_url(changes.payment_webhook_url)
+        columns: dict[str, object] = {
+            "name": changes.name,
+            "payment_webhook_url": changes.payment_webhook_url,
+            "extended_events": changes.extended_events,
+            "sandbox_auto_mine": changes.sandbox_auto_mine,
+            "is_active": changes.is_active,
+        }
+        if changes.underpayment_tolerance_percent is not UNSET:
+            columns["underpayment_tolerance_bps"] = _basis_points(changes.underpayment_tolerance_percent)
+        if changes.grace_hours is not UNSET:
+            columns["grace_s"] = changes.grace_hours * 3600
+        return {column: value for column, value in columns.items() if value is not UNSET}
+
+    def _check_url(self, url: str | None) -> None:
+        if url is not None:
+            check_webhook_url(url, allow_private=self._allow_private, field="paymentWebhookUrl")
+
+
+async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_id: str) -> Actor:
+    """Let a merchant act for a project of his.
+
+    Raises NotFoundError for a project that does not exist, ForbiddenError for one that is another's.
+    """
+    result = await conn.exec_driver_sql(
+        "SELECT id, merchant_pk, mode FROM projects WHERE project_id = $1", (project_id,)
+    )
+    row = result.one_or_none()
+    if row is None:
+        raise NotFoundError("PROJECT_NOT_FOUND", "There is no such project.")
+    if row.merchant_pk != principal.merchant_pk:
+        raise ForbiddenError("PROJECT_NOT_OWNED", "This project belongs to somebody else.")
+    return Actor(
+        merchant_pk=principal.merchant_pk,
+        merchant_id=principal.merchant_id,
+        project_pk=row.id,
+        project_id=project_id,
+        mode=row.mode,
+    )
+
+
+async def get(conn: AsyncConnection, project: Actor, *, lock: bool = False) -> Project:
+    """Return a project that exists, locked until the transaction ends where asked for."""
+    result = await conn.exec_driver_sql(
+        _SELECT + " WHERE id = $1" + (" FOR NO KEY UPDATE" if lock else ""), (project.project_pk,)
+    )
+    return _project(result.one())
+
+
+async def list_projects(conn: AsyncConnection, merchant_pk: int) -> Sequence[Project]:
+    """Return a merchant's projects, oldest first."""
+    rows = await conn.exec_driver_sql(_SELECT + " WHERE merchant_pk = $1 ORDER BY id", (merchant_pk,))
+    return [_project(row) for row in rows]
+
+
+def _basis_points(percent: Decimal) -> int:
+    # Bounds come first: what is huge or tiny beyond reason is compared, never calculated with.
+    within = percent.is_finite() and 0 <= percent <= TOLERANCE_PERCENT_MAX
+    if not within or percent != percent.quantize(Decimal("0.01")):
+        words = f"must be from 0 to {TOLERANCE_PERCENT_MAX}, with at most 2 decimals"
+        raise InvalidError.field("underpaymentTolerancePercent", words)
+    return int(percent * 100)
+
+
+def _project(row: Row[tuple[object, ...]]) -> Project:
+    return Project(
+        project_id=row.project_id,
+        name=row.name,
+        mode=row.mode,
+        payment_webhook_url=row.payment_webhook_url,
+        signs_webhooks=row.webhook_secret_encrypted is not None,
+        secret_rotated_at=row.webhook_secret_rotated_at,
+        underpayment_tolerance_percent=Decimal(row.underpayment_tolerance_bps) / 100,
+        grace_hours=row.grace_s // 3600,
+        extended_events=row.extended_events,
+        sandbox_auto_mine=row.sandbox_auto_mine,
+        is_active=row.is_active,
+        created_at=row.created_at,
+    )

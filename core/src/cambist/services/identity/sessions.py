@@ -1,0 +1,136 @@
+"""Dashboard sessions: one chain of refresh tokens each, of which only the newest is good.
+
+A token that was already exchanged and comes again was stolen, or its thief was faster: the session ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.ports import Ids
+
+TOKEN_CHARS_MAX = 256
+
+
+class SessionPrincipal(Struct, frozen=True, kw_only=True):
+    """A merchant in person."""
+
+    merchant_pk: int
+    merchant_id: str
+    session_id: str
+
+
+class OpenSession(Struct, frozen=True, kw_only=True):
+    """A session as it was just opened or prolonged, with the refresh token to use next."""
+
+    principal: SessionPrincipal
+    refresh_token: str
+    expires_at: datetime
+
+
+class RefreshTokens:
+    """Makes refresh tokens that prove where they come from, so that a used one is told from an invented one."""
+
+    def __init__(self, key: bytes, ids: Ids) -> None:
+        """Sign with ``key``, which is used for nothing else."""
+        self._key = key
+        self._ids = ids
+
+    def new(self, session_id: str) -> str:
+        """Return a token of this session that never was before."""
+        unsigned = f"{session_id}.{self._ids.hex_secret()}"
+        return f"{unsigned}.{self._mac(unsigned)}"
+
+    def session_of(self, token: str) -> str | None:
+        """Return the session that the token was made for, or None where we did not make it."""
+        unsigned, _, mac = token.rpartition(".")
+        if not token.isascii() or len(token) > TOKEN_CHARS_MAX or not hmac.compare_digest(mac, self._mac(unsigned)):
+            return None
+        return unsigned.partition(".")[0]
+
+    def _mac(self, unsigned: str) -> str:
+        return hmac.digest(self._key, unsigned.encode(), "sha256").hex()
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+async def open_session(  # noqa: PLR0913  each by name
+    conn: AsyncConnection,
+    *,
+    merchant_pk: int,
+    merchant_id: str,
+    tokens: RefreshTokens,
+    ids: Ids,
+    now: datetime,
+    lifetime_s: int,
+) -> OpenSession:
+    """Begin a session of somebody who has proven who he is. It ends after ``lifetime_s``, however it is used."""
+    await conn.exec_driver_sql("DELETE FROM sessions WHERE merchant_pk = $1 AND expires_at <= $2", (merchant_pk, now))
+    session_id = ids.new("ses")
+    token = tokens.new(session_id)
+    expires_at = now + timedelta(seconds=lifetime_s)
+    await conn.exec_driver_sql(
+        "INSERT INTO sessions (session_id, merchant_pk, refresh_hash, created_at, expires_at)"
+        " VALUES ($1, $2, $3, $4, $5)",
+        (session_id, merchant_pk, _hash(token), now, expires_at),
+    )
+    principal = SessionPrincipal(merchant_pk=merchant_pk, merchant_id=merchant_id, session_id=session_id)
+    return OpenSession(principal=principal, refresh_token=token, expires_at=expires_at)
+
+
+async def rotate(conn: AsyncConnection, token: str, *, tokens: RefreshTokens, now: datetime) -> OpenSession | None:
+    """Exchange a refresh token for the next. None where it is no good; a used one revokes its session.
+
+    Returns rather than raises, because the revocation must be committed.
+    """
+    session_id = tokens.session_of(token)
+    if session_id is None:
+        return None
+    following = tokens.new(session_id)
+    result = await conn.exec_driver_sql(
+        "UPDATE sessions s SET previous_hash = s.refresh_hash, refresh_hash = $3 FROM merchants m"
+        " WHERE s.session_id = $1 AND s.refresh_hash = $2 AND s.revoked_at IS NULL AND s.expires_at > $4"
+        " AND m.id = s.merchant_pk RETURNING m.id AS merchant_pk, m.merchant_id, s.expires_at",
+        (session_id, _hash(token), _hash(following), now),
+    )
+    row = result.one_or_none()
+    if row is None:
+        await revoke(conn, session_id, now=now)
+        return None
+    principal = SessionPrincipal(merchant_pk=row.merchant_pk, merchant_id=row.merchant_id, session_id=session_id)
+    return OpenSession(principal=principal, refresh_token=following, expires_at=row.expires_at)
+
+
+async def find_principal(conn: AsyncConnection, session_id: str, *, now: datetime) -> SessionPrincipal | None:
+    """Return whose session it is, or None when it has ended."""
+    result = await conn.exec_driver_sql(
+        "SELECT m.id AS merchant_pk, m.merchant_id FROM sessions s JOIN merchants m ON m.id = s.merchant_pk"
+        " WHERE s.session_id = $1 AND s.revoked_at IS NULL AND s.expires_at > $2",
+        (session_id, now),
+    )
+    row = result.one_or_none()
+    if row is None:
+        return None
+    return SessionPrincipal(merchant_pk=row.merchant_pk, merchant_id=row.merchant_id, session_id=session_id)
+
+
+async def revoke(conn: AsyncConnection, session_id: str, *, now: datetime) -> None:
+    """End one session at once. Doing it again changes nothing."""
+    await conn.exec_driver_sql(
+        "UPDATE sessions SET revoked_at = $2 WHERE session_id = $1 AND revoked_at IS NULL", (session_id, now)
+    )
+
+
+async def revoke_all(conn: AsyncConnection, merchant_pk: int, *, now: datetime, but: str = "") -> None:
+    """End every session of a merchant at once, ``but`` one where it is named."""
+    await conn.exec_driver_sql(
+        "UPDATE sessions SET revoked_at = $2 WHERE merchant_pk = $1 AND revoked_at IS NULL AND session_id <> $3",
+        (merchant_pk, now, but),
+    )

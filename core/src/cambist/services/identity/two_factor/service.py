@@ -1,0 +1,282 @@
+"""The second factor of a merchant in person: codes of an authenticator app (RFC 6238), and recovery codes.
+
+A code that was taken is spent, whatever becomes of the request that brought it, and a wrong one stays counted. So
+codes are judged in a transaction of their own, which ends before the caller's begins::
+
+    await two_factor.require_code(session.merchant_pk, data.totp_code)
+    async with db.transaction() as conn:
+        ...
+
+Inside the caller's transaction it would wait for a second connection while it holds one, so never there.
+
+After ``state.WRONG_CODES_MAX`` wrong codes no code of the app is taken for a while, and for twice as long after every
+further ``WRONG_CODES_MAX`` in a row. A recovery code cannot be guessed, and is taken all the same: somebody who only
+guesses must not be able to keep the merchant out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import structlog
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.ports import Clock, Ids
+from cambist.secrets import SecretsBox
+from cambist.services.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    ServiceError,
+    TooManyError,
+    UnauthenticatedError,
+)
+from cambist.services.identity import sessions
+
+from .codes import Enrolment, enrolment, new_recovery_code, recovery_hash, step_of
+from .state import State, count_wrong, forget, forgive, lock_merchant, read
+
+SECRET_BYTES = 20
+
+PENDING_S = 900
+"""How long a secret that was shown waits for its first code."""
+
+RECOVERY_CODES = 10
+
+SECRET_FIELD = "two_factor_states.secret_encrypted"  # noqa: S105  a column
+PENDING_FIELD = "two_factor_states.pending_encrypted"
+
+log = structlog.get_logger(__name__)
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """Whether a merchant has a second factor, and how many recovery codes are left."""
+
+    enabled: bool
+    recovery_codes_left: int
+
+
+class TwoFactor:
+    """Enrols merchants and judges their codes. Methods without a connection are transactions of their own."""
+
+    def __init__(self, db: Database, box: SecretsBox, ids: Ids, clock: Clock) -> None:
+        """Keep secrets in this box, bound to the merchant's row."""
+        self._db = db
+        self._box = box
+        self._ids = ids
+        self._clock = clock
+
+    async def status(self, conn: AsyncConnection, merchant_pk: int) -> Status:
+        """Return what a merchant has."""
+        result = await conn.exec_driver_sql(
+            "SELECT s.secret_encrypted IS NOT NULL AS enabled, (SELECT count(*) FROM recovery_codes c"
+            " WHERE c.merchant_pk = s.merchant_pk AND c.used_at IS NULL) AS recovery_codes_left"
+            " FROM two_factor_states s WHERE s.merchant_pk = $1",
+            (merchant_pk,),
+        )
+        row = result.one_or_none()
+        if row is None:
+            return Status(enabled=False, recovery_codes_left=0)
+        return Status(enabled=row.enabled, recovery_codes_left=row.recovery_codes_left)
+
+    async def require_code(self, merchant_pk: int, code: str | None) -> None:
+        """Take a code and spend it for good. Call it before opening the transaction that the code is for.
+
+        Raises ForbiddenError (``TWO_FACTOR_NOT_ENROLLED``, ``TWO_FACTOR_REQUIRED``, ``TWO_FACTOR_INVALID``) and
+        TooManyError (``TOO_MANY_CODES``).
+        """
+        async with self._db.transaction() as conn:
+            refusal = await self._spend(conn, merchant_pk, code)
+        if refusal is not None:
+            raise refusal
+
+    async def check_sign_in(self, merchant_pk: int, code: str | None) -> bool:
+        """Take a code from who has shown the password; return False where the merchant needs none.
+
+        Raises UnauthenticatedError, with the codes of ``require_code``, and TooManyError.
+        """
+        try:
+            await self.require_code(merchant_pk, code)
+        except ForbiddenError as error:
+            if error.code == "TWO_FACTOR_NOT_ENROLLED":
+                return False
+            raise UnauthenticatedError(error.code, error.message) from None
+        return True
+
+    async def lock_sign_in(self, conn: AsyncConnection, merchant_pk: int, *, shown: bool) -> None:
+        """Refuse to go on without a code where it became necessary since ``check_sign_in``.
+
+        After ``merchants.lock_password``, whose lock keeps it from becoming necessary until the transaction ends.
+        """
+        if not shown and (await self.status(conn, merchant_pk)).enabled:
+            error = _required()
+            raise UnauthenticatedError(error.code, error.message)
+
+    async def enrol(self, merchant_pk: int, email: str, code: str | None) -> Enrolment:
+        """Make a secret that is good for nothing until ``confirm``. Who has a second factor must show a code of it.
+
+        The caller has checked the password: a session alone, which can be stolen, must not get there.
+        """
+        key = self._ids.random_bytes(SECRET_BYTES)
+        async with self._db.transaction() as conn:
+            await lock_merchant(conn, merchant_pk)
+            enabled = (await self.status(conn, merchant_pk)).enabled
+            refusal = await self._spend(conn, merchant_pk, code) if enabled else None
+            if refusal is None:
+                await conn.exec_driver_sql(
+                    "INSERT INTO two_factor_states (merchant_pk, pending_encrypted, pending_at) VALUES ($1, $2, $3)"
+                    " ON CONFLICT (merchant_pk) DO UPDATE SET pending_encrypted = $2, pending_at = $3",
+                    (merchant_pk, self._seal(key, PENDING_FIELD, merchant_pk), self._clock.now()),
+                )
+        if refusal is not None:
+            raise refusal
+        return enrolment(key, email)
+
+    async def confirm(self, merchant_pk: int, code: str, *, session_id: str) -> Sequence[str]:
+        """Put the secret last made into force with its first code, and return recovery codes, which are told once.
+
+        Ends the merchant's other sessions: they were opened without it.
+        """
+        codes: Sequence[str] = ()
+        async with self._db.transaction() as conn:
+            await lock_merchant(conn, merchant_pk)
+            state, now = await read(conn, merchant_pk), self._clock.now()
+            if (
+                state is None
+                or state.pending_encrypted is None
+                or state.pending_at is None
+                or now - state.pending_at >= timedelta(seconds=PENDING_S)
+            ):
+                raise ConflictError("TWO_FACTOR_NOT_STARTED", "Start with a new secret: none waits for its first code.")
+            key = self._open(state.pending_encrypted, PENDING_FIELD, merchant_pk)
+            # What was taken of the secret before says nothing about this one.
+            step, refusal = await self._judge(conn, merchant_pk, state._replace(last_step=0), key, code)
+            if refusal is None:
+                await conn.exec_driver_sql(
+                    "UPDATE two_factor_states SET secret_encrypted = $2, enabled_at = $3, last_step = $4,"
+                    " pending_encrypted = NULL, pending_at = NULL WHERE merchant_pk = $1",
+                    (merchant_pk, self._seal(key, SECRET_FIELD, merchant_pk), now, step),
+                )
+                codes = await self._renew_codes(conn, merchant_pk)
+                await sessions.revoke_all(conn, merchant_pk, now=now, but=session_id)
+        if refusal is not None:
+            raise refusal
+        log.info("two_factor_enabled", merchant_pk=merchant_pk)
+        return codes
+
+    async def renew_recovery_codes(self, merchant_pk: int, code: str) -> Sequence[str]:
+        """Return new recovery codes, which are told once. The ones before stop working."""
+        codes: Sequence[str] = ()
+        async with self._db.transaction() as conn:
+            refusal = await self._spend(conn, merchant_pk, code)
+            if refusal is None:
+                codes = await self._renew_codes(conn, merchant_pk)
+        if refusal is not None:
+            raise refusal
+        log.info("recovery_codes_renewed", merchant_pk=merchant_pk)
+        return codes
+
+    async def disable(self, merchant_pk: int, code: str) -> None:
+        """Forget authenticator and recovery codes."""
+        async with self._db.transaction() as conn:
+            refusal = await self._spend(conn, merchant_pk, code)
+            if refusal is None:
+                await forget(conn, merchant_pk)
+        if refusal is not None:
+            raise refusal
+        log.warning("two_factor_disabled", merchant_pk=merchant_pk)
+
+    # What follows returns a refusal rather than raises it, because what was counted must be committed.
+
+    async def _spend(self, conn: AsyncConnection, merchant_pk: int, code: str | None) -> ServiceError | None:
+        state = await read(conn, merchant_pk)
+        if state is None or state.secret_encrypted is None:
+            return ForbiddenError("TWO_FACTOR_NOT_ENROLLED", "This needs two-factor authentication: turn it on first.")
+        if not code:
+            return _required()
+        if await self._spend_recovery_code(conn, merchant_pk, code):
+            return None
+        key = self._open(state.secret_encrypted, SECRET_FIELD, merchant_pk)
+        step, refusal = await self._judge(conn, merchant_pk, state, key, code)
+        if refusal is None:
+            await conn.exec_driver_sql(
+                "UPDATE two_factor_states SET last_step = $2 WHERE merchant_pk = $1", (merchant_pk, step)
+            )
+        return refusal
+
+    async def _judge(
+        self, conn: AsyncConnection, merchant_pk: int, state: State, key: bytes, code: str
+    ) -> tuple[int, ServiceError | None]:
+        """Return the step that the code is of, or what to refuse it with. The state's row is locked."""
+        now = self._clock.now()
+        if state.locked_until is not None and now < state.locked_until:
+            wait_s = math.ceil((state.locked_until - now).total_seconds())
+            return 0, TooManyError("TOO_MANY_CODES", "Too many wrong codes. Wait a while.", retry_after_s=wait_s)
+        step = step_of(key, code, now)
+        if step is None:
+            await count_wrong(conn, merchant_pk, state.wrong_codes + 1, now)
+            return 0, _wrong()
+        if step <= state.last_step:
+            # Seen before, so no guess: a request sent twice by mistake does not lock anybody out.
+            return 0, _wrong()
+        await forgive(conn, merchant_pk)
+        return step, None
+
+    async def _spend_recovery_code(self, conn: AsyncConnection, merchant_pk: int, code: str) -> bool:
+        hashed = recovery_hash(code)
+        if hashed is None:
+            return False
+        result = await conn.exec_driver_sql(
+            "UPDATE recovery_codes SET used_at = $3 WHERE merchant_pk = $1 AND code_hash = $2 AND used_at IS NULL"
+            " RETURNING merchant_pk",
+            (merchant_pk, hashed, self._clock.now()),
+        )
+        if result.one_or_none() is None:
+            return False
+        await forgive(conn, merchant_pk)
+        log.warning("recovery_code_used", merchant_pk=merchant_pk)
+        return True
+
+    async def _renew_codes(self, conn: AsyncConnection, merchant_pk: int) -> Sequence[str]:
+        codes = [new_recovery_code(self._ids) for _ in range(RECOVERY_CODES)]
+        await conn.exec_driver_sql("DELETE FROM recovery_codes WHERE merchant_pk = $1", (merchant_pk,))
+        await conn.exec_driver_sql(
+            "INSERT INTO recovery_codes (merchant_pk, code_hash) SELECT $1, unnest($2::bytea[])",
+            (merchant_pk, [recovery_hash(code) for code in codes]),
+        )
+        return codes
+
+    def _seal(self, key: bytes, field: str, merchant_pk: int) -> bytes:
+        return self._box.encrypt(key, field=field, row=str(merchant_pk))
+
+    def _open(self, sealed: bytes, field: str, merchant_pk: int) -> bytes:
+        return self._box.decrypt(sealed, field=field, row=str(merchant_pk))
+
+
+async def reset(conn: AsyncConnection, email: str, *, now: datetime) -> str:
+    """Take the second factor from a merchant who lost it, end all sessions, and return the merchant's id.
+
+    For the operator, once sure who asks. Raises NotFoundError where nobody has the address.
+    """
+    result = await conn.exec_driver_sql(
+        "SELECT id, merchant_id FROM merchants WHERE email = $1 FOR NO KEY UPDATE", (email,)
+    )
+    row = result.one_or_none()
+    if row is None:
+        raise NotFoundError("MERCHANT_NOT_FOUND", "There is no merchant with this e-mail address.")
+    await forget(conn, row.id)
+    await sessions.revoke_all(conn, row.id, now=now)
+    merchant_id: str = row.merchant_id
+    return merchant_id
+
+
+def _required() -> ForbiddenError:
+    return ForbiddenError("TWO_FACTOR_REQUIRED", "Send totpCode: a code of your authenticator, or a recovery code.")
+
+
+def _wrong() -> ForbiddenError:
+    return ForbiddenError("TWO_FACTOR_INVALID", "This code is wrong, or was used before.")

@@ -1,0 +1,176 @@
+"""The policy ``limit``: what available holds above a coin's threshold goes to an approved address, by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from typing import Any
+
+import structlog
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.domain.intents import IntentKind
+from cambist.hints import Hints
+from cambist.plugin import Units
+from cambist.services import platform
+from cambist.services.accounting.ledger import asset_key
+from cambist.services.actor import Actor
+from cambist.services.errors import ServiceError, UnavailableError
+from cambist.services.platform import PlatformSettings
+from cambist.services.pricing.prices import RateBook
+from cambist.services.pricing.quotes import Asset
+
+from . import limits
+from .create import require_payouts
+from .queue import NewPayout, PayoutContext, debit_and_queue
+
+log = structlog.get_logger(__name__)
+
+COINS_MAX = 500
+"""Coins looked at in one run; they are picked by chance, so that those that cannot be paid keep nobody back."""
+
+_EXACT = Context(prec=400)
+
+# A payout of the coin that is under way has to end first: so what is above the threshold is sent once, not twice.
+_DUE = """
+SELECT c.merchant_pk, c.mode, c.chain, c.symbol, c.autopayout_threshold AS threshold, a.balance,
+       c.autopayout_address AS to_address
+FROM coin_settings c
+    JOIN unnest($1::text[], $2::text[], $3::text[]) AS t (chain, symbol, asset)
+        ON t.chain = c.chain AND t.symbol = c.symbol
+    JOIN ledger_accounts a ON a.merchant_pk = c.merchant_pk AND a.mode = c.mode AND a.asset = t.asset
+        AND a.purpose = 'available'
+WHERE c.autopayout_policy = 'limit' AND c.enabled AND a.balance > c.autopayout_threshold
+    AND EXISTS (SELECT FROM approved_addresses p WHERE p.merchant_pk = c.merchant_pk AND p.mode = c.mode
+        AND p.chain = c.chain AND p.address = c.autopayout_address)
+    AND NOT EXISTS (SELECT FROM payouts o WHERE o.merchant_pk = c.merchant_pk AND o.mode = c.mode AND o.chain = c.chain
+        AND o.token = c.symbol AND o.kind = 'auto_payout' AND o.status IN ('requested', 'processing', 'broadcast'))
+"""
+
+_LOCK = """
+SELECT true FROM coin_settings WHERE merchant_pk = $1 AND mode = $2 AND chain = $3 AND symbol = $4
+FOR UPDATE SKIP LOCKED
+"""
+
+_APPROVED = """
+SELECT true FROM approved_addresses WHERE merchant_pk = $1 AND mode = $2 AND chain = $3 AND address = $4 FOR KEY SHARE
+"""
+
+# The project that set the rule; another one of the mode where that is gone.
+_PROJECT = """
+SELECT j.id, j.project_id, m.merchant_id FROM projects j JOIN merchants m ON m.id = j.merchant_pk
+WHERE j.merchant_pk = $1 AND j.mode = $2
+ORDER BY j.id = (SELECT autopayout_project_pk FROM coin_settings WHERE merchant_pk = $1 AND mode = $2 AND chain = $3
+    AND symbol = $4) DESC NULLS LAST, j.is_active DESC, j.id LIMIT 1
+"""
+
+
+async def run(db: Database, context: PayoutContext, rates: RateBook, hints: Hints) -> int:
+    """Queue what is due; return how many payouts that were. Any number of workers may do so at once."""
+    assets = {
+        (chain.id, token.symbol): Asset(chain, token)
+        for chain in context.registry.chains.values()
+        for token in chain.tokens
+    }
+    async with db.autocommit() as conn:
+        settings = await platform.load(conn)
+        due = await _due(conn, assets) if settings.payout_enabled else []
+    queued = 0
+    for row in due:
+        asset = assets[row.chain, row.symbol]
+        if not await _worth_it(rates, asset, int(row.balance) - int(row.threshold), settings):
+            continue
+        try:
+            async with db.transaction() as conn:
+                queued += await _pay(conn, context, row, assets)
+        except ServiceError as error:
+            # A limit, credits that are used up, a chain that is away: the next run tries again.
+            log.info(
+                "auto_payout_refused", merchant=row.merchant_pk, chain=row.chain, token=row.symbol, code=error.code
+            )
+    if queued:
+        await hints.publish("outbound")
+    return queued
+
+
+async def _due(
+    conn: AsyncConnection, assets: dict[tuple[str, str], Asset], coin: tuple[int, str, str, str] | None = None
+) -> Sequence[Row[Any]]:
+    columns = (
+        [chain for chain, _ in assets],
+        [symbol for _, symbol in assets],
+        [asset_key(asset.chain.id, asset.token.contract) for asset in assets.values()],
+    )
+    if coin is None:
+        return (await conn.exec_driver_sql(f"{_DUE} ORDER BY random() LIMIT $4", (*columns, COINS_MAX))).all()
+    one = " AND c.merchant_pk = $4 AND c.mode = $5 AND c.chain = $6 AND c.symbol = $7"
+    return (await conn.exec_driver_sql(_DUE + one, (*columns, *coin))).all()
+
+
+async def _worth_it(rates: RateBook, asset: Asset, units: int, settings: PlatformSettings) -> bool:
+    """Whether it is worth the least that collecting is worth; where nobody knows a price, everything is."""
+    try:
+        rate = await rates.rate(asset.token.symbol, "usd")
+    except UnavailableError:
+        return True
+    whole = _EXACT.scaleb(Decimal(units), -asset.token.decimals)
+    return _EXACT.multiply(whole, rate.value) >= settings.collection.min_value
+
+
+async def _pay(
+    conn: AsyncConnection, context: PayoutContext, row: Row[Any], assets: dict[tuple[str, str], Asset]
+) -> int:
+    """Queue one coin's payout, where it is still due; return whether it was."""
+    coin = (row.merchant_pk, row.mode, row.chain, row.symbol)
+    if (await conn.exec_driver_sql(_LOCK, coin)).first() is None:
+        return 0
+    # Only now is seen what others have committed, who held the lock before.
+    found = await _due(conn, assets, coin)
+    if not found:
+        return 0
+    due = found[0]
+    if (await conn.exec_driver_sql(_APPROVED, (*coin[:3], due.to_address))).first() is None:
+        return 0
+    project = (await conn.exec_driver_sql(_PROJECT, coin)).one()
+    actor = Actor(
+        merchant_pk=due.merchant_pk,
+        merchant_id=project.merchant_id,
+        project_pk=project.id,
+        project_id=project.project_id,
+        mode=due.mode,
+    )
+    asset = assets[row.chain, row.symbol]
+    settings = await require_payouts(conn, actor, asset)
+    units = await _allowed(conn, context, settings, actor, asset, int(due.balance) - int(due.threshold))
+    if units <= 0:
+        return 0
+    new = NewPayout(
+        kind=IntentKind.AUTO_PAYOUT,
+        payout_id=context.ids.new("po"),
+        project_pk=actor.project_pk,
+        merchant_pk=actor.merchant_pk,
+        mode=actor.mode,
+        chain=asset.chain,
+        token=asset.token,
+        to_address=due.to_address,
+        units=units,
+    )
+    await debit_and_queue(conn, context, settings, [new])
+    return 1
+
+
+async def _allowed(  # noqa: PLR0913, PLR0917  what is judged of one transfer
+    conn: AsyncConnection, context: PayoutContext, settings: PlatformSettings, actor: Actor, asset: Asset, units: int
+) -> Units:
+    """Return how much of it the operator's limits let through now; the rest goes another time."""
+    found = limits.limits_of(settings, asset.chain, asset.token)
+    if found.per_transaction is not None:
+        units = min(units, found.per_transaction)
+    if found.per_day is not None:
+        sent = await limits.sent_today(
+            conn, actor.merchant_pk, actor.mode, asset.chain, asset.token, context.clock.now()
+        )
+        units = min(units, found.per_day - sent)
+    return Units(units)

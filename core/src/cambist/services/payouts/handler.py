@@ -1,0 +1,257 @@
+"""What happens to money that was set aside: the engine calls this in the transaction in which it happens.
+
+What is set aside lies in pending until its transaction is final, and leaves the main wallet with it; or goes back to
+where it came from. The status says where it is, so that the same update does nothing twice; beyond that, every
+reference names the transaction and its life, so that what a deep reorg undid can be posted again, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.intents import IntentKind, metered_as
+from cambist.domain.payouts import FINISHED, Status, release, take_again
+from cambist.plugin import Units
+from cambist.ports import Ids
+from cambist.services.accounting import usage
+from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, lock_balances, post
+from cambist.services.sending.handler import IntentHandler, IntentUpdate
+
+from . import events
+from .rows import PayoutRow, lock_by_intents
+
+log = structlog.get_logger(__name__)
+
+FAILED_WITHOUT_REASON = "It could not be sent."
+
+_Change = tuple[PayoutRow, IntentUpdate]
+
+
+class RefundHandler(Protocol):
+    """What refunds mean beyond their money: for payments, and for deposits of which a part was held.
+
+    ``broadcast_at`` is None for those that were never sent before; revived ones had failed, and were mined all the
+    same. ``on_failed`` returns by payout how much of what was held goes back there; the rest is the merchant's.
+    """
+
+    async def on_broadcast(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /) -> None: ...
+    async def on_failed(
+        self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /
+    ) -> Mapping[int, Units]: ...
+    async def on_revived(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /) -> None: ...
+
+
+class PayoutHandler(IntentHandler):
+    """Serves the kinds payout, refund, withdrawal and auto_payout, live and simulated alike.
+
+    The ledger comes last: rows are locked before accounts everywhere, so that nobody waits in a circle.
+    """
+
+    def __init__(self, refunds: RefundHandler, ids: Ids) -> None:
+        self._refunds = refunds
+        self._ids = ids
+
+    async def on_waiting(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        """Store what they wait for."""
+        changes = await _lock_changed(conn, updates, lambda status: status not in FINISHED)
+        changed = [
+            msgspec.structs.replace(row, status=Status.PROCESSING, waits_for=one.reason, tx_id=None)
+            for row, one in changes
+        ]
+        await _save(conn, changed, now)
+
+    async def on_broadcast(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        """Store that they are broadcast, and in which transaction."""
+        changes = await _lock_changed(conn, updates, lambda status: status not in FINISHED)
+        changed = [
+            msgspec.structs.replace(row, status=Status.BROADCAST, waits_for=None, tx_id=one.tx_id)
+            for row, one in changes
+        ]
+        await _save(conn, changed, now)
+        if refunds := _refunds(changed):
+            await self._refunds.on_broadcast(conn, refunds, now)
+
+    async def on_final(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        """Post that the money has left the main wallet."""
+        changes = await _lock_changed(conn, updates, lambda status: status != Status.COMPLETED)
+        changed = [
+            msgspec.structs.replace(
+                row,
+                status=Status.COMPLETED,
+                waits_for=None,
+                error=None,
+                tx_id=one.tx_id or row.tx_id,
+                finished_at=now,
+            )
+            for row, one in changes
+        ]
+        await _save(conn, changed, now)
+        await events.enqueue_events(conn, changed, "completed", self._ids, now)
+        if revived := _refunds(
+            new for new, (old, _) in zip(changed, changes, strict=True) if old.status == Status.FAILED
+        ):
+            await self._refunds.on_revived(conn, revived, now)
+        await _post_final(conn, changes)
+
+    async def on_failed(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        """Give the money back, and what it cost in credits where nothing was sent, which would have cost a fee."""
+        changes = await _lock_changed(conn, updates, lambda status: status not in FINISHED)
+        changed = [
+            msgspec.structs.replace(
+                row,
+                status=Status.FAILED,
+                waits_for=None,
+                error=one.reason or FAILED_WITHOUT_REASON,
+                tx_id=one.tx_id or row.tx_id,
+                finished_at=now,
+            )
+            for row, one in changes
+        ]
+        await _save(conn, changed, now)
+        unsent = [payout for payout in changed if payout.broadcast_at is None]
+        for operation, payout_ids in _by_operation(unsent).items():
+            await usage.give_back(conn, operation, payout_ids, now)
+        await events.enqueue_events(conn, changed, "failed", self._ids, now)
+        refunds = _refunds(changed)
+        held = await self._refunds.on_failed(conn, refunds, now) if refunds else {}
+        await _post_failed(conn, changes, held)
+
+    async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        """Post that a deep reorg put the money back into the main wallet: it is under way again."""
+        changes = await _lock_changed(conn, updates, lambda status: status == Status.COMPLETED)
+        changed = [msgspec.structs.replace(row, status=Status.BROADCAST, finished_at=None) for row, _ in changes]
+        await _save(conn, changed, now)
+        movements = [
+            (row, one, [Movement(row.account(Purpose.CUSTODY_WALLET), row.account(Purpose.PENDING), row.units)])
+            for row, one in changes
+        ]
+        await _post(conn, "undone", movements)
+
+
+async def _lock_changed(
+    conn: AsyncConnection, updates: Sequence[IntentUpdate], concerns: Callable[[Status], bool]
+) -> list[_Change]:
+    """Return the payouts that the updates change, locked. A payout with two updates is changed once."""
+    by_intent = {one.intent_pk: one for one in updates}
+    rows = await lock_by_intents(conn, list(by_intent))
+    for missing in by_intent.keys() - rows.keys():
+        log.error("payout_missing", intent=by_intent[missing].reference)
+    return [(row, by_intent[intent]) for intent, row in rows.items() if concerns(row.status)]
+
+
+def _refunds(payouts: Iterable[PayoutRow]) -> list[PayoutRow]:
+    return [payout for payout in payouts if payout.kind == IntentKind.REFUND]
+
+
+def _by_operation(payouts: Iterable[PayoutRow]) -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for payout in payouts:
+        found.setdefault(metered_as(payout.kind), []).append(payout.payout_id)
+    return found
+
+
+_SAVE = """
+UPDATE payouts p SET status = n.status, waits_for = n.waits_for, error = n.error, tx_id = n.tx_id,
+    finished_at = n.finished_at, updated_at = $1,
+    broadcast_at = CASE WHEN n.status = 'broadcast' THEN coalesce(p.broadcast_at, $1) ELSE p.broadcast_at END
+FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
+    AS n (id, status, waits_for, error, tx_id, finished_at)
+WHERE p.id = n.id
+"""
+
+
+async def _save(conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime) -> None:
+    if not payouts:
+        return
+    await conn.exec_driver_sql(
+        _SAVE,
+        (
+            now,
+            [payout.pk for payout in payouts],
+            [str(payout.status) for payout in payouts],
+            [payout.waits_for for payout in payouts],
+            [payout.error for payout in payouts],
+            [payout.tx_id for payout in payouts],
+            [payout.finished_at for payout in payouts],
+        ),
+    )
+
+
+async def _post(
+    conn: AsyncConnection, what: str, moved: Sequence[tuple[PayoutRow, IntentUpdate, list[Movement]]]
+) -> None:
+    """Post what happened to each payout's money, once for each incarnation of a transaction.
+
+    The incarnation alone is not enough: a transaction that replaces another has its own.
+    """
+    postings = [
+        Posting(
+            mode=row.mode,
+            kind=f"{row.kind}_{what}",
+            reference=f"{row.payout_id}:{one.tx_id or '-'}:{one.incarnation}",
+            movements=[movement for movement in movements if movement.units],
+        )
+        for row, one, movements in moved
+    ]
+    for mode in sorted({posting.mode for posting in postings}):
+        of_mode = [posting for posting in postings if posting.mode == mode]
+        posted = await post(conn, mode, of_mode)
+        if len(posted) != len(of_mode):
+            # The status says that it has yet to happen, the ledger that it has: nothing may go on from here.
+            old = [posting.reference for posting in of_mode if (posting.kind, posting.reference) not in posted]
+            raise AssertionError(f"posted before, although the status says otherwise: {old}")
+
+
+async def _locked(
+    conn: AsyncConnection, rows: Sequence[PayoutRow], purposes: Sequence[Purpose]
+) -> dict[tuple[str, Account], int]:
+    """Return the balances of the payouts' accounts, by mode and account, locked."""
+    found = {}
+    for mode in sorted({row.mode for row in rows}):
+        accounts = [row.account(purpose) for row in rows if row.mode == mode for purpose in purposes]
+        balances = await lock_balances(conn, mode, accounts)
+        found.update({(mode, account): balance for account, balance in balances.items()})
+    return found
+
+
+async def _post_final(conn: AsyncConnection, changes: Sequence[_Change]) -> None:
+    """Post completions. One that had failed was given back already, and is taken from there again."""
+    late = [row for row, _ in changes if row.status == Status.FAILED]
+    touched = (Purpose.AVAILABLE, Purpose.RECEIVABLE, Purpose.PENDING, Purpose.CUSTODY_WALLET)
+    balances = await _locked(conn, late, touched)
+    moved = []
+    for row, one in changes:
+        custody = row.account(Purpose.CUSTODY_WALLET)
+        moves = [Movement(row.account(Purpose.PENDING), custody, row.units)]
+        if row.status == Status.FAILED:
+            log.error("failed_payout_was_mined", payout_id=row.payout_id, tx_id=one.tx_id)
+            available = row.account(Purpose.AVAILABLE)
+            taken, owed = take_again(row.units, Units(balances[row.mode, available]))
+            balances[row.mode, available] -= taken
+            moves = [Movement(available, custody, taken), Movement(row.account(Purpose.RECEIVABLE), custody, owed)]
+        moved.append((row, one, moves))
+    await _post(conn, "completed", moved)
+
+
+async def _post_failed(conn: AsyncConnection, changes: Sequence[_Change], held: Mapping[int, Units]) -> None:
+    rows = [row for row, _ in changes]
+    touched = (Purpose.AVAILABLE, Purpose.RECEIVABLE, Purpose.PENDING, Purpose.HELD)
+    balances = await _locked(conn, rows, touched)
+    moved = []
+    for row, one in changes:
+        pending, debt = row.account(Purpose.PENDING), row.account(Purpose.RECEIVABLE)
+        parts = release(row.units, held.get(row.pk, Units(0)), Units(-balances[row.mode, debt]))
+        balances[row.mode, debt] += parts.repaid
+        moves = [
+            Movement(pending, row.account(Purpose.HELD), parts.held),
+            Movement(pending, debt, parts.repaid),
+            Movement(pending, row.account(Purpose.AVAILABLE), parts.available),
+        ]
+        moved.append((row, one, moves))
+    await _post(conn, "failed", moved)

@@ -1,0 +1,191 @@
+"""Merchants take money out in person: out of available, with a second factor, and never with an API key."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.intents import IntentKind
+from cambist.domain.payouts import Status
+from cambist.plugin import Units
+from cambist.registry import Registry
+from cambist.services.actor import Actor
+from cambist.services.addresses.checks import check_to_address
+from cambist.services.errors import NotFoundError
+from cambist.services.idempotency import Claim, choose_key, claim_of, find_replayed, take_key
+from cambist.services.paging import Page, read_page
+from cambist.services.pricing.quotes import AmountText, Asset, Name, read_units
+
+from .create import named_asset, require_payouts
+from .queue import NewPayout, PayoutContext, debit_and_queue
+from .requests import AddressText
+from .rows import COLUMNS, FEE, payout_row
+from .views import FeeView, payout_view
+
+OPERATION = "withdrawal"
+
+
+class WithdrawalRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """The body of ``POST /api/dashboard/withdrawals``. The project says whether it is live, and who is told of it."""
+
+    project_id: Name
+    chain: Name
+    token: Name
+    to_address: AddressText
+    amount: AmountText
+    totp_code: Annotated[str, Meta(max_length=64)] | None = None
+    idempotency_key: str | None = None
+
+
+class WithdrawalView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A withdrawal as its merchant sees it. ``waits_for`` says in a sentence why it has not been sent yet."""
+
+    withdrawal_id: str
+    project_id: str
+    status: str
+    mode: str
+    chain: str
+    token: str
+    contract_address: str | None
+    decimals: int
+    amount: str
+    to_address: str
+    tx_hash: str | None
+    fee: FeeView | None
+    error: str | None
+    waits_for: str | None
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None
+
+
+class Made(Struct, frozen=True):
+    """A withdrawal, and whether it was there before."""
+
+    withdrawal: WithdrawalView
+    replayed: bool
+
+
+class _Order(Struct, frozen=True):
+    asset: Asset
+    to_address: str
+    units: Units
+
+
+def _read(registry: Registry, context: PayoutContext, request: WithdrawalRequest) -> _Order:
+    asset = named_asset(context, request.chain, request.token)
+    to_address = check_to_address(registry, asset.chain, request.to_address)
+    return _Order(asset, to_address, read_units(request.amount, asset.token))
+
+
+async def before(
+    conn: AsyncConnection, context: PayoutContext, actor: Actor, request: WithdrawalRequest, header_key: str | None
+) -> WithdrawalView | None:
+    """Return what the same idempotency key made before, so that no code is asked for twice; None where it is new.
+
+    Refuses what could never be meant, before the merchant's code is spent on it.
+    """
+    claim = _claim(actor, request, header_key)
+    if claim is not None and (made := await find_replayed(conn, claim)) is not None:
+        return await get_withdrawal(conn, context.registry, actor.merchant_pk, made)
+    _read(context.registry, context, request)
+    return None
+
+
+async def create_withdrawal(
+    conn: AsyncConnection, context: PayoutContext, actor: Actor, request: WithdrawalRequest, header_key: str | None
+) -> Made:
+    """Queue a withdrawal. The caller has taken the merchant's code. After the commit, publish the hint ``outbound``."""
+    withdrawal_id = context.ids.new("wd")
+    claim = _claim(actor, request, header_key)
+    if claim is not None:
+        made = await take_key(conn, claim, withdrawal_id, context.clock.now())
+        if made is not None:
+            return Made(await get_withdrawal(conn, context.registry, actor.merchant_pk, made), replayed=True)
+    order = _read(context.registry, context, request)
+    settings = await require_payouts(conn, actor, order.asset)
+    new = NewPayout(
+        kind=IntentKind.WITHDRAWAL,
+        payout_id=withdrawal_id,
+        project_pk=actor.project_pk,
+        merchant_pk=actor.merchant_pk,
+        mode=actor.mode,
+        chain=order.asset.chain,
+        token=order.asset.token,
+        to_address=order.to_address,
+        units=order.units,
+    )
+    await debit_and_queue(conn, context, settings, [new])
+    return Made(await get_withdrawal(conn, context.registry, actor.merchant_pk, withdrawal_id), replayed=False)
+
+
+def _claim(actor: Actor, request: WithdrawalRequest, header_key: str | None) -> Claim | None:
+    key = choose_key(header_key, request.idempotency_key)
+    if key is None:
+        return None
+    asked = msgspec.structs.replace(request, idempotency_key=None, totp_code=None)
+    return claim_of(actor, OPERATION, key, asked)
+
+
+_LISTED = """
+FROM payouts p JOIN projects j ON j.id = p.project_pk
+WHERE p.merchant_pk = $1 AND p.kind = 'withdrawal' AND ($2::text IS NULL OR j.project_id = $2)
+    AND ($3::text IS NULL OR p.status = $3) AND ($4::text IS NULL OR p.payout_id = $4)
+"""
+_COLUMNS = f"{COLUMNS}, {FEE}, j.project_id AS project_public_id"
+
+
+async def list_withdrawals(  # noqa: PLR0913  filters and paging, each by name
+    conn: AsyncConnection,
+    registry: Registry,
+    merchant_pk: int,
+    *,
+    project_id: str | None,
+    status: Status | None,
+    page: int,
+    limit: int,
+) -> Page[WithdrawalView]:
+    """Return one page of a merchant's withdrawals, live and simulated."""
+    filters = (merchant_pk, project_id, None if status is None else str(status), None)
+    show = partial(_view, registry)
+    return await read_page(conn, _COLUMNS, _LISTED, filters, show, newest="p.id", page=page, limit=limit)
+
+
+async def get_withdrawal(
+    conn: AsyncConnection, registry: Registry, merchant_pk: int, withdrawal_id: str
+) -> WithdrawalView:
+    """Return one of the merchant's withdrawals."""
+    filters = (merchant_pk, None, None, withdrawal_id)
+    row = (await conn.exec_driver_sql(f"SELECT {_COLUMNS} {_LISTED}", filters)).one_or_none()
+    if row is None:
+        raise NotFoundError("WITHDRAWAL_NOT_FOUND", "There is no such withdrawal.")
+    return _view(registry, row)
+
+
+def _view(registry: Registry, row: Row[Any]) -> WithdrawalView:
+    shown = payout_view(payout_row(row), registry)
+    return WithdrawalView(
+        withdrawal_id=shown.payout_id,
+        project_id=row.project_public_id,
+        status=shown.status,
+        mode=shown.mode,
+        chain=shown.chain,
+        token=shown.token,
+        contract_address=shown.contract_address,
+        decimals=shown.decimals,
+        amount=shown.amount,
+        to_address=shown.to_address,
+        tx_hash=shown.tx_hash,
+        fee=shown.fee,
+        error=shown.error,
+        waits_for=shown.waits_for,
+        created_at=shown.created_at,
+        updated_at=shown.updated_at,
+        completed_at=shown.completed_at,
+    )

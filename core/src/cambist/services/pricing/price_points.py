@@ -1,0 +1,93 @@
+"""What tokens cost over time: written down every few minutes, for statements that tell what money was worth."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.domain.prices import Rate
+from cambist.registry import Registry
+
+from .prices import RateBook, RateUnavailableError
+
+CURRENCIES = ("usd",)
+FINE_FOR = timedelta(days=30)
+"""For so long every point is kept; of older ones, the first of each hour."""
+AGE_MAX = timedelta(hours=2)
+"""A price this much older than what it is asked for says nothing about it."""
+ASKED_AT_ONCE = 8
+
+_INSERT = (
+    "INSERT INTO price_points (symbol, fiat_currency, observed_at, value, source)"
+    " SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::numeric[], $5::text[]) ON CONFLICT DO NOTHING"
+)
+# Only what has become old since the last time or two is looked at: older hours are thinned out already.
+_THIN_OUT = """
+DELETE FROM price_points p WHERE p.symbol = ANY($1::text[]) AND p.fiat_currency = ANY($2::text[])
+    AND p.observed_at < $3 AND p.observed_at >= $3 - interval '2 days'
+    AND EXISTS (
+        SELECT FROM price_points earlier WHERE earlier.symbol = p.symbol AND earlier.fiat_currency = p.fiat_currency
+            AND earlier.observed_at < p.observed_at
+            AND earlier.observed_at >= date_trunc('hour', p.observed_at, 'UTC')
+    )
+"""
+_VALUES_AT = """
+SELECT w.place, point.value FROM unnest($1::text[], $2::timestamptz[]) WITH ORDINALITY AS w (symbol, at, place)
+CROSS JOIN LATERAL (
+    SELECT value FROM price_points p WHERE p.symbol = w.symbol AND p.fiat_currency = $3
+        AND p.observed_at <= w.at AND p.observed_at >= w.at - $4::interval
+    ORDER BY p.observed_at DESC LIMIT 1
+) AS point
+"""
+
+
+def symbols_of(registry: Registry) -> Sequence[str]:
+    """Return every symbol that something can be paid in, as prices know it: in upper case."""
+    return sorted({token.symbol.upper() for chain in registry.chains.values() for token in chain.tokens})
+
+
+async def record(db: Database, rates: RateBook, symbols: Iterable[str], now: datetime) -> int:
+    """Write down what every token costs now, thin out what is old, and return how many prices were known."""
+    symbols = list(symbols)
+    found = await _ask(rates, [(symbol, currency) for symbol in symbols for currency in CURRENCIES])
+    async with db.transaction() as conn:
+        if found:
+            await conn.exec_driver_sql(_INSERT, tuple(list(column) for column in zip(*found, strict=True)))
+        await conn.exec_driver_sql(_THIN_OUT, (symbols, list(CURRENCIES), now - FINE_FOR))
+    return len(found)
+
+
+async def _ask(rates: RateBook, pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str, datetime, Decimal, str]]:
+    gate = asyncio.Semaphore(ASKED_AT_ONCE)
+
+    async def ask(symbol: str, currency: str) -> Rate | None:
+        async with gate:
+            try:
+                return await rates.rate(symbol, currency)
+            except RateUnavailableError:
+                return None
+
+    answers = await asyncio.gather(*(ask(*pair) for pair in pairs))
+    return [
+        (*pair, rate.observed_at, rate.value, rate.source)
+        for pair, rate in zip(pairs, answers, strict=True)
+        if rate is not None
+    ]
+
+
+async def values_at(
+    conn: AsyncConnection, currency: str, moments: Sequence[tuple[str, datetime]]
+) -> Sequence[Decimal | None]:
+    """Return what one of each token cost at its moment, None where no price of about that time is known."""
+    values: list[Decimal | None] = [None] * len(moments)
+    rows = await conn.exec_driver_sql(
+        _VALUES_AT, ([symbol.upper() for symbol, _ in moments], [at for _, at in moments], currency, AGE_MAX)
+    )
+    for row in rows:
+        values[row.place - 1] = row.value
+    return values

@@ -1,0 +1,150 @@
+"""What an order costs in tokens: its chain and token found, its amount read, its fiat price converted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Literal, NamedTuple
+
+from msgspec import Meta, Struct
+
+from cambist.domain.money import (
+    CURRENCIES,
+    AmountError,
+    fiat_to_units,
+    format_rate,
+    format_units,
+    parse_fiat,
+    parse_units,
+)
+from cambist.plugin import ChainInfo, Token, Units
+from cambist.services.errors import InvalidError, UnavailableError
+
+from .prices import RateBook
+
+QUOTE_VALID_S = 60
+"""How long a quote is worth looking at. It binds nobody: the rate is locked when the payment is made."""
+
+DIRECT = "direct_crypto"
+FIAT = "fiat"
+
+Name = Annotated[str, Meta(min_length=1, max_length=64)]
+AmountText = Annotated[str, Meta(min_length=1, max_length=160)]
+
+
+class Ask(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """What shall be paid. ``amount`` is in tokens, or in ``fiat_currency`` where the price is in fiat."""
+
+    chain: Name
+    token: Name
+    pricing_mode: Literal["direct_crypto", "fiat"]
+    amount: AmountText
+    fiat_currency: Name | None = None
+
+
+class Asset(NamedTuple):
+    """A token on its chain."""
+
+    chain: ChainInfo
+    token: Token
+
+
+class Priced(Struct, frozen=True, kw_only=True):
+    """An amount, and what it means in tokens. ``rate`` is fiat per whole token, None where none was needed."""
+
+    amount: Decimal
+    expected: Units
+    fiat_currency: str | None = None
+    rate: Decimal | None = None
+    source: str | None = None
+
+
+class Quote(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a payment made now would ask for."""
+
+    rate: str | None
+    expected_amount: str
+    expected_amount_raw: str
+    decimals: int
+    source: str
+    valid_until: datetime
+
+
+def find_chain(chains: Mapping[str, ChainInfo], chain_id: str) -> ChainInfo:
+    """Return the chain. Raises InvalidError where there is none of this id."""
+    chain = chains.get(chain_id)
+    if chain is None:
+        raise InvalidError.field("chain", "is none of the chains at /api/public/chains", "UNSUPPORTED_CHAIN")
+    return chain
+
+
+def find_asset(chains: Mapping[str, ChainInfo], chain_id: str, symbol: str, mode: str) -> Asset:
+    """Return the token that a project of this mode may ask for.
+
+    A sandbox project has every chain, since its chains are simulated; a live one those with endpoints.
+    """
+    chain = find_chain(chains, chain_id)
+    token = chain.token(symbol)
+    if token is None:
+        raise InvalidError.field(
+            "token", f"is none of the tokens at /api/public/tokens?chain={chain.id}", "UNSUPPORTED_TOKEN"
+        )
+    if mode == "live" and chain.availability != "live":
+        raise UnavailableError("CHAIN_UNAVAILABLE", f"Payments on {chain.name} are not available right now.")
+    return Asset(chain, token)
+
+
+async def price(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
+    """Return what the ask comes to. Fiat is rounded up to what wallets can enter."""
+    if ask.pricing_mode == DIRECT:
+        return _price_direct(ask, asset.token)
+    currency = ask.fiat_currency
+    if currency is None:
+        raise InvalidError.field("fiatCurrency", "is required where pricingMode is fiat")
+    if currency not in CURRENCIES:
+        raise InvalidError.field("fiatCurrency", "must be an ISO 4217 code in lower case, such as usd")
+    try:
+        amount = parse_fiat(ask.amount, currency)
+        rate = await rates.rate(asset.token.symbol, currency)
+        expected = fiat_to_units(amount, rate.value, asset.token.decimals)
+    except AmountError as error:
+        raise refuse_amount(str(error)) from None
+    if not amount:
+        raise refuse_amount("must be above zero")
+    return Priced(amount=amount, expected=expected, fiat_currency=currency, rate=rate.value, source=rate.source)
+
+
+def _price_direct(ask: Ask, token: Token) -> Priced:
+    expected = read_units(ask.amount, token)
+    return Priced(amount=Decimal(ask.amount), expected=expected)
+
+
+def read_units(text: str, token: Token) -> Units:
+    """Return a token amount above zero. Raises InvalidError, naming the field ``amount``."""
+    try:
+        units = parse_units(text, token.decimals)
+    except AmountError as error:
+        raise refuse_amount(str(error)) from None
+    if not units:
+        raise refuse_amount("must be above zero")
+    return units
+
+
+def refuse_amount(reason: str) -> InvalidError:
+    """Return the refusal of an amount."""
+    return InvalidError.field("amount", reason, "INVALID_AMOUNT")
+
+
+async def quote(ask: Ask, *, mode: str, chains: Mapping[str, ChainInfo], rates: RateBook, now: datetime) -> Quote:
+    """Return what a payment made now would ask for, without promising anything."""
+    asset = find_asset(chains, ask.chain, ask.token, mode)
+    priced = await price(ask, asset, rates)
+    return Quote(
+        rate=None if priced.rate is None else format_rate(priced.rate),
+        expected_amount=format_units(priced.expected, asset.token.decimals),
+        expected_amount_raw=str(priced.expected),
+        decimals=asset.token.decimals,
+        source=priced.source or DIRECT,
+        valid_until=now + timedelta(seconds=QUOTE_VALID_S),
+    )

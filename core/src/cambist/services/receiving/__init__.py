@@ -1,0 +1,1 @@
+"""Money that comes in: payments, the deposits that pay them, and the checkout."""

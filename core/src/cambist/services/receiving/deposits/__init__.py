@@ -1,0 +1,6 @@
+"""Reading chains into deposits: poll, store, confirm, judge, credit; one transaction a step, with the cursor."""
+
+from .addresses import AddressCache
+from .watcher import PollResult, Watcher
+
+__all__ = ["AddressCache", "PollResult", "Watcher"]

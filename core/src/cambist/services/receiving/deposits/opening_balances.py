@@ -1,0 +1,99 @@
+"""What the platform's own address held before the books began: posted once per chain, as the operator's float."""
+
+from __future__ import annotations
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.plugin import Chain, ChainError, ChainInfo, LendingChain, Stake, StateUnavailableError, Units
+from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
+from cambist.services.addresses.wallets import OwnAddress, gas_station
+
+from .store import WatchedChain, load_cursor
+
+log = structlog.get_logger(__name__)
+
+KIND = "opening"
+
+_OPENED = "SELECT EXISTS (SELECT FROM ledger_transactions WHERE kind = $1 AND reference = $2)"
+_FUNDED = (
+    "SELECT coalesce(sum(units), 0) FROM deposits WHERE chain = $1 AND scope = $2 AND address_pk = $3"
+    " AND contract IS NULL AND status <> 'orphaned' AND height <= $4"
+)
+
+
+def reference(chain: str, address: str) -> str:
+    """Return the name of the opening of an address on a chain."""
+    return f"{chain}:{address}"
+
+
+async def is_open(conn: AsyncConnection, info: ChainInfo, mode: str) -> bool:
+    """Whether the books of this chain's gas station have begun: before they have, it sends nothing."""
+    station = await gas_station(conn, info.family, mode)
+    return station is not None and await _is_opened(conn, info, station)
+
+
+async def _is_opened(conn: AsyncConnection, info: ChainInfo, station: OwnAddress) -> bool:
+    opened = await conn.exec_driver_sql(_OPENED, (KIND, reference(info.id, station.address)))
+    return bool(opened.scalar_one())
+
+
+async def open_books(
+    db: Database, chain: Chain, chain_scope: WatchedChain, *, since: int, finalized: int | None
+) -> bool:
+    """Post the opening if it is not there yet; return whether there is nothing left to open.
+
+    The balance is asked for at the height up to which transfers are stored, and what they brought is left out: so
+    it does not matter which came first, the address, its money, or the first poll of the chain. Where the chain
+    does not tell that, it is the finalized height, once all transfers from ``since`` up to it are stored.
+    """
+    async with db.transaction() as conn:
+        station = await gas_station(conn, chain_scope.info.family, chain_scope.mode)
+        cursor = await load_cursor(conn, chain_scope)
+        if station is None or cursor is None:
+            return False
+        if await _is_opened(conn, chain_scope.info, station):
+            return True
+    try:
+        height, balance = await _balance(chain, station, cursor.height, since, finalized)
+        # Nobody but us stakes with the gas station's key, and we do not before the books are open.
+        stake = await chain.stake(station.address) if isinstance(chain, LendingChain) else Stake()
+    except ChainError as error:
+        # A node forgets old states; closer to the head, or a minute later, it will know. Deposits are read meanwhile.
+        log.debug("opening_waits", chain=chain_scope.info.id, height=cursor.height, error=str(error))
+        return False
+    async with db.transaction() as conn:
+        still = await conn.exec_driver_sql(
+            "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2 AND height = $3 AND hash = $4 FOR UPDATE",
+            (*chain_scope.key, cursor.height, cursor.hash),
+        )
+        if still.first() is None:
+            return False
+        funded = await conn.exec_driver_sql(_FUNDED, (*chain_scope.key, station.pk, height))
+        opening = max(0, balance - int(funded.scalar_one()))
+        asset = asset_key(chain_scope.info.id, None)
+        purposes = (Purpose.CUSTODY_GAS, Purpose.CUSTODY_STAKED, Purpose.FLOAT)
+        gas, staked, float_ = (Account(PLATFORM, asset, purpose) for purpose in purposes)
+        held = ((gas, Units(opening)), (staked, stake.total))
+        posting = Posting(
+            mode=chain_scope.mode,
+            kind=KIND,
+            reference=reference(chain_scope.info.id, station.address),
+            movements=[Movement(custody, float_, units) for custody, units in held if units],
+        )
+        await post(conn, chain_scope.mode, [posting])
+    return True
+
+
+async def _balance(
+    chain: Chain, station: OwnAddress, stored: int, since: int, finalized: int | None
+) -> tuple[int, Units]:
+    """Return what the station holds, and at which height that is so. Raises ChainError."""
+    native = chain.info.native
+    try:
+        return stored, await chain.balance(station.address, native, stored)
+    except StateUnavailableError:
+        if finalized is None or not since <= finalized <= stored:
+            raise
+    return finalized, await chain.balance(station.address, native, finalized)

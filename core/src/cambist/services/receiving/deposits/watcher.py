@@ -1,0 +1,307 @@
+"""One poll of a chain: from the stored cursor towards the head, on one endpoint, a span at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import structlog
+from msgspec import Struct
+
+from cambist.db.engine import Database
+from cambist.hints import Hints
+from cambist.plugin import (
+    AddressFamily,
+    Block,
+    Chain,
+    ChainView,
+    Head,
+    InconsistentChainError,
+    ScanResult,
+    Span,
+    SpanTooWideError,
+)
+from cambist.ports import Clock, Ids
+
+from . import judging, opening_balances, store
+from .addresses import AddressCache
+from .read_ahead import ReadAhead
+from .store import Cursor, CursorMovedError, WatchedChain
+
+log = structlog.get_logger(__name__)
+
+CLOCKS_DIFFER_MAX = timedelta(minutes=10)
+"""A block's time is its maker's word: it may come after a moment by our clock and tell an earlier one."""
+
+LAG_TOLERATED_BLOCKS = 3
+"""An endpoint this far behind what was already seen is asked again later, and that is no outage."""
+
+
+class ReorgTooDeepError(InconsistentChainError):
+    """The chain has left every block that is remembered: an operator must look before anything is credited."""
+
+
+class PollResult(Struct, frozen=True, kw_only=True):
+    """What one poll did. ``behind`` is how many blocks are left to read: poll again at once while above zero."""
+
+    head: int
+    height: int
+    behind: int
+    blocks: int = 0
+    deposits: int = 0
+    orphaned: int = 0
+    transitions: int = 0
+
+
+class Watcher:
+    """Follows one chain in one scope: 0 for the live chain, a project's primary key for its simulated one.
+
+    Any number of watchers may follow the same chain at once: each commit compares and sets the cursor, so all
+    but one of them have polled in vain.
+    """
+
+    def __init__(  # noqa: PLR0913  a composition root's parts, each by name
+        self,
+        *,
+        db: Database,
+        chain: Chain,
+        family: AddressFamily,
+        address_cache: AddressCache,
+        scope: int,
+        mode: str,
+        clock: Clock,
+        ids: Ids,
+        hints: Hints,
+    ) -> None:
+        self._db = db
+        self._chain = chain
+        self._address_cache = address_cache
+        self._clock = clock
+        self._hints = hints
+        self._chain_scope = WatchedChain(info=chain.info, family=family, scope=scope, mode=mode, ids=ids)
+        self._span_blocks = chain.info.span_max
+        self._books_open = scope != 0  # simulated chains have no gas station
+        self._stored_since: int | None = None
+        self._ahead: ReadAhead | None = None
+
+    async def poll(self) -> PollResult:
+        """Read one span, or judge what is due when there is nothing to read.
+
+        Raises ChainUnavailableError and InconsistentChainError, after which nothing has changed.
+        """
+        async with self._chain.view() as view:
+            # Time is read before the head. So a payment that is past its expiry "now" had every block up to then
+            # scanned when it is judged.
+            now = self._clock.now()
+            head = await view.head()
+            async with self._db.transaction() as conn:
+                cursor = await store.load_cursor(conn, self._chain_scope)
+            if cursor is None:
+                cursor = await self._begin(view, head, now)
+            if not self._books_open:
+                await self._open_books(head, cursor)
+            try:
+                return await self._poll(view, head, cursor, now)
+            except CursorMovedError:
+                # Polled in vain, through no fault of the endpoint: what is left to do is for the next poll to see.
+                return PollResult(head=head.height, height=cursor.height, behind=1)
+
+    @asynccontextmanager
+    async def reading_ahead(self) -> AsyncIterator[None]:
+        """Read the next span while the last one is stored, until the block ends."""
+        self._ahead = ahead = ReadAhead()
+        try:
+            yield
+        finally:
+            self._ahead = None
+            await ahead.drop()
+
+    async def _open_books(self, head: Head, cursor: Cursor) -> None:
+        if self._stored_since is None:
+            self._stored_since = cursor.height
+        self._books_open = await opening_balances.open_books(
+            self._db, self._chain, self._chain_scope, since=self._stored_since, finalized=head.finalized_height
+        )
+
+    async def _poll(self, view: ChainView, head: Head, cursor: Cursor, now: datetime) -> PollResult:
+        if head.height < cursor.height:
+            return self._wait(head, cursor)
+        if (await view.block(cursor.height)).hash != cursor.hash:
+            return await self._walk_back(view, head, cursor, now)
+        if cursor.height == head.height:
+            return await self._judge(head, cursor, now)
+        return await self._advance(view, head, cursor, now)
+
+    async def _begin(self, view: ChainView, head: Head, now: datetime) -> Cursor:
+        """Start where the oldest payment on this chain could first have been paid; at the head where none waits."""
+        async with self._db.transaction() as conn:
+            since = await store.oldest_payment(conn, self._chain_scope)
+        height = head.height if since is None else await _height_before(view, head.height, since)
+        block = await view.block(height)
+        # Ever wider apart, down to the depth of the deepest reorg: the very first block may be replaced, too.
+        lowest = max(0, height - self._chain_scope.info.hashes_kept)
+        below = [height - 2**step for step in range((height - lowest).bit_length())]
+        earlier = [await view.block(one) for one in below]
+        async with self._db.transaction() as conn:
+            return await store.create_cursor(conn, self._chain_scope, block, earlier, now)
+
+    def _wait(self, head: Head, cursor: Cursor) -> PollResult:
+        """Do nothing while an endpoint's chain is shorter than what was read.
+
+        It lags, or is in the middle of a reorg. Were its word taken, a node that is being synchronized anew
+        could take back every credit there is; a branch that won is soon as high as the one that lost.
+        """
+        behind = cursor.height - head.height
+        if behind > LAG_TOLERATED_BLOCKS:
+            raise InconsistentChainError(f"the endpoint is {behind} blocks behind what was seen")
+        return PollResult(head=head.height, height=cursor.height, behind=0)
+
+    async def _walk_back(self, view: ChainView, head: Head, cursor: Cursor, now: datetime) -> PollResult:
+        """Take everything back that stood above the fork: deposits are orphaned, their credits reversed."""
+        async with self._db.transaction() as conn:
+            heights = await store.stored_heights(conn, self._chain_scope)
+        fork = await self._fork(view, heights)
+        async with self._db.transaction() as conn:
+            await store.move_cursor(
+                conn, self._chain_scope, old=cursor, new=Cursor(fork.height, fork.hash), head=head, now=now
+            )
+            orphaned = await judging.orphan_above(conn, self._chain_scope, fork.height, now)
+            await store.forget_above(conn, self._chain_scope, fork.height)
+        depth = cursor.height - fork.height
+        log.warning(
+            "reorg", chain=self._chain_scope.info.id, scope=self._chain_scope.scope, fork=fork.height, depth=depth
+        )
+        return PollResult(head=head.height, height=fork.height, behind=head.height - fork.height, orphaned=orphaned)
+
+    async def _fork(self, view: ChainView, heights: Sequence[int]) -> Block:
+        """Find the highest remembered block that is still on the best chain, by halving."""
+        low, high, fork = 0, len(heights) - 1, None
+        while low <= high:
+            middle = (low + high) // 2
+            block = await view.block(heights[middle])
+            async with self._db.transaction() as conn:
+                known = await store.stored_hash(conn, self._chain_scope, block.height)
+            if block.hash == known:
+                fork, low = block, middle + 1
+            else:
+                high = middle - 1
+        if fork is None:
+            raise ReorgTooDeepError(
+                f"{self._chain_scope.info.id}: the chain no longer holds any of the {len(heights)} remembered blocks"
+            )
+        return fork
+
+    async def _advance(self, view: ChainView, head: Head, cursor: Cursor, now: datetime) -> PollResult:
+        """Scan the next span, and commit everything it holds with the cursor."""
+        span = self._next_span(head, cursor)
+        try:
+            result = await self._taken(head, cursor) or await self._scan(view, head, cursor, span)
+        except SpanTooWideError:
+            if span.length == 1:
+                raise
+            self._halve(span)
+            return PollResult(head=head.height, height=cursor.height, behind=head.height - cursor.height)
+        except asyncio.CancelledError:
+            # Given up because it took too long: as long a span would take too long again.
+            self._halve(span)
+            raise
+        self._span_blocks = min(self._chain.info.span_max, self._span_blocks * 2)
+        last = result.blocks[-1]
+        read = Cursor(last.height, last.hash)
+        if self._ahead is not None and last.height < head.height:
+            self._ahead.start(read, self._read_on(head, read))
+        outcome = judging.Outcome()
+        async with self._db.transaction() as conn:
+            await store.move_cursor(conn, self._chain_scope, old=cursor, new=read, head=head, now=now)
+            deposits = await store.save(conn, self._chain_scope, result, now)
+            if last.height == head.height:
+                outcome = await judging.judge(conn, self._chain_scope, head, now, progressed=True)
+        await self._tell(outcome)
+        return PollResult(
+            head=head.height,
+            height=last.height,
+            behind=head.height - last.height,
+            blocks=len(result.blocks),
+            deposits=deposits,
+            transitions=outcome.transitions,
+        )
+
+    def _next_span(self, head: Head, cursor: Cursor) -> Span:
+        return Span(first=cursor.height + 1, last=min(head.height, cursor.height + self._span_blocks))
+
+    async def _scan(self, view: ChainView, head: Head, cursor: Cursor, span: Span) -> ScanResult:
+        """Return the span that follows the cursor, checked."""
+        # The span's last block is known before the addresses are, and must be the one that is scanned. So no
+        # address handed out before a block was made can be missing from the cache when that block is scanned.
+        last_hash = head.hash if span.last == head.height else (await view.block(span.last)).hash
+        await self._address_cache.refresh()
+        result = await view.scan(span, self._address_cache)
+        _check(result, span, cursor, last_hash)
+        return result
+
+    async def _read_on(self, head: Head, cursor: Cursor) -> ScanResult:
+        """Scan what follows a cursor that is being stored. The next poll decides whether it is of use."""
+        async with self._chain.view() as view:
+            return await self._scan(view, head, cursor, self._next_span(head, cursor))
+
+    async def _taken(self, head: Head, cursor: Cursor) -> ScanResult | None:
+        """Return what was read ahead, if it follows the cursor and the head has not left it."""
+        result = None if self._ahead is None else await self._ahead.take(cursor)
+        if result is None:
+            return None
+        last = result.blocks[-1]
+        left = last.height > head.height or (last.height == head.height and last.hash != head.hash)
+        return None if left else result
+
+    def _halve(self, span: Span) -> None:
+        self._span_blocks = max(1, span.length // 2)
+        log.info("span_halved", chain=self._chain_scope.info.id, blocks=self._span_blocks)
+
+    async def _judge(self, head: Head, cursor: Cursor, now: datetime) -> PollResult:
+        """Judge what became due by time alone: nothing new stands in the chain."""
+        async with self._db.transaction() as conn:
+            await store.move_cursor(conn, self._chain_scope, old=cursor, new=cursor, head=head, now=now)
+            outcome = await judging.judge(conn, self._chain_scope, head, now, progressed=False)
+        await self._tell(outcome)
+        return PollResult(head=head.height, height=cursor.height, behind=0, transitions=outcome.transitions)
+
+    async def _tell(self, outcome: judging.Outcome) -> None:
+        topics = [f"payment:{public_id}" for public_id in outcome.changed]
+        if outcome.events:
+            topics.append("webhooks")
+        await self._hints.publish(*topics)
+
+
+async def _height_before(view: ChainView, head: int, since: datetime) -> int:
+    """Find a block that was surely made before a moment, by halving; times of blocks never decrease."""
+    low, high, since = 0, head, since - CLOCKS_DIFFER_MAX
+    while low < high:
+        middle = (low + high + 1) // 2
+        if datetime.fromtimestamp((await view.block(middle)).time, UTC) < since:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _check(result: ScanResult, span: Span, cursor: Cursor, last_hash: str) -> None:
+    """Refuse a batch that does not lead link by link from the stored chain to the block that was its aim."""
+    if [block.height for block in result.blocks] != list(range(span.first, span.last + 1)):
+        raise InconsistentChainError(f"blocks {span.first} to {span.last} were asked for, others were answered")
+    parent = cursor.hash
+    hashes = {}
+    for block in result.blocks:
+        if block.parent_hash != parent:
+            raise InconsistentChainError(f"block {block.height} does not follow the block before it")
+        hashes[block.height] = parent = block.hash
+    if parent != last_hash:
+        raise InconsistentChainError(f"block {span.last} was replaced while it was read")
+    seen = set()
+    for transfer in result.transfers:
+        if hashes.get(transfer.height) != transfer.block_hash:
+            raise InconsistentChainError(f"transaction {transfer.tx_id} is from a block outside the scan")
+        if transfer.amount <= 0 or (transfer.tx_id, transfer.position) in seen:
+            raise InconsistentChainError(f"transaction {transfer.tx_id} moves nothing, or the same twice")
+        seen.add((transfer.tx_id, transfer.position))

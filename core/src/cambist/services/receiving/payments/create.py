@@ -1,0 +1,189 @@
+"""Makes a payment: an address that was never used before, and one statement that stores everything, or nothing."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cambist.db.direct import Record
+from cambist.db.engine import Database
+from cambist.domain.usage import Operation
+from cambist.ports import Clock, Ids
+from cambist.registry import Registry
+from cambist.services.actor import Actor
+from cambist.services.addresses.account_keys import IndexLeaser
+from cambist.services.errors import ForbiddenError, ServiceError
+from cambist.services.idempotency import Claim, choose_key, claim_of, find_replayed
+from cambist.services.platform import PlatformSettingsCache
+from cambist.services.pricing.prices import RateBook
+from cambist.services.pricing.quotes import FIAT, find_asset, price
+
+from .requests import CreatePayment, check
+from .views import COLUMNS, PaymentView, payment_view
+
+OPERATION = "payment"
+
+
+class PaymentContext(Struct, frozen=True, kw_only=True):
+    """What making payments needs, for the life of the process."""
+
+    db: Database
+    registry: Registry
+    rates: RateBook
+    leaser: IndexLeaser
+    platform: PlatformSettingsCache
+    clock: Clock
+    ids: Ids
+    allow_private_targets: bool
+
+
+class Created(Struct, frozen=True):
+    """A payment, and whether it was there before."""
+
+    payment: PaymentView
+    replayed: bool
+
+
+async def create_payment(
+    context: PaymentContext, actor: Actor, request: CreatePayment, header_key: str | None
+) -> Created:
+    """Make the payment, or return the one that the same idempotency key made before."""
+    key = choose_key(header_key, request.idempotency_key)
+    metadata = check(request, allow_private_targets=context.allow_private_targets)
+    asked = msgspec.structs.replace(request, idempotency_key=None)
+    claim = None if key is None else claim_of(actor, OPERATION, key, asked)
+    try:
+        values = await _values(context, actor, request)
+    except ServiceError:
+        # What was made before does not depend on what can be made now: a price may have gone, or a chain.
+        if claim is not None and (before := await _replay(context.db, claim)) is not None:
+            return Created(payment_view(before), replayed=True)
+        raise
+    values["metadata"] = metadata
+    if claim is None:
+        row, before = await context.db.fetch_row(*_WITHOUT_KEY.bind(values)), None
+    else:
+        values.update(operation=claim.operation, key=claim.key, request_hash=claim.request_hash)
+        row = await context.db.fetch_row(*_WITH_KEY.bind(values))
+        before = None if row is not None else await _replay(context.db, claim)
+    if row is not None:
+        return Created(payment_view(row), replayed=False)
+    if before is not None:
+        return Created(payment_view(before), replayed=True)
+    raise ForbiddenError("PROJECT_INACTIVE", "This project is switched off.")
+
+
+async def _values(context: PaymentContext, actor: Actor, request: CreatePayment) -> dict[str, Any]:
+    """Return what is stored, under the statement's names."""
+    asset = find_asset(context.registry.chains, request.chain, request.token, actor.mode)
+    priced = await price(request, asset, context.rates)
+    family = context.registry.families[asset.chain.family]
+    weights = (await context.platform.get()).cpt.weights
+    place = await context.leaser.lease(actor.merchant_pk, actor.mode, family.coin_type)
+    now = context.clock.now()
+    return {
+        "project": actor.project_pk,
+        "mode": actor.mode,
+        "payment_id": context.ids.new("pay"),
+        "public_id": context.ids.new("pub"),
+        "chain": asset.chain.id,
+        "token": asset.token.symbol,
+        "contract": asset.token.contract,
+        "decimals": asset.token.decimals,
+        "address": family.derive_address(place.xpub, 0, place.index),
+        "family": family.name,
+        "account_index": place.account_index,
+        "address_index": place.index,
+        "pricing_mode": request.pricing_mode,
+        "is_fiat": request.pricing_mode == FIAT,
+        "amount": priced.amount,
+        "fiat_currency": priced.fiat_currency,
+        "exchange_rate": priced.rate,
+        "rate_source": priced.source,
+        "expected_units": Decimal(priced.expected),
+        "required_confirmations": max(1, asset.chain.confirmations),
+        "order_id": request.order_id,
+        "webhook_url": request.webhook_url,
+        "success_url": request.success_url,
+        "cancel_url": request.cancel_url,
+        "customer_name": request.customer_name,
+        "customer_email": request.customer_email,
+        "expires_at": now + timedelta(minutes=request.expires_in_minutes),
+        "usage_weight": weights.of(Operation.PAYMENT, asset.chain.id),
+        "now": now,
+    }
+
+
+async def _replay(db: Database, claim: Claim) -> Record | None:
+    """Return the payment that the key made before. It is committed: its twin's statement has ended."""
+    async with db.autocommit() as conn:
+        payment_id = await find_replayed(conn, claim)
+        if payment_id is None:
+            return None
+        found = await conn.exec_driver_sql(f"SELECT {COLUMNS} FROM payments WHERE payment_id = $1", (payment_id,))  # noqa: S608  constants
+        return found.mappings().one()
+
+
+class _Statement:
+    """A statement with named parameters, numbered once for the driver."""
+
+    def __init__(self, text: str) -> None:
+        self._names = list(dict.fromkeys(re.findall(r"(?<!:):([a-z_]+)", text)))
+        numbers = {name: number for number, name in enumerate(self._names, start=1)}
+        self._text = re.sub(r"(?<!:):([a-z_]+)", lambda match: f"${numbers[match[1]]}", text)
+
+    def bind(self, values: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the text and the values in the order of its parameters."""
+        return (self._text, *[values[name] for name in self._names])
+
+
+# The project's row gives the terms that hold at this moment. Then comes the key: where it exists, it is not
+# inserted, and nothing follows; where a twin is inserting it, this statement waits until the twin has ended.
+_PROJECT = """
+WITH project AS (
+    SELECT id, merchant_pk, underpayment_tolerance_bps, grace_s FROM projects
+    WHERE id = :project AND mode = :mode AND is_active
+)"""
+
+_CLAIMED = """, claimed AS (
+    INSERT INTO idempotency_keys (merchant_pk, mode, operation, key, project_pk, request_hash, resource_id, created_at)
+    SELECT merchant_pk, :mode, :operation, :key, id, :request_hash, :payment_id, :now FROM project
+    ON CONFLICT DO NOTHING RETURNING project_pk
+)"""
+
+_STORED = """, payment AS (
+    INSERT INTO payments (
+        project_pk, merchant_pk, mode, tolerance_bps, grace_s, scope, payment_id, public_id, chain, token, contract,
+        decimals, address, pricing_mode, amount, fiat_currency, exchange_rate, rate_source, expected_units,
+        required_confirmations, order_id, webhook_url, success_url, cancel_url, customer_name, customer_email,
+        metadata, expires_at, created_at, updated_at
+    )
+    SELECT id, merchant_pk, :mode, underpayment_tolerance_bps, CASE WHEN :is_fiat THEN 0 ELSE grace_s END,
+        CASE WHEN :mode = 'sandbox' THEN id ELSE 0 END, :payment_id, :public_id, :chain, :token, :contract,
+        :decimals, :address, :pricing_mode, :amount, :fiat_currency, :exchange_rate, :rate_source, :expected_units,
+        :required_confirmations, :order_id, :webhook_url, :success_url, :cancel_url, :customer_name, :customer_email,
+        :metadata::json, :expires_at, :now, :now
+    FROM {source}
+    RETURNING *
+), address AS (
+    INSERT INTO addresses (mode, family, address, merchant_pk, payment_pk, account_index, change, address_index)
+    SELECT mode, :family, address, merchant_pk, id, :account_index, 0, :address_index FROM payment
+), metered AS (
+    INSERT INTO usage_records (merchant_pk, mode, operation, chain, reference, weight, created_at)
+    SELECT merchant_pk, mode, 'payment', chain, payment_id, :usage_weight::bigint, created_at FROM payment
+    WHERE :usage_weight::bigint > 0
+)
+SELECT {columns} FROM payment
+"""
+
+_WITHOUT_KEY = _Statement(_PROJECT + _STORED.format(source="project", columns=COLUMNS))
+_WITH_KEY = _Statement(
+    _PROJECT
+    + _CLAIMED
+    + _STORED.format(source="project JOIN claimed ON claimed.project_pk = project.id", columns=COLUMNS)
+)

@@ -1,0 +1,99 @@
+"""Finds payments: one of a project's, a page of them, or one by the public id that its customer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.domain.payments import Status
+from cambist.plugin import ChainInfo
+from cambist.services.errors import NotFoundError
+from cambist.services.paging import Page, read_page
+
+from .views import (
+    COLUMNS,
+    DEPOSITS,
+    PaymentDetail,
+    PaymentView,
+    PublicPayment,
+    payment_detail,
+    payment_view,
+    public_payment,
+    read_deposits,
+)
+
+
+class PaymentLinks(Struct, frozen=True, kw_only=True):
+    """What a receipt's links are made of."""
+
+    payment_id: str
+    public_id: str
+    status: str
+
+
+def not_found() -> NotFoundError:
+    """Return the refusal for a payment that is not there, or not this project's."""
+    return NotFoundError("PAYMENT_NOT_FOUND", "There is no such payment.")
+
+
+_LISTED = (
+    "FROM payments p WHERE project_pk = $1 AND ($2::text IS NULL OR status = $2) AND ($3::text IS NULL OR chain = $3)"
+)
+
+
+async def list_payments(  # noqa: PLR0913  filters and paging, each by name
+    conn: AsyncConnection, project_pk: int, *, status: Status | None, chain: str | None, page: int, limit: int
+) -> Page[PaymentView]:
+    """Return one page of a project's payments."""
+    filters = (project_pk, None if status is None else str(status), chain)
+    return await read_page(conn, COLUMNS, _LISTED, filters, _view, newest="id", page=page, limit=limit)
+
+
+def _view(row: Row[Any]) -> PaymentView:
+    return payment_view(row._mapping)  # noqa: SLF001  SQLAlchemy's public name for it
+
+
+async def get_payment(conn: AsyncConnection, project_pk: int, payment_id: str) -> PaymentDetail:
+    """Return one of the project's payments in full."""
+    found = await conn.exec_driver_sql(
+        f"SELECT {COLUMNS}, {DEPOSITS} FROM payments p WHERE payment_id = $1 AND project_pk = $2",  # noqa: S608  constants
+        (payment_id, project_pk),
+    )
+    row = found.mappings().one_or_none()
+    if row is None:
+        raise not_found()
+    deposits, _ = read_deposits(row["deposits"])
+    return payment_detail(row, deposits)
+
+
+async def get_links(conn: AsyncConnection, project_pk: int, payment_id: str) -> PaymentLinks:
+    """Return what the links to one of the project's payments are made of."""
+    found = await conn.exec_driver_sql(
+        "SELECT payment_id, public_id, status FROM payments WHERE payment_id = $1 AND project_pk = $2",
+        (payment_id, project_pk),
+    )
+    row = found.one_or_none()
+    if row is None:
+        raise not_found()
+    return PaymentLinks(payment_id=row.payment_id, public_id=row.public_id, status=row.status)
+
+
+_PUBLIC = f"""
+SELECT p.payment_id, p.public_id, p.mode, p.chain, p.token, p.contract, p.decimals, p.address, p.pricing_mode, p.amount,
+       p.fiat_currency, p.exchange_rate, p.expected_units, p.received_units, p.required_confirmations, p.status,
+       p.tx_id, p.order_id, p.success_url, p.cancel_url, p.expires_at, p.created_at, j.name AS shop_name, {DEPOSITS}
+FROM payments p JOIN projects j ON j.id = p.project_pk WHERE p.public_id = $1
+"""  # noqa: S608  a constant
+
+
+async def get_public(db: Database, chains: Mapping[str, ChainInfo], public_id: str) -> PublicPayment:
+    """Return a payment as its customer sees it: one statement, since every open checkout page asks for it."""
+    row = await db.fetch_row(_PUBLIC, public_id)
+    if row is None:
+        raise not_found()
+    return public_payment(row, chains.get(row["chain"]))

@@ -1,0 +1,87 @@
+"""What a merchant says to make a payment, and what is refused before anything is done about it."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
+
+from cambist.services.errors import InvalidError
+from cambist.services.pricing.quotes import Ask
+from cambist.services.webhooks.urls import check_webhook_url
+
+METADATA_BYTES_MAX = 16 * 1024
+METADATA_DEPTH_MAX = 8
+URL_CHARS_MAX = 2048
+EXPIRES_IN_MINUTES = 60
+
+_URL = re.compile(r"https?://[!-~]+", re.IGNORECASE)
+_EMAIL = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,253}")
+
+Text255 = Annotated[str, Meta(max_length=255)]
+Url = Annotated[str, Meta(max_length=URL_CHARS_MAX)]
+
+
+class CreatePayment(Ask, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """The body of ``POST /api/payment``."""
+
+    order_id: Text255 | None = None
+    webhook_url: Url | None = None
+    success_url: Url | None = None
+    cancel_url: Url | None = None
+    expires_in_minutes: Annotated[int, Meta(ge=5, le=10_080)] = EXPIRES_IN_MINUTES
+    customer_name: Text255 | None = None
+    customer_email: Annotated[str, Meta(max_length=254)] | None = None
+    metadata: dict[str, Any] | None = None
+    idempotency_key: str | None = None
+
+
+def check(request: CreatePayment, *, allow_private_targets: bool) -> str | None:
+    """Refuse what types alone cannot; return the metadata as JSON text."""
+    if request.webhook_url is not None:
+        check_webhook_url(request.webhook_url, allow_private=allow_private_targets)
+    if request.success_url is not None:
+        _check_redirect(request.success_url, "successUrl")
+    if request.cancel_url is not None:
+        _check_redirect(request.cancel_url, "cancelUrl")
+    if request.customer_email is not None and not _EMAIL.fullmatch(request.customer_email):
+        raise InvalidError.field("customerEmail", "is no e-mail address")
+    return None if request.metadata is None else _metadata(request.metadata)
+
+
+def _check_redirect(url: str, field: str) -> None:
+    """Refuse what a browser must not be sent to: anything but plain http and https."""
+    if not _URL.fullmatch(url) or "\\" in url:
+        raise InvalidError.field(
+            field, "is no http or https URL in plain ASCII (names in punycode, other characters percent-encoded)"
+        )
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise InvalidError.field(field, "is no well-formed URL") from None
+    if not parts.hostname or port == 0:
+        raise InvalidError.field(field, "names no host")
+    if "@" in parts.netloc:
+        raise InvalidError.field(field, "holds a user name or password")
+
+
+def _metadata(value: dict[str, Any]) -> str:
+    text = msgspec.json.encode(value)
+    if len(text) > METADATA_BYTES_MAX:
+        raise InvalidError.field("metadata", f"is larger than {METADATA_BYTES_MAX} bytes of JSON")
+    if _depth(value) > METADATA_DEPTH_MAX:
+        raise InvalidError.field("metadata", f"is nested more than {METADATA_DEPTH_MAX} levels deep")
+    return text.decode()
+
+
+def _depth(value: object) -> int:
+    """Count levels breadth first: input that is nested too deep for recursion is still only a number here."""
+    level, depth = [value], 0
+    while nested := [item for item in level if isinstance(item, (dict, list))]:
+        depth += 1
+        level = [child for item in nested for child in (item.values() if isinstance(item, dict) else item)]
+    return depth

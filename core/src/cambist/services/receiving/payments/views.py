@@ -1,0 +1,261 @@
+"""How a payment is shown: to its merchant in lists, to its merchant alone in full, and to its customer.
+
+Three types, so that what a customer must not see is not left out of an answer, but has no place in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, cast
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from cambist.db.direct import Record
+from cambist.domain.money import format_rate, format_units
+from cambist.domain.payments import Status
+from cambist.plugin import ChainInfo
+
+COLUMNS = (
+    "id, payment_id, public_id, mode, chain, token, contract, decimals, address, pricing_mode, amount, fiat_currency,"
+    " exchange_rate, rate_source, expected_units, received_units, refunded_units, required_confirmations, status,"
+    " tx_id,"
+    " order_id, webhook_url, success_url, cancel_url, customer_name, customer_email, metadata::text AS metadata,"
+    " expires_at, created_at, updated_at"
+)
+
+
+class PaymentView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A payment as its merchant's lists show it, without the customer's personal data.
+
+    ``refunded_amount`` is what was asked to be sent back of what it received, and has not failed.
+    """
+
+    payment_id: str
+    public_id: str
+    mode: str
+    status: str
+    chain: str
+    token: str
+    contract_address: str | None
+    decimals: int
+    deposit_address: str
+    pricing_mode: str
+    amount: str
+    expected_amount: str
+    received_amount: str
+    refunded_amount: str
+    required_confirmations: int
+    tx_hash: str | None
+    order_id: str | None
+    webhook_url: str | None
+    success_url: str | None
+    cancel_url: str | None
+    metadata: dict[str, Any] | None
+    expires_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    fiat_currency: str | UnsetType = UNSET
+    exchange_rate: str | UnsetType = UNSET
+    rate_source: str | UnsetType = UNSET
+
+
+class DepositView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A transfer to the payment's address that stands in the chain now.
+
+    ``counted`` is False where it is of another token or on another chain than the payment asks for.
+    """
+
+    tx_hash: str
+    chain: str
+    token: str
+    amount: str
+    counted: bool
+    status: str
+    confirmations: int
+    required_confirmations: int
+    seen_at: datetime
+    mined_at: datetime
+    confirmed_at: datetime | None
+
+
+class PaymentDetail(PaymentView, frozen=True, kw_only=True, rename="camel"):
+    """A payment in full, for ``GET /api/payment/{paymentId}`` alone."""
+
+    customer_name: str | None
+    customer_email: str | None
+    deposits: Sequence[DepositView]
+
+
+class PublicPayment(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A payment as its customer sees it: what to pay and where, and how far that has come."""
+
+    payment_id: str
+    public_id: str
+    shop_name: str
+    mode: str
+    status: str
+    chain: str
+    chain_name: str
+    token: str
+    token_label: str
+    contract_address: str | None
+    decimals: int
+    deposit_address: str
+    pricing_mode: str
+    amount: str
+    expected_amount: str
+    received_amount: str
+    remaining_amount: str
+    required_confirmations: int
+    tx_hash: str | None
+    order_id: str | None
+    success_url: str | None
+    cancel_url: str | None
+    expires_at: datetime
+    created_at: datetime
+    deposits: Sequence[DepositView]
+    deposits_left_out: int
+    fiat_currency: str | UnsetType = UNSET
+    exchange_rate: str | UnsetType = UNSET
+
+
+def _common(row: Record) -> dict[str, Any]:
+    """Return what every view shows, under the same names."""
+    decimals = row["decimals"]
+    fields = {
+        "payment_id": row["payment_id"],
+        "public_id": row["public_id"],
+        "mode": row["mode"],
+        "status": row["status"],
+        "chain": row["chain"],
+        "token": row["token"],
+        "contract_address": row["contract"],
+        "decimals": decimals,
+        "deposit_address": row["address"],
+        "pricing_mode": row["pricing_mode"],
+        "amount": format_rate(row["amount"]),
+        "expected_amount": format_units(int(row["expected_units"]), decimals),
+        "received_amount": format_units(int(row["received_units"]), decimals),
+        "required_confirmations": row["required_confirmations"],
+        "tx_hash": row["tx_id"],
+        "order_id": row["order_id"],
+        "success_url": row["success_url"],
+        "cancel_url": row["cancel_url"],
+        "expires_at": row["expires_at"],
+        "created_at": row["created_at"],
+    }
+    if row["fiat_currency"] is not None:
+        fields["fiat_currency"] = row["fiat_currency"]
+        fields["exchange_rate"] = format_rate(row["exchange_rate"])
+    return fields
+
+
+def _for_merchant(row: Record) -> dict[str, Any]:
+    fields = _common(row)
+    fields["refunded_amount"] = format_units(int(row["refunded_units"]), row["decimals"])
+    fields["webhook_url"] = row["webhook_url"]
+    # JSON that came out of the database goes into the answer as it is.
+    fields["metadata"] = None if row["metadata"] is None else cast("dict[str, Any]", Raw(row["metadata"].encode()))
+    fields["updated_at"] = row["updated_at"]
+    if row["rate_source"] is not None:
+        fields["rate_source"] = row["rate_source"]
+    return fields
+
+
+def payment_view(row: Record) -> PaymentView:
+    """Show a payment to its merchant, without the customer's personal data."""
+    return PaymentView(**_for_merchant(row))
+
+
+def payment_detail(row: Record, deposits: Sequence[DepositView]) -> PaymentDetail:
+    """Show a payment to its merchant in full."""
+    return PaymentDetail(
+        **_for_merchant(row),
+        customer_name=row["customer_name"],
+        customer_email=row["customer_email"],
+        deposits=deposits,
+    )
+
+
+class DepositRow(Struct, frozen=True, kw_only=True):
+    """A deposit as the database's JSON tells it. ``head`` is the newest block known of the deposit's own chain."""
+
+    tx_id: str
+    chain: str
+    token: str
+    decimals: int
+    units: str
+    matches: bool
+    status: str
+    height: int
+    head: int | None
+    required_confirmations: int
+    detected_at: datetime
+    mined_at: datetime
+    confirmed_at: datetime | None
+
+    def view(self) -> DepositView:
+        """Show the deposit; it has as many confirmations as blocks stand on top of its own."""
+        return DepositView(
+            tx_hash=self.tx_id,
+            chain=self.chain,
+            token=self.token,
+            amount=format_units(int(self.units), self.decimals),
+            counted=self.matches,
+            status=self.status,
+            confirmations=max(0, (self.head or self.height) - self.height),
+            required_confirmations=self.required_confirmations,
+            seen_at=self.detected_at,
+            mined_at=self.mined_at,
+            confirmed_at=self.confirmed_at,
+        )
+
+
+DEPOSITS_SHOWN_MAX = 50
+"""Anyone can send dust to an address; an answer still has to stay small."""
+
+# Oldest first of the newest; amounts as text, since JSON readers may know numbers only as floats.
+DEPOSITS = f"""
+    (SELECT json_build_object('total', max(total), 'rows', json_agg(d ORDER BY mined_at, id)) FROM (
+        SELECT d.id, d.tx_id, d.chain, d.token, d.decimals, d.units::text AS units, d.matches, d.status, d.height,
+               c.head, d.required_confirmations, d.detected_at, d.mined_at, d.confirmed_at, count(*) OVER () AS total
+        FROM deposits d LEFT JOIN chain_cursors c ON c.chain = d.chain AND c.scope = d.scope
+        WHERE d.payment_pk = p.id AND d.status <> 'orphaned'
+        ORDER BY d.mined_at DESC, d.id DESC LIMIT {DEPOSITS_SHOWN_MAX}
+    ) d)::text AS deposits
+"""  # noqa: S608  a constant
+
+
+class _Deposits(Struct, frozen=True):
+    total: int | None
+    rows: list[DepositRow] | None
+
+
+_deposits = msgspec.json.Decoder(_Deposits)
+
+
+def read_deposits(text: str) -> tuple[Sequence[DepositView], int]:
+    """Return the deposits that ``DEPOSITS`` selected, and how many it left out."""
+    found = _deposits.decode(text)
+    rows = found.rows or []
+    return [row.view() for row in rows], (found.total or 0) - len(rows)
+
+
+def public_payment(row: Record, chain: ChainInfo | None) -> PublicPayment:
+    """Show a payment to its customer. ``chain`` is None where its plugin is no longer enabled."""
+    fields = _common(row)
+    deposits, left_out = read_deposits(row["deposits"])
+    token = None if chain is None else chain.token(row["token"])
+    ended = row["status"] in (Status.PAID, Status.OVERPAID, Status.UNDERPAID, Status.REFUNDED)
+    remaining = 0 if ended else max(0, int(row["expected_units"]) - int(row["received_units"]))
+    return PublicPayment(
+        **fields,
+        shop_name=row["shop_name"],
+        chain_name=row["chain"] if chain is None else chain.name,
+        token_label=row["token"] if token is None else token.label,
+        remaining_amount=format_units(remaining, row["decimals"]),
+        deposits=deposits,
+        deposits_left_out=left_out,
+    )

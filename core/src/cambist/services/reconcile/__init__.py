@@ -1,7 +1,0 @@
-"""Compares what the chains say with what the books say, and prints every difference."""
-
-from .check import reconcile_chain
-from .looking import Impossible
-from .report import AddressLine, ChainReport, GroupLine, as_text
-
-__all__ = ["AddressLine", "ChainReport", "GroupLine", "Impossible", "as_text", "reconcile_chain"]

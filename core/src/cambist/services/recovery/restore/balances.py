@@ -1,0 +1,208 @@
+"""What had happened to the money before the database was lost, booked so that the ledger says what the chain says.
+
+::
+
+    on a one-time address     the newest deposits it can still hold are there; older ones were collected
+                              more or less native coin than that is the platform's: fees, and what was sent for them
+                              more of a token than that is the merchant's, from wherever it came
+    on a main wallet          less than deposits and collections brought was paid out
+                              of the native coin so much is the platform's as the manifest says, or as there is
+                              more of it; more of a token is the merchant's
+    on the gas station        less was spent on fees, more was put in by the operator
+
+Whatever is the merchant's becomes available: which order it belonged to, nobody knows any more.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import ChainInfo, Units
+from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
+from cambist.services.recovery.reconcile.books import Books, Holding
+
+from .holdings import ConfirmedDeposit, Remains, remains_of
+from .manifest import Manifest
+from .rebuild import KIND, MODE
+from .scan import SCOPE
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """One chain as it stands: what addresses hold (without what is not confirmed yet), and what was deposited."""
+
+    books: Books
+    held: Mapping[Holding, int]
+    deposits: Mapping[Holding, Sequence[ConfirmedDeposit]]
+    wallet_floats: Mapping[int, int]
+
+
+class Share(Struct, kw_only=True):
+    """What becomes of one token of one merchant, or of the platform."""
+
+    deposited: int = 0
+    left: int = 0
+    surplus: int = 0
+    in_wallet_deposited: int = 0
+    in_wallet_held: int = 0
+    wallet_float: int | None = None
+    gas_booked: int = 0
+    gas_held: int = 0
+
+
+_CREDITED = """
+SELECT d.address_pk, d.contract, d.id, d.units FROM deposits d
+WHERE d.chain = $1 AND d.scope = $2 AND d.status = 'confirmed' ORDER BY d.height, d.ordinal, d.id
+"""
+_RELEASE = """
+UPDATE deposits SET released_units = released_units + units - returned_units - available_units,
+    available_units = units - returned_units, resolution = 'released', resolved_at = $2
+WHERE id = ANY($1::bigint[]) AND available_units + returned_units < units
+"""
+_COLLECTION = """
+WITH intent AS (
+    INSERT INTO outbound_intents (
+        reference, kind, mode, chain, scope, merchant_pk, source_address_pk, recipient_address_pk, to_address, token,
+        contract, decimals, units, state, due_at, created_at, updated_at, finished_at
+    )
+    SELECT $1, 'collection', 'live', $2, $3, a.merchant_pk, a.id, w.id, w.address, $5, $6, $7, $8, 'done', $9, $9, $9,
+        $9
+    FROM addresses a JOIN addresses w ON w.merchant_pk = a.merchant_pk AND w.mode = a.mode AND w.family = a.family
+        AND w.purpose = 'wallet'
+    WHERE a.id = $4
+    ON CONFLICT (reference) DO NOTHING RETURNING id
+)
+UPDATE deposits SET collection_pk = intent.id FROM intent WHERE deposits.id = ANY($10::bigint[])
+"""
+
+
+def wallet_floats(manifest: Manifest, chain: str, merchants: Mapping[int, str]) -> Mapping[int, int]:
+    """Return how much of each main wallet's native coin is the platform's, as far as the manifest knows."""
+    if manifest.made_at is None:
+        return {}
+    known = {merchant.merchant_id: merchant.floats.get(chain, "0") for merchant in manifest.merchants}
+    return {merchant_pk: int(known.get(merchant_id, "0")) for merchant_pk, merchant_id in merchants.items()}
+
+
+async def confirmed_deposits(conn: AsyncConnection, info: ChainInfo) -> Mapping[Holding, Sequence[ConfirmedDeposit]]:
+    """Return every confirmed deposit of a chain, by where it came to."""
+    found: dict[Holding, list[ConfirmedDeposit]] = {}
+    for row in await conn.exec_driver_sql(_CREDITED, (info.id, SCOPE)):
+        found.setdefault((row.address_pk, row.contract), []).append(ConfirmedDeposit(row.id, int(row.units)))
+    return found
+
+
+async def rebuild_balances(conn: AsyncConnection, info: ChainInfo, facts: Facts, now: datetime) -> None:
+    """Book a chain's past, once: repeated, however much later, it changes nothing."""
+    done = Posting(mode=MODE, kind=KIND, reference=f"done:{info.id}", movements=[])
+    if not await post(conn, MODE, [done]):
+        return
+    shares: defaultdict[tuple[int, str | None], Share] = defaultdict(Share)
+    collected: list[tuple[Holding, Remains]] = []
+    released: list[int] = []
+    for holding in sorted({*facts.held, *facts.deposits}, key=lambda one: (one[0], one[1] or "")):
+        group, held = facts.books.places[holding[0]].group, facts.held.get(holding, 0)
+        deposits = facts.deposits.get(holding, ())
+        deposited = sum(one.units for one in deposits)
+        merchant_pk, name = group
+        share = shares[merchant_pk, holding[1]]
+        if name == "deposits":
+            remains = remains_of(deposits, held, pays_fees=holding[1] is None)
+            share.deposited += deposited
+            share.left += sum(one.units for one in remains.left)
+            share.surplus += remains.surplus
+            collected.append((holding, remains))
+        elif name == "wallet":
+            share.in_wallet_deposited += deposited
+            share.in_wallet_held += held
+            share.wallet_float = facts.wallet_floats.get(merchant_pk)
+        else:
+            share.gas_booked = facts.books.booked.get((group, holding[1]), 0)
+            share.gas_held += held
+        if merchant_pk != PLATFORM:
+            released += [one.pk for one in deposits]
+    postings = [_posting(info, owner, contract, share) for (owner, contract), share in shares.items()]
+    await post(conn, MODE, postings)
+    await conn.exec_driver_sql(_RELEASE, (released, now))
+    for holding, remains in collected:
+        if remains.collected:
+            await _mark(conn, info, holding, remains, now)
+
+
+def _posting(info: ChainInfo, merchant_pk: int, contract: str | None, share: Share) -> Posting:
+    asset = asset_key(info.id, contract)
+    moves = _platforms(asset, share) if merchant_pk == PLATFORM else _merchants(merchant_pk, asset, share, contract)
+    return Posting(
+        mode=MODE,
+        kind=KIND,
+        reference=f"{info.id}:{merchant_pk}:{contract or 'native'}",
+        movements=[Movement(debit, credit, Units(units)) for debit, credit, units in moves if units],
+    )
+
+
+_Move = tuple[Account, Account, int]
+
+
+def _merchants(merchant_pk: int, asset: str, share: Share, contract: str | None) -> Sequence[_Move]:
+    def account(purpose: Purpose) -> Account:
+        return Account(merchant_pk, asset, purpose)
+
+    deposits, wallet = account(Purpose.CUSTODY_DEPOSITS), account(Purpose.CUSTODY_WALLET)
+    available = account(Purpose.AVAILABLE)
+    spent_on_gas = Account(PLATFORM, asset, Purpose.GAS_SPENT)
+    brought = share.deposited - share.left
+    in_wallet = share.in_wallet_deposited + brought
+    excess = share.in_wallet_held - in_wallet
+    moves = [
+        (account(Purpose.HELD), available, share.deposited + share.in_wallet_deposited),
+        (wallet, deposits, brought),
+    ]
+    if contract is not None:
+        return [*moves, (deposits, available, share.surplus), _either_way(wallet, available, excess)]
+    float_ = max(0, excess)
+    if share.wallet_float is not None:
+        float_ = max(excess, min(share.wallet_float, share.in_wallet_held))
+    return [
+        *moves,
+        _either_way(account(Purpose.FLOAT_DEPOSITS), spent_on_gas, share.surplus),
+        _either_way(account(Purpose.FLOAT_WALLET), spent_on_gas, float_),
+        (available, wallet, float_ - excess),
+    ]
+
+
+def _either_way(debit: Account, credit: Account, units: int) -> _Move:
+    return (debit, credit, units) if units >= 0 else (credit, debit, -units)
+
+
+def _platforms(asset: str, share: Share) -> Sequence[_Move]:
+    gas = Account(PLATFORM, asset, Purpose.CUSTODY_GAS)
+    excess = share.gas_held - share.gas_booked
+    other_side = Purpose.FLOAT if excess > 0 else Purpose.GAS_SPENT
+    return [_either_way(gas, Account(PLATFORM, asset, other_side), excess)]
+
+
+async def _mark(conn: AsyncConnection, info: ChainInfo, holding: Holding, remains: Remains, now: datetime) -> None:
+    """Note that deposits are in the main wallet, so that nobody tries to collect them again."""
+    address_pk, contract = holding
+    token = next((token for token in info.tokens if token.contract == contract), None)
+    if token is None:
+        raise AssertionError("deposits are of registered tokens")
+    await conn.exec_driver_sql(
+        _COLLECTION,
+        (
+            f"collection:restored:{info.id}:{address_pk}:{contract or 'native'}",
+            info.id,
+            SCOPE,
+            address_pk,
+            token.symbol,
+            contract,
+            token.decimals,
+            sum(one.units for one in remains.collected),
+            now,
+            [one.pk for one in remains.collected],
+        ),
+    )

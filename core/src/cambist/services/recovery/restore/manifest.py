@@ -1,0 +1,183 @@
+"""The recovery manifest: what seed and chains do not tell. It holds no secret, but people's names and addresses.
+
+.. code-block:: json
+
+    {"version": 1, "madeAt": "...",
+     "families":  [{"family": "evm", "coinType": 60, "gasStation": "0x..."}],
+     "merchants": [{"merchantId": "mer_...", "email": "...", "name": "...", "account": 7,
+                    "indexes": {"live/60": 120, "sandbox/60": 3}, "floats": {"ethereum": "21000000000000"}}],
+     "chains":    [{"chain": "ethereum", "firstHeight": 19000000}]}
+
+``indexes`` are the first deposit indexes that were never handed out. ``floats`` say how much of a main wallet's
+native coin is the platform's, for fees; below zero where fees were paid out of the merchant's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.registry import Registry
+
+from .errors import RestoreError
+
+BYTES_MAX = 2**30
+ACCOUNTS_MAX = 1_000_000
+INDEX_MAX = 2**31
+
+Text = Annotated[str, Meta(min_length=1, max_length=512)]
+Height = Annotated[int, Meta(ge=0, lt=2**53)]
+
+
+class Family(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """A family of addresses. Its gas station tells whether the keystore is the one that everything came from."""
+
+    family: Text
+    coin_type: Annotated[int, Meta(ge=0, lt=2**31)]
+    gas_station: Text | None
+
+
+class MerchantEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """A merchant and his place in the seed."""
+
+    merchant_id: Text
+    email: Text
+    name: Text
+    account: Annotated[int, Meta(ge=1, le=ACCOUNTS_MAX)]
+    indexes: dict[Annotated[str, Meta(pattern=r"^(live|sandbox)/[0-9]{1,10}$")], Annotated[int, Meta(ge=0, le=2**31)]]
+    floats: dict[Text, Annotated[str, Meta(pattern=r"^-?[0-9]{1,78}$")]] = {}
+
+
+class ChainEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """A chain, and the first height at which there can be money of ours."""
+
+    chain: Text
+    first_height: Height
+
+
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """Everything that a restore needs besides the seed and the chains."""
+
+    version: Literal[1] = 1
+    made_at: datetime | None = None
+    families: Sequence[Family] = ()
+    merchants: Sequence[MerchantEntry]
+    chains: Sequence[ChainEntry]
+
+
+_MERCHANTS = """
+SELECT m.merchant_id, m.email, m.name, min(k.account_index) AS account,
+       array_agg(k.mode || '/' || k.coin_type ORDER BY k.mode, k.coin_type) AS places,
+       array_agg(k.next_index ORDER BY k.mode, k.coin_type) AS indexes
+FROM merchants m JOIN account_keys k ON k.merchant_pk = m.id GROUP BY m.id ORDER BY m.id
+"""
+_FLOATS = """
+SELECT m.merchant_id, split_part(a.asset, '/', 1) AS chain, -a.balance AS units
+FROM ledger_accounts a JOIN merchants m ON m.id = a.merchant_pk
+WHERE a.mode = 'live' AND a.purpose = 'float_wallet' AND a.balance <> 0
+"""
+_CHAINS = """
+SELECT c.chain, least(c.height, (
+    SELECT min(d.height) - 1 FROM deposits d WHERE d.chain = c.chain AND d.scope = c.scope
+)) AS first_height
+FROM chain_cursors c WHERE c.scope = 0 ORDER BY c.chain
+"""
+_STATIONS = "SELECT family, address FROM addresses WHERE mode = 'live' AND purpose = 'gas'"
+
+
+async def compose(conn: AsyncConnection, registry: Registry, now: datetime) -> Manifest:
+    """Return the manifest of the database as it is."""
+    stations = {row.family: row.address for row in await conn.exec_driver_sql(_STATIONS)}
+    families = [
+        Family(family=family.name, coin_type=family.coin_type, gas_station=stations.get(family.name))
+        for family in registry.families.values()
+    ]
+    floats: dict[str, dict[str, str]] = {}
+    for row in await conn.exec_driver_sql(_FLOATS):
+        floats.setdefault(row.merchant_id, {})[row.chain] = str(int(row.units))
+    merchants = [
+        MerchantEntry(
+            merchant_id=row.merchant_id,
+            email=row.email,
+            name=row.name,
+            account=row.account,
+            indexes=dict(zip(row.places, row.indexes, strict=True)),
+            floats=floats.get(row.merchant_id, {}),
+        )
+        for row in await conn.exec_driver_sql(_MERCHANTS)
+    ]
+    chains = [
+        ChainEntry(chain=row.chain, first_height=max(0, row.first_height))
+        for row in await conn.exec_driver_sql(_CHAINS)
+    ]
+    return Manifest(made_at=now, families=families, merchants=merchants, chains=chains)
+
+
+def by_hand(registry: Registry, accounts: range, indexes: int, first_heights: Mapping[str, int]) -> Manifest:
+    """Return a manifest for who lost it: so many deposit indexes of each of these accounts, whoever had them."""
+    coin_types = sorted({family.coin_type for family in registry.families.values()})
+    places = [f"{mode}/{coin_type}" for mode in ("live", "sandbox") for coin_type in coin_types]
+    return Manifest(
+        merchants=[
+            MerchantEntry(
+                merchant_id=f"mer_account{account}",
+                email=f"account-{account}@restored.invalid",
+                name=f"Account {account}",
+                account=account,
+                indexes=dict.fromkeys(places, indexes),
+            )
+            for account in accounts
+        ],
+        chains=[ChainEntry(chain=chain, first_height=height) for chain, height in first_heights.items()],
+    )
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """Write it in one piece over what was there, for its owner's eyes. Raises OSError."""
+    content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content + b"\n")
+            stream.flush()
+            os.fsync(descriptor)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return the manifest in a file. Raises RestoreError."""
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise RestoreError(f"The manifest {path} cannot be read: {error.strerror}.") from None
+    if len(content) > BYTES_MAX:
+        raise RestoreError(f"The manifest {path} is too large.")
+    try:
+        manifest = msgspec.json.decode(content, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise RestoreError(f"{path} is no recovery manifest of this version: {error}.") from None
+    check(manifest)
+    return manifest
+
+
+def check(manifest: Manifest) -> None:
+    """Refuse what contradicts itself. Raises RestoreError."""
+    for what, values in (
+        ("merchant", [merchant.merchant_id for merchant in manifest.merchants]),
+        ("e-mail address", [merchant.email for merchant in manifest.merchants]),
+        ("account", [str(merchant.account) for merchant in manifest.merchants]),
+        ("chain", [chain.chain for chain in manifest.chains]),
+    ):
+        if len(set(values)) < len(values):
+            raise RestoreError(f"The manifest names a {what} twice.")

@@ -1,0 +1,99 @@
+"""Chains are read anew from the first height at which there can be money of ours, by the same watcher as ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from cambist.db.engine import Database
+from cambist.hints import Hints
+from cambist.plugin import AddressFamily, Chain, ChainError
+from cambist.ports import Clock, Ids
+from cambist.services.receiving.deposits import AddressCache, Watcher
+from cambist.services.receiving.deposits import store as deposits_store
+
+from .errors import RestoreError
+from .rebuild import MODE
+
+log = structlog.get_logger(__name__)
+
+SCOPE = 0
+FAILURES_MAX = 8
+PAUSE_FIRST_S = 1.0
+TOLD_EVERY_BLOCKS = 10_000
+
+Told = Callable[[str], None]
+
+
+class Scanner:
+    """Reads one chain up to its head."""
+
+    def __init__(  # noqa: PLR0913  a composition's parts, each by name
+        self, *, db: Database, chain: Chain, family: AddressFamily, address_cache: AddressCache, clock: Clock, ids: Ids
+    ) -> None:
+        self._db = db
+        self._chain = chain
+        self._clock = clock
+        self._chain_scope = deposits_store.WatchedChain(info=chain.info, family=family, scope=SCOPE, mode=MODE, ids=ids)
+        self._watcher = Watcher(
+            db=db,
+            chain=chain,
+            family=family,
+            address_cache=address_cache,
+            scope=SCOPE,
+            mode=MODE,
+            clock=clock,
+            ids=ids,
+            hints=Hints(None),
+        )
+
+    async def begin(self, first_height: int) -> None:
+        """Have reading start here, unless it has begun. Raises RestoreError."""
+        async with self._db.transaction() as conn:
+            if await deposits_store.load_cursor(conn, self._chain_scope) is not None:
+                return
+        try:
+            async with self._chain.view() as view:
+                head = await view.head()
+                # The block before: one that is stored counts as read.
+                height = min(max(0, first_height - 1), head.height)
+                block = await view.block(height)
+                lowest = max(0, height - self._chain.info.hashes_kept)
+                below = [height - 2**step for step in range((height - lowest).bit_length())]
+                earlier = [await view.block(one) for one in below]
+        except ChainError as error:
+            raise self._failure(error) from error
+        async with self._db.transaction() as conn:
+            await deposits_store.create_cursor(conn, self._chain_scope, block, earlier, self._clock.now())
+
+    async def read(self, told: Told) -> int:
+        """Read on until the head is reached, and return its height. Raises RestoreError, and can be repeated then."""
+        async with self._watcher.reading_ahead():
+            return await self._read(told)
+
+    async def _read(self, told: Told) -> int:
+        failures, told_at = 0, 0
+        while True:
+            try:
+                polled = await self._watcher.poll()
+            except ChainError as error:
+                failures += 1
+                if failures > FAILURES_MAX:
+                    raise self._failure(error) from error
+                log.warning("restore_poll_failed", chain=self._chain.info.id, error=str(error))
+                await asyncio.sleep(PAUSE_FIRST_S * failures)
+                continue
+            failures = 0
+            if not polled.behind:
+                return polled.height
+            if polled.height >= told_at:
+                told(f"{self._chain.info.id}: at height {polled.height}, {polled.behind} to go")
+                told_at = polled.height + TOLD_EVERY_BLOCKS
+
+    def _failure(self, error: ChainError) -> RestoreError:
+        return RestoreError(
+            f"{self._chain.info.id} cannot be read: {error}. What was done is kept, and the same command goes on from"
+            " there."
+        )

@@ -1,0 +1,156 @@
+"""The restore itself: rebuild, read every chain, book what had happened, and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from cambist.db.engine import Database
+from cambist.plugin import Chain
+from cambist.ports import Clock, Ids
+from cambist.registry import Registry
+from cambist.secrets import SecretsBox
+from cambist.services.addresses.account_keys import AccountKeys
+from cambist.services.receiving.deposits import AddressCache, opening_balances
+from cambist.services.receiving.deposits.store import WatchedChain
+from cambist.services.recovery.reconcile import ChainReport, Impossible, reconcile_chain
+from cambist.services.recovery.reconcile.balances import Pause, a_moment, look_up
+from cambist.signer import XpubSource
+
+from .balances import Facts, confirmed_deposits, rebuild_balances, wallet_floats
+from .errors import RestoreError
+from .manifest import Manifest
+from .rebuild import MODE, Rebuilder
+from .scan import SCOPE, Scanner, Told
+
+__all__ = ["GAP", "RestoreError", "Restorer", "Summary"]
+
+GAP = 1_000
+"""How many indexes are looked at, and never handed out again, beyond those that the manifest knows."""
+ATTEMPTS = 5
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """What a restore brought back."""
+
+    merchants: int
+    addresses: int
+    deposits: int
+    reports: Sequence[ChainReport]
+    skipped: Sequence[str]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether chains and ledger say the same."""
+        return not any(report.differences for report in self.reports)
+
+
+class Restorer:
+    """Restores one database. What was done is kept when it stops, and repeating it goes on from there."""
+
+    def __init__(  # noqa: PLR0913  a composition root's parts, each by name
+        self,
+        *,
+        db: Database,
+        registry: Registry,
+        chains: Mapping[str, Chain],
+        signer: XpubSource,
+        box: SecretsBox,
+        keys: AccountKeys,
+        clock: Clock,
+        ids: Ids,
+        gap: int = GAP,
+    ) -> None:
+        """Take what it needs; nothing else may use the database meanwhile."""
+        self._db = db
+        self._registry = registry
+        self._chains = chains
+        self._clock = clock
+        self._ids = ids
+        self._rebuilder = Rebuilder(db=db, registry=registry, signer=signer, box=box, keys=keys, gap=gap)
+
+    async def restore(self, manifest: Manifest, told: Told) -> Summary:
+        """Do it all, telling how it goes. Raises RestoreError; KeystoreError and SignerUnavailableError for keys."""
+        missing = sorted({chain.chain for chain in manifest.chains} - self._chains.keys())
+        if missing:
+            raise RestoreError(f"The manifest names chains that are not configured here: {', '.join(missing)}.")
+        addresses = await self._rebuilder.rebuild(manifest, self._clock.now())
+        told(f"{len(manifest.merchants)} merchants and {addresses} addresses are derived")
+        caches = {name: AddressCache(self._db, family, MODE) for name, family in self._registry.families.items()}
+        reports = []
+        for entry in manifest.chains:
+            chain = self._chains[entry.chain]
+            read_on = await self._scan(chain, caches[chain.info.family], entry.first_height, told)
+            await self._rebuild_balances(chain, manifest, read_on)
+            report = await self._compare(chain, read_on)
+            reports.append(report)
+            told(f"{entry.chain}: {len(report.differences) or 'no'} differences at height {report.height}")
+        async with self._db.transaction() as conn:
+            deposits = (await conn.exec_driver_sql("SELECT count(*) FROM deposits")).scalar_one()
+        known = {entry.chain for entry in manifest.chains}
+        return Summary(
+            merchants=len(manifest.merchants),
+            addresses=addresses,
+            deposits=deposits,
+            reports=reports,
+            skipped=sorted(self._chains.keys() - known),
+        )
+
+    async def _scan(self, chain: Chain, address_cache: AddressCache, first_height: int, told: Told) -> Pause:
+        """Read a chain, and return what reads on after a moment, as a worker would."""
+        family = self._registry.families[chain.info.family]
+        scanner = Scanner(
+            db=self._db, chain=chain, family=family, address_cache=address_cache, clock=self._clock, ids=self._ids
+        )
+        await scanner.begin(first_height)
+        height = await scanner.read(told)
+        told(f"{chain.info.id}: read to height {height}")
+
+        async def read_on() -> None:
+            await a_moment()
+            await scanner.read(told)
+
+        return read_on
+
+    async def _rebuild_balances(self, chain: Chain, manifest: Manifest, read_on: Pause) -> None:
+        """Book the past of a chain as of one height, at which nothing changes meanwhile."""
+        chain_scope = self._chain_scope(chain)
+        for _ in range(ATTEMPTS):
+            try:
+                books, held, transit = await look_up(self._db, chain, read_on)
+            except Impossible as error:
+                raise RestoreError(f"{error}. The same command goes on from there.") from error
+            async with self._db.transaction() as conn:
+                if not await opening_balances.is_open(conn, chain_scope.info, chain_scope.mode):
+                    raise RestoreError(
+                        f"{chain.info.id}: its node does not tell what the gas station held; try again in a minute."
+                    )
+                # Rebuilding locks the cursor, as every poll does: what is booked is what was read.
+                still = await conn.exec_driver_sql(
+                    "SELECT height FROM chain_cursors WHERE chain = $1 AND scope = $2 AND height = $3 AND hash = $4"
+                    " FOR UPDATE",
+                    (*chain_scope.key, *books.cursor),
+                )
+                if still.first() is None:
+                    continue
+                at_rest = {key: units - transit.get(key, 0) for key, units in held.items()}
+                facts = Facts(
+                    books=books,
+                    held=at_rest,
+                    deposits=await confirmed_deposits(conn, chain.info),
+                    wallet_floats=wallet_floats(manifest, chain.info.id, books.merchants),
+                )
+                await rebuild_balances(conn, chain.info, facts, self._clock.now())
+                return
+        raise RestoreError(f"{chain.info.id}: something else reads this chain; stop every worker.")
+
+    async def _compare(self, chain: Chain, read_on: Pause) -> ChainReport:
+        try:
+            return await reconcile_chain(self._db, chain, pause=read_on)
+        except Impossible as error:
+            raise RestoreError(f"{error}. The same command goes on from there.") from error
+
+    def _chain_scope(self, chain: Chain) -> WatchedChain:
+        family = self._registry.families[chain.info.family]
+        return WatchedChain(info=chain.info, family=family, scope=SCOPE, mode=MODE, ids=self._ids)

@@ -1,0 +1,100 @@
+"""Deleting what is over, in small batches: nothing that a balance, an open case or a repeated request depends on.
+
+Idempotency keys stay for ever: a payout that is asked for again after years must still be the same payout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.settings import RetentionSettings
+
+log = structlog.get_logger(__name__)
+
+BATCH = 1_000
+
+# Who holds a row is left alone: the next run finds it. A redelivery makes a delivery pending, and renews due_at.
+_WEBHOOKS = """
+WITH over AS (
+    SELECT id FROM webhook_deliveries WHERE status <> 'pending' AND created_at < $1 AND due_at < $1
+    LIMIT $2 FOR UPDATE SKIP LOCKED
+), attempts AS (DELETE FROM webhook_attempts a USING over WHERE a.delivery_pk = over.id)
+DELETE FROM webhook_deliveries d USING over WHERE d.id = over.id
+"""
+_SESSIONS = """
+DELETE FROM sessions s USING (
+    SELECT id FROM sessions WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE s.id = over.id
+"""
+_RESETS = """
+DELETE FROM password_resets r USING (
+    SELECT token_hash FROM password_resets WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE r.token_hash = over.token_hash
+"""
+_JOBS = """
+DELETE FROM jobs j USING (
+    SELECT id FROM jobs WHERE finished_at < $1 ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE j.id = over.id
+"""
+# The last success of each recurring job stays: while a job fails, its metric says since when.
+_CRON_RUNS = """
+DELETE FROM cron_runs r USING (
+    SELECT name, due_at FROM cron_runs run
+    WHERE due_at < $1 AND (finished_at IS NULL OR error IS NOT NULL OR EXISTS (
+        SELECT FROM cron_runs later WHERE later.name = run.name AND later.due_at > run.due_at
+            AND later.finished_at IS NOT NULL AND later.error IS NULL))
+    ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE r.name = over.name AND r.due_at = over.due_at
+"""
+# What may still be given back, or be metered again by a redelivery, stays; so does what was given back, as long as
+# the record stays that it was given back for.
+_USAGE = """
+DELETE FROM usage_records u USING (
+    SELECT id FROM usage_records r WHERE posted AND created_at < $1
+        AND NOT EXISTS (SELECT FROM payouts p WHERE p.payout_id = r.reference
+            AND p.status NOT IN ('completed', 'failed'))
+        AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.delivery_id = r.reference)
+        AND NOT EXISTS (SELECT FROM usage_records spent WHERE r.operation = 'return'
+            AND spent.operation = split_part(r.reference, ':', 1)
+            AND spent.reference = substr(r.reference, strpos(r.reference, ':') + 1))
+    LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE u.id = over.id
+"""
+
+
+async def delete_batch(db: Database, settings: RetentionSettings, now: datetime) -> Mapping[str, int]:
+    """Delete up to ``BATCH`` rows of each table; return how many of each. A full batch says that more may be left.
+
+    What fails does not keep the other tables from their turn, and is raised after it.
+    """
+    rules = (
+        ("webhook_deliveries", _WEBHOOKS, settings.webhooks_days),
+        ("sessions", _SESSIONS, settings.sessions_days),
+        ("password_resets", _RESETS, settings.sessions_days),
+        ("jobs", _JOBS, settings.jobs_days),
+        ("cron_runs", _CRON_RUNS, settings.cron_runs_days),
+        ("usage_records", _USAGE, settings.usage_days),
+    )
+    async with db.autocommit() as conn:
+        # A worker whose clock is ahead must not delete what is young.
+        now = (await conn.exec_driver_sql("SELECT least($1::timestamptz, now())", (now,))).scalar_one()
+    deleted, errors = {}, []
+    for name, statement, days in rules:
+        try:
+            async with db.transaction() as conn:
+                deleted[name] = await _delete(conn, statement, now - timedelta(days=days))
+        except Exception as error:
+            log.exception("retention_failed", table=name)
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return deleted
+
+
+async def _delete(conn: AsyncConnection, statement: str, before: datetime) -> int:
+    return (await conn.exec_driver_sql(statement, (before, BATCH))).rowcount

@@ -1,0 +1,210 @@
+"""Sends the intents that wait: one sender at a time, planned, funded, given nonce slots, signed, stored, broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from msgspec import structs
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain import allocation
+from cambist.domain.allocation import Allocation, Funding, PendingOutflow
+from cambist.domain.intents import IntentKind
+from cambist.plugin import FeeAboveCeilingError, Token
+from cambist.services.addresses.wallets import OwnAddress, gas_station
+
+from . import finality_store, store
+from .broadcasting import broadcast
+from .context import EngineContext
+from .gas.funding import ask_for_gas, gas_left
+from .gas.loans import ask_for_loan, keep_lent, sponsor_of
+from .handler import updated
+from .locks import lock_chain, lock_spending
+from .nonce_slots import Ready, reserve_again, reserve_and_sign
+from .rows import IntentRow, OwnPath
+
+GAS_PAUSE = timedelta(seconds=1)
+FUNDS_PAUSE = timedelta(seconds=2)
+EMPTY_STATION_PAUSE = timedelta(seconds=15)
+FEE_PAUSE = timedelta(seconds=15)
+REFUSED_PAUSE = timedelta(seconds=60)
+SHORT_PATIENCE = timedelta(minutes=10)
+
+SHORT = "The address holds less than what it has received."
+
+WAITS_FOR_TURN = "turn"
+WAITS_FOR_FUNDS = "collection"
+WAITS_FOR_GAS = "gas"
+WAITS_FOR_STATION = "gas_station_empty"
+WAITS_FOR_FEES = "fees_above_ceiling"
+
+
+async def send_waiting(context: EngineContext) -> bool:
+    """Send one batch of each sender; return True if more intents could be sent at once."""
+    now = context.clock.now()
+    async with context.db.transaction() as conn:
+        waiting = await store.waiting(conn, context.chain_scope, now, context.settings.batch_max)
+        station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
+    by_sender: dict[int, list[IntentRow]] = {}
+    for intent in waiting:
+        by_sender.setdefault(intent.source.pk, []).append(intent)
+    more = False
+    for intents in by_sender.values():
+        more |= await _send_from(context, intents, station)
+    return more
+
+
+async def _send_from(context: EngineContext, intents: Sequence[IntentRow], station: OwnAddress | None) -> bool:
+    source, now = intents[0].source, context.clock.now()
+    async with context.db.transaction() as conn:
+        outflow = await store.pending_outflow(conn, context.chain_scope, source.pk)
+        gas = await gas_left(conn, context, source)
+        sponsor = await sponsor_of(conn, context, source, station, now)
+    room = context.settings.in_flight_max - outflow.slots
+    if room <= 0:
+        # What is under way may be waiting for just these.
+        intents = [intent for intent in intents if intent.update.kind == IntentKind.REPAIR]
+        room = len(intents)
+    if not intents:
+        return False
+    balance = allocation.spendable_balance(
+        await _held(context, source, intents),
+        outflow,
+        gas,
+        balances_count_waiting=context.chain.balances_count_waiting,
+    )
+    funding = await _plannable(context, source, allocation.fund(intents, balance, room), now)
+    allocated = await _allocate(context, source, funding, outflow, sponsor)
+    given_up = [] if outflow.slots else _given_up(source, funding.short, now)
+    short = [intent for intent in funding.short if intent not in given_up]
+    await _store_waiting(context, source, funding, allocated, short=short, given_up=given_up)
+    if not allocated.ready:
+        return False
+    sent, unreached = await _send(context, source, allocated.ready)
+    considered = len(funding.funded) + len(short) + len(funding.maybe_spent)
+    return unreached or (sent == len(funding.funded) and len(intents) > considered)
+
+
+async def _send(context: EngineContext, source: OwnPath, ready: Sequence[Ready]) -> tuple[int, bool]:
+    """Return how many were signed, and whether a refusal kept others back that can be asked for at once."""
+    mined = await context.chain.next_sequence(source.address)
+    reserved = await reserve_and_sign(context, source, ready, mined)
+    await broadcast(context, reserved.signed)
+    if reserved.signed_before is not None:
+        await broadcast(context, await reserve_again(context, source, reserved.signed_before))
+    return len(reserved.signed), reserved.unreached
+
+
+async def _held(context: EngineContext, source: OwnPath, intents: Sequence[IntentRow]) -> dict[str | None, int]:
+    tokens: dict[str | None, Token] = {None: context.chain_scope.info.native}
+    tokens |= {intent.contract: intent.token for intent in intents}
+    held = await context.chain.balances([(source.address, token) for token in tokens.values()])
+    return dict(zip(tokens, held, strict=True))
+
+
+async def _plannable(
+    context: EngineContext, source: OwnPath, funding: Funding[IntentRow], now: datetime
+) -> Funding[IntentRow]:
+    """Return the intents that can be planned now. While a loan is being returned, none: plans might count on it."""
+    if not funding.funded or await keep_lent(context, source):
+        return funding
+    async with context.db.transaction() as conn:
+        await context.defer(conn, funding.funded, WAITS_FOR_GAS, now + GAS_PAUSE, now)
+    return structs.replace(funding, funded=[])
+
+
+async def _allocate(
+    context: EngineContext,
+    source: OwnPath,
+    funding: Funding[IntentRow],
+    outflow: PendingOutflow,
+    sponsor: str | None,
+) -> Allocation[IntentRow]:
+    if not funding.funded:
+        return allocation.allocate(source.purpose, funding, [])
+    promised = {source.address: outflow.covered} if outflow.slots else {}
+    requests = [intent.chain_intent for intent in funding.funded]
+    try:
+        plans = await context.chain.plan(requests, sponsor=sponsor, promised=promised)
+    except FeeAboveCeilingError as error:
+        now = context.clock.now()
+        async with context.db.transaction() as conn:
+            fresh = await context.defer(conn, funding.funded, WAITS_FOR_FEES, now + FEE_PAUSE, now)
+        if fresh:
+            context.alert("fees_above_ceiling", waiting=fresh, error=str(error))
+        return allocation.allocate(source.purpose, structs.replace(funding, funded=[]), [])
+    return allocation.allocate(source.purpose, funding, plans)
+
+
+def _given_up(source: OwnPath, short: Sequence[IntentRow], now: datetime) -> Sequence[IntentRow]:
+    """Return the collections of what is not there, although nothing is pending: others can be asked for instead.
+
+    A token that keeps a share of each transfer is one reason. The deposits are tried again, later.
+    """
+    if source.purpose != "payment":
+        return []
+    return [intent for intent in short if now - intent.created_at >= SHORT_PATIENCE]
+
+
+async def _store_waiting(  # noqa: PLR0913  each by name
+    context: EngineContext,
+    source: OwnPath,
+    funding: Funding[IntentRow],
+    allocated: Allocation[IntentRow],
+    *,
+    short: Sequence[IntentRow],
+    given_up: Sequence[IntentRow],
+) -> None:
+    """Fail what is refused, and let the others wait for what they lack."""
+    now = context.clock.now()
+    is_station = source.purpose == "gas"
+    refused = [*allocated.refused, *((intent, SHORT) for intent in given_up)]
+    maybe_spent = [*funding.maybe_spent, *allocated.maybe_spent]
+    needs_gas = [intent for intent, _ in allocated.needs_gas]
+    needs_loan = [intent for intent, _ in allocated.needs_loan]
+    gas_reason, gas_pause = (WAITS_FOR_STATION, EMPTY_STATION_PAUSE) if is_station else (WAITS_FOR_GAS, GAS_PAUSE)
+    async with context.db.transaction() as conn:
+        await _fail(context, conn, refused, now)
+        await context.defer(conn, maybe_spent, WAITS_FOR_TURN, now + GAS_PAUSE, now)
+        await context.defer(conn, short, _shortage(source), now + _pause(source), now)
+        fresh = await context.defer(conn, needs_gas, gas_reason, now + gas_pause, now)
+        if needs_loan:
+            await context.defer(conn, needs_loan, WAITS_FOR_GAS, now + GAS_PAUSE, now)
+            await ask_for_loan(conn, context, source, sum(stake for _, stake in allocated.needs_loan), now)
+        if not is_station:
+            lacking = allocation.gas_needed(
+                source.purpose,
+                [fee for _, fee in allocated.needs_gas],
+                allocated.left,
+                short_of_native=any(intent.contract is None for intent in short),
+                wallet_transfers=context.settings.wallet_gas_transfers,
+            )
+            await ask_for_gas(conn, context, source, lacking, now)
+    waiting = fresh + len(short)
+    if is_station and waiting:
+        context.alert("gas_station_empty", waiting=waiting, address=source.address)
+    for intent, reason in refused:
+        context.alert("refused", reference=intent.update.reference, reason=reason)
+
+
+def _shortage(source: OwnPath) -> str:
+    return WAITS_FOR_STATION if source.purpose == "gas" else WAITS_FOR_FUNDS
+
+
+def _pause(source: OwnPath) -> timedelta:
+    return {"gas": EMPTY_STATION_PAUSE, "wallet": FUNDS_PAUSE}.get(source.purpose, REFUSED_PAUSE)
+
+
+async def _fail(
+    context: EngineContext, conn: AsyncConnection, refused: Sequence[tuple[IntentRow, str]], now: datetime
+) -> None:
+    if not refused:
+        return
+    await lock_chain(conn, context.chain_scope)
+    still = await store.lock_waiting(conn, [intent for intent, _ in refused])
+    await lock_spending(conn, context.chain_scope, [intent.update for intent, _ in refused if intent.id in still])
+    for intent, reason in refused:
+        if intent.id in still:
+            await finality_store.finish(conn, [intent], "failed", reason, now)
+            await context.handlers.on_failed(conn, [updated(intent.update, reason=reason)], now)

@@ -1,0 +1,1 @@
+"""Deposits brought from one-time addresses to the merchant's main wallet."""

@@ -1,0 +1,103 @@
+"""What the parts of the engine share: the chain, the means of sending on it, and alerts for the operator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import structlog
+from msgspec import Struct, structs
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.plugin import AddressFamily, Chain, SignedTx, Step, Units, UnsignedTx
+from cambist.ports import Clock, Ids
+from cambist.services.chain_scope import ChainScope
+from cambist.services.pricing.prices import RateBook
+from cambist.settings import OutboundSettings
+from cambist.signer.protocol import DEAD_MAX, KeyPath, Signer, SignReply, SignRequest
+
+from . import store
+from .handler import IntentHandlers, updated
+from .rows import IntentRow, OwnPath
+
+log = structlog.get_logger(__name__)
+
+SIGNED_AT_ONCE_MAX = 200
+
+
+class EngineContext(Struct, frozen=True, kw_only=True):
+    """What sending on one chain needs. ``alerts`` counts by name what an operator should know of."""
+
+    db: Database
+    chain: Chain
+    family: AddressFamily
+    signer: Signer
+    rates: RateBook
+    clock: Clock
+    ids: Ids
+    handlers: IntentHandlers
+    settings: OutboundSettings
+    chain_scope: ChainScope
+    alerts: Counter[str]
+
+    def alert(self, name: str, **facts: object) -> None:
+        """Tell the operator: in the log, and in the metric ``cambist_outbound_alerts``."""
+        self.alerts[name] += 1
+        log.error("outbound_alert", alert=name, chain=self.chain_scope.info.id, **facts)
+
+    async def defer(
+        self, conn: AsyncConnection, intents: Sequence[IntentRow], reason: str, due_at: datetime, now: datetime
+    ) -> int:
+        """Let intents wait, and call their handlers where the reason is a new one; return for how many it is."""
+        if not intents:
+            return 0
+        fresh = set(await store.defer(conn, [one.id for one in intents], reason, due_at, now))
+        updates = [updated(one.update, reason=reason) for one in intents if one.id in fresh]
+        await self.handlers.on_waiting(conn, updates, now)
+        return len(fresh)
+
+    async def sign(
+        self, items: Sequence[tuple[IntentRow, UnsignedTx]], dead: Mapping[int, Sequence[int]]
+    ) -> Sequence[SignReply]:
+        """Ask the signer, which judges for itself, up to the first refusal. Raises SignerUnavailableError.
+
+        ``dead`` are the numbers of the slots that intents had before, in which something else was mined.
+        """
+        requests = [
+            self._request(intent, tx, dead.get(intent.id, ()), follows=number > 0)
+            for number, (intent, tx) in enumerate(items)
+        ]
+        replies: list[SignReply] = []
+        for first in range(0, len(requests), SIGNED_AT_ONCE_MAX):
+            replies += await self.signer.sign(requests[first : first + SIGNED_AT_ONCE_MAX])
+            if replies[-1].signature is None:
+                break
+        return replies
+
+    def _request(self, intent: IntentRow, tx: UnsignedTx, dead: Sequence[int], *, follows: bool) -> SignRequest:
+        own = (intent.source,) if intent.recipient is None else (intent.source, intent.recipient)
+        return SignRequest(
+            mode=self.chain_scope.mode,
+            chain=self.chain_scope.info.id,
+            payload=tx.payload,
+            path=path_of(intent.source),
+            purpose=intent.update.kind,
+            reference=intent.update.reference,
+            own=tuple(path_of(one) for one in own),
+            dead=tuple(dead[-DEAD_MAX:]),
+            follows=follows,
+        )
+
+    def cancelling(self, step: Step) -> Step:
+        """Return a step that only uses up the sender's nonce: a transfer of nothing to itself."""
+        return structs.replace(step, to_address=step.sender, token=self.chain_scope.info.native, amount=Units(0))
+
+    def seal(self, tx: UnsignedTx, signature: bytes) -> SignedTx:
+        """Put payload and signature together."""
+        return self.family.seal(tx, signature)
+
+
+def path_of(address: OwnPath) -> KeyPath:
+    return KeyPath(account=address.account, change=address.change, index=address.index)

@@ -1,0 +1,68 @@
+"""One chain's sending: track open transactions, finish what is deep, collect what is due, send what waits."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from cambist.services.addresses.account_keys import AccountKeys
+from cambist.services.receiving.deposits import opening_balances
+
+from .batches import send_waiting
+from .collections.planning import collect
+from .context import EngineContext
+from .finalizing import finalize
+from .gas.loans import ask_back
+from .sweeps.building import sweep_waiting
+from .tracking import Tracker
+
+
+class TickResult(Struct, frozen=True, kw_only=True):
+    """What one tick did. ``more`` asks for the next one at once; ``told``: events for merchants were queued."""
+
+    more: bool
+    told: bool
+    collected: int = 0
+
+
+class Engine:
+    """Sends on one chain. Any number of engines may run on the same one: the database decides who is first."""
+
+    def __init__(self, context: EngineContext, keys: AccountKeys) -> None:
+        self.context = context
+        self._keys = keys
+        self._tracker = Tracker(context)
+        self._collected_at: float | None = None
+        self._books_open = False
+
+    async def tick(self) -> TickResult:
+        """Do what there is to do now, a bounded part of it.
+
+        Raises ChainUnavailableError and SignerUnavailableError: then what was stored stays, and is found again.
+        """
+        context = self.context
+        await self._tracker.track()
+        finalized = await finalize(context)
+        if not await self._are_books_open():
+            return TickResult(more=finalized, told=finalized)
+        collected = await self._collect()
+        await ask_back(context)
+        swept = await sweep_waiting(context)
+        more = await send_waiting(context) or swept
+        return TickResult(more=more or finalized, told=finalized or more, collected=collected)
+
+    async def _are_books_open(self) -> bool:
+        """Whether the gas station's opening balance is posted: before it is, nothing may leave it."""
+        if not self._books_open:
+            async with self.context.db.transaction() as conn:
+                self._books_open = await opening_balances.is_open(
+                    conn, self.context.chain_scope.info, self.context.chain_scope.mode
+                )
+        return self._books_open
+
+    async def _collect(self) -> int:
+        now = self.context.clock.monotonic()
+        interval_s = self.context.settings.collect_interval_ms / 1000
+        if self._collected_at is not None and now - self._collected_at < interval_s:
+            return await collect(self.context, self._keys, only_needed=True)
+        self._collected_at = now
+        return await collect(self.context, self._keys)

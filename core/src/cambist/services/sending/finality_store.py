@@ -1,0 +1,144 @@
+"""The statements of what became of transactions: mined, deep in the chain, undone, dead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import TxStatus
+from cambist.services.chain_scope import ChainScope
+
+from .rows import TX, IntentRow, TxRow, tx_row
+
+FINISHED_MAX = 500
+"""Transactions that become final in one transaction of the database."""
+
+
+class Depth(Struct, frozen=True):
+    """How far the chain was read, and the highest block that counts as deep."""
+
+    height: int
+    deep: int
+
+
+async def depth(conn: AsyncConnection, chain_scope: ChainScope) -> Depth | None:
+    """Return how deep the chain is known: to the watcher, whose blocks are linked one to the next."""
+    row = (
+        await conn.exec_driver_sql(
+            "SELECT height, finalized FROM chain_cursors WHERE chain = $1 AND scope = $2", chain_scope.key
+        )
+    ).first()
+    if row is None:
+        return None
+    confirmed = row.height - max(1, chain_scope.info.confirmations)
+    return Depth(row.height, chain_scope.deepest(confirmed, row.finalized))
+
+
+async def note_mined(conn: AsyncConnection, found: Sequence[tuple[TxRow, TxStatus]]) -> None:
+    """Remember the blocks in which transactions stand, or that they stand in none any more."""
+    rows = [(tx, status, status.block) for tx, status in found]
+    await conn.exec_driver_sql(
+        "WITH news AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bool[], $5::numeric[])"
+        " AS n (id, height, hash, succeeded, fee)), due AS (SELECT t.id FROM outbound_txs t JOIN news USING (id)"
+        " WHERE t.state IN ('stored', 'sent', 'mined') ORDER BY t.id FOR UPDATE OF t)"
+        " UPDATE outbound_txs t SET state = CASE WHEN news.height IS NULL THEN 'sent' ELSE 'mined' END,"
+        " height = news.height, block_hash = news.hash, succeeded = news.succeeded, fee_paid = news.fee"
+        " FROM news JOIN due USING (id) WHERE t.id = news.id",
+        (
+            [tx.id for tx, _, _ in rows],
+            [block and block.height for _, _, block in rows],
+            [block and block.hash for _, _, block in rows],
+            [None if block is None else status.state == "succeeded" for _, status, block in rows],
+            [None if block is None else status.fee or 0 for _, status, block in rows],
+        ),
+    )
+
+
+async def close_final(conn: AsyncConnection, chain_scope: ChainScope, found: Depth) -> Sequence[TxRow]:
+    """Make transactions final whose block is deep, close their slots, and return them; locked until the end.
+
+    The block must be the one that the watcher knows at its height, or older than what the watcher remembers. What an
+    intent counts as its incarnation goes on where an earlier transaction of it, or the sweep it was in, left off.
+    """
+    rows = await conn.exec_driver_sql(
+        "WITH due AS (SELECT t.id, t.slot_pk, (SELECT max(o.incarnation) FROM outbound_txs o JOIN outbound_slots p"
+        " ON p.id = o.slot_pk WHERE p.intent_pk = s.intent_pk OR p.intent_pk = (SELECT i.sweep_pk FROM"
+        " outbound_intents i WHERE i.id = s.intent_pk)) AS before"
+        " FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+        " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height"
+        " WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'mined' AND t.height <= $3 AND s.state = 'open'"
+        " AND (b.hash = t.block_hash OR b.hash IS NULL AND t.height < $4) ORDER BY t.id LIMIT $5 FOR UPDATE OF t, s),"
+        " finals AS (UPDATE outbound_txs t SET state = 'final', incarnation = due.before + 1 FROM due"
+        " WHERE t.id = due.id RETURNING t.id, t.slot_pk, t.role, t.succeeded),"
+        " others AS (UPDATE outbound_txs t SET state = 'gone' FROM finals WHERE t.slot_pk = finals.slot_pk"
+        " AND t.id <> finals.id), slots AS (UPDATE outbound_slots s SET state = CASE WHEN finals.role = 'cancel' THEN"
+        " 'cancelled' WHEN finals.succeeded THEN 'done' ELSE 'reverted' END FROM finals WHERE s.id = finals.slot_pk)"
+        " SELECT id FROM finals",
+        (*chain_scope.key, found.deep, found.height - chain_scope.info.hashes_kept, FINISHED_MAX),
+    )
+    return await _read(conn, list(rows.scalars()))
+
+
+async def reopen_undone(
+    conn: AsyncConnection, chain_scope: ChainScope, found: Depth, states: Sequence[str] = ("done",)
+) -> Sequence[TxRow]:
+    """Open nonce slots in these states again whose block has left the chain; return their transactions as they were.
+
+    The intent of one that had failed keeps the reason for it: its money was given back, and may be spent by now.
+    """
+    rows = await conn.exec_driver_sql(
+        "SELECT t.id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk AND s.state = ANY($6::text[])"
+        " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height"
+        " WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'final' AND t.height > $4"
+        " AND (t.height > $3 OR b.hash <> t.block_hash) ORDER BY t.id LIMIT $5 FOR UPDATE OF t, s",
+        (*chain_scope.key, found.height, found.height - chain_scope.info.hashes_kept, FINISHED_MAX, list(states)),
+    )
+    undone = await _read(conn, list(rows.scalars()))
+    if undone:
+        await conn.exec_driver_sql(
+            "WITH txs AS (UPDATE outbound_txs SET state = 'sent', height = NULL, block_hash = NULL, succeeded = NULL,"
+            " fee_paid = NULL, tried_at = NULL WHERE slot_pk = ANY($1::bigint[])), slots AS (UPDATE outbound_slots"
+            " SET state = 'open' WHERE id = ANY($1::bigint[])) UPDATE outbound_intents SET state = 'sending',"
+            " finished_at = NULL WHERE id = ANY($2::bigint[])",
+            ([tx.slot for tx in undone], [tx.intent.id for tx in undone]),
+        )
+    return undone
+
+
+async def finish(
+    conn: AsyncConnection, intents: Sequence[IntentRow], state: str, reason: str | None, now: datetime
+) -> None:
+    """End intents: ``done`` or ``failed``."""
+    await conn.exec_driver_sql(
+        "UPDATE outbound_intents SET state = $2, reason = $3, finished_at = $4, updated_at = $4"
+        " WHERE id = ANY($1::bigint[])",
+        ([one.id for one in intents], state, reason, now),
+    )
+
+
+async def note_missing(conn: AsyncConnection, slots: Sequence[int], height: int | None) -> None:
+    """Remember from which height on something else seems to have taken these nonce slots; None: nothing has."""
+    await conn.exec_driver_sql(
+        "UPDATE outbound_slots SET missing_since = $2 WHERE id = ANY($1::bigint[]) AND state = 'open'",
+        (list(slots), height),
+    )
+
+
+async def mark_dead(conn: AsyncConnection, slot: int, now: datetime) -> None:
+    """Close a slot in which nothing of ours can ever be mined; its intent waits for another one."""
+    await conn.exec_driver_sql(
+        "WITH txs AS (UPDATE outbound_txs SET state = 'gone' WHERE slot_pk = $1), slots AS (UPDATE outbound_slots"
+        " SET state = 'dead' WHERE id = $1 RETURNING intent_pk) UPDATE outbound_intents i SET state = 'waiting',"
+        " due_at = $2, updated_at = $2 FROM slots WHERE i.id = slots.intent_pk",
+        (slot, now),
+    )
+
+
+async def _read(conn: AsyncConnection, ids: Sequence[int]) -> Sequence[TxRow]:
+    if not ids:
+        return []
+    rows = await conn.exec_driver_sql(f"{TX} WHERE t.id = ANY($1::bigint[]) ORDER BY t.height, t.id", (list(ids),))
+    return [tx_row(row) for row in rows]

@@ -1,0 +1,67 @@
+"""Finishes what is deep in the chain: posts fees and calls handlers; and takes that back after a deep reorg."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from . import finality_store
+from .context import EngineContext
+from .gas.posting import post_fees
+from .handler import updated
+from .locks import lock_chain, lock_spending
+from .rows import TxRow
+
+REVERTED = "The transaction was mined, and failed."
+CANCELLED = "The network refused the transaction for good, or did not take it in time."
+
+
+async def finalize(context: EngineContext) -> bool:
+    """Finish what is deep, a bounded number of them; return whether anything changed."""
+    async with context.db.transaction() as conn:
+        await lock_chain(conn, context.chain_scope)
+        found = await finality_store.depth(conn, context.chain_scope)
+        if found is None:
+            return False
+        now = context.clock.now()
+        undone = await finality_store.reopen_undone(conn, context.chain_scope, found, ("done", "reverted", "cancelled"))
+        finals = await finality_store.close_final(conn, context.chain_scope, found)
+        await lock_spending(conn, context.chain_scope, [tx.intent.update for tx in (*undone, *finals)])
+        await _undo(context, conn, undone, now)
+        await _finish(context, conn, finals, now)
+    for tx in undone:
+        context.alert("undone", reference=tx.intent.update.reference, tx_id=tx.tx_id, height=tx.height)
+    for tx in finals:
+        if not _done(tx):
+            context.alert("failed", reference=tx.intent.update.reference, tx_id=tx.tx_id, role=tx.role)
+    return bool(undone or finals)
+
+
+def _done(tx: TxRow) -> bool:
+    return tx.role == "main" and bool(tx.succeeded)
+
+
+async def _finish(context: EngineContext, conn: AsyncConnection, finals: Sequence[TxRow], now: datetime) -> None:
+    if not finals:
+        return
+    await post_fees(conn, context.chain_scope.mode, context.chain_scope.info, finals)
+    done = [tx for tx in finals if _done(tx)]
+    await finality_store.finish(conn, [tx.intent for tx in done], "done", None, now)
+    await context.handlers.on_final(conn, [tx.intent.update for tx in done], now)
+    for role, reason in (("main", REVERTED), ("cancel", CANCELLED)):
+        failed = [tx for tx in finals if tx.role == role and not _done(tx)]
+        if failed:
+            await finality_store.finish(conn, [tx.intent for tx in failed], "failed", reason, now)
+            await context.handlers.on_failed(conn, [updated(tx.intent.update, reason=reason) for tx in failed], now)
+
+
+async def _undo(context: EngineContext, conn: AsyncConnection, undone: Sequence[TxRow], now: datetime) -> None:
+    """Take back what was posted. What had failed stays so for who wanted it, unless it is mined after all.
+
+    Its nonce slot must be filled again, though: without it nothing behind it can be mined.
+    """
+    if undone:
+        await post_fees(conn, context.chain_scope.mode, context.chain_scope.info, undone, back=True)
+        await context.handlers.on_undone(conn, [tx.intent.update for tx in undone if tx.intent.state == "done"], now)

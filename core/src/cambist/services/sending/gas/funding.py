@@ -1,0 +1,78 @@
+"""Gas: the platform's own address sends native coin to addresses of ours that must pay a fee."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.intents import IntentKind
+from cambist.services.accounting.ledger import Purpose, asset_key
+from cambist.services.addresses.wallets import OwnAddress, gas_station
+from cambist.services.sending.context import EngineContext
+from cambist.services.sending.intents import internal_intent, is_coming, submit
+from cambist.services.sending.rows import OwnPath
+
+# What is mined and not posted yet: gas that has come, and fees at their highest while they are not known.
+_UNPOSTED = """
+    + coalesce((SELECT sum(i.units) FROM outbound_intents i
+        JOIN outbound_slots s ON s.intent_pk = i.id AND s.state = 'open'
+        JOIN outbound_txs t ON t.slot_pk = s.id AND t.state = 'mined' AND t.role = 'main' AND t.succeeded
+        WHERE i.recipient_address_pk = $1 AND i.chain = $2 AND i.scope = $3 AND i.kind = 'top_up'
+            AND i.state = 'sending'), 0)
+    - coalesce((SELECT sum(paid.fee) FROM outbound_slots s
+        CROSS JOIN LATERAL (SELECT coalesce(max(t.fee_paid) FILTER (WHERE t.state = 'mined'),
+            max(greatest(t.fee_limit - t.fee_covered, 0) * t.fee_price + t.fee_extra)) AS fee
+            FROM outbound_txs t WHERE t.slot_pk = s.id) paid
+        WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state = 'open'), 0)
+"""
+_WALLET_GAS = f"""
+SELECT coalesce((SELECT -balance FROM ledger_accounts WHERE merchant_pk = $4 AND mode = $5 AND asset = $6
+    AND purpose = '{Purpose.FLOAT_WALLET}'), 0) {_UNPOSTED}
+"""  # noqa: S608  constants
+# The ledger does not tell one deposit address of a merchant from another; each has a short history of its own.
+_DEPOSIT_GAS = f"""
+SELECT coalesce((SELECT sum(units) FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
+        AND kind = 'top_up' AND state = 'done'), 0)
+    - coalesce((SELECT sum(t.fee_paid) FROM outbound_slots s JOIN outbound_txs t ON t.slot_pk = s.id
+        AND t.state = 'final' WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state <> 'open'), 0)
+    {_UNPOSTED}
+"""  # noqa: S608  constants
+
+
+async def gas_left(conn: AsyncConnection, context: EngineContext, source: OwnPath) -> int | None:
+    """Return how much of an address' native coin is the platform's, which alone pays fees; None: all of it.
+
+    Below zero where fees were paid out of a merchant's coin all the same, as when a transaction had to be replaced by
+    a dearer one.
+    """
+    where = (source.pk, *context.chain_scope.key)
+    if source.purpose == "gas":
+        return None
+    if source.purpose == "wallet":
+        asset = asset_key(context.chain_scope.info.id, None)
+        found = await conn.exec_driver_sql(_WALLET_GAS, (*where, source.merchant_pk, context.chain_scope.mode, asset))
+    else:
+        found = await conn.exec_driver_sql(_DEPOSIT_GAS, where)
+    return int(found.scalar_one())
+
+
+async def ask_for_gas(
+    conn: AsyncConnection, context: EngineContext, recipient: OwnPath, units: int, now: datetime
+) -> bool:
+    """Have native coin sent to an address of ours, unless some is on its way; return whether it is asked for now."""
+    coming = await is_coming(conn, context.chain_scope, recipient.pk, IntentKind.TOP_UP)
+    station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
+    if coming or station is None or units <= 0:
+        return False
+    intent = internal_intent(
+        IntentKind.TOP_UP,
+        context.ids.new("gas"),
+        context.chain_scope,
+        merchant_pk=recipient.merchant_pk,
+        source_pk=station.pk,
+        recipient=OwnAddress(recipient.pk, recipient.address),
+        units=units,
+    )
+    await submit(conn, [intent], now)
+    return True

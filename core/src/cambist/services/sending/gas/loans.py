@@ -1,0 +1,151 @@
+"""Loans: the use of the platform's stake goes to whoever sends next, and comes back when nothing is under way."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.intents import IntentKind
+from cambist.plugin import LendingChain
+from cambist.services.addresses.wallets import OwnAddress, gas_station
+from cambist.services.sending.context import EngineContext
+from cambist.services.sending.intents import internal_intent, is_coming, submit
+from cambist.services.sending.rows import IntentRow, OwnPath
+
+RETURNED_AT_ONCE_MAX = 200
+PATIENCE = timedelta(minutes=10)
+"""For how long nothing is lent to an address, or asked back from it, after that has failed."""
+REST_MAX = timedelta(hours=1)
+REST_SHARE = 2
+
+TOO_LATE = "It could not be lent in time."
+NEEDED_AGAIN = "It is needed again."
+
+_HAS_FAILED = """
+SELECT EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $3 AND chain = $1 AND scope = $2
+    AND kind = 'loan' AND state = 'failed' AND finished_at > $4)
+"""
+_GIVE_UP = """
+UPDATE outbound_intents SET state = 'failed', reason = $4, finished_at = $5, updated_at = $5
+WHERE recipient_address_pk = $3 AND chain = $1 AND scope = $2 AND kind = '{}' AND state = 'waiting' AND created_at <= $6
+"""
+_GIVE_UP_LOAN, _GIVE_UP_RETURN = (_GIVE_UP.format(kind) for kind in (IntentKind.LOAN, IntentKind.LOAN_RETURN))
+_LEAVING = """
+SELECT EXISTS (SELECT FROM outbound_intents i JOIN outbound_slots s ON s.intent_pk = i.id AND s.state = 'open'
+    WHERE i.recipient_address_pk = $3 AND i.chain = $1 AND i.scope = $2 AND i.kind = 'loan_return'
+    AND i.state = 'sending' AND s.created_at > $4
+    AND NOT EXISTS (SELECT FROM outbound_txs t WHERE t.slot_pk = s.id AND t.state = 'mined'))
+"""
+# Whoever is about to send needs what was lent for it. Who waits for a person, or for money, may wait for days.
+# Where not all can be had back (the database is out of a backup, or a person took some), the last loan can.
+_LENT = """
+SELECT lent.pk, a.address, a.merchant_pk,
+    CASE WHEN lent.failed > lent.done THEN least(lent.units, lent.last) ELSE lent.units END AS units
+FROM (
+    SELECT recipient_address_pk AS pk,
+        sum(CASE kind WHEN 'loan' THEN units ELSE -units END) FILTER (WHERE state = 'done') AS units,
+        max(id) FILTER (WHERE state = 'done') AS done,
+        max(id) FILTER (WHERE state = 'failed' AND kind = 'loan_return') AS failed,
+        (array_agg(units ORDER BY id DESC) FILTER (WHERE state = 'done' AND kind = 'loan'))[1] AS last
+    FROM outbound_intents WHERE chain = $1 AND scope = $2 AND kind IN ('loan', 'loan_return')
+        AND state IN ('done', 'failed')
+    GROUP BY recipient_address_pk
+) lent JOIN addresses a ON a.id = lent.pk
+WHERE lent.units > 0 AND NOT EXISTS (
+    SELECT FROM outbound_intents w WHERE w.source_address_pk = lent.pk AND w.chain = $1 AND w.scope = $2
+        AND (w.state = 'sending' OR w.state = 'waiting' AND coalesce(w.reason, 'gas') IN ('gas', 'turn'))
+) AND NOT EXISTS (
+    SELECT FROM outbound_intents l WHERE l.recipient_address_pk = lent.pk AND l.chain = $1 AND l.scope = $2
+        AND l.kind IN ('loan', 'loan_return')
+        AND (l.state IN ('waiting', 'sending') OR l.kind = 'loan_return' AND l.state = 'failed' AND l.finished_at > $3)
+) ORDER BY lent.pk LIMIT $4
+"""
+
+
+async def sponsor_of(
+    conn: AsyncConnection, context: EngineContext, source: OwnPath, station: OwnAddress | None, now: datetime
+) -> str | None:
+    """Return who may lend to an address; nobody for a while after a loan to it has failed, so that it pays instead."""
+    if station is None or not isinstance(context.chain, LendingChain):
+        return None if station is None else station.address
+    failed = await conn.exec_driver_sql(_HAS_FAILED, (*context.chain_scope.key, source.pk, now - PATIENCE))
+    return None if failed.scalar_one() else station.address
+
+
+async def keep_lent(context: EngineContext, borrower: OwnPath) -> bool:
+    """Keep what an address that is about to send was lent; return False where it is too late for that.
+
+    What it sends must not count on a loan that is on its way back, and might be gone first.
+    """
+    if not isinstance(context.chain, LendingChain) or borrower.purpose == "gas":
+        return True
+    now = context.clock.now()
+    async with context.db.transaction() as conn:
+        where = (*context.chain_scope.key, borrower.pk)
+        await conn.exec_driver_sql(_GIVE_UP_RETURN, (*where, NEEDED_AGAIN, now, now))
+        return not (await conn.exec_driver_sql(_LEAVING, (*where, now - PATIENCE))).scalar_one()
+
+
+def retry_after(context: EngineContext, intent: IntentRow, now: datetime) -> datetime:
+    """Return when the signer, which refuses a transfer now, is asked again at the earliest.
+
+    Its loan is taken back, and it needs another to ask again: each costs. So the longer it has waited for a person, the
+    longer it waits from one to the next.
+    """
+    if not isinstance(context.chain, LendingChain) or intent.source.purpose == "gas":
+        return now
+    return now + min(REST_MAX, (now - intent.created_at) / REST_SHARE)
+
+
+async def ask_for_loan(
+    conn: AsyncConnection, context: EngineContext, borrower: OwnPath, stake: int, now: datetime
+) -> bool:
+    """Have the use of so much stake lent to an address of ours, unless a loan is on its way; return whether it is.
+
+    A loan that has waited for too long is given up, so that the transfer can do without it.
+    """
+    late = (*context.chain_scope.key, borrower.pk, TOO_LATE, now, now - PATIENCE)
+    await conn.exec_driver_sql(_GIVE_UP_LOAN, late)
+    coming = await is_coming(conn, context.chain_scope, borrower.pk, IntentKind.LOAN)
+    station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
+    if coming or station is None or stake <= 0:
+        return False
+    loan = internal_intent(
+        IntentKind.LOAN,
+        context.ids.new("loan"),
+        context.chain_scope,
+        merchant_pk=borrower.merchant_pk,
+        source_pk=station.pk,
+        recipient=OwnAddress(borrower.pk, borrower.address),
+        units=stake,
+    )
+    await submit(conn, [loan], now)
+    return True
+
+
+async def ask_back(context: EngineContext) -> int:
+    """Ask back what is lent to addresses that send nothing any more; return from how many."""
+    if not isinstance(context.chain, LendingChain):
+        return 0
+    now = context.clock.now()
+    async with context.db.transaction() as conn:
+        station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
+        if station is None:
+            return 0
+        found = list(
+            await conn.exec_driver_sql(_LENT, (*context.chain_scope.key, now - PATIENCE, RETURNED_AT_ONCE_MAX))
+        )
+        for row in found:
+            if not await is_coming(conn, context.chain_scope, row.pk, IntentKind.LOAN_RETURN):
+                loan_return = internal_intent(
+                    IntentKind.LOAN_RETURN,
+                    context.ids.new("loan"),
+                    context.chain_scope,
+                    merchant_pk=row.merchant_pk,
+                    source_pk=station.pk,
+                    recipient=OwnAddress(row.pk, row.address),
+                    units=int(row.units),
+                )
+                await submit(conn, [loan_return], now)
+    return len(found)

@@ -1,0 +1,69 @@
+"""What sending costs the platform, in the ledger: fees, and gas that is sent to addresses of merchants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import ChainInfo
+from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Purpose, asset_key
+from cambist.services.sending.handler import IntentHandler, IntentUpdate
+from cambist.services.sending.reversible import Reversible, post_reversible
+from cambist.services.sending.rows import OwnPath, TxRow
+
+_FLOAT = {"payment": Purpose.FLOAT_DEPOSITS, "wallet": Purpose.FLOAT_WALLET, "gas": Purpose.CUSTODY_GAS}
+
+
+def float_of(address: OwnPath, asset: str) -> Account:
+    """Return the account of the platform's own money on an address."""
+    return Account(address.merchant_pk or PLATFORM, asset, _FLOAT[address.purpose])
+
+
+async def post_fees(
+    conn: AsyncConnection, mode: str, info: ChainInfo, txs: Sequence[TxRow], *, back: bool = False
+) -> None:
+    """Post what transactions cost, whatever became of them; ``back`` takes it back after a reorg."""
+    asset = asset_key(info.id, None)
+    spent = Account(PLATFORM, asset, Purpose.GAS_SPENT)
+    fees = [
+        Reversible(
+            "fee",
+            f"{info.id}:{tx.intent.update.scope}:{tx.tx_id}:{tx.incarnation}",
+            Movement(spent, float_of(tx.intent.source, asset), tx.fee_paid),
+        )
+        for tx in txs
+        if tx.fee_paid
+    ]
+    await post_reversible(conn, mode, fees, back=back)
+
+
+class TopUpHandler(IntentHandler):
+    """Gas that goes from the platform's own address to one of a merchant's: it stays the platform's."""
+
+    async def on_final(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
+        """Move the float to where it lies now."""
+        await _post_top_ups(conn, updates, back=False)
+
+    async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
+        """Move it back."""
+        await _post_top_ups(conn, updates, back=True)
+
+
+async def _post_top_ups(conn: AsyncConnection, updates: Sequence[IntentUpdate], *, back: bool) -> None:
+    rows = await conn.exec_driver_sql(
+        "SELECT id, purpose, merchant_pk FROM addresses WHERE id = ANY($1::bigint[])",
+        ([one.recipient_pk for one in updates],),
+    )
+    owners: dict[int | None, tuple[int, Purpose]] = {
+        row.id: (row.merchant_pk or PLATFORM, _FLOAT[row.purpose]) for row in rows
+    }
+    made = []
+    for one in updates:
+        # No use case of ours makes one to an address that is not ours; whatever did, the books follow the chain.
+        merchant_pk, purpose = owners.get(one.recipient_pk, (PLATFORM, Purpose.SUSPENSE))
+        there, here = Account(merchant_pk, one.asset, purpose), Account(PLATFORM, one.asset, Purpose.CUSTODY_GAS)
+        made.append(Reversible.of(one, Movement(there, here, one.units)))
+    if made:
+        await post_reversible(conn, updates[0].mode, made, back=back)

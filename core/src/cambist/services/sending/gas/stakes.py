@@ -1,0 +1,163 @@
+"""The platform's stake on chains that lend: what the operator stakes, unstakes and withdraws of its gas station's coin.
+
+What is staked still belongs to the gas station, so in the books it only changes its account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.intents import STAKING, IntentKind
+from cambist.domain.money import format_units
+from cambist.plugin import ChainInfo, Units
+from cambist.ports import Ids
+from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Purpose, asset_key
+from cambist.services.addresses.wallets import gas_station
+from cambist.services.chain_scope import ChainScope
+from cambist.services.errors import ConflictError, InvalidError, UnavailableError
+from cambist.services.pricing.quotes import read_units
+from cambist.services.sending.handler import IntentHandler, IntentUpdate
+from cambist.services.sending.intents import internal_intent, is_coming, submit
+from cambist.services.sending.reversible import Reversible, post_reversible
+
+MODE: Final = "live"
+SCOPE: Final = 0
+LISTED_MAX: Final = 100
+
+StakeAction: TypeAlias = Literal["stake", "unstake", "withdraw"]
+"""``unstake`` begins the chain's waiting time, ``withdraw`` takes back what has waited."""
+
+KINDS: Final[Mapping[StakeAction, IntentKind]] = {
+    "stake": IntentKind.STAKE,
+    "unstake": IntentKind.UNSTAKE,
+    "withdraw": IntentKind.WITHDRAW_STAKE,
+}
+_CHANGED_SINCE = """
+SELECT EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
+    AND kind = ANY($4::text[]) AND finished_at > $5)
+"""
+
+
+class StakeRequest(Struct, frozen=True, kw_only=True):
+    """What the operator asked for, and what became of it: ``state`` and ``reason`` are the intent's."""
+
+    reference: str
+    chain: str
+    action: StakeAction
+    units: Units
+    state: str
+    reason: str | None
+    tx_id: str | None
+    created_at: datetime
+
+
+async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
+    conn: AsyncConnection, ids: Ids, info: ChainInfo, action: StakeAction, units: Units | None, now: datetime
+) -> str:
+    """Ask for a change of the stake, and return its reference. ``units`` is None for all that can be withdrawn.
+
+    Judged by what the worker saw last, which must be later than the last change. All is withdrawn or nothing: chains
+    need not offer less, and what they give back would differ from what is booked. Raises InvalidError, ConflictError,
+    UnavailableError.
+    """
+    station = await gas_station(conn, info.family, MODE)
+    row = (
+        await conn.exec_driver_sql(
+            "SELECT balance, staked, lent, withdrawable, checked_at FROM gas_stations WHERE mode = $1 AND chain = $2",
+            (MODE, info.id),
+        )
+    ).one_or_none()
+    if station is None or row is None:
+        raise UnavailableError("CHAIN_UNAVAILABLE", f"The worker has not seen the gas station of {info.id} yet.")
+    if row.staked is None:
+        raise InvalidError("CHAIN_WITHOUT_STAKES", f"Nothing can be staked on {info.id}.")
+    kind, chain_scope = KINDS[action], ChainScope(info=info, scope=SCOPE, mode=MODE)
+    for other in STAKING:
+        if await is_coming(conn, chain_scope, station.pk, other):
+            raise ConflictError("STAKE_CHANGING", f"A change of the stake on {info.id} is under way already.")
+    changed = await conn.exec_driver_sql(_CHANGED_SINCE, (station.pk, info.id, SCOPE, list(STAKING), row.checked_at))
+    if changed.scalar_one():
+        text = f"The stake on {info.id} has just changed; the worker looks at it again within half a minute."
+        raise ConflictError("STAKE_CHANGING", text)
+    room = {"stake": row.balance, "unstake": row.staked - row.lent, "withdraw": row.withdrawable}[action]
+    wanted = int(room) if units is None else units
+    text = f"{format_units(int(room), info.native.decimals)} {info.native.symbol}"
+    if not 0 < wanted <= room:
+        raise InvalidError("STAKE_OUT_OF_RANGE", f"To {action} on {info.id} there is {text}.")
+    if action == "withdraw" and wanted != room:
+        raise InvalidError("STAKE_OUT_OF_RANGE", f"To withdraw on {info.id} takes back all that has waited: {text}.")
+    intent = internal_intent(
+        kind,
+        ids.new("stk"),
+        chain_scope,
+        merchant_pk=None,
+        source_pk=station.pk,
+        recipient=station,
+        units=wanted,
+    )
+    await submit(conn, [intent], now)
+    return intent.reference
+
+
+def read_amount(info: ChainInfo, action: StakeAction, text: str | None) -> Units | None:
+    """Return an amount that somebody wrote, None for all of it. Raises InvalidError."""
+    if text is not None:
+        return read_units(text, info.native)
+    if action != "withdraw":
+        raise InvalidError.field("amount", f"is required to {action}")
+    return None
+
+
+async def list_stake_requests(conn: AsyncConnection, chain: str | None = None) -> Sequence[StakeRequest]:
+    """Return the latest requests, newest first."""
+    rows = await conn.exec_driver_sql(
+        "SELECT i.reference, i.chain, i.kind, i.units, i.state, i.reason, i.created_at, (SELECT t.tx_id FROM"
+        " outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk WHERE s.intent_pk = i.id ORDER BY t.id DESC LIMIT 1)"
+        " AS tx_id FROM outbound_intents i WHERE i.kind = ANY($1::text[]) AND ($2::text IS NULL OR i.chain = $2)"
+        " ORDER BY i.id DESC LIMIT $3",
+        (list(STAKING), chain, LISTED_MAX),
+    )
+    action_of = {kind: action for action, kind in KINDS.items()}
+    return [
+        StakeRequest(
+            reference=row.reference,
+            chain=row.chain,
+            action=action_of[IntentKind(row.kind)],
+            units=Units(int(row.units)),
+            state=row.state,
+            reason=row.reason,
+            tx_id=row.tx_id,
+            created_at=row.created_at,
+        )
+        for row in rows
+    ]
+
+
+class StakeHandler(IntentHandler):
+    """Coin that becomes a stake, or a stake that becomes coin again; ``unstake`` moves nothing in the books."""
+
+    async def on_final(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
+        """Move it to where it lies now."""
+        await _post(conn, updates, back=False)
+
+    async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
+        """Move it back."""
+        await _post(conn, updates, back=True)
+
+
+async def _post(conn: AsyncConnection, updates: Sequence[IntentUpdate], *, back: bool) -> None:
+    made = []
+    for one in updates:
+        asset = asset_key(one.chain, None)
+        coin, stake = (Account(PLATFORM, asset, purpose) for purpose in (Purpose.CUSTODY_GAS, Purpose.CUSTODY_STAKED))
+        if one.kind == IntentKind.STAKE:
+            made.append(Reversible.of(one, Movement(stake, coin, one.units)))
+        elif one.kind == IntentKind.WITHDRAW_STAKE:
+            made.append(Reversible.of(one, Movement(coin, stake, one.units)))
+    if made:
+        await post_reversible(conn, updates[0].mode, made, back=back)

@@ -1,0 +1,103 @@
+"""What happens to intents, as the use cases that wanted them learn of it: in the transaction in which it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct, structs
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.intents import IntentKind
+from cambist.plugin import Units
+from cambist.services.accounting.ledger import asset_key
+
+
+class IntentUpdate(Struct, frozen=True, kw_only=True):
+    """What happened to an intent, with the intent's own facts.
+
+    ``incarnation`` counts how often its transaction became final: part of every ledger reference, so that what a
+    deep reorg undid can be posted again. ``fee`` is in the native coin, for what was mined. ``reason`` is a sentence
+    that says why it waits or failed.
+    """
+
+    intent_pk: int
+    reference: str
+    kind: IntentKind
+    mode: str
+    chain: str
+    scope: int
+    merchant_pk: int | None
+    source_pk: int
+    recipient_pk: int | None
+    to_address: str
+    token: str
+    contract: str | None
+    decimals: int
+    units: Units
+    tx_id: str | None = None
+    fee: Units | None = None
+    incarnation: int = 0
+    reason: str | None = None
+
+    @property
+    def asset(self) -> str:
+        """The ledger's name of what is sent."""
+        return asset_key(self.chain, self.contract)
+
+
+class IntentHandler:
+    """Ignore every update: base class for intent kinds that react to some of them. Fees are the engine's to post."""
+
+    async def on_waiting(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        """Handle intents that cannot be sent yet; ``reason`` says why. Called again only when the reason changes."""
+
+    async def on_broadcast(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        """Handle transactions that are stored and being sent. Called again, with another id, when one was replaced."""
+
+    async def on_final(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        """Post what happened: the transactions are as deep in the chain as is asked for."""
+
+    async def on_failed(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        """Give back what was set aside: the intents did not happen and never will."""
+
+    async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        """Post the opposite: a reorg took back what was final. It may become final again, or fail."""
+
+
+class IntentHandlers(IntentHandler):
+    """Pass updates on to the handlers of their kinds, those of a kind together."""
+
+    def __init__(self, by_kind: Mapping[IntentKind, IntentHandler]) -> None:
+        self._by_kind = by_kind
+
+    async def on_waiting(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        for handler, own in self._split(updates):
+            await handler.on_waiting(conn, own, now)
+
+    async def on_broadcast(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        for handler, own in self._split(updates):
+            await handler.on_broadcast(conn, own, now)
+
+    async def on_final(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        for handler, own in self._split(updates):
+            await handler.on_final(conn, own, now)
+
+    async def on_failed(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        for handler, own in self._split(updates):
+            await handler.on_failed(conn, own, now)
+
+    async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
+        for handler, own in self._split(updates):
+            await handler.on_undone(conn, own, now)
+
+    def _split(self, updates: Sequence[IntentUpdate]) -> Sequence[tuple[IntentHandler, Sequence[IntentUpdate]]]:
+        by_kind: dict[IntentKind, list[IntentUpdate]] = {}
+        for update in updates:
+            by_kind.setdefault(update.kind, []).append(update)
+        return [(self._by_kind[kind], own) for kind, own in by_kind.items()]
+
+
+def updated(update: IntentUpdate, *, reason: str | None = None, tx_id: str | None = None) -> IntentUpdate:
+    """Return the update with another reason, or none, and another transaction, if one is given."""
+    return structs.replace(update, reason=reason, tx_id=tx_id or update.tx_id)

@@ -1,0 +1,115 @@
+"""New intents: a use case writes one in its own transaction, and the engine finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.intents import FACTS, IntentKind
+from cambist.plugin import Token, Units
+from cambist.services.addresses.wallets import OwnAddress
+from cambist.services.chain_scope import ChainScope
+
+
+class NewIntent(Struct, frozen=True, kw_only=True):
+    """A transaction from an address of ours. ``reference`` names it for ever: the same one is never sent twice.
+
+    ``recipient_pk`` is the primary key of ``to_address`` where that is an address of ours, too.
+    """
+
+    reference: str
+    kind: IntentKind
+    chain_scope: ChainScope
+    merchant_pk: int | None
+    source_pk: int
+    to_address: str
+    token: Token
+    units: Units
+    recipient_pk: int | None = None
+    forced: bool = False
+
+
+def internal_intent(  # noqa: PLR0913  each by name
+    kind: IntentKind,
+    intent_id: str,
+    chain_scope: ChainScope,
+    *,
+    merchant_pk: int | None,
+    source_pk: int,
+    recipient: OwnAddress,
+    units: int,
+) -> NewIntent:
+    """Return an intent between two addresses of ours, in native coin."""
+    return NewIntent(
+        reference=f"{kind}:{intent_id}",
+        kind=kind,
+        chain_scope=chain_scope,
+        merchant_pk=merchant_pk,
+        source_pk=source_pk,
+        recipient_pk=recipient.pk,
+        to_address=recipient.address,
+        token=chain_scope.info.native,
+        units=Units(units),
+    )
+
+
+_SUBMIT = """
+INSERT INTO outbound_intents (
+    due_at, created_at, updated_at, reference, kind, mode, chain, scope, merchant_pk, source_address_pk,
+    recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, action
+)
+SELECT $1, $1, $1, * FROM unnest(
+    $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
+    $10::text[], $11::text[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[], $17::text[]
+)
+ON CONFLICT (reference) DO NOTHING
+RETURNING reference, id
+"""
+
+
+async def submit(conn: AsyncConnection, intents: Sequence[NewIntent], now: datetime) -> dict[str, int]:
+    """Store what was not stored before; return the rows of what is new by reference.
+
+    The engine finds it once the caller's transaction is committed; a hint on the topic ``outbound`` makes it sooner.
+    """
+    if not intents:
+        return {}
+    rows = await conn.exec_driver_sql(
+        _SUBMIT,
+        (
+            now,
+            [one.reference for one in intents],
+            [one.kind for one in intents],
+            [one.chain_scope.mode for one in intents],
+            [one.chain_scope.info.id for one in intents],
+            [one.chain_scope.scope for one in intents],
+            [one.merchant_pk for one in intents],
+            [one.source_pk for one in intents],
+            [one.recipient_pk for one in intents],
+            [one.to_address for one in intents],
+            [one.token.symbol for one in intents],
+            [one.token.contract for one in intents],
+            [one.token.decimals for one in intents],
+            [one.units for one in intents],
+            [FACTS[one.kind].priority for one in intents],
+            [one.forced for one in intents],
+            [FACTS[one.kind].action for one in intents],
+        ),
+    )
+    return {row.reference: row.id for row in rows}
+
+
+_COMING = """
+SELECT EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
+    AND kind = $4 AND state IN ('waiting', 'sending'))
+"""
+
+
+async def is_coming(conn: AsyncConnection, chain_scope: ChainScope, recipient_pk: int, kind: IntentKind) -> bool:
+    """Whether an intent of this kind to an address of ours is open. Engines that ask at once take turns."""
+    await conn.exec_driver_sql("SELECT FROM addresses WHERE id = $1 FOR NO KEY UPDATE", (recipient_pk,))
+    coming = await conn.exec_driver_sql(_COMING, (recipient_pk, *chain_scope.key, kind))
+    return bool(coming.scalar_one())

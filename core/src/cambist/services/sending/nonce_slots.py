@@ -1,0 +1,184 @@
+"""Reserves nonce slots for intents, has their transactions signed, and stores them: all of it, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+import structlog
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import ChainError, Dated, SignedTx, Step
+from cambist.signer.protocol import ALREADY_SIGNED, SignReply
+
+from . import nonce_slot_store, store
+from .context import EngineContext
+from .gas.loans import retry_after
+from .handler import updated
+from .rows import IntentRow, OwnPath
+from .store import NewTx
+
+REFUSED_PAUSE = timedelta(seconds=60)
+MINED_STATES = ("done", "reverted", "cancelled")
+"""States of a slot in which a transaction of ours was mined, deep in the chain."""
+
+Ready = tuple[IntentRow, Step]
+
+log = structlog.get_logger(__name__)
+
+
+class SignedBefore(Struct, frozen=True):
+    """An intent without a nonce that the signer has signed before, and the transaction that came of it."""
+
+    ready: Ready
+    refusal: SignReply
+    tx: Dated
+
+
+class Reserved(Struct, frozen=True, kw_only=True):
+    """What can be broadcast now. ``unreached``: a refusal kept others back, which may be asked for at once.
+
+    ``signed_before`` is set where that one may get another slot after all: see ``reserve_again``.
+    """
+
+    signed: Sequence[SignedTx]
+    unreached: bool
+    signed_before: SignedBefore | None = None
+
+
+class _Signed(Struct, kw_only=True):
+    txs: list[NewTx]
+    refusal: SignReply | None
+
+
+async def reserve_and_sign(
+    context: EngineContext, source: OwnPath, ready: Sequence[Ready], mined: int | None
+) -> Reserved:
+    """Reserve a slot for each intent, sign, and store, all in one transaction: what is not stored is never broadcast.
+
+    The first refusal ends it, for what stands behind would leave a gap. The signer signs an intent for one slot only.
+    So one whose signature a crash has lost gets that very slot again, or another when something else of ours was mined
+    there; without nonces, another once the lost one is proven to have expired. Else the database does not know what
+    became of it, and a person must say that it may be sent.
+    """
+    return await _reserve(context, source, ready, mined, {})
+
+
+async def reserve_again(context: EngineContext, source: OwnPath, signed_before: SignedBefore) -> Sequence[SignedTx]:
+    """Sign what was signed before if that is proven to be dead, else defer it.
+
+    The proof takes a while, so it is not made while others wait to be stored, or to be sent.
+    """
+    try:
+        is_dead = all(await context.chain.expired([signed_before.tx]))
+    except ChainError as error:
+        log.warning("expiry_unproven", chain=context.chain_scope.info.id, txs=1, error=str(error))
+        is_dead = False
+    intent = signed_before.ready[0]
+    if is_dead:
+        reserved = await _reserve(
+            context, source, [signed_before.ready], None, {intent.id: [signed_before.tx.valid_until]}
+        )
+        return reserved.signed
+    now = context.clock.now()
+    async with context.db.transaction() as conn:
+        await _defer(context, conn, intent, signed_before.refusal, now)
+    return []
+
+
+async def _reserve(
+    context: EngineContext,
+    source: OwnPath,
+    ready: Sequence[Ready],
+    mined: int | None,
+    proven: Mapping[int, Sequence[int]],
+) -> Reserved:
+    now, chain_scope = context.clock.now(), context.chain_scope
+    async with context.db.transaction() as conn:
+        following = await store.lock_sender(conn, chain_scope, source.pk, mined)
+        still = await store.lock_waiting(conn, [intent for intent, _ in ready])
+        ready = [(intent, step) for intent, step in ready if intent.id in still]
+        dead = {**await nonce_slot_store.dead_slots(conn, [intent for intent, _ in ready]), **proven}
+        nonces: Sequence[int | None] = [None] * len(ready)
+        if mined is not None:
+            gaps = await nonce_slot_store.gaps(conn, chain_scope, source.pk, mined, following, len(ready))
+            nonces = [*gaps, *range(following, following + len(ready) - len(gaps))]
+        found = await _sign(context, ready, nonces, dead)
+        refused = len(found.txs)
+        signed_before = None if proven or mined is not None else _signed_before(found.refusal, ready[refused:])
+        if mined is not None and found.refusal is not None and found.refusal.refusal == ALREADY_SIGNED:
+            again = await _retry_slot(context, conn, source, found, ready[refused], nonces[refused], mined)
+            found = _Signed(txs=[*found.txs, *again.txs], refusal=again.refusal)
+        if found.txs:
+            following = max([following, *(tx.sequence + 1 for tx in found.txs if tx.sequence is not None)])
+            await store.open_slots(conn, chain_scope, source.pk, found.txs, next_sequence=following, now=now)
+            sent = [updated(tx.intent.update, tx_id=tx.signed.tx_id) for tx in found.txs]
+            await context.handlers.on_broadcast(conn, sent, now)
+        if found.refusal is not None and signed_before is None:
+            await _defer(context, conn, ready[refused][0], found.refusal, now)
+    return Reserved(
+        signed=[tx.signed for tx in found.txs], unreached=refused + 1 < len(ready), signed_before=signed_before
+    )
+
+
+def _signed_before(refusal: SignReply | None, refused: Sequence[Ready]) -> SignedBefore | None:
+    if refusal is None or refusal.refusal != ALREADY_SIGNED or refusal.slot_number is None or not refusal.tx_id:
+        return None
+    return SignedBefore(refused[0], refusal, Dated(tx_id=refusal.tx_id, valid_until=refusal.slot_number))
+
+
+async def _sign(
+    context: EngineContext, ready: Sequence[Ready], nonces: Sequence[int | None], dead: Mapping[int, Sequence[int]]
+) -> _Signed:
+    """Sign up to the first refusal."""
+    numbered = [(step, number) for (_, step), number in zip(ready, nonces, strict=True)]
+    unsigned = await context.chain.prepare(numbered)
+    items = [(intent, tx) for (intent, _), tx in zip(ready, unsigned, strict=True)]
+    signed = _Signed(txs=[], refusal=None)
+    for (intent, tx), reply in zip(items, await context.sign(items, dead), strict=False):
+        if reply.signature is None:
+            signed.refusal = reply
+            break
+        signed.txs.append(
+            NewTx(
+                intent=intent,
+                sequence=tx.sequence,
+                signed=context.seal(tx, reply.signature),
+                fee=tx.fee,
+                valid_until=tx.valid_until,
+            )
+        )
+    return signed
+
+
+async def _retry_slot(  # noqa: PLR0913, PLR0917  each by name
+    context: EngineContext,
+    conn: AsyncConnection,
+    source: OwnPath,
+    found: _Signed,
+    one: Ready,
+    offered: int | None,
+    mined: int,
+) -> _Signed:
+    """Sign for the slot that the signer remembers, or for the offered one where that one is proven to be used up."""
+    refusal = found.refusal
+    if refusal is None or refusal.slot_number is None:
+        return _Signed(txs=[], refusal=refusal)
+    intent, before = one[0], refusal.slot_number
+    use = await nonce_slot_store.slot_use(conn, context.chain_scope, source.pk, before)
+    if use is None and before >= mined and all(tx.sequence != before for tx in found.txs):
+        return await _sign(context, [one], [before], {})
+    if use is not None and use.intent != intent.id and use.state in MINED_STATES:
+        return await _sign(context, [one], [offered], {intent.id: [before]})
+    return _Signed(txs=[], refusal=refusal)
+
+
+async def _defer(
+    context: EngineContext, conn: AsyncConnection, intent: IntentRow, refusal: SignReply, now: datetime
+) -> None:
+    reason = f"signer: {refusal.refusal}"
+    due_at = max(refusal.retry_at or now + REFUSED_PAUSE, retry_after(context, intent, now))
+    if await context.defer(conn, [intent], reason, due_at, now):
+        facts = {"code": refusal.refusal, "reason": refusal.reason, "retry_at": str(refusal.retry_at)}
+        context.alert("signer_refused", reference=intent.update.reference, **facts)

@@ -1,0 +1,194 @@
+"""Intents and transactions as they are stored, with the addresses that they are between."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Row
+
+from cambist.domain.intents import IntentKind
+from cambist.plugin import Action, Fee, Intent, Step, Token, Units
+
+from .handler import IntentUpdate
+
+
+class OwnPath(Struct, frozen=True):
+    """Where an address of ours is derived, and what it is for."""
+
+    pk: int
+    address: str
+    purpose: str
+    merchant_pk: int | None
+    account: int
+    change: int
+    index: int
+
+
+class IntentRow(Struct, frozen=True, kw_only=True):
+    """An intent as it is stored, with its addresses."""
+
+    update: IntentUpdate
+    source: OwnPath
+    recipient: OwnPath | None
+    state: str
+    reason: str | None
+    forced: bool
+    created_at: datetime
+    action: Action = "transfer"
+
+    @property
+    def id(self) -> int:
+        """Return its primary key."""
+        return self.update.intent_pk
+
+    @property
+    def token(self) -> Token:
+        """Return what is sent."""
+        own = self.update
+        return Token(symbol=own.token, contract=own.contract, decimals=own.decimals, label=own.token)
+
+    @property
+    def contract(self) -> str | None:
+        """Return the contract of what is sent, None for native coin."""
+        return self.update.contract
+
+    @property
+    def chain_intent(self) -> Intent:
+        """Return what the chain is asked to plan."""
+        own = self.update
+        return Intent(
+            source=self.source.address,
+            to_address=own.to_address,
+            token=self.token,
+            amount=own.units,
+            action=self.action,
+        )
+
+    @property
+    def outgoing_units(self) -> int:
+        """Return how much of its token leaves the source's balance."""
+        return self.update.units if self.action in {"transfer", "stake"} else 0
+
+
+class TxRow(Struct, frozen=True, kw_only=True):
+    """A signed transaction, its slot and its intent."""
+
+    id: int
+    slot: int
+    sequence: int | None
+    missing_since: int | None
+    role: str
+    tx_id: str
+    raw: bytes
+    fee: Fee
+    valid_until: int | None
+    state: str
+    succeeded: bool | None
+    fee_paid: Units | None
+    height: int | None
+    block_hash: str | None
+    incarnation: int
+    created_at: datetime
+    sent_at: datetime | None
+    tried_at: datetime | None
+    intent: IntentRow
+
+    @property
+    def sender(self) -> str:
+        """Return the address that signed it."""
+        return self.intent.source.address
+
+    @property
+    def step(self) -> Step:
+        """Return what the slot is for, at the fee of this transaction."""
+        return self.intent.chain_intent.step(self.fee)
+
+
+_OWN = "{0}.id AS {1}_pk, {0}.address AS {1}_address, {0}.purpose AS {1}_purpose, {0}.merchant_pk AS {1}_merchant,"
+_OWN += " {0}.account_index AS {1}_account, {0}.change AS {1}_change, {0}.address_index AS {1}_index"
+
+INTENT = f"""
+i.id AS intent_pk, i.reference, i.kind, i.action, i.mode, i.chain, i.scope, i.merchant_pk, i.to_address, i.token,
+i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.forced, i.created_at AS intent_created_at,
+{_OWN.format("src", "source")}, {_OWN.format("dst", "recipient")}
+"""
+JOINS = """
+JOIN addresses src ON src.id = i.source_address_pk LEFT JOIN addresses dst ON dst.id = i.recipient_address_pk
+"""
+
+
+def _own(row: Row[Any], name: str) -> OwnPath:
+    values = row._mapping  # noqa: SLF001  SQLAlchemy's public name for it
+    fields = ("pk", "address", "purpose", "merchant", "account", "change", "index")
+    return OwnPath(*(values[f"{name}_{field}"] for field in fields))
+
+
+def intent_row(row: Row[Any], **more: Any) -> IntentRow:  # noqa: ANN401  fields of IntentUpdate
+    update = IntentUpdate(
+        intent_pk=row.intent_pk,
+        reference=row.reference,
+        kind=IntentKind(row.kind),
+        mode=row.mode,
+        chain=row.chain,
+        scope=row.scope,
+        merchant_pk=row.merchant_pk,
+        source_pk=row.source_pk,
+        recipient_pk=row.recipient_pk,
+        to_address=row.to_address,
+        token=row.token,
+        contract=row.contract,
+        decimals=row.decimals,
+        units=Units(int(row.units)),
+        **more,
+    )
+    return IntentRow(
+        update=update,
+        source=_own(row, "source"),
+        recipient=None if row.recipient_pk is None else _own(row, "recipient"),
+        state=row.intent_state,
+        reason=row.reason,
+        forced=row.forced,
+        created_at=row.intent_created_at,
+        action=row.action,
+    )
+
+
+TX = f"""
+SELECT t.id, t.slot_pk, s.sequence, s.missing_since, t.role, t.tx_id, t.raw, t.fee_limit, t.fee_price, t.fee_tip,
+       t.fee_extra, t.fee_covered, t.valid_until, t.state, t.succeeded, t.fee_paid, t.height, t.block_hash,
+       t.incarnation, t.created_at, t.sent_at, t.tried_at, {INTENT}
+FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk JOIN outbound_intents i ON i.id = s.intent_pk {JOINS}
+"""  # noqa: S608  constants
+
+
+def tx_row(row: Row[Any]) -> TxRow:
+    fee_paid = None if row.fee_paid is None else Units(int(row.fee_paid))
+    return TxRow(
+        id=row.id,
+        slot=row.slot_pk,
+        sequence=row.sequence,
+        missing_since=row.missing_since,
+        role=row.role,
+        tx_id=row.tx_id,
+        raw=row.raw,
+        fee=Fee(
+            limit=int(row.fee_limit),
+            price=int(row.fee_price),
+            tip=None if row.fee_tip is None else int(row.fee_tip),
+            extra=Units(int(row.fee_extra)),
+            covered=int(row.fee_covered),
+        ),
+        valid_until=row.valid_until,
+        state=row.state,
+        succeeded=row.succeeded,
+        fee_paid=fee_paid,
+        height=row.height,
+        block_hash=row.block_hash,
+        incarnation=row.incarnation,
+        created_at=row.created_at,
+        sent_at=row.sent_at,
+        tried_at=row.tried_at,
+        intent=intent_row(row, tx_id=row.tx_id, fee=fee_paid, incarnation=row.incarnation, reason=row.reason),
+    )

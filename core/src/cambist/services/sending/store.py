@@ -1,0 +1,253 @@
+"""The statements of sending: intents, slots and transactions as rows. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.allocation import PendingOutflow
+from cambist.plugin import Fee, SignedTx
+from cambist.services.chain_scope import ChainScope
+
+from .rows import INTENT, JOINS, TX, IntentRow, TxRow, intent_row, tx_row
+
+SWEPT = """EXISTS (
+    SELECT FROM outbound_intents c JOIN outbound_intents p ON p.id = c.sweep_pk AND p.state = 'sending'
+    WHERE c.source_address_pk = w.source_address_pk AND c.chain = w.chain AND c.scope = w.scope AND c.state = 'sending'
+        AND c.sweep_pk IS NOT NULL
+)"""
+"""Whether the source of an intent ``w`` is part of a sweep: its next nonce slot is taken."""
+
+OPEN_MAX = 5_000
+"""Nonce slots followed in one tick; the rest are followed in the next."""
+
+
+async def open_txs(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[TxRow]:
+    """Return what is not deep in the chain yet, oldest first, with all transactions of each slot: one is mined."""
+    rows = await conn.exec_driver_sql(
+        f"{TX} WHERE t.slot_pk IN (SELECT id FROM outbound_slots WHERE chain = $1 AND scope = $2 AND state = 'open'"  # noqa: S608  constants
+        " ORDER BY id LIMIT $3) AND t.state IN ('stored', 'sent', 'mined') ORDER BY t.id",
+        (*chain_scope.key, OPEN_MAX),
+    )
+    return [tx_row(row) for row in rows]
+
+
+NODES_APART_MAX = 3
+"""Blocks by which the node that tells a balance may be behind the one that told of a receipt."""
+
+
+async def pending_outflow(conn: AsyncConnection, chain_scope: ChainScope, address_pk: int) -> PendingOutflow:
+    """Return what is on its way out of an address and not seen in a block yet, fees at their highest included."""
+    rows = await conn.exec_driver_sql(
+        "SELECT i.contract, count(*) AS slots,"
+        " sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE sent.units END) AS units,"
+        " sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE newest.fee END) AS fee,"
+        " sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE newest.covered END) AS covered,"
+        " sum(CASE WHEN newest.height > c.height - $4 THEN sent.units ELSE 0 END) AS just_mined FROM outbound_slots s"
+        " JOIN outbound_intents i ON i.id = s.intent_pk"
+        " CROSS JOIN LATERAL (SELECT CASE WHEN i.action IN ('transfer', 'stake') THEN i.units ELSE 0 END) sent (units)"
+        " LEFT JOIN chain_cursors c ON c.chain = s.chain AND c.scope = s.scope"
+        " JOIN LATERAL (SELECT max(t.state) FILTER (WHERE t.state = 'mined') AS state, max(t.height) AS height,"
+        " max(greatest(t.fee_limit - t.fee_covered, 0) * t.fee_price + t.fee_extra) AS fee,"
+        " max(t.fee_covered) AS covered FROM outbound_txs t WHERE t.slot_pk = s.id) newest ON true"
+        " WHERE s.address_pk = $3 AND s.chain = $1 AND s.scope = $2 AND s.state = 'open' GROUP BY i.contract",
+        (*chain_scope.key, address_pk, NODES_APART_MAX),
+    )
+    found = list(rows)
+    units = {row.contract: int(row.units) for row in found}
+    units[None] = units.get(None, 0) + sum(int(row.fee) for row in found)
+    return PendingOutflow(
+        slots=sum(row.slots for row in found),
+        covered=sum(int(row.covered) for row in found),
+        units=units,
+        just_mined={row.contract: int(row.just_mined) for row in found},
+    )
+
+
+async def reorged(conn: AsyncConnection, chain_scope: ChainScope) -> set[int]:
+    """Return the mined transactions whose block is not the one that the watcher knows at its height."""
+    rows = await conn.exec_driver_sql(
+        "SELECT t.id FROM outbound_txs t JOIN chain_cursors c ON c.chain = t.chain AND c.scope = t.scope"
+        " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height"
+        " WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'mined' AND b.hash IS DISTINCT FROM t.block_hash"
+        " AND t.height >= c.height - $3",
+        (*chain_scope.key, chain_scope.info.hashes_kept),
+    )
+    return set(rows.scalars())
+
+
+async def lock_slot(conn: AsyncConnection, slot: int) -> Sequence[TxRow]:
+    """Return a slot's transactions, newest first, locked with slot and intent; none where the slot is closed."""
+    found = await conn.exec_driver_sql(
+        "SELECT 1 FROM outbound_slots s JOIN outbound_intents i ON i.id = s.intent_pk WHERE s.id = $1"
+        " AND s.state = 'open' FOR UPDATE",
+        (slot,),
+    )
+    if found.first() is None:
+        return []
+    rows = await conn.exec_driver_sql(f"{TX} WHERE t.slot_pk = $1 ORDER BY t.id DESC FOR UPDATE OF t", (slot,))
+    return [tx_row(row) for row in rows]
+
+
+async def waiting(conn: AsyncConnection, chain_scope: ChainScope, now: datetime, limit: int) -> Sequence[IntentRow]:
+    """Return the intents whose time it is, in the order in which they should be sent.
+
+    Every sender has a share of its own, the first of each before the second of any; and whoever was let wait has a
+    later time, so that those who can be sent come up however many cannot.
+    """
+    rows = await conn.exec_driver_sql(
+        f"SELECT {INTENT} FROM (SELECT *, row_number() OVER"  # noqa: S608  constants
+        " (PARTITION BY source_address_pk ORDER BY priority, due_at, id) AS nth FROM outbound_intents"
+        " w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind <> 'sweep' AND due_at <= $3"
+        f" AND NOT {SWEPT}) i"
+        f" {JOINS} WHERE i.nth <= $4 ORDER BY i.nth, i.due_at, i.priority, i.id LIMIT $5",
+        (*chain_scope.key, now, limit, limit * 4),
+    )
+    return [intent_row(row, reason=row.reason) for row in rows]
+
+
+async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> set[int]:
+    """Lock those that still wait, and return their rows."""
+    rows = await conn.exec_driver_sql(
+        f"SELECT id FROM outbound_intents w WHERE id = ANY($1::bigint[]) AND state = 'waiting' AND NOT {SWEPT}"  # noqa: S608
+        " ORDER BY id FOR UPDATE SKIP LOCKED",
+        ([one.id for one in intents],),
+    )
+    return set(rows.scalars())
+
+
+async def defer(
+    conn: AsyncConnection, rows: Sequence[int], reason: str, due_at: datetime, now: datetime
+) -> Sequence[int]:
+    """Say why they wait and when to look again; return those for which the reason is new."""
+    changed = await conn.exec_driver_sql(
+        "WITH due AS (SELECT id, reason FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting'"
+        " ORDER BY id FOR UPDATE) UPDATE outbound_intents i SET reason = $2, due_at = $3, updated_at = $4 FROM due"
+        " WHERE i.id = due.id RETURNING i.id, due.reason IS DISTINCT FROM $2 AS is_new",
+        (list(rows), reason, due_at, now),
+    )
+    return [row.id for row in changed if row.is_new]
+
+
+async def lock_sender(conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, mined: int | None) -> int:
+    """Lock the sender, take note of how many of its transactions are mined, and return its next sequence.
+
+    Another wallet with the same seed, or a database out of a backup, may have used sequences that ours do not know.
+    """
+    row = (
+        await conn.exec_driver_sql(
+            "INSERT INTO outbound_senders AS s (address_pk, chain, scope, next_sequence, mined_sequence)"
+            " VALUES ($3, $1, $2, $4, $4) ON CONFLICT (address_pk, chain, scope) DO UPDATE"
+            " SET next_sequence = greatest(s.next_sequence, excluded.next_sequence),"
+            " mined_sequence = greatest(s.mined_sequence, excluded.mined_sequence) RETURNING next_sequence",
+            (*chain_scope.key, address_pk, mined or 0),
+        )
+    ).one()
+    return int(row.next_sequence)
+
+
+class NewTx(Struct, frozen=True, kw_only=True):
+    """A signed transaction to be stored: for a new slot at this sequence."""
+
+    intent: IntentRow
+    sequence: int | None
+    signed: SignedTx
+    fee: Fee
+    valid_until: int | None
+
+
+_OPEN_SLOTS = """
+WITH slots AS (
+    INSERT INTO outbound_slots (intent_pk, address_pk, chain, scope, sequence, created_at)
+    SELECT intent, $1, $2, $3, sequence, $4 FROM unnest($5::bigint[], $6::bigint[]) AS n (intent, sequence)
+    RETURNING id, intent_pk
+), sending AS (
+    UPDATE outbound_intents i SET state = 'sending', reason = NULL, updated_at = $4 FROM slots
+    WHERE i.id = slots.intent_pk
+)
+INSERT INTO outbound_txs (
+    slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra, fee_covered, valid_until, created_at
+)
+SELECT slots.id, $2, $3, n.tx_id, n.raw, n.fee_limit, n.fee_price, n.fee_tip, n.fee_extra, n.fee_covered,
+    n.valid_until, $4
+FROM unnest($5::bigint[], $7::text[], $8::bytea[], $9::numeric[], $10::numeric[], $11::numeric[], $12::numeric[],
+    $13::numeric[], $14::bigint[])
+    AS n (intent, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra, fee_covered, valid_until)
+JOIN slots ON slots.intent_pk = n.intent
+"""
+
+
+async def open_slots(  # noqa: PLR0913  each by name
+    conn: AsyncConnection,
+    chain_scope: ChainScope,
+    address_pk: int,
+    txs: Sequence[NewTx],
+    *,
+    next_sequence: int,
+    now: datetime,
+) -> None:
+    """Give intents their nonce slots, with the transactions that fill them.
+
+    The database refuses an intent that has a slot already.
+    """
+    await conn.exec_driver_sql(
+        _OPEN_SLOTS,
+        (
+            address_pk,
+            *chain_scope.key,
+            now,
+            [tx.intent.id for tx in txs],
+            [tx.sequence for tx in txs],
+            [tx.signed.tx_id for tx in txs],
+            [tx.signed.raw for tx in txs],
+            [tx.fee.limit for tx in txs],
+            [tx.fee.price for tx in txs],
+            [tx.fee.tip for tx in txs],
+            [tx.fee.extra for tx in txs],
+            [tx.fee.covered for tx in txs],
+            [tx.valid_until for tx in txs],
+        ),
+    )
+    await conn.exec_driver_sql(
+        "UPDATE outbound_senders SET next_sequence = $4 WHERE chain = $1 AND scope = $2 AND address_pk = $3",
+        (*chain_scope.key, address_pk, next_sequence),
+    )
+
+
+async def add_replacement(  # noqa: PLR0913  each by name
+    conn: AsyncConnection, chain_scope: ChainScope, old: TxRow, signed: SignedTx, *, role: str, fee: Fee, now: datetime
+) -> None:
+    """Store another transaction for the same slot."""
+    await conn.exec_driver_sql(
+        "INSERT INTO outbound_txs (slot_pk, chain, scope, role, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra,"
+        " created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING",
+        (
+            old.slot,
+            *chain_scope.key,
+            role,
+            signed.tx_id,
+            signed.raw,
+            fee.limit,
+            fee.price,
+            fee.tip,
+            fee.extra,
+            now,
+        ),
+    )
+
+
+async def note_tries(
+    conn: AsyncConnection, chain_scope: ChainScope, accepted: Sequence[str], others: Sequence[str], now: datetime
+) -> None:
+    """Remember what was broadcast, and what of it nodes accepted."""
+    await conn.exec_driver_sql(
+        "WITH due AS (SELECT id, tx_id = ANY($3::text[]) AS accepted FROM outbound_txs WHERE chain = $1 AND scope = $2"
+        " AND tx_id = ANY($3::text[] || $4::text[]) ORDER BY id FOR UPDATE)"
+        " UPDATE outbound_txs t SET tried_at = $5,"
+        " sent_at = CASE WHEN accepted THEN coalesce(t.sent_at, $5) ELSE t.sent_at END,"
+        " state = CASE WHEN accepted AND t.state = 'stored' THEN 'sent' ELSE t.state END FROM due WHERE t.id = due.id",
+        (*chain_scope.key, list(accepted), list(others), now),
+    )

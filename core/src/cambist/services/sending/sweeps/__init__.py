@@ -1,0 +1,1 @@
+"""Many collections in one transaction, where the chain can."""

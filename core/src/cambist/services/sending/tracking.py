@@ -1,0 +1,298 @@
+"""Follows open transactions: mined, broadcast again, replaced when stuck, given up when dead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import structlog
+from msgspec import structs
+
+from cambist.domain.intents import IntentKind
+from cambist.plugin import Broadcast, ChainError, Dated, FeeAboveCeilingError, SignedTx, TxStatus, Units
+
+from . import finality_store, store
+from .broadcasting import broadcast
+from .context import EngineContext
+from .finality_store import Depth
+from .finalizing import CANCELLED
+from .gap_filling import fill_gaps
+from .gas.funding import ask_for_gas
+from .handler import updated
+from .locks import lock_chain, lock_spending
+from .rows import TxRow
+
+ASKED_AT_ONCE_MAX = 250
+SENDERS_AT_ONCE_MAX = 20
+REPLACEMENTS_MAX = 20
+"""Transactions of one slot. At an eighth more each time, the last costs ten times what the first did."""
+MISSING_BLOCKS_MIN = 3
+
+Slots = Mapping[int, Sequence[TxRow]]
+
+log = structlog.get_logger(__name__)
+
+
+class Tracker:
+    """Follows one chain's open transactions. What nodes refused is kept in memory only: it is soon learned again."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._refused: dict[int, Broadcast] = {}
+        self._proof_asked_at: datetime | None = None
+
+    async def track(self) -> None:
+        """Ask for the status of every open transaction, and do what those need that are in no block."""
+        context = self._context
+        async with context.db.transaction() as conn:
+            found = await finality_store.depth(conn, context.chain_scope)
+            txs = await store.open_txs(conn, context.chain_scope)
+            reorged = await store.reorged(conn, context.chain_scope)
+        if found is None or not txs:
+            return
+        mined = await self._mined_counts(txs)
+        asked = [
+            tx
+            for tx in txs
+            if (tx.id in reorged if tx.state == "mined" else tx.sequence is None or tx.sequence < mined[tx.sender])
+        ]
+        statuses = await self._statuses(asked)
+        slots: dict[int, list[TxRow]] = {}
+        for tx in txs:
+            slots.setdefault(tx.slot, []).append(tx)
+        await self._note(asked, statuses)
+        mined_slots = {tx.slot for tx in txs if (statuses[tx.id].block if tx.id in statuses else tx.height) is not None}
+        unconfirmed = {slot: ones for slot, ones in slots.items() if slot not in mined_slots}
+        # One node may be a block ahead of another, which still has it waiting: that passes by itself.
+        pending = {tx.slot for tx in asked if statuses[tx.id].state == "pending"}
+        taken = {
+            slot: ones
+            for slot, ones in unconfirmed.items()
+            if slot not in pending and ones[0].sequence is not None and ones[0].sequence < mined[ones[0].sender]
+        }
+        expired = await self._expired(unconfirmed)
+        await self._mark_dead(expired, "its transaction has expired")
+        await self._check_taken(taken, found)
+        await self._found_again([ones[0] for slot, ones in slots.items() if slot not in taken])
+        unconfirmed = {slot: ones for slot, ones in unconfirmed.items() if slot not in taken and slot not in expired}
+        await self._fill_gaps(unconfirmed, mined)
+        await self._rebroadcast(unconfirmed)
+
+    async def _mined_counts(self, txs: Sequence[TxRow]) -> Mapping[str, int]:
+        senders = sorted({tx.sender for tx in txs if tx.sequence is not None and tx.state != "mined"})
+        counts: dict[str, int] = {}
+        # Hundreds of collections have a sender each: asked one by one, a slow node would outlast the tick.
+        for first in range(0, len(senders), SENDERS_AT_ONCE_MAX):
+            some = senders[first : first + SENDERS_AT_ONCE_MAX]
+            answers = await asyncio.gather(*map(self._context.chain.next_sequence, some))
+            counts |= {sender: answer or 0 for sender, answer in zip(some, answers, strict=True)}
+        return {tx.sender: counts.get(tx.sender, 0) for tx in txs}
+
+    async def _statuses(self, txs: Sequence[TxRow]) -> Mapping[int, TxStatus]:
+        statuses: dict[int, TxStatus] = {}
+        for first in range(0, len(txs), ASKED_AT_ONCE_MAX):
+            some = txs[first : first + ASKED_AT_ONCE_MAX]
+            answers = await self._context.chain.transactions([tx.tx_id for tx in some])
+            statuses |= {tx.id: answer for tx, answer in zip(some, answers, strict=True)}
+        return statuses
+
+    async def _expired(self, unconfirmed: Slots) -> Slots:
+        """Return what can never be mined any more, as the chain itself proves.
+
+        A proof is many blocks to read, so it is not asked for all the time. One that cannot be had now keeps nothing
+        else from being sent.
+        """
+        now = self._context.clock.now()
+        if not _old(self._proof_asked_at, now, self._context.settings.rebroadcast_s):
+            return {}
+        dated = {
+            tx.tx_id: Dated(tx_id=tx.tx_id, valid_until=tx.valid_until)
+            for ones in unconfirmed.values()
+            for tx in ones
+            if tx.valid_until is not None
+        }
+        asked = list(dated.values())
+        if asked:
+            self._proof_asked_at = now
+        dead: set[str] = set()
+        for first in range(0, len(asked), ASKED_AT_ONCE_MAX):
+            some = asked[first : first + ASKED_AT_ONCE_MAX]
+            try:
+                answers = await self._context.chain.expired(some)
+            except ChainError as error:
+                log.warning("expiry_unproven", chain=self._context.chain_scope.info.id, txs=len(some), error=str(error))
+                break
+            dead |= {one.tx_id for one, is_dead in zip(some, answers, strict=True) if is_dead}
+        return {slot: ones for slot, ones in unconfirmed.items() if all(tx.tx_id in dead for tx in ones)}
+
+    async def _note(self, asked: Sequence[TxRow], statuses: Mapping[int, TxStatus]) -> None:
+        news = [(tx, statuses[tx.id]) for tx in asked if statuses[tx.id].block is not None or tx.state == "mined"]
+        if news:
+            async with self._context.db.transaction() as conn:
+                await finality_store.note_mined(conn, news)
+
+    async def _check_taken(self, taken: Slots, found: Depth) -> None:
+        """Give up nonce slots that something else has taken, after as many blocks as confirm a deposit.
+
+        A count alone proves nothing, for one node's error is enough to raise it: every node that can be asked must
+        refuse our own bytes for the reason that their sequence is used up.
+        """
+        patience = max(MISSING_BLOCKS_MIN, self._context.chain_scope.info.confirmations)
+        fresh = [slot for slot, ones in taken.items() if ones[0].missing_since is None]
+        if fresh:
+            async with self._context.db.transaction() as conn:
+                await finality_store.note_missing(conn, fresh, found.height)
+            self._context.alert("sequence_taken", slots=len(fresh), first=taken[fresh[0]][0].intent.update.reference)
+        dead = {
+            slot: ones
+            for slot, ones in taken.items()
+            if ones[0].missing_since is not None and found.height >= ones[0].missing_since + patience
+        }
+        said = await broadcast(
+            self._context, [SignedTx(tx_id=tx.tx_id, raw=tx.raw) for ones in dead.values() for tx in ones]
+        )
+        proven = {
+            slot: ones for slot, ones in dead.items() if all(said[tx.tx_id].state == "sequence_used" for tx in ones)
+        }
+        await self._mark_dead(proven, "its nonce was used by something else")
+
+    async def _mark_dead(self, dead: Slots, why: str) -> None:
+        for slot, ones in dead.items():
+            context = self._context
+            async with context.db.transaction() as conn:
+                await lock_chain(conn, context.chain_scope)
+                locked = await store.lock_slot(conn, slot)
+                if not locked or any(tx.state == "mined" for tx in locked):
+                    continue
+                now, intent = context.clock.now(), ones[0].intent
+                await lock_spending(conn, context.chain_scope, [intent.update])
+                await finality_store.mark_dead(conn, slot, now)
+                refused = self._refused.get(slot)
+                if _is_given_up(ones[0]):
+                    # Its money was given back when it had failed: it stays so.
+                    await finality_store.finish(conn, [intent], "failed", intent.reason, now)
+                elif ones[0].sequence is None and refused is not None and refused.state == "rejected":
+                    # As long as it could have been mined, no node took it: the next would fare no better.
+                    await finality_store.finish(conn, [intent], "failed", CANCELLED, now)
+                    await context.handlers.on_failed(conn, [updated(intent.update, reason=CANCELLED)], now)
+                elif intent.update.kind == IntentKind.SWEEP:
+                    # Its collections have other ways, and its authorizations may be used up.
+                    await finality_store.finish(conn, [intent], "failed", why, now)
+                    await context.handlers.on_failed(conn, [updated(intent.update, reason=why)], now)
+            context.alert("dead", reference=ones[0].intent.update.reference, sequence=ones[0].sequence, reason=why)
+
+    async def _found_again(self, txs: Sequence[TxRow]) -> None:
+        back = [tx.slot for tx in txs if tx.missing_since is not None]
+        if back:
+            async with self._context.db.transaction() as conn:
+                await finality_store.note_missing(conn, back, None)
+
+    async def _fill_gaps(self, unconfirmed: Slots, mined: Mapping[str, int]) -> None:
+        """Fill the gaps below what has waited for a while."""
+        context, now = self._context, self._context.clock.now()
+        for tx in _first_of_each_sender(ones[-1] for ones in unconfirmed.values()):
+            if tx.sequence is None or tx.sequence <= mined[tx.sender]:
+                continue
+            if not _old(tx.created_at, now, context.settings.rebroadcast_s):
+                continue
+            async with context.db.transaction() as conn:
+                gaps = await fill_gaps(conn, context, tx.intent.source, mined[tx.sender], tx.sequence)
+            if gaps:
+                context.alert("gap", address=tx.sender, gaps=gaps, before=tx.sequence)
+
+    async def _rebroadcast(self, unconfirmed: Slots) -> None:
+        """Broadcast again what nodes may have forgotten; replace what is stuck, the first of each sender only."""
+        context, now = self._context, self._context.clock.now()
+        newest = {slot: ones[-1] for slot, ones in unconfirmed.items()}
+        again = [
+            tx
+            for tx in newest.values()
+            if _old(tx.tried_at, now, context.settings.rebroadcast_s) and not _is_given_up(tx)
+        ]
+        again.sort(key=lambda tx: (tx.sender, tx.sequence or 0))
+        said = await broadcast(context, [SignedTx(tx_id=tx.tx_id, raw=tx.raw) for tx in again])
+        for tx in again:
+            answer = said[tx.tx_id]
+            if answer.state == "accepted":
+                self._refused.pop(tx.slot, None)
+            elif answer.state != "expired":
+                # That its time is over says nothing of why nobody took it as long as it was not.
+                self._refused[tx.slot] = answer
+        self._refused = {slot: answer for slot, answer in self._refused.items() if slot in unconfirmed}
+        for tx in _first_of_each_sender(newest.values()):
+            refusal = self._refused.get(tx.slot)
+            underpriced = refusal is not None and refusal.state == "underpriced"
+            stuck = _old(tx.sent_at or tx.created_at, now, context.settings.stuck_after_s)
+            if tx.sequence is not None and (underpriced or stuck or _is_given_up(tx)):
+                await self._outbid(tx, len(unconfirmed[tx.slot]), refusal)
+
+    async def _outbid(self, tx: TxRow, tries: int, refusal: Broadcast | None) -> None:
+        """Replace a transaction by one that pays more; by a transfer of nothing where no node will ever take it.
+
+        A sweep is given up as well: what it would have brought goes one by one, at what that costs by then.
+        """
+        context, now = self._context, self._context.clock.now()
+        reference = tx.intent.update.reference
+        if tries >= REPLACEMENTS_MAX:
+            context.alert("stuck", reference=reference, tx_id=tx.tx_id, replacements=tries)
+            return
+        refused = refusal is not None and refusal.state == "rejected"
+        cancelled = tx.role == "cancel" or refused or _is_given_up(tx) or tx.intent.update.kind == IntentKind.SWEEP
+        step = tx.step
+        if cancelled:
+            step = context.cancelling(step)
+        try:
+            step = structs.replace(step, fee=await context.chain.outbid(step))
+        except FeeAboveCeilingError as error:
+            context.alert("stuck", reference=reference, tx_id=tx.tx_id, error=str(error))
+            return
+        if await self._lacks_gas(tx, step.native_needed):
+            return
+        (unsigned,) = await context.chain.prepare([(step, tx.sequence)])
+        async with context.db.transaction() as conn:
+            locked = await store.lock_slot(conn, tx.slot)
+            if not locked or locked[0].id != tx.id or any(one.state == "mined" for one in locked):
+                return
+            (reply,) = await context.sign([(tx.intent, unsigned)], {})
+            if reply.signature is None:
+                context.alert("signer_refused", reference=reference, code=reply.refusal, reason=reply.reason)
+                return
+            signed, role = context.seal(unsigned, reply.signature), "cancel" if cancelled else "main"
+            await store.add_replacement(conn, context.chain_scope, tx, signed, role=role, fee=step.fee, now=now)
+            if not cancelled:
+                await context.handlers.on_broadcast(conn, [updated(tx.intent.update, tx_id=signed.tx_id)], now)
+        context.alert("replaced", reference=reference, tx_id=tx.tx_id, by=signed.tx_id, role=role)
+        await broadcast(context, [signed])
+
+    async def _lacks_gas(self, tx: TxRow, needed: int) -> bool:
+        context, source = self._context, tx.intent.source
+        lacking = needed - await context.chain.balance(source.address, context.chain_scope.info.native)
+        if lacking <= 0:
+            return False
+        if source.purpose == "gas":
+            context.alert("gas_station_empty", address=source.address, lacking=str(lacking))
+            return True
+        async with context.db.transaction() as conn:
+            await ask_for_gas(conn, context, source, Units(lacking), context.clock.now())
+        return True
+
+
+def _is_given_up(tx: TxRow) -> bool:
+    """Whether it had failed, in a block that is gone, and its money was given back: it should not happen any more."""
+    return tx.role == "main" and tx.intent.reason is not None
+
+
+def _old(moment: datetime | None, now: datetime, seconds: float) -> bool:
+    return moment is None or now - moment >= timedelta(seconds=seconds)
+
+
+def _first_of_each_sender(txs: Iterable[TxRow]) -> Sequence[TxRow]:
+    firsts: dict[str, TxRow] = {}
+    alone = []
+    for tx in txs:
+        if tx.sequence is None:
+            alone.append(tx)
+        elif tx.sender not in firsts or tx.sequence < (firsts[tx.sender].sequence or 0):
+            firsts[tx.sender] = tx
+    return [*firsts.values(), *alone]

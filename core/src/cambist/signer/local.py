@@ -1,0 +1,155 @@
+"""The signer in this process: reads, decides, remembers, and only then signs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import ParamSpec, TypeVar
+
+import structlog
+
+from cambist.ports import Clock
+
+from .keystore import Keystore
+from .policy import judge
+from .protocol import NOT_REACHED, REQUESTS_MAX, Signer, SignerUnavailableError, SignReply, SignRequest
+from .reading import Reader, Reading, Refusal
+from .rules import Rules
+from .store import Store, StoreError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+
+class KeystoreXpubs:
+    """Tells account keys from an opened keystore."""
+
+    def __init__(self, keystore: Keystore) -> None:
+        self._keystore = keystore
+
+    async def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
+        """Return the extended public key at ``m/44'/coin_type'/account_index'`` of the mode's seed."""
+        return self._keystore.account_xpub(mode, coin_type, account_index)
+
+
+class LocalSigner(KeystoreXpubs, Signer):
+    """Signs in a thread of its own, one batch after the other."""
+
+    def __init__(
+        self,
+        keystore: Keystore,
+        reader: Reader,
+        *,
+        rules: Rules,
+        store: Store,
+        clock: Clock,
+    ) -> None:
+        """Take the store over: it is closed with the signer."""
+        super().__init__(keystore)
+        self._reader = reader
+        self._rules = rules
+        self._store = store
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="signer")
+
+    async def aclose(self) -> None:
+        """Finish what was begun, and close the store."""
+        await asyncio.to_thread(self._thread.shutdown)
+        self._store.close()
+
+    async def sign(self, requests: Sequence[SignRequest]) -> Sequence[SignReply]:
+        """Answer each request, in their order, as ``Signer.sign`` says."""
+        replies: list[SignReply] = []
+        for first in range(0, len(requests), REQUESTS_MAX):
+            replies += await self._in_thread(self._sign, requests[first : first + REQUESTS_MAX])
+        return replies
+
+    async def learn(self, mode: str, chain: str, target: str) -> datetime:
+        """Start the delay of a target, as ``Signer.learn`` says."""
+        target = self._reader.known_target(chain, target)
+        return _moment(await self._in_thread(self._learn, chain, target) if mode == "live" else self._now())
+
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await asyncio.wrap_future(self._thread.submit(work, *args, **kwargs))
+        except StoreError as error:
+            raise SignerUnavailableError(str(error)) from error
+
+    def _sign(self, requests: Sequence[SignRequest]) -> list[SignReply]:
+        judged = self._judge([self._reader.read(request) for request in requests])
+        return [self._reply(request, answer) for request, answer in zip(requests, judged, strict=True)]
+
+    def _judge(self, answers: Sequence[Reading | Refusal]) -> Sequence[Reading | Refusal]:
+        """Put refusals in the place of what the rules forbid. What they allow is on disk before this returns."""
+        if not any(_is_ruled(answer) for answer in answers):
+            return answers
+        judged: list[Reading | Refusal] = []
+        with self._store.book(self._now()) as book:
+            for answer in answers:
+                refusal = _unreached(answer, judged)
+                if refusal is None and isinstance(answer, Reading) and _is_ruled(answer):
+                    facts = book.facts(self._rules, answer)
+                    verdict = judge(self._rules, answer, facts)
+                    book.record(self._rules, answer, facts, verdict)
+                    refusal = verdict.refusal
+                judged.append(refusal or answer)
+        return judged
+
+    def _reply(self, request: SignRequest, answer: Reading | Refusal) -> SignReply:
+        if isinstance(answer, Refusal):
+            return _refused(request, answer)
+        path = request.path
+        key = self._keystore.private_key(request.mode, answer.coin_type, path.account, path.change, path.index)
+        return SignReply(signature=key.sign_recoverable(answer.digest, hasher=None))
+
+    def _learn(self, chain: str, target: str) -> int:
+        with self._store.book(self._now()) as book:
+            return book.learn(chain, target)
+
+    def _now(self) -> int:
+        return int(self._clock.now().timestamp())
+
+
+def _is_ruled(answer: Reading | Refusal) -> bool:
+    """Whether the rules apply: simulated money is signed for as it comes."""
+    return isinstance(answer, Reading) and answer.request.mode == "live"
+
+
+def _unreached(answer: Reading | Refusal, before: Sequence[Reading | Refusal]) -> Refusal | None:
+    """Refuse what follows a refusal, where it asked for that."""
+    if isinstance(answer, Reading) and answer.request.follows and before and isinstance(before[-1], Refusal):
+        return Refusal(NOT_REACHED, "The request before it was refused.")
+    return None
+
+
+def _refused(request: SignRequest, refusal: Refusal) -> SignReply:
+    if refusal.code != NOT_REACHED:
+        _log(request, refusal)
+    retry_at = None if refusal.retry_at_s is None else _moment(refusal.retry_at_s)
+    return SignReply(
+        refusal=refusal.code,
+        reason=refusal.reason,
+        retry_at=retry_at,
+        slot_number=refusal.slot_number,
+        tx_id=refusal.tx_id,
+    )
+
+
+def _log(request: SignRequest, refusal: Refusal) -> None:
+    log.warning(
+        "signing_refused",
+        code=refusal.code,
+        reason=refusal.reason,
+        chain=request.chain,
+        mode=request.mode,
+        purpose=request.purpose,
+        reference=request.reference,
+    )
+
+
+def _moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,197 @@
+"""Decides what may be signed: facts in, verdict out.
+
+Amounts are counted per slot, which is a sequence of an address: of all payloads for one slot at most one takes
+effect, so the largest amount counts, once, when it was first signed. Without sequences each payload is a slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from cambist.domain.intents import DELAYED
+
+from .protocol import ALREADY_SIGNED
+from .reading import PLATFORM_ACCOUNT, WALLET_CHANGE, Outflow, Reading, Refusal
+from .rules import Rules
+
+HOUR_S = 3_600
+MINUTE_S = 60
+
+
+class Window:
+    """What was counted within the last hour, by minute. A minute counts until all of it is an hour old."""
+
+    def __init__(self, minutes: Mapping[int, int]) -> None:
+        """Take the amounts by minute, counted since 1970."""
+        self.minutes = dict(minutes)
+
+    def total(self, now: int) -> int:
+        """Return what counts now."""
+        return sum(amount for minute, amount in self.minutes.items() if _ends(minute) > now)
+
+    def add(self, now: int, amount: int) -> None:
+        """Count an amount now."""
+        minute = now // MINUTE_S
+        self.minutes[minute] = self.minutes.get(minute, 0) + amount
+
+    def room_at(self, amount: int, cap: int, now: int) -> int | None:
+        """Return when so much more stays within the cap, if no more is counted; None for never."""
+        left = self.total(now)
+        for minute in sorted(minute for minute in self.minutes if _ends(minute) > now):
+            if left + amount <= cap:
+                break
+            left, now = left - self.minutes[minute], _ends(minute)
+        return now if left + amount <= cap else None
+
+
+def _ends(minute: int) -> int:
+    return (minute + 1) * MINUTE_S + HOUR_S
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What the signer remembers that matters to one reading.
+
+    ``counted`` is what the slot counted before, by counter; ``known_since`` is by target; ``approved`` are those
+    outflows that a person agreed to. ``elsewhere`` is the slot for which the same reference was signed before, where
+    it is another one and may yet take effect, or has.
+    """
+
+    now: int
+    counted: Mapping[str, int]
+    window: Callable[[str], Window]
+    known_since: Mapping[str, int]
+    approved: frozenset[Outflow] = frozenset()
+    elsewhere: str | None = None
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """Whether it is signed, and what is remembered.
+
+    ``counts`` is what the slot counts from now on, and only when nothing refuses it; ``learn`` and ``ask`` are the
+    targets whose delay begins and the outflows that a person is asked about, refused or not.
+    """
+
+    refusal: Refusal | None
+    counts: Mapping[str, int]
+    learn: Sequence[str] = ()
+    ask: Sequence[Outflow] = ()
+
+
+def slot_number(slot: str) -> tuple[int, str | None]:
+    """Return a slot's nonce; without nonces until when it is valid, and its transaction's id."""
+    tx_id, dated, number = slot.rpartition("/")[2].rpartition("@")
+    return int(number), tx_id.removeprefix("#") if dated else None
+
+
+def needs_approval(rules: Rules, outflow: Outflow, elsewhere: str | None) -> bool:
+    """Whether a person must agree to it: it is large, or may be the second time.
+
+    The second time is what a gateway asks for that has lost its latest memory: its database is out of a backup.
+    """
+    limit = rules.approval_limits.get(outflow.asset)
+    return elsewhere is not None or (limit is not None and outflow.amount >= limit)
+
+
+def judge(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
+    """Refuse what the operator's rules forbid, or allow it. Of several refusals, the one that lasts longest is told."""
+    refusal = _forbidden(rules, reading)
+    if refusal is not None:
+        return Verdict(refusal=refusal, counts={})
+    chain = reading.request.chain
+    allowed = rules.allowed_targets.get(chain, frozenset())
+    targets = {outflow.target for outflow in reading.outflows} - allowed
+    ready_at = {target: facts.known_since.get(target, facts.now) + rules.fresh_target_delay_s for target in targets}
+    fresh = {target: at for target, at in ready_at.items() if at > facts.now}
+    counts = _counts(reading, fresh, facts)
+    ask = [one for one in reading.outflows if needs_approval(rules, one, facts.elsewhere) and one not in facts.approved]
+    refusals = [
+        *_unapproved(ask, facts.elsewhere),
+        *_too_fresh(rules, reading, fresh, facts, counts),
+        *_capped(rules, reading, facts, counts),
+    ]
+    learn = [target for target in fresh if target not in facts.known_since]
+    return Verdict(refusal=max(refusals, key=_lasts, default=None), counts=counts, learn=learn, ask=ask)
+
+
+def _lasts(refusal: Refusal) -> tuple[bool, int]:
+    return refusal.retry_at_s is None, refusal.retry_at_s or 0
+
+
+def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:
+    """Return why no time and no approval makes it right."""
+    chain = reading.request.chain
+    if reading.delegate is not None and reading.delegate not in rules.delegates.get(chain, ()):
+        return Refusal("DELEGATE_NOT_ALLOWED", f"{reading.delegate} would get power over an address of ours.")
+    path = reading.request.path
+    if reading.delegate is not None and (path.account == PLATFORM_ACCOUNT or path.change == WALLET_CHANGE):
+        return Refusal("DELEGATE_NOT_ALLOWED", "No contract gets power over the gas station or a main wallet.")
+    allowed = rules.allowed_targets.get(chain)
+    for outflow in reading.outflows:
+        if allowed is not None and outflow.target not in allowed:
+            return Refusal("TARGET_NOT_ALLOWED", f"{outflow.target} is not among the allowed targets of {chain}.")
+    cap = rules.fee_caps.get(chain)
+    if cap is not None and reading.fee_max > cap:
+        return Refusal("FEE_ABOVE_CAP", f"A fee of up to {reading.fee_max} is more than signer.fee_caps on {chain}.")
+    return None
+
+
+def _counts(reading: Reading, fresh: Mapping[str, int], facts: Facts) -> dict[str, int]:
+    sums = {f"fee {reading.request.chain}": reading.fee_max}
+    for outflow in reading.outflows:
+        for counter in (f"out {outflow.asset}", f"fresh {outflow.asset}")[: 2 if outflow.target in fresh else 1]:
+            sums[counter] = sums.get(counter, 0) + outflow.amount
+    return {counter: max(sums.get(counter, 0), facts.counted.get(counter, 0)) for counter in {**sums, **facts.counted}}
+
+
+def _unapproved(ask: Sequence[Outflow], elsewhere: str | None) -> list[Refusal]:
+    wait = "waits for 'cambist signer approve'."
+    if elsewhere is None:
+        return [Refusal("APPROVAL_NEEDED", f"{one.text} to {one.target} {wait}") for one in ask]
+    number, tx_id = slot_number(elsewhere)
+    text = f"was signed before, as {elsewhere}, and {wait}"
+    return [
+        Refusal(ALREADY_SIGNED, f"{one.text} to {one.target} {text}", slot_number=number, tx_id=tx_id) for one in ask
+    ]
+
+
+def _too_fresh(
+    rules: Rules, reading: Reading, fresh: Mapping[str, int], facts: Facts, counts: Mapping[str, int]
+) -> list[Refusal]:
+    found = []
+    for outflow in reading.outflows:
+        ready_at = fresh.get(outflow.target)
+        if ready_at is None:
+            continue
+        retry_at = facts.now
+        if reading.request.purpose in DELAYED:
+            retry_at = ready_at
+        elif (cap := rules.fresh_target_caps.get(outflow.asset)) is not None:
+            room_at = _room_at(f"fresh {outflow.asset}", cap, facts, counts)
+            retry_at = ready_at if room_at is None else min(ready_at, room_at)
+        if retry_at > facts.now:
+            text = f"{outflow.target} is a fresh target: {outflow.text} must wait."
+            found.append(Refusal("TARGET_TOO_FRESH", text, retry_at))
+    return found
+
+
+def _capped(rules: Rules, reading: Reading, facts: Facts, counts: Mapping[str, int]) -> list[Refusal]:
+    caps = {f"out {one.asset}": rules.hourly_caps.get(one.asset) for one in reading.outflows}
+    fee = f"fee {reading.request.chain}"
+    caps[fee] = rules.fee_hourly_caps.get(reading.request.chain)
+    found = []
+    for counter, cap in caps.items():
+        if cap is None:
+            continue
+        room_at = _room_at(counter, cap, facts, counts)
+        if room_at is None or room_at > facts.now:
+            code = "HOURLY_FEES" if counter == fee else "HOURLY_CAP"
+            found.append(Refusal(code, f"The hour's limit of {counter.partition(' ')[2]} leaves no room.", room_at))
+    return found
+
+
+def _room_at(counter: str, cap: int, facts: Facts, counts: Mapping[str, int]) -> int | None:
+    """Return when what the slot counts beyond what it counted before fits under the cap; None for never."""
+    more = counts.get(counter, 0) - facts.counted.get(counter, 0)
+    return facts.window(counter).room_at(more, cap, facts.now) if more > 0 else facts.now

@@ -1,0 +1,107 @@
+"""What the gateway asks of its signer, and what comes back: the same whether it is in this process or in its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Protocol
+
+from msgspec import Meta, Struct
+
+PAYLOAD_BYTES_MAX = 2**17
+OWN_PATHS_MAX = 500
+DEAD_MAX = 100
+NOT_REACHED = "NOT_REACHED"
+ALREADY_SIGNED = "ALREADY_SIGNED"
+REQUESTS_MAX = 500
+
+Index = Annotated[int, Meta(ge=0, lt=2**31)]
+Name = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class KeyPath(Struct, frozen=True, kw_only=True):
+    """Where a key is below ``m/44'/coin'``: ``account'/change/index``."""
+
+    account: Index
+    change: Annotated[int, Meta(ge=0, le=1)]
+    index: Index
+
+    def __str__(self) -> str:
+        """Return it as wallets write it."""
+        return f"{self.account}'/{self.change}/{self.index}"
+
+
+class SignRequest(Struct, frozen=True, kw_only=True):
+    """A payload to be signed with the key at ``path``.
+
+    ``own`` are the paths of the recipients and sources that are said to be ours. They save the signer a search; it
+    derives them itself and believes nothing. ``purpose`` and ``reference`` can only make it stricter.
+
+    One reference is signed for one nonce slot, and for another one only where the first is among the ``dead`` ones:
+    those in which, as the gateway's books say, something else was mined. Where there are no nonces, the number of a
+    slot is the time until which its payload is valid, and dead is what has expired. ``follows`` asks for it to be
+    refused with NOT_REACHED where the request before it was refused: there would be a gap before its nonce.
+    """
+
+    mode: Annotated[str, Meta(max_length=16)]
+    chain: Name
+    payload: Annotated[bytes, Meta(max_length=PAYLOAD_BYTES_MAX)]
+    path: KeyPath
+    purpose: Annotated[str, Meta(max_length=64)]
+    reference: Name
+    own: Annotated[tuple[KeyPath, ...], Meta(max_length=OWN_PATHS_MAX)] = ()
+    dead: Annotated[tuple[int, ...], Meta(max_length=DEAD_MAX)] = ()
+    follows: bool = False
+
+
+class SignReply(Struct, frozen=True, kw_only=True):
+    """A signature of 65 bytes (r, s, recovery id), or a refusal: its code and a sentence for the operator.
+
+    ``retry_at`` is when the same request may pass; None where that takes a person, or never happens. With
+    ALREADY_SIGNED comes the ``slot_number`` for which the reference was signed before, and without nonces the
+    ``tx_id``, too.
+    """
+
+    signature: bytes | None = None
+    refusal: str | None = None
+    reason: str | None = None
+    retry_at: datetime | None = None
+    slot_number: int | None = None
+    tx_id: str | None = None
+
+
+class SignerUnavailableError(Exception):
+    """Nothing was signed that is known of: ask again. What was signed before counts once, however often it is asked."""
+
+
+class XpubSource(Protocol):
+    """Whoever can tell account keys."""
+
+    async def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
+        """Return the extended public key at ``m/44'/coin_type'/account_index'`` of the mode's seed."""
+
+
+class Signer(ABC):
+    """Holds the keys. Signs what its own reading of a payload and its own rules allow, and nothing else."""
+
+    @abstractmethod
+    async def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
+        """Return the extended public key at ``m/44'/coin_type'/account_index'`` of the mode's seed.
+
+        Raises SignerUnavailableError.
+        """
+
+    @abstractmethod
+    async def sign(self, requests: Sequence[SignRequest]) -> Sequence[SignReply]:
+        """Answer each request, in their order. Asking again for the same payload is answered alike, and counts once.
+
+        Raises SignerUnavailableError.
+        """
+
+    @abstractmethod
+    async def learn(self, mode: str, chain: str, target: str) -> datetime:
+        """Start the delay of a target, unless it has started, and return when that was.
+
+        Raises ValueError for an unknown chain or an address that is none, SignerUnavailableError.
+        """

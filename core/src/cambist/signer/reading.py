@@ -1,0 +1,206 @@
+"""Finds out what a payload does, and whose money it moves. Whoever asks for the signature is not asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import structlog
+from msgspec import Struct
+
+from cambist.domain.money import format_units
+from cambist.plugin import AddressFamily, ChainInfo, Effects, Movement, Staking, UnreadablePayloadError
+
+from .keystore import MODES, Keystore
+from .protocol import OWN_PATHS_MAX, PAYLOAD_BYTES_MAX, KeyPath, SignRequest
+from .rules import asset_name
+
+PLATFORM_ACCOUNT = 0
+WALLET_CHANGE = 1
+CACHED_XPUBS_MAX = 4_096
+CACHED_ADDRESSES_MAX = 65_536
+DIGEST_BYTES = 32
+PATH_END = 2**31
+TEXT_CHARS_MAX = 128
+
+log = structlog.get_logger(__name__)
+
+
+class Refusal(Struct, frozen=True):
+    """Why something is not signed. ``retry_at_s``: when it may be, in seconds since 1970; None: not by waiting.
+
+    Where it was signed before, ``slot_number`` says for what, and ``tx_id`` what came of it, if that is known.
+    """
+
+    code: str
+    reason: str
+    retry_at_s: int | None = None
+    slot_number: int | None = None
+    tx_id: str | None = None
+
+
+class Outflow(Struct, frozen=True):
+    """What leaves for one target; ``text`` is the amount in words for the operator."""
+
+    asset: str
+    target: str
+    amount: int
+    text: str
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """A payload, read. At most one payload of a slot can ever take effect on the chain.
+
+    ``slot`` is ``<chain>/<address>/<sequence>``, or without sequences ``<chain>/<address>/#<tx id>@<valid until>``.
+    """
+
+    request: SignRequest
+    coin_type: int
+    slot: str
+    digest: bytes
+    outflows: tuple[Outflow, ...]
+    fee_max: int
+    delegate: str | None
+
+
+class Reader:
+    """Reads requests with the operator's own list of chains and keys derived here."""
+
+    def __init__(
+        self, keystore: Keystore, families: Mapping[str, AddressFamily], chains: Mapping[str, ChainInfo]
+    ) -> None:
+        self._families = families
+        self._chains = chains
+        account_xpub = lru_cache(maxsize=CACHED_XPUBS_MAX)(keystore.account_xpub)
+
+        @lru_cache(maxsize=CACHED_ADDRESSES_MAX)
+        def address(mode: str, family: str, path: KeyPath) -> str:
+            found = families[family]
+            return found.derive_address(account_xpub(mode, found.coin_type, path.account), path.change, path.index)
+
+        self._address = address
+
+    def read(self, request: SignRequest) -> Reading | Refusal:
+        """Return what signing the request would do, or why it is not signed whatever the rules are."""
+        chain = self._chains.get(request.chain)
+        if chain is None or request.mode not in MODES or (request.mode == "live" and chain.availability != "live"):
+            return Refusal("UNKNOWN_CHAIN", f"There is no chain {request.chain[:64]!r} in mode {request.mode[:16]!r}.")
+        if not _is_sound(request):
+            return Refusal("BAD_REQUEST", "A path or a size of the request is out of bounds.")
+        family = self._families[chain.family]
+        try:
+            effects, digest = family.effects(chain, request.payload), family.digest(request.payload)
+        except UnreadablePayloadError as error:
+            return Refusal("UNREADABLE_PAYLOAD", f"The payload cannot be read: {error}.")
+        except Exception as error:  # whatever a plugin trips over, it has not read the payload
+            log.exception("payload_not_read", chain=chain.id)
+            return Refusal("UNREADABLE_PAYLOAD", f"The payload cannot be read: {type(error).__name__}.")
+        if len(digest) != DIGEST_BYTES or effects.fee_max < 0 or any(move.amount < 0 for move in effects.movements):
+            return Refusal("UNREADABLE_PAYLOAD", "The payload was read as something that no payload can be.")
+        return self._judge_owners(request, chain, family, effects, digest)
+
+    def known_target(self, chain_id: str, target: str) -> str:
+        """Return the one spelling of a target. Raises ValueError."""
+        chain = self._chains.get(chain_id)
+        if chain is None:
+            raise ValueError(f"there is no chain {chain_id[:64]!r}")
+        try:
+            return self._families[chain.family].normalize_address(target)
+        except Exception as error:
+            raise ValueError(f"no address of {chain_id}: {target[:128]!r}") from error
+
+    def _judge_owners(
+        self, request: SignRequest, chain: ChainInfo, family: AddressFamily, effects: Effects, digest: bytes
+    ) -> Reading | Refusal:
+        own = {self._address(request.mode, family.name, path): path for path in request.own}
+        own_address = self._address(request.mode, family.name, request.path)
+        own[own_address] = request.path
+        outflows: dict[tuple[str, str], Outflow] = {}
+        for move in effects.movements:
+            found = self._outflow(chain, move, request.path, own)
+            if isinstance(found, Refusal):
+                return found
+            if found is not None:
+                earlier = outflows.get((found.asset, found.target))
+                outflows[found.asset, found.target] = found if earlier is None else _sum(chain, move, earlier, found)
+        number = _slot_number(effects)
+        if number is None:
+            return Refusal("UNREADABLE_PAYLOAD", "The payload has neither a sequence nor an end of its validity.")
+        if effects.staking is not None and (refusal := _staking_refusal(effects.staking, request, own)) is not None:
+            return refusal
+        if outflows and request.path.account == PLATFORM_ACCOUNT:
+            return Refusal("GAS_STATION_PAYS_OUT", "The platform's own addresses only pay to addresses of ours.")
+        return Reading(
+            request=request,
+            coin_type=family.coin_type,
+            slot=f"{chain.id}/{own_address}/{number}",
+            digest=digest,
+            outflows=tuple(outflows.values()),
+            fee_max=effects.fee_max,
+            delegate=effects.delegate,
+        )
+
+    def _outflow(
+        self, chain: ChainInfo, move: Movement, signer: KeyPath, own: Mapping[str, KeyPath]
+    ) -> Outflow | Refusal | None:
+        """Return what leaves by a movement; None for one that stays with its owner, or is gas from the platform."""
+        origin = signer if move.source is None else own.get(move.source)
+        if origin is None:
+            return Refusal(
+                "FOREIGN_SOURCE", f"The payload moves money of {move.source}, which is not shown to be ours."
+            )
+        if not any(token.contract == move.contract for token in chain.tokens):
+            return Refusal("UNKNOWN_TOKEN", f"{move.contract} is not among the tokens of {chain.id}.")
+        if _stays(origin, own.get(move.recipient)):
+            return None
+        asset = asset_name(chain.id, move.contract)
+        return Outflow(asset, move.recipient, move.amount, _text(chain, move.contract, move.amount))
+
+
+def _slot_number(effects: Effects) -> str | None:
+    if effects.sequence is not None:
+        return str(effects.sequence)
+    if effects.tx_id is None or effects.valid_until is None or not effects.tx_id.isalnum():
+        return None
+    return f"#{effects.tx_id}@{effects.valid_until}"
+
+
+def _staking_refusal(staking: Staking, request: SignRequest, own: Mapping[str, KeyPath]) -> Refusal | None:
+    """Only the gas station has a stake, and lends it to addresses of ours only: its use is worth money."""
+    if request.path.account != PLATFORM_ACCOUNT:
+        return Refusal("STAKE_NOT_ALLOWED", "Only the gas station has a stake.")
+    if staking.borrower is not None and staking.borrower not in own:
+        return Refusal("STAKE_NOT_ALLOWED", f"{staking.borrower}, who would borrow, is not shown to be ours.")
+    return None
+
+
+def _stays(origin: KeyPath, recipient: KeyPath | None) -> bool:
+    """Whether money that goes from one address of ours to another needs no rule.
+
+    It needs none into the main wallet of the same merchant, from the platform, or to where it was. Anything else,
+    another merchant's address or one that nobody looks after, is as good as gone.
+    """
+    if recipient is None:
+        return False
+    wallet = KeyPath(account=origin.account, change=WALLET_CHANGE, index=0)
+    return origin.account == PLATFORM_ACCOUNT or recipient in (origin, wallet)
+
+
+def _is_sound(request: SignRequest) -> bool:
+    paths = (request.path, *request.own)
+    return (
+        len(request.payload) <= PAYLOAD_BYTES_MAX
+        and max(len(request.purpose), len(request.reference)) <= TEXT_CHARS_MAX
+        and len(request.own) <= OWN_PATHS_MAX
+        and all(0 <= path.account < PATH_END and path.change in (0, 1) and 0 <= path.index < PATH_END for path in paths)
+    )
+
+
+def _sum(chain: ChainInfo, move: Movement, one: Outflow, other: Outflow) -> Outflow:
+    amount = one.amount + other.amount
+    return Outflow(one.asset, one.target, amount, _text(chain, move.contract, amount))
+
+
+def _text(chain: ChainInfo, contract: str | None, amount: int) -> str:
+    token = next(token for token in chain.tokens if token.contract == contract)
+    return f"{format_units(amount, token.decimals)} {token.symbol}"

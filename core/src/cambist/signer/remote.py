@@ -1,0 +1,131 @@
+"""The signer in a process of its own, as the gateway's other processes see it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from .frames import (
+    Answer,
+    Call,
+    Failed,
+    FrameError,
+    LearnCall,
+    Learned,
+    SignCall,
+    Signed,
+    Xpub,
+    XpubCall,
+    encode,
+    read_answer,
+)
+from .protocol import REQUESTS_MAX, Signer, SignerUnavailableError, SignReply, SignRequest
+
+CALL_TIMEOUT_S = 60.0
+BATCH_BYTES_MAX = 4 * 2**20
+PATH_BYTES = 24
+
+
+class RemoteSigner(Signer):
+    """Asks over a Unix socket, one call at a time, on a connection that is made anew when it breaks."""
+
+    def __init__(self, socket: Path, *, timeout_s: float = CALL_TIMEOUT_S) -> None:
+        self._socket = socket
+        self._timeout_s = timeout_s
+        self._lock = asyncio.Lock()
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        async with self._lock:
+            self._drop()
+
+    async def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
+        """Ask for an account key, as ``Signer.account_xpub`` says."""
+        answer = await self._ask(XpubCall(mode, coin_type, account_index))
+        if not isinstance(answer, Xpub):
+            raise _unexpected(answer)
+        return answer.xpub
+
+    async def sign(self, requests: Sequence[SignRequest]) -> Sequence[SignReply]:
+        """Ask for signatures, as ``Signer.sign`` says."""
+        replies: list[SignReply] = []
+        for batch in _batches(requests):
+            answer = await self._ask(SignCall(tuple(batch)))
+            if not isinstance(answer, Signed) or len(answer.replies) != len(batch):
+                raise _unexpected(answer)
+            replies += answer.replies
+        return replies
+
+    async def learn(self, mode: str, chain: str, target: str) -> datetime:
+        """Start the delay of a target, as ``Signer.learn`` says."""
+        answer = await self._ask(LearnCall(mode, chain, target))
+        if not isinstance(answer, Learned):
+            raise _unexpected(answer)
+        return answer.since
+
+    async def _ask(self, call: Call) -> Answer:
+        """Ask, once more if the connection turns out to be dead: asking twice is no harm."""
+        frame = encode(call)
+        async with self._lock:
+            kept = self._streams is not None
+            try:
+                return await self._exchange(frame)
+            except (OSError, FrameError, TimeoutError) as error:
+                if not kept or isinstance(error, TimeoutError):
+                    raise self._unavailable(error) from error
+            try:
+                return await self._exchange(frame)
+            except (OSError, FrameError, TimeoutError) as error:
+                raise self._unavailable(error) from error
+
+    async def _exchange(self, frame: bytes) -> Answer:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                if self._streams is None:
+                    self._streams = await asyncio.open_unix_connection(str(self._socket))
+                reader, writer = self._streams
+                writer.write(frame)
+                await writer.drain()
+                answer = await read_answer(reader, timeout_s=self._timeout_s)
+        except BaseException:  # cancelled, too: the answer to come would be taken for the next call's
+            self._drop()
+            raise
+        if answer is None:
+            self._drop()
+            raise FrameError("it hung up")
+        return answer
+
+    def _drop(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+    def _unavailable(self, error: Exception) -> SignerUnavailableError:
+        return SignerUnavailableError(f"The signer at {self._socket} does not answer: {_words(error)}.")
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _unexpected(answer: Answer) -> Exception:
+    if isinstance(answer, Failed):
+        return ValueError(answer.message) if answer.wrong else SignerUnavailableError(answer.message)
+    return SignerUnavailableError("The signer answered something else than it was asked.")
+
+
+def _batches(requests: Sequence[SignRequest]) -> Iterator[Sequence[SignRequest]]:
+    batch: list[SignRequest] = []
+    size = 0
+    for request in requests:
+        weight = len(request.payload) + PATH_BYTES * (len(request.own) + 8)
+        if batch and (len(batch) >= REQUESTS_MAX or size + weight > BATCH_BYTES_MAX):
+            yield batch
+            batch, size = [], 0
+        batch.append(request)
+        size += weight
+    if batch:
+        yield batch

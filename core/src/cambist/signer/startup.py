@@ -1,0 +1,68 @@
+"""Opens the signer that the settings ask for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from cambist.ports import Clock
+from cambist.registry import Registry
+from cambist.settings import Settings, SettingsError
+
+from .keystore import Keystore, open_keystore
+from .local import LocalSigner
+from .protocol import Signer
+from .reading import Reader
+from .remote import RemoteSigner
+from .rules import load_rules
+from .store import Store, StoreError
+
+
+@asynccontextmanager
+async def open_signer(
+    settings: Settings, registry: Registry, clock: Clock, keystore: Keystore | None = None
+) -> AsyncIterator[Signer]:
+    """Yield the signer behind the configured socket, or one in this process, where no socket is configured.
+
+    Raises SettingsError and KeystoreError.
+    """
+    if keystore is None and settings.signer_socket is not None:
+        remote = RemoteSigner(settings.signer_socket)
+        try:
+            yield remote
+        finally:
+            await remote.aclose()
+        return
+    async with open_local_signer(settings, registry, clock, keystore) as local:
+        yield local
+
+
+@asynccontextmanager
+async def open_local_signer(
+    settings: Settings, registry: Registry, clock: Clock, keystore: Keystore | None = None
+) -> AsyncIterator[LocalSigner]:
+    """Yield a signer in this process, with the configured keystore unless another is given.
+
+    Raises SettingsError and KeystoreError.
+    """
+    rules = load_rules(settings, registry.chains, registry.families)
+    keystore = keystore or await _configured_keystore(settings)
+    try:
+        store = Store(settings.signer_store)
+    except StoreError as error:
+        raise SettingsError(str(error)) from error
+    reader = Reader(keystore, registry.families, registry.chains)
+    signer = LocalSigner(keystore, reader, rules=rules, store=store, clock=clock)
+    try:
+        yield signer
+    finally:
+        await signer.aclose()
+
+
+async def _configured_keystore(settings: Settings) -> Keystore:
+    keys = settings.keys
+    if keys.keystore is None or keys.passphrase is None:
+        missing = "keys.keystore" if keys.keystore is None else "keys.passphrase"
+        raise SettingsError(f"{missing} must be set: it is what addresses come from and what signs.")
+    return await asyncio.to_thread(open_keystore, keys.keystore, keys.passphrase)

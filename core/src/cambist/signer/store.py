@@ -1,0 +1,332 @@
+"""What the signer remembers, in a file of its own: what it signed, which targets it knows, what a person agreed to.
+
+Nothing of it is secret, and nothing of it is in the gateway's database: whoever has that cannot make it forget.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from .policy import HOUR_S, MINUTE_S, Facts, Verdict, Window, needs_approval, slot_number
+from .reading import Outflow, Reading
+from .rules import Rules
+
+FILE = "signed.sqlite"
+VERSION = 2
+LOCK_TIMEOUT_S = 20
+SLOTS_KEPT_S = 7 * 86_400
+SLOTS_MAX = 5_000_000
+REFERENCES_MAX = 5_000_000
+PRUNED_AT_ONCE = 2_000
+TARGETS_MAX = 500_000
+TARGETS_DROPPED = 50_000
+TARGET_USED_STEP_S = 86_400
+APPROVALS_MAX = 10_000
+APPROVAL_KEPT_S = 7 * 86_400
+
+_SCHEMA = """
+CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, targets INTEGER NOT NULL);
+INSERT INTO state VALUES (1, 0, 0);
+CREATE TABLE slots (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, slot TEXT NOT NULL UNIQUE, at INTEGER NOT NULL, counts BLOB NOT NULL
+);
+CREATE TABLE spent (
+    counter TEXT NOT NULL, minute INTEGER NOT NULL, amount TEXT NOT NULL, PRIMARY KEY (counter, minute)
+) WITHOUT ROWID;
+CREATE TABLE targets (
+    chain TEXT NOT NULL, target TEXT NOT NULL, since INTEGER NOT NULL, used_at INTEGER NOT NULL,
+    PRIMARY KEY (chain, target)
+) WITHOUT ROWID;
+CREATE TABLE approvals (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, reference TEXT NOT NULL, purpose TEXT NOT NULL, chain TEXT NOT NULL,
+    asset TEXT NOT NULL, target TEXT NOT NULL, amount TEXT NOT NULL, text TEXT NOT NULL,
+    asked_at INTEGER NOT NULL, approved_at INTEGER, slot TEXT
+);
+CREATE INDEX approvals_reference ON approvals (reference);
+"""
+_SCHEMA_2 = """
+CREATE TABLE signed (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, chain TEXT NOT NULL, reference TEXT NOT NULL, slot TEXT NOT NULL,
+    UNIQUE (chain, reference)
+);
+"""
+_PRUNE = (
+    "DELETE FROM slots WHERE id <= (SELECT coalesce(max(id), 0) - ? FROM slots)"
+    " OR id IN (SELECT id FROM (SELECT id, at FROM slots ORDER BY id LIMIT ?) WHERE at < ?)"
+)
+_SPENT = "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT (counter, minute) DO UPDATE SET amount = excluded.amount"
+_ASKED = (
+    "SELECT id, approved_at, slot FROM approvals"
+    " WHERE reference = ? AND chain = ? AND asset = ? AND target = ? AND amount = ?"
+)
+
+
+class StoreError(Exception):
+    """The store cannot be used, so nothing can be signed; the message is a sentence for the operator."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """An outflow that a person is asked about."""
+
+    pk: int
+    reference: str
+    purpose: str
+    chain: str
+    target: str
+    text: str
+    asked_at: int
+
+
+class Store:
+    """The file, opened. Several processes may open it; one at a time writes."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open it, or make it in a folder that only its owner may enter. Raises StoreError."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if folder.stat().st_mode & 0o077:
+                raise StoreError(f"The signer's store {folder} is open to others: run 'chmod 700 {folder}'.")
+            file = folder / FILE
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+            if file.stat().st_mode & 0o077:
+                raise StoreError(f"The signer's store {file} is open to others: run 'chmod 600 {file}'.")
+            self._connection = _connect(file)
+        except OSError as error:
+            raise StoreError(f"The signer's store {folder} cannot be opened: {error.strerror}.") from error
+        except sqlite3.Error as error:
+            raise StoreError(f"The signer's store {folder} cannot be used: {error}.") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def book(self, now: int) -> Iterator[Book]:
+        """Yield the only one who writes; all of it is on disk when the context ends, or none. Raises StoreError."""
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                book = Book(connection, now)
+                yield book
+                book.write()
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise StoreError(f"The signer's store cannot be used: {error}.") from error
+
+
+class Book:
+    """The store within one transaction. A clock that went back does not take it back: it waits for the clock."""
+
+    def __init__(self, connection: sqlite3.Connection, now: int) -> None:
+        """Begin at this time, or where an earlier one ended if that is later."""
+        self._run = connection.execute
+        before, self._targets = self._run("SELECT now, targets FROM state").fetchone()
+        self.now: int = max(now, before)
+        self._windows: dict[str, Window] = {}
+        self._changed: set[str] = set()
+
+    def facts(self, rules: Rules, reading: Reading) -> Facts:
+        """Return what matters to the reading."""
+        row = self._run("SELECT counts FROM slots WHERE slot = ?", (reading.slot,)).fetchone()
+        counted = {} if row is None else msgspec.json.decode(row[0], type=dict[str, str])
+        known = {}
+        for outflow in reading.outflows:
+            since = self._since(reading.request.chain, outflow.target)
+            if since is not None:
+                known[outflow.target] = since
+        elsewhere = self._elsewhere(reading)
+        approved = [
+            one for one in reading.outflows if needs_approval(rules, one, elsewhere) and self._is_approved(reading, one)
+        ]
+        return Facts(
+            now=self.now,
+            counted={counter: int(amount) for counter, amount in counted.items()},
+            window=self._window,
+            known_since=known,
+            approved=frozenset(approved),
+            elsewhere=elsewhere,
+        )
+
+    def record(self, rules: Rules, reading: Reading, facts: Facts, verdict: Verdict) -> None:
+        """Remember the verdict."""
+        for target in verdict.learn:
+            self.learn(reading.request.chain, target)
+        for outflow in verdict.ask:
+            self._ask(reading, outflow)
+        if verdict.refusal is not None:
+            return
+        for outflow in reading.outflows:
+            if needs_approval(rules, outflow, facts.elsewhere):
+                self._use_approval(reading, outflow)
+        self._bind(reading)
+        if verdict.counts == facts.counted:
+            return
+        for counter, amount in verdict.counts.items():
+            if more := amount - facts.counted.get(counter, 0):
+                self._window(counter).add(self.now, more)
+                self._changed.add(counter)
+        counts = msgspec.json.encode({counter: str(amount) for counter, amount in verdict.counts.items()})
+        # Replacing gives it a new id, so that the oldest are always those with the lowest.
+        self._run("INSERT OR REPLACE INTO slots (slot, at, counts) VALUES (?, ?, ?)", (reading.slot, self.now, counts))
+
+    def _elsewhere(self, reading: Reading) -> str | None:
+        """Return the slot for which the reference was signed before, unless it is this one, or is said to be dead."""
+        slot = self._signed(reading)
+        if slot is None or slot == reading.slot:
+            return None
+        same_sender = slot.rpartition("/")[0] == reading.slot.rpartition("/")[0]
+        return None if same_sender and slot_number(slot)[0] in reading.request.dead else slot
+
+    def _bind(self, reading: Reading) -> None:
+        """Remember for which slot the reference was signed; not where nothing leaves."""
+        if not reading.outflows or self._signed(reading) == reading.slot:
+            return
+        request = reading.request
+        self._run(
+            "DELETE FROM approvals WHERE chain = ? AND reference = ? AND approved_at IS NULL",
+            (request.chain, request.reference),
+        )
+        self._run(
+            "INSERT OR REPLACE INTO signed (chain, reference, slot) VALUES (?, ?, ?)",
+            (request.chain, request.reference, reading.slot),
+        )
+        self._run("DELETE FROM signed WHERE id <= (SELECT max(id) - ? FROM signed)", (REFERENCES_MAX,))
+
+    def _signed(self, reading: Reading) -> str | None:
+        if not reading.outflows:
+            return None
+        request = reading.request
+        found = self._run(
+            "SELECT slot FROM signed WHERE chain = ? AND reference = ?", (request.chain, request.reference)
+        ).fetchone()
+        return None if found is None else str(found[0])
+
+    def learn(self, chain: str, target: str) -> int:
+        """Return since when the target is known: from now on, unless it was known."""
+        since = self._since(chain, target)
+        if since is None:
+            self._run("INSERT INTO targets VALUES (?, ?, ?, ?)", (chain, target, self.now, self.now))
+            self._targets += 1
+            return self.now
+        return since
+
+    def write(self) -> None:
+        """Write what was kept until the end, and drop what is too old to matter."""
+        minute = self.now // MINUTE_S
+        if self._targets > TARGETS_MAX:
+            self._drop_targets()
+        self._run("UPDATE state SET now = ?, targets = ?", (self.now, self._targets))
+        for counter in self._changed:
+            self._run(_SPENT, (counter, minute, str(self._windows[counter].minutes[minute])))
+        if self._changed:
+            self._run("DELETE FROM spent WHERE minute < ?", ((self.now - HOUR_S) // MINUTE_S - 1,))
+            self._run(_PRUNE, (SLOTS_MAX, PRUNED_AT_ONCE, self.now - SLOTS_KEPT_S))
+
+    def asked(self, reference: str | None = None) -> Sequence[Asked]:
+        """Return what a person is asked about, oldest first."""
+        rows = self._run(
+            "SELECT id, reference, purpose, chain, target, text, asked_at FROM approvals WHERE approved_at IS NULL"
+            " AND (? IS NULL OR reference = ?) ORDER BY id",
+            (reference, reference),
+        )
+        names = Asked.__struct_fields__
+        return [msgspec.convert(dict(zip(names, row, strict=True)), Asked) for row in rows]
+
+    def approve(self, pk: int) -> None:
+        """Note that a person agreed to what the question with this primary key says."""
+        self._run("UPDATE approvals SET approved_at = ? WHERE id = ? AND approved_at IS NULL", (self.now, pk))
+
+    def _window(self, counter: str) -> Window:
+        found = self._windows.get(counter)
+        if found is None:
+            rows = self._run("SELECT minute, amount FROM spent WHERE counter = ?", (counter,))
+            found = self._windows[counter] = Window({minute: int(amount) for minute, amount in rows})
+        return found
+
+    def _since(self, chain: str, target: str) -> int | None:
+        row = self._run("SELECT since, used_at FROM targets WHERE chain = ? AND target = ?", (chain, target)).fetchone()
+        if row is None:
+            return None
+        since, used_at = row
+        if used_at + TARGET_USED_STEP_S <= self.now:
+            self._run("UPDATE targets SET used_at = ? WHERE chain = ? AND target = ?", (self.now, chain, target))
+        known: int = since
+        return known
+
+    def _drop_targets(self) -> None:
+        """Forget those that were used longest ago: what is forgotten is fresh again."""
+        surplus = self._targets - TARGETS_MAX
+        oldest = "SELECT chain, target FROM targets ORDER BY used_at LIMIT ?"
+        self._run(f"DELETE FROM targets WHERE (chain, target) IN ({oldest})", (surplus + TARGETS_DROPPED,))  # noqa: S608  ours
+        (self._targets,) = self._run("SELECT count(*) FROM targets").fetchone()
+
+    def _asked(self, reading: Reading, outflow: Outflow) -> list[tuple[int, int | None, str | None]]:
+        request = reading.request
+        rows = self._run(_ASKED, (request.reference, request.chain, outflow.asset, outflow.target, str(outflow.amount)))
+        oldest = self.now - APPROVAL_KEPT_S
+        return [row for row in rows if row[1] is None or row[1] > oldest]
+
+    def _is_approved(self, reading: Reading, outflow: Outflow) -> bool:
+        # An approval is good for one slot: for what is signed first, and its replacements.
+        return any(at is not None and slot in (None, reading.slot) for _, at, slot in self._asked(reading, outflow))
+
+    def _use_approval(self, reading: Reading, outflow: Outflow) -> None:
+        rows = [(row, slot) for row, at, slot in self._asked(reading, outflow) if at is not None]
+        if any(slot == reading.slot for _, slot in rows):
+            return
+        free = [row for row, slot in rows if slot is None][0]  # noqa: RUF015  a StopIteration would hang the thread's caller
+        self._run("UPDATE approvals SET slot = ? WHERE id = ?", (reading.slot, free))
+
+    def _ask(self, reading: Reading, outflow: Outflow) -> None:
+        if any(at is None for _, at, _ in self._asked(reading, outflow)):
+            return
+        request = reading.request
+        self._run(
+            "INSERT INTO approvals (reference, purpose, chain, asset, target, amount, text, asked_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (request.reference, request.purpose, request.chain, outflow.asset, outflow.target, str(outflow.amount),
+             outflow.text, self.now),
+        )  # fmt: skip
+        self._run("DELETE FROM approvals WHERE id <= (SELECT max(id) - ? FROM approvals)", (APPROVALS_MAX,))
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")  # a commit is on disk before a signature leaves
+        connection.execute("BEGIN IMMEDIATE")
+        _make_tables(connection, file)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _make_tables(connection: sqlite3.Connection, file: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version not in range(VERSION + 1):
+        raise StoreError(f"The signer's store {file} is of version {version}, not {VERSION}.")
+    if version == 0:
+        _run_all(connection, _SCHEMA)
+    if version < VERSION:
+        _run_all(connection, _SCHEMA_2)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _run_all(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in filter(str.strip, statements.split(";")):
+        connection.execute(statement)

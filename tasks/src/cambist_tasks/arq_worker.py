@@ -1,0 +1,109 @@
+"""The arq worker: recurring jobs and jobs that somebody asked for, as one child of the worker's supervision.
+
+arq ends when Redis does, and is started again. Nothing is lost by that: what is pending is in PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from datetime import UTC
+from typing import Any
+
+from arq.connections import ArqRedis, RedisSettings
+from arq.worker import Worker
+from msgspec import Struct
+from redis.asyncio import ConnectionPool
+
+from cambist.bootstrap import REDIS_TIMEOUT_S, Gateway
+
+from . import crons, requested
+from .codec import decode, encode
+from .crons import CronRunner
+from .requested import JobRunner
+
+QUEUE = "cambist:jobs"
+POLL_S = 0.2
+HEALTH_INTERVAL_S = 5
+JOBS_MAX = 16
+"""Jobs at once in one worker."""
+CANCEL_AGAIN_S = 0.5
+CANCELLATIONS_MAX = 10
+
+
+def arq_options(redis_url: str) -> dict[str, Any]:
+    """Return what arq's Worker takes. Times of schedules are in UTC on every machine."""
+    return {
+        "functions": requested.arq_functions(),
+        "cron_jobs": crons.arq_crons(),
+        "redis_settings": RedisSettings.from_dsn(redis_url),  # for arq's health check, which opens its own pool
+        "redis_pool": open_pool(redis_url),
+        "queue_name": QUEUE,
+        "job_serializer": encode,
+        "job_deserializer": decode,
+        "poll_delay": POLL_S,
+        "keep_result": 0,
+        "max_jobs": JOBS_MAX,
+        "job_timeout": 60,
+        "health_check_interval": HEALTH_INTERVAL_S,
+        "timezone": UTC,
+    }
+
+
+def open_pool(redis_url: str) -> ArqRedis:
+    """Return arq's client; nothing is opened before it is used."""
+    connections = ConnectionPool.from_url(
+        redis_url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S
+    )
+    return ArqRedis(connections, job_serializer=encode, job_deserializer=decode, default_queue_name=QUEUE)
+
+
+class Runners(Struct, frozen=True, kw_only=True):
+    """What runs the jobs of this process."""
+
+    gateway: Gateway
+    crons: CronRunner
+    jobs: JobRunner
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What arq hands to every function."""
+        return {crons.RUNNER: self.crons, requested.RUNNER: self.jobs}
+
+
+def runners_of(gateway: Gateway) -> Runners:
+    """Return what runs the jobs of this process."""
+    worker = f"{socket.gethostname()}/{os.getpid()}"
+    return Runners(gateway=gateway, crons=CronRunner(gateway, worker), jobs=JobRunner(gateway, worker))
+
+
+async def run_arq(redis_url: str, runners: Runners) -> None:
+    """Run jobs until cancelled, or until Redis is gone."""
+    worker = Worker(**arq_options(redis_url), handle_signals=False, ctx=runners.context)
+    both = {
+        asyncio.create_task(worker.main(), name="arq"),
+        asyncio.create_task(requested.keep_queueing(runners.gateway, worker.pool), name="arq queueing"),
+    }
+    ended: set[asyncio.Task[None]] = set()
+    try:
+        ended, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        # Worker.close() would talk to Redis first, which may be the reason for closing.
+        await _end(both)
+        await _end(set(worker.tasks.values()))
+        await worker.pool.aclose(close_connection_pool=True)
+    for task in ended:
+        task.result()
+
+
+async def _end(tasks: set[asyncio.Task[None]]) -> None:
+    """Cancel tasks until they end, however they end."""
+    # Once is not enough: before Python 3.12 asyncio.wait_for can lose a cancellation, and Redis' client waits with it.
+    running = {task for task in tasks if not task.done()}
+    for _ in range(CANCELLATIONS_MAX):
+        for task in running:
+            task.cancel()
+        if running:
+            _, running = await asyncio.wait(running, timeout=CANCEL_AGAIN_S)
+    await asyncio.gather(*(tasks - running), return_exceptions=True)

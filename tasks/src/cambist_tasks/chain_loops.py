@@ -1,0 +1,76 @@
+"""What watching and sending on a chain share: waiting for the lease, and pausing after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import structlog
+
+from cambist.plugin import ChainError, RateLimitedError
+from cambist.signer.protocol import SignerUnavailableError
+
+from .leases import Leases
+from .supervision import Backoff
+
+log = structlog.get_logger(__name__)
+
+TAKE_OVER_S = 1.0
+"""How often a worker tries to take a lease that another worker holds."""
+PAUSE_FIRST_S = 0.5
+PAUSE_MAX_S = 30.0
+PAUSE_ASKED_MAX_S = 300.0
+"""An endpoint that asks for more than this is asked again all the same."""
+
+_EXPECTED = (ChainError, SignerUnavailableError, TimeoutError)
+
+
+class Failing(Protocol):
+    """What counts failures, for metrics."""
+
+    failing: bool
+    failures: int
+
+
+async def run_while_leased(leases: Leases, name: str, work: Callable[[], Awaitable[None]]) -> None:
+    """Do the work whenever this worker holds the lease, until cancelled; the work ends when the lease is lost."""
+    try:
+        while True:
+            if await leases.take(name):
+                await work()
+            await asyncio.sleep(TAKE_OVER_S)
+    finally:
+        await leases.release(name)
+
+
+class Pauses:
+    """How long a chain is left alone after one failure and the next. One chain's trouble is nobody else's."""
+
+    def __init__(self, state: Failing, event: str, chain: str) -> None:
+        self._state = state
+        self._event = event
+        self._chain = chain
+        self._backoff = Backoff(PAUSE_FIRST_S, PAUSE_MAX_S)
+
+    def after(self, error: Exception) -> float:
+        """Count and log a failure; return the seconds until the next try."""
+        self._state.failures += 1
+        self._state.failing = True
+        pause_s = self._backoff.next_s()
+        if isinstance(error, RateLimitedError):
+            pause_s = max(pause_s, min(error.retry_after, PAUSE_ASKED_MAX_S))
+        log.warning(
+            self._event,
+            chain=self._chain,
+            error=f"{type(error).__name__}: {error}",
+            pause_s=pause_s,
+            exc_info=None if isinstance(error, _EXPECTED) else error,
+        )
+        return pause_s
+
+    def over(self) -> bool:
+        """Begin anew, for it went well; return whether it had failed before."""
+        self._backoff.reset()
+        failed, self._state.failing = self._state.failing, False
+        return failed

@@ -1,0 +1,42 @@
+"""The lease of a job that this process works on: what is written under it is refused once another worker has it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec.structs import replace
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.bootstrap import Gateway
+from cambist.services.jobs import leases
+from cambist.services.jobs.records import Job
+
+LEASE_S = 60
+"""Prolonged with every slice. What a dead worker left is taken over when it is over."""
+
+
+def lease_end(now: datetime) -> datetime:
+    """Return when a lease ends that is taken or prolonged now."""
+    return now + timedelta(seconds=LEASE_S)
+
+
+class Lease:
+    """A job whose lease this process holds."""
+
+    def __init__(self, gateway: Gateway, job: Job) -> None:
+        self._gateway = gateway
+        self.job = job
+
+    @asynccontextmanager
+    async def saving(self, progress: Mapping[str, Any]) -> AsyncIterator[AsyncConnection]:
+        """Yield a transaction that keeps the progress and is committed only while the lease is held.
+
+        Raises LeaseLostError.
+        """
+        async with self._gateway.db.transaction() as conn:
+            await leases.save(conn, self.job, progress, lease_end(self._gateway.clock.now()))
+            yield conn
+        self.job = replace(self.job, progress=progress, attempts=0)

@@ -1,0 +1,77 @@
+"""Numbers for Prometheus that are in the database: how jobs go, and what gas stations hold."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+import structlog
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.services.jobs import cron_runs, records
+from cambist.services.sending.gas.gas_stations import GasStation, list_stations
+
+from .arq_worker import Runners
+
+log = structlog.get_logger(__name__)
+
+TIMEOUT_S = 5.0
+
+
+class StoredFacts(Collector):
+    """Read from the database when a scrape asks for them. Without the database, the last answer stays."""
+
+    def __init__(self, runners: Runners) -> None:
+        self._runners = runners
+        self._gateway = runners.gateway
+        self._counts: Mapping[tuple[str, str], int] = {}
+        self._succeeded: Mapping[str, datetime] = {}
+        self.stations: list[GasStation] = []
+
+    async def refresh(self) -> None:
+        """Read them now."""
+        try:
+            async with asyncio.timeout(TIMEOUT_S), self._gateway.db.autocommit() as conn:
+                self._succeeded = await cron_runs.last_successes(conn, list(self._runners.crons.states))
+                self._counts = await records.counts(conn)
+                self.stations[:] = [one for one in await list_stations(conn) if one.chain in self._gateway.chains]
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            log.warning("metrics_not_refreshed", error=repr(error))
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric."""
+        yield from self._crons()
+        yield from self._jobs()
+
+    def _jobs(self) -> Iterator[Metric]:
+        for state in ("queued", "running", "failed"):
+            gauge = GaugeMetricFamily(
+                f"cambist_jobs_{state}", f"Jobs that are {state}, in any worker.", labels=["kind"]
+            )
+            for kind in self._runners.jobs.states:
+                gauge.add_metric([kind], self._counts.get((kind, state), 0))
+            yield gauge
+        ended = CounterMetricFamily("cambist_job_runs", "Jobs that ended in this worker.", labels=["kind", "outcome"])
+        duration = CounterMetricFamily("cambist_job_duration_seconds", "Time they took.", labels=["kind"])
+        for kind, done in self._runners.jobs.states.items():
+            ended.add_metric([kind, "succeeded"], done.succeeded)
+            ended.add_metric([kind, "failed"], done.failed)
+            duration.add_metric([kind], done.duration_s)
+        yield from (ended, duration)
+
+    def _crons(self) -> Iterator[Metric]:
+        succeeded = GaugeMetricFamily(
+            "cambist_cron_last_success_timestamp_seconds", "When it last ended well, in any worker.", labels=["cron"]
+        )
+        for name, moment in self._succeeded.items():
+            succeeded.add_metric([name], moment.timestamp())
+        runs = CounterMetricFamily("cambist_cron_runs", "Runs in this worker.", labels=["cron", "outcome"])
+        duration = CounterMetricFamily("cambist_cron_duration_seconds", "Time they took.", labels=["cron"])
+        for name, state in self._runners.crons.states.items():
+            runs.add_metric([name, "succeeded"], state.succeeded)
+            runs.add_metric([name, "failed"], state.failed)
+            duration.add_metric([name], state.duration_s)
+        yield from (succeeded, runs, duration)

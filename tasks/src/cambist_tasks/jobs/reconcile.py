@@ -1,0 +1,51 @@
+"""Comparing the chains with the books, one chain in a slice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from cambist.bootstrap import Gateway
+from cambist.services.recovery.reconcile import ChainReport, Impossible, reconcile_chain
+from cambist_tasks.job_lease import Lease
+
+CHAIN_TIMEOUT_S = 40
+DIFFERENCES_MAX = 100
+
+
+async def reconcile(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | None:
+    """Compare the next chain; ``chain`` in the arguments names the only one."""
+    only = lease.job.arguments.get("chain")
+    done: Mapping[str, Any] = lease.job.progress
+    left = [chain for chain in ([only] if only else sorted(gateway.chains)) if chain not in done]
+    if not left:
+        return {"agrees": bool(done) and all(one.get("differences") == [] for one in done.values()), "chains": done}
+    async with lease.saving({**done, left[0]: await _compare(gateway, left[0])}):
+        return None
+
+
+async def _compare(gateway: Gateway, chain_id: str) -> Mapping[str, Any]:
+    chain = gateway.chains.get(chain_id)
+    if chain is None:
+        return {"problem": "There is no such live chain."}
+    try:
+        async with asyncio.timeout(CHAIN_TIMEOUT_S):
+            return _summary(await reconcile_chain(gateway.db, chain))
+    except Impossible as error:
+        return {"problem": str(error)}
+    except TimeoutError:
+        return {"problem": f"It takes longer than {CHAIN_TIMEOUT_S} s: 'cambist reconcile --chain {chain_id}' waits."}
+
+
+def _summary(report: ChainReport) -> Mapping[str, Any]:
+    """Return a report without the balances that agree: they are as many as merchants."""
+    return {
+        "height": report.height,
+        "blockHash": report.block_hash,
+        "addressesAsked": report.addresses_asked,
+        "balances": len(report.groups),
+        "differences": msgspec.to_builtins(report.differences[:DIFFERENCES_MAX]),
+    }

@@ -1,0 +1,18 @@
+"""Deleting what is over."""
+
+from __future__ import annotations
+
+import structlog
+
+from cambist.bootstrap import Gateway
+from cambist.services import retention
+
+log = structlog.get_logger(__name__)
+
+
+async def delete_what_is_over(gateway: Gateway) -> bool:
+    """Delete a batch of everything that is over; True while something may be left."""
+    deleted = await retention.delete_batch(gateway.db, gateway.settings.retention, gateway.clock.now())
+    if any(deleted.values()):
+        log.info("deleted", **{name: count for name, count in deleted.items() if count})
+    return any(count >= retention.BATCH for count in deleted.values())

@@ -1,0 +1,35 @@
+"""What each worker process does for itself: its own data directory, its own signer. Needs neither Redis nor a claim."""
+
+from __future__ import annotations
+
+import asyncio
+
+from cambist.bootstrap import Gateway
+from cambist.services.payouts.signer_learning import TARGETS_MAX, Learner
+from cambist.services.recovery import restore
+
+MANIFEST_INTERVAL_S = 60.0
+MANIFEST_FILE = "recovery.json"
+TARGETS_INTERVAL_S = 5.0
+
+
+async def write_manifests(gateway: Gateway) -> None:
+    """Leave what a restore needs in the data directory, for backups that are made of files; again every minute."""
+    folder = gateway.settings.data_dir
+    while True:
+        async with gateway.db.transaction() as conn:
+            manifest = await restore.compose(conn, gateway.registry, gateway.clock.now())
+        folder.mkdir(parents=True, exist_ok=True)
+        await asyncio.to_thread(restore.write_manifest, folder / MANIFEST_FILE, manifest)
+        await asyncio.sleep(MANIFEST_INTERVAL_S)
+
+
+async def teach_signer(gateway: Gateway) -> None:
+    """Tell this process's signer which addresses are coming, so that their delay runs while nobody waits for it."""
+    if gateway.signer is None:
+        raise RuntimeError("a worker has a signer")
+    learner = Learner(gateway.signer)
+    while True:
+        async with gateway.db.autocommit() as conn:
+            learned = await learner.learn(conn)
+        await asyncio.sleep(0 if learned >= TARGETS_MAX else TARGETS_INTERVAL_S)

@@ -1,0 +1,38 @@
+"""Every benchmark runs, at its tiny size, so that what it calls in the gateway cannot change without it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+
+pytestmark = pytest.mark.timeout(300)  # most of them start processes, which takes its time on a busy machine
+
+
+@pytest.fixture
+def environment(servers, redis_url, tmp_path):
+    return {
+        **os.environ,
+        "CAMBIST_BENCH_SIZE": "tiny",
+        "CAMBIST_BENCH_RESULTS": str(tmp_path / "results"),
+        "CAMBIST_BENCH_DATABASE_URL": servers.database_url,
+        "CAMBIST_BENCH_REDIS_URL": redis_url,
+    }
+
+
+@pytest.mark.parametrize("file", sorted(BENCH.glob("bench_*.py")), ids=lambda file: file.stem)
+def test_a_benchmark_runs_and_prints_its_figures(file, environment, tmp_path):
+    ended = subprocess.run([sys.executable, file], env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    tables = [json.loads(line) for line in (tmp_path / "results").read_text().splitlines()]
+    assert tables
+    for table in tables:
+        assert table["title"] in ended.stdout
+        assert table["lines"]
+        for what, *figures in table["lines"]:
+            assert what in ended.stdout
+            assert any(character.isdigit() for figure in figures for character in figure) or "yes" in figures

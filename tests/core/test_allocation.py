@@ -1,0 +1,190 @@
+"""The pure part of sending: which intents of an address are sent now. By property, over all that facts can be."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import hypothesis.strategies as st
+from hypothesis import given, settings
+from msgspec import Struct
+
+from cambist.domain.allocation import (
+    Allocation,
+    Funding,
+    PendingOutflow,
+    SpendableBalance,
+    allocate,
+    fee_within,
+    fund,
+    gas_needed,
+    spendable_balance,
+)
+from cambist.plugin import Fee, Plan, Step, Token, Units
+
+CONTRACTS = (None, "0xa", "0xb")
+UNITS = st.integers(0, 60)
+
+
+class Transfer(Struct, frozen=True):
+    number: int
+    contract: str | None
+    outgoing_units: int
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """An address, what waits there, and what the chain says of it."""
+
+    purpose: str
+    intents: Sequence[Transfer]
+    held: dict[str | None, int]
+    outflow: PendingOutflow
+    gas: int | None
+    counts_waiting: bool
+    room: int
+    plans: Sequence[Plan]
+
+    @property
+    def balance(self) -> SpendableBalance:
+        return spendable_balance(self.held, self.outflow, self.gas, balances_count_waiting=self.counts_waiting)
+
+    def run(self) -> tuple[Funding[Transfer], Allocation[Transfer]]:
+        funding = fund(self.intents, self.balance, self.room)
+        return funding, allocate(self.purpose, funding, [self.plans[one.number] for one in funding.funded])
+
+
+@st.composite
+def fees(draw: st.DrawFn) -> Fee:
+    price = draw(st.integers(1, 8))
+    return Fee(
+        limit=draw(st.integers(0, 6)),
+        price=price,
+        extra=Units(draw(st.integers(0, 3))),
+        price_now=draw(st.none() | st.integers(1, price)),
+        covered=draw(st.integers(0, 6)),
+        reserve=Units(draw(st.sampled_from([0, 0, 2]))),
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    purpose = draw(st.sampled_from(["gas", "wallet", "payment"]))
+    contracts = (None,) if purpose == "gas" else CONTRACTS
+    count = draw(st.integers(0, 8))
+    intents = [Transfer(number, draw(st.sampled_from(contracts)), draw(UNITS)) for number in range(count)]
+    amounts = st.fixed_dictionaries(dict.fromkeys(CONTRACTS, st.sampled_from([0, 0, 5, 20])))
+    return Case(
+        purpose=purpose,
+        intents=intents,
+        held=draw(st.fixed_dictionaries(dict.fromkeys(CONTRACTS, st.integers(0, 200)))),
+        outflow=PendingOutflow(0, 0, draw(amounts), draw(amounts)),
+        gas=None if purpose == "gas" else draw(st.integers(-10, 150)),
+        counts_waiting=draw(st.booleans()),
+        room=draw(st.integers(0, 8)),
+        plans=[draw(plans(one)) for one in intents],
+    )
+
+
+@st.composite
+def plans(draw: st.DrawFn, intent: Transfer) -> Plan:
+    refused = draw(st.sampled_from([None, None, None, None, "never"]))
+    token = Token(symbol="T", contract=intent.contract, decimals=0, label="T")
+    step = Step(sender="own", to_address="them", token=token, amount=Units(intent.outgoing_units), fee=draw(fees()))
+    return Plan(
+        step=None if refused else draw(st.sampled_from([step, step, step, None])),
+        refused=refused,
+        loan=Units(draw(st.sampled_from([0, 0, 7]))),
+    )
+
+
+def numbers(intents: Sequence[Transfer]) -> list[int]:
+    return [one.number for one in intents]
+
+
+@settings(deadline=None)
+@given(cases())
+def test_nothing_is_lost_and_the_order_is_kept(case):
+    funding, allocated = case.run()
+    groups = [funding.funded, funding.short, funding.maybe_spent]
+    considered = sorted(number for group in groups for number in numbers(group))
+    assert considered == list(range(len(considered))), "the first ones, none left out and none twice"
+    assert len(considered) == len(case.intents) or len(funding.funded) == case.room
+    assert len(funding.funded) <= case.room
+    pairs = [allocated.ready, allocated.refused, allocated.needs_gas, allocated.needs_loan]
+    outcome = [numbers([one for one, _ in group]) for group in pairs] + [numbers(allocated.maybe_spent)]
+    assert sorted(number for group in outcome for number in group) == numbers(funding.funded)
+    assert all(group == sorted(group) for group in [*outcome, *map(numbers, groups)])
+
+
+@settings(deadline=None)
+@given(cases())
+def test_no_more_is_spent_than_there_is(case):
+    _, allocated = case.run()
+    spent = Counter()
+    for intent, step in allocated.ready:
+        spent[intent.contract] += intent.outgoing_units
+        spent[None] += step.fee.cost_max + step.fee.reserve
+    for contract, units in spent.items():
+        pending = case.outflow.units[contract] + case.outflow.just_mined[contract]
+        assert not units or units <= case.held[contract] - pending
+
+
+@settings(deadline=None)
+@given(cases())
+def test_fees_are_never_paid_out_of_a_merchants_coin(case):
+    _, allocated = case.run()
+    paid = sum(step.fee.cost_max + step.fee.reserve for _, step in allocated.ready)
+    assert case.gas is None or not paid or paid <= case.gas
+
+
+@settings(deadline=None)
+@given(cases())
+def test_behind_who_waits_for_a_fee_all_others_wait(case):
+    _, allocated = case.run()
+    if allocated.needs_gas:
+        first = allocated.needs_gas[0][0].number
+        served = [one.number for group in (allocated.ready, allocated.needs_loan) for one, _ in group]
+        assert all(number < first for number in served)
+
+
+@settings(deadline=None)
+@given(cases())
+def test_what_is_short_has_not_been_there_for_those_before_it(case):
+    spendable, (funding, _) = case.balance, case.run()
+    for intent in funding.short:
+        before = [one for one in funding.funded if one.contract == intent.contract and one.number < intent.number]
+        left = spendable.units[intent.contract] - sum(one.outgoing_units for one in before)
+        assert left + spendable.maybe_spent[intent.contract] < intent.outgoing_units
+
+
+@settings(deadline=None)
+@given(cases())
+def test_the_facts_are_left_as_they_were(case):
+    balance = case.balance
+    funding = fund(case.intents, balance, case.room)
+    left = funding.left.copy()
+    allocate(case.purpose, funding, [case.plans[one.number] for one in funding.funded])
+    assert (balance, funding.left) == (case.balance, left)
+
+
+@settings(deadline=None)
+@given(fees(), st.integers(0, 100))
+def test_a_fee_is_lowered_to_what_there_is_but_not_below_what_the_next_block_takes(fee, units):
+    lowered = fee_within(fee, units)
+    assert lowered.price <= fee.price
+    assert lowered == fee or (fee.price_now is not None and lowered.price >= fee.price_now)
+    if lowered.price < fee.price:
+        assert lowered.cost_max <= units
+
+
+@settings(deadline=None)
+@given(cases())
+def test_with_the_gas_that_was_asked_for_all_that_needs_gas_can_be_sent(case):
+    _, allocated = case.run()
+    if not allocated.needs_gas or case.purpose == "gas":
+        return
+    owed = [fee for _, fee in allocated.needs_gas]
+    needed = gas_needed(case.purpose, owed, allocated.left, short_of_native=False, wallet_transfers=3)
+    there = allocated.left.for_fees + needed
+    least = [fee.price if fee.price_now is None else fee.price_now for fee in owed]
+    assert there >= sum(fee.cost_at(price) for fee, price in zip(owed, least, strict=True)) + max(
+        fee.reserve for fee in owed
+    )

@@ -1,0 +1,118 @@
+"""``cambist jobs``, as an operator types it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from click.testing import CliRunner
+from redis.asyncio import Redis
+
+from cambist.cli import cambist
+from cambist.hints import PREFIX
+from cambist.services.jobs import leases, records, requests
+from cambist.services.jobs.records import Kind
+from cambist.services.jobs.requests import NewJob
+from tests.support.webhooks import make_project
+
+NEW = NewJob(kind=Kind.RECONCILE, arguments={"chain": "memory"}, requested_by="operator")
+
+
+@pytest.fixture
+def typed(tmp_path, database_url, redis_url):
+    config = tmp_path / "cambist.toml"
+    config.write_text(f'[database]\nurl = "{database_url}"\n[redis]\nurl = "{redis_url}"\n')
+
+    def run(*arguments):
+        command, *rest = arguments or ("",)
+        words = ["jobs", *([command] if command and not command.startswith("-") else []), "--config", str(config)]
+        words += rest if words[1] == command else [one for one in arguments if one]
+        return CliRunner().invoke(cambist, words)
+
+    return run
+
+
+@pytest.fixture
+async def job(db, clock, ids):
+    async with db.transaction() as conn:
+        return await requests.request(conn, ids, NEW, clock.now())
+
+
+def in_a_thread(call, *arguments):
+    """Run a command, which has a loop of its own, where no test's loop is."""
+    return asyncio.to_thread(call, *arguments)
+
+
+async def test_jobs_are_listed_shown_cancelled_and_tried_again(typed, job, db, clock, tmp_path):
+    answer = await in_a_thread(typed)
+    assert answer.exit_code == 0, answer.output
+    assert f"{job.job_id}  " in answer.output
+    assert "reconcile  queued  by operator" in answer.output
+    assert "There are no jobs." in (await in_a_thread(typed, "--state", "failed")).output
+    async with db.transaction() as conn:
+        held = await leases.claim(conn, job.pk, worker="here", now=clock.now(), leased_until=clock.now())
+        await leases.save(conn, held, {"done": 1}, clock.now())
+        await conn.exec_driver_sql(
+            "INSERT INTO job_outputs (job_pk, number, content) VALUES ($1, 0, 'file')", (job.pk,)
+        )
+    shown = json.loads((await in_a_thread(typed, "show", job.job_id)).output)
+    assert (shown["state"], shown["arguments"], shown["progress"]) == ("running", {"chain": "memory"}, {"done": 1})
+    assert "cancelled" in (await in_a_thread(typed, "cancel", job.job_id)).output
+    assert "queued" in (await in_a_thread(typed, "retry", job.job_id)).output
+
+
+async def test_the_file_of_a_job_is_written_once_it_is_whole(typed, job, db, clock, tmp_path):
+    file = tmp_path / "file"
+    async with db.transaction() as conn:
+        held = await leases.claim(conn, job.pk, worker="here", now=clock.now(), leased_until=clock.now())
+        await conn.exec_driver_sql(
+            "INSERT INTO job_outputs (job_pk, number, content) VALUES ($1, 0, 'file')", (job.pk,)
+        )
+    answer = await in_a_thread(typed, "show", job.job_id, "--output", str(file))
+    assert (answer.exit_code, answer.output) == (
+        1,
+        "Error: The job is running; there is no file before it succeeded.\n",
+    )
+    assert not file.exists()
+    async with db.transaction() as conn:
+        await leases.succeed(conn, held, {}, clock.now())
+    shown = json.loads((await in_a_thread(typed, "show", job.job_id, "--output", str(file))).output)
+    assert (shown["state"], file.read_bytes()) == ("succeeded", b"file")
+
+
+async def test_workers_are_told_at_once_of_what_a_command_has_queued(typed, job, redis_url):
+    async with Redis.from_url(redis_url) as redis, redis.pubsub(ignore_subscribe_messages=True) as pubsub:
+        await pubsub.subscribe(PREFIX + records.TOPIC)
+        await in_a_thread(typed, "cancel", job.job_id)
+        for words in (["reconcile"], ["retry", job.job_id]):
+            assert (await in_a_thread(typed, *words)).exit_code == 0
+            async with asyncio.timeout(60):
+                while await pubsub.get_message(timeout=None) is None:
+                    pass
+
+
+async def test_what_cannot_be_done_is_said_in_a_sentence(typed, job):
+    answer = await in_a_thread(typed, "retry", job.job_id)
+    assert (answer.exit_code, answer.output) == (
+        1, "Error: The job is queued; only failed and cancelled ones are retried.\n",
+    )  # fmt: skip
+    assert "There is no job job_x." in (await in_a_thread(typed, "show", "job_x")).output
+
+
+async def test_a_reconcile_and_a_statement_can_be_asked_for_once_at_a_time(typed, db, ids):
+    await make_project(db, ids)
+    async with db.autocommit() as conn:
+        merchant = (await conn.exec_driver_sql("SELECT merchant_id FROM merchants")).scalar_one()
+    for words in (["reconcile"], ["reconcile", "--chain", "memory"], ["statement", merchant, "--from", "2026-01-01"]):
+        first, second = [await in_a_thread(typed, *words) for _ in range(2)]
+        assert first.exit_code == 0, first.output
+        assert first.output == second.output
+    async with db.autocommit() as conn:
+        jobs = await records.list_jobs(conn)
+    assert [(job.kind, job.arguments, job.mode) for job in jobs] == [
+        ("statement_export", {"since": "2026-01-01T00:00:00+00:00"}, "live"),
+        ("reconcile", {"chain": "memory"}, None),
+        ("reconcile", {}, None),
+    ]
+    assert "There is no such merchant." in (await in_a_thread(typed, "statement", "mer_x")).output

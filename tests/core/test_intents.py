@@ -1,0 +1,80 @@
+"""The table of intent kinds, and what must agree with it."""
+
+import re
+
+import pytest
+from sqlalchemy import CheckConstraint
+
+from cambist.db.engine import Database
+from cambist.db.models.outbound import OutboundIntent
+from cambist.domain.intents import DELAYED, FACTS, LIMITED, SPENDING, STAKING, HandlerName, IntentKind, metered_as
+from cambist.domain.usage import Operation
+from cambist.ports import system_ids
+from cambist.services.intent_handlers import intent_handlers
+from cambist.services.sending.handler import IntentHandler
+
+UPDATES = ("on_waiting", "on_broadcast", "on_final", "on_failed", "on_undone")
+
+
+def test_every_kind_has_its_facts() -> None:
+    assert list(FACTS) == list(IntentKind)
+    for kind, facts in FACTS.items():
+        assert facts.is_internal != facts.spends_merchant_money, kind
+        assert facts.is_delayed <= facts.is_limited <= facts.spends_merchant_money <= (facts.metered_as is not None)
+        assert (facts.handler is HandlerName.PAYOUTS) == facts.spends_merchant_money
+
+
+def test_the_facts_are_these() -> None:
+    assert sorted(SPENDING) == ["auto_payout", "payout", "refund", "withdrawal"]
+    assert sorted(LIMITED) == ["auto_payout", "payout", "withdrawal"]
+    assert sorted(DELAYED) == ["auto_payout", "withdrawal"]
+    assert STAKING == ("stake", "unstake", "withdraw_stake")
+    assert {kind: str(facts.metered_as) for kind, facts in FACTS.items() if facts.metered_as is not None} == {
+        "payout": "payout",
+        "refund": "refund",
+        "withdrawal": "withdrawal",
+        "auto_payout": "payout",
+        "collection": "collection",
+    }
+    assert {kind: facts.action for kind, facts in FACTS.items() if facts.action != "transfer"} == {
+        "loan": "lend",
+        "loan_return": "reclaim",
+        "stake": "stake",
+        "unstake": "unstake",
+        "withdraw_stake": "withdraw",
+    }
+    first = {kind for kind, facts in FACTS.items() if facts.priority == 0}
+    assert first == {"repair", "top_up", "loan", "loan_return"}
+    assert {kind for kind, facts in FACTS.items() if facts.priority not in {0, 100}} == {"collection"}
+    assert metered_as("auto_payout") is Operation.PAYOUT
+    with pytest.raises(ValueError, match="costs no usage credits"):
+        metered_as("sweep")
+
+
+def kinds_in(text: str) -> set[str]:
+    return set(re.findall(r"'(\w+)'", text))
+
+
+def test_the_model_allows_these_kinds_and_no_others() -> None:
+    (check,) = (
+        one
+        for one in OutboundIntent.__table__.constraints
+        if isinstance(one, CheckConstraint) and str(one.sqltext).startswith("kind IN")
+    )
+    assert kinds_in(str(check.sqltext)) == set(IntentKind)
+
+
+async def test_the_migrated_database_allows_these_kinds_and_no_others(db: Database) -> None:
+    async with db.autocommit() as conn:
+        found = await conn.exec_driver_sql(
+            "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'ck_outbound_intents_kind'"
+        )
+        assert kinds_in(found.scalar_one()) == set(IntentKind)
+
+
+def test_every_kind_has_a_handler() -> None:
+    by_kind = intent_handlers(system_ids())._by_kind
+    assert set(by_kind) == set(IntentKind)
+    for kind, handler in by_kind.items():
+        ignores = all(getattr(type(handler), name) is getattr(IntentHandler, name) for name in UPDATES)
+        assert ignores == (FACTS[kind].handler is HandlerName.NONE), f"{kind} goes to {type(handler).__name__}"

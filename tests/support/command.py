@@ -1,0 +1,58 @@
+"""Runs ``cambist`` commands, each in a process of its own that need not import the program anew.
+
+The processes are forked from one that has imported it, as ``multiprocessing`` does with its fork server.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from cambist.cli import COMMANDS, main
+
+TIMEOUT_S = 180
+PLUGINS = ("cambist_evm.plugin", "cambist_prices", "cambist_tron.plugin")
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload([__name__, *(f"cambist.cli.{name}" for name in COMMANDS), *PLUGINS])
+
+
+def run_command(
+    *arguments: str, cwd: Path, stdin: str = "", environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run ``cambist`` with these arguments to its end, at no terminal, in the environment of this process by default.
+
+    Raises TimeoutError after three minutes.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
+        streams[0].write_text(stdin)
+        process = _context.Process(target=_run, args=(arguments, cwd, dict(environment or os.environ), streams))
+        process.start()
+        process.join(TIMEOUT_S)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise TimeoutError(f"cambist {' '.join(arguments)}: {streams[2].read_text()[-4000:]}")
+        code = process.exitcode
+        process.close()
+        return subprocess.CompletedProcess(arguments, code, streams[1].read_text(), streams[2].read_text())
+
+
+def _run(arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], streams: list[Path]) -> None:
+    os.setsid()  # without a terminal, a passphrase is read from the standard input
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, path in enumerate(streams):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY)
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - multiprocessing put /dev/null in its place
+    sys.argv = ["cambist", *arguments]
+    main()

@@ -1,0 +1,111 @@
+"""Two merchants whose projects own one of everything that has an id, and everybody who could ask for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+from tests.support.payout_env import person
+from tests.support.two_factor import Authenticator, enrol
+from tests.support.web import ADMIN_KEY, Merchant
+
+CONFIRMED = 3
+WALLET = "/api/merchant/wallet"
+RESOLUTIONS = "/api/merchant/resolutions"
+WITHDRAWALS = "/api/dashboard/withdrawals"
+APPROVED = "/api/dashboard/approved-addresses"
+
+
+class TwoMerchants:
+    """Ada's sandbox project has money, a surplus, and one of everything; the others have nothing of it."""
+
+    def __init__(self, client: httpx.AsyncClient, clock: Any) -> None:
+        self.client = client
+        self.clock = clock
+        self.ada, self.bob = Merchant(client), Merchant(client)
+        self.phone: Authenticator
+        self.ids: dict[str, str] = {}
+        self.who: dict[str, dict[str, str]] = {}
+
+    async def build(self) -> TwoMerchants:
+        await self.ada.open(mode="live")
+        keys = {"key of the live project": self.ada.key}
+        await self.ada.add_project(mode="sandbox")
+        keys["key of the sibling"] = self.ada.key
+        await self.ada.add_project(mode="sandbox")
+        await self.bob.open("bob@shop.example", mode="sandbox")
+        self.phone, _ = await enrol(self.ada, self.clock)
+        self.who = {
+            "nobody": {},
+            "key": self.ada.key,
+            **keys,
+            "key of another merchant": self.bob.key,
+            "session": self.ada.bearer,
+            "session of another merchant": self.bob.bearer,
+            "operator": {"X-Admin-Key": ADMIN_KEY},
+            "tracker": {"X-Auth-Token": "tok_" + "0" * 60},
+            "garbage": {"X-Api-Key": "ck_test_' OR 1=1 --", "Authorization": "Bearer e30.e30.", "X-Admin-Key": "x"},
+        }
+        await self._fill()
+        return self
+
+    async def post(self, path: str, body: Any, headers: dict[str, str] | None = None) -> Any:
+        response = await self.client.post(path, json=body, headers=headers or self.ada.key)
+        assert response.status_code in {200, 201}, response.text
+        return response.json()
+
+    async def get(self, path: str, headers: dict[str, str] | None = None) -> Any:
+        response = await self.client.get(path, headers=headers or self.ada.key)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    async def paid(self, amount: str = "100") -> str:
+        """Make a payment of 100 USDX, and deposit the amount for good."""
+        asked = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "100"}
+        payment: str = (await self.post("/api/payment", asked))["payment"]["paymentId"]
+        await self.post("/api/sandbox/deposit", {"paymentId": payment, "amount": amount, "confirmations": CONFIRMED})
+        return payment
+
+    async def _fill(self) -> None:
+        await self.paid()
+        self.ids["payment_id"] = await self.paid("105")
+        (surplus,) = (await self.get(RESOLUTIONS))["resolutions"]
+        self.ids["deposit_id"] = surplus["depositId"]
+        coin = {"chain": "memory", "token": "USDX"}
+        pay = {**coin, "toAddress": person(), "amount": "1"}
+        self.ids["payout_id"] = (await self.post(f"{WALLET}/payout", pay))["payout"]["payoutId"]
+        rows = {**coin, "destinations": [{"toAddress": person("bert"), "amount": "1"}]}
+        self.ids["batch_id"] = (await self.post(f"{WALLET}/payout/batch", rows))["batch"]["batchId"]
+        back = {"toAddress": person("customer"), "amount": "2"}
+        path = f"/api/payment/{self.ids['payment_id']}/refund"
+        self.ids["refund_id"] = (await self.post(path, back))["refund"]["refundId"]
+        taken = {**pay, "projectId": self.ada.project_id, "totpCode": self.phone.code()}
+        made = await self.post(WITHDRAWALS, taken, self.ada.bearer)
+        self.ids["withdrawal_id"] = made["withdrawal"]["withdrawalId"]
+        self.clock.advance(30)
+        safe = {"chain": "memory", "address": person("safe"), "mode": "sandbox", "totpCode": self.phone.code()}
+        approved = await self.post(APPROVED, safe, self.ada.bearer)
+        self.ids["approval_id"] = approved["approvedAddress"]["approvalId"]
+        self.clock.advance(30)
+        self.ids["merchant_id"] = self.ada.merchant_id
+        self.ids["project_id"] = self.ada.project_id
+        self.ids |= {"chain": "memory", "symbol": "USDX"}
+
+    async def picture(self) -> Any:
+        """Return everything of Ada's that a stranger could have changed."""
+        project = f"/api/dashboard/projects/{self.ada.project_id}"
+        paths = {
+            WALLET: self.ada.key,
+            f"{WALLET}/transactions?limit=100": self.ada.key,
+            f"{WALLET}/payouts": self.ada.key,
+            f"{WALLET}/coins": self.ada.key,
+            f"{project}/payments": self.ada.bearer,
+            f"{project}/payments/refunds/list": self.ada.bearer,
+            f"{project}/resolutions": self.ada.bearer,
+            WITHDRAWALS: self.ada.bearer,
+            APPROVED: self.ada.bearer,
+            "/api/dashboard/two-factor": self.ada.bearer,
+            "/api/admin/settings": self.who["operator"],
+        }
+        return {path: await self.get(path, headers) for path, headers in paths.items()}

@@ -1,0 +1,260 @@
+"""The arq worker with a real Redis: what is planted in it, what it forgets, and when it goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import sys
+import time
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import pytest
+from arq.jobs import DeserializationError, deserialize_job, serialize_job
+from structlog.testing import capture_logs
+
+from cambist.embedded.valkey import EmbeddedValkey
+from cambist.services.accounting import usage
+from cambist.services.accounting.usage import Metered
+from cambist.services.jobs import requests
+from cambist.services.jobs.records import Kind
+from cambist.services.jobs.requests import NewJob
+from cambist.services.platform import PlatformSettings
+from cambist_tasks.arq_worker import QUEUE, open_pool, run_arq, runners_of
+from cambist_tasks.codec import decode, encode
+from cambist_tasks.supervision import keep_running
+from tests.support.webhooks import make_project
+
+ARQ = str(Path(sys.executable).with_name("arq"))
+SETTINGS = "cambist_tasks.worker.WorkerSettings"
+
+
+@pytest.fixture
+def runners(gateway):
+    return runners_of(gateway)
+
+
+@pytest.fixture
+def valkey(tmp_path):
+    """Give a server of this test's own, to be killed."""
+    server = EmbeddedValkey(tmp_path, os.urandom)
+    server.start()
+    yield server
+    server.stop()
+
+
+@asynccontextmanager
+async def running(redis_url, runners):
+    task = asyncio.create_task(keep_running("arq", partial(run_arq, redis_url, runners)))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def until(condition, seconds=120.0):
+    async with asyncio.timeout(seconds):
+        while not await condition():  # noqa: ASYNC110  what is waited for happens in a server
+            await asyncio.sleep(0.05)
+
+
+def runs(runners, name="usage"):
+    """Return how often a job has succeeded; to be waited for until it grows."""
+    return runners.crons.states[name].succeeded
+
+
+async def goes_on(runners, name="usage"):
+    before = runs(runners, name)
+
+    async def more():
+        return runs(runners, name) > before
+
+    await until(more)
+
+
+class Planted:
+    """What somebody who can write to Redis would have the worker unpickle."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.file}",)
+
+
+async def test_a_pickle_in_redis_is_refused_and_never_run(redis_url, runners, tmp_path):
+    file = tmp_path / "ran"
+    planted = [
+        pickle.dumps(Planted(file)),
+        pickle.dumps({"f": "cron:usage", "a": (Planted(file),), "k": {}, "t": None, "et": 1}),
+        msgspec.json.encode({"f": "os.system", "a": [f"touch {file}"], "k": {}, "t": None, "et": 1}),
+        b"\x00",
+    ]
+    pool = open_pool(redis_url)
+    for number, data in enumerate(planted):
+        await pool.set(f"arq:job:planted{number}", data)
+        await pool.zadd(QUEUE, {f"planted{number}": time.time() * 1000})
+
+    async def gone():
+        left = await pool.zrange(QUEUE, 0, -1)
+        return not [name for name in left if name.startswith(b"planted")]
+
+    async with running(redis_url, runners):
+        await until(gone)
+        await goes_on(runners)
+    assert await pool.keys("arq:*planted*") == []
+    assert not file.exists()
+    await pool.aclose(close_connection_pool=True)
+
+
+def test_a_job_carries_a_row_id_and_nothing_else():
+    written = serialize_job("job", (7,), {}, None, 1_700_000_000_000, serializer=encode)
+    assert msgspec.json.decode(written) == {"f": "job", "a": [7], "k": {}, "t": None, "et": 1_700_000_000_000}
+    assert deserialize_job(written, deserializer=decode).args == [7]
+    for args, kwargs in ((("secret",), {}), ((1, 2), {}), ((1.5,), {}), ((0,), {}), ((), {"a": 1}), (([1],), {})):
+        with pytest.raises(Exception, match="unable to serialize"):
+            serialize_job("job", args, kwargs, None, 1, serializer=encode)
+    for message in ({"f": "job", "a": [1], "k": {}, "t": None, "et": 1, "x": 1}, {"f": "a b", "a": [], "k": {}}, []):
+        with pytest.raises(DeserializationError):
+            deserialize_job(msgspec.json.encode(message), deserializer=decode)
+
+
+async def test_a_redis_that_is_emptied_or_killed_costs_time_and_others_do_not_notice(valkey, runners):
+    ticks = []
+
+    async def tick():
+        while True:
+            ticks.append(1)
+            await asyncio.sleep(0.01)
+
+    other = asyncio.create_task(tick())
+    async with running(valkey.url, runners):
+        await goes_on(runners)
+        pool = open_pool(valkey.url)
+        await pool.flushall()
+        await goes_on(runners)
+        with capture_logs() as logs:
+            valkey._process.kill()
+            valkey._process.wait()
+
+            async def crashed():
+                return any(entry["event"] == "task_crashed" for entry in logs)
+
+            await until(crashed)
+            before = len(ticks)
+            await asyncio.sleep(0.2)
+            assert len(ticks) > before
+            valkey.start()
+        await goes_on(runners)
+        await pool.aclose(close_connection_pool=True)
+    other.cancel()
+
+
+def environment(gateway, tmp_path):
+    return {
+        "PATH": os.environ["PATH"],
+        "CAMBIST_DATABASE__URL": gateway.settings.database.url,
+        "CAMBIST_REDIS__URL": gateway.settings.redis.url,
+        "CAMBIST_DATA_DIR": str(tmp_path / "data"),
+    }
+
+
+async def started(gateway, tmp_path, *arguments):
+    return await asyncio.create_subprocess_exec(
+        *arguments, env=environment(gateway, tmp_path), cwd=tmp_path,
+        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+
+
+async def test_arqs_own_command_runs_the_jobs_and_checks_that_somebody_does(gateway, db, tmp_path):
+    async def check():
+        return await (await started(gateway, tmp_path, ARQ, "--check", SETTINGS)).wait()
+
+    async def worked():
+        async with db.autocommit() as conn:
+            found = await conn.exec_driver_sql(
+                "SELECT 1 FROM cron_runs WHERE name = 'usage' AND finished_at IS NOT NULL"
+            )
+            return found.first() is not None
+
+    assert await check() == 1
+    worker = await started(gateway, tmp_path, ARQ, SETTINGS)
+    try:
+        await until(worked, 60)
+        assert await check() == 0
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(60):
+            await worker.wait()
+    assert await check() == 1
+
+
+async def test_arqs_own_command_queues_jobs_again_after_the_database_failed(gateway, db, tmp_path):
+    async def found(statement):
+        async with db.autocommit() as conn:
+            return (await conn.exec_driver_sql(statement)).first() is not None
+
+    async def renamed(old, new):
+        async with db.autocommit() as conn:
+            await conn.exec_driver_sql(f"ALTER TABLE {old} RENAME TO {new}")
+
+    await renamed("jobs", "gone")
+    worker = await started(gateway, tmp_path, ARQ, SETTINGS)
+    try:
+        await until(lambda: found("SELECT 1 FROM cron_runs WHERE name = 'usage' AND finished_at IS NOT NULL"))
+        await renamed("gone", "jobs")
+        async with db.transaction() as conn:
+            new = NewJob(kind=Kind.RECONCILE, arguments={}, requested_by="operator")
+            await requests.request(conn, gateway.ids, new, gateway.clock.now())
+        await until(lambda: found("SELECT 1 FROM jobs WHERE state = 'succeeded'"))
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(60):
+            await worker.wait()
+
+
+async def test_a_worker_killed_in_the_middle_of_a_recurring_job_leaves_its_effect_to_the_other_once(
+    gateway, db, ids, runners, tmp_path
+):
+    await make_project(db, ids)
+    async with db.transaction() as conn:
+        row = (await conn.exec_driver_sql("SELECT id FROM merchants")).scalar_one()
+        await usage.grant(conn, row, "live", 1_000, "begin")
+        done = [Metered(row, "live", "payment", "memory", f"pay_{number}") for number in range(10)]
+        await usage.meter(conn, done, PlatformSettings(), gateway.clock.now())
+    cost = 10 * PlatformSettings().cpt.weights.of("payment", "memory")
+
+    async def blocked():
+        async with db.autocommit() as other:
+            waiting = await other.exec_driver_sql(
+                "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            )
+            return waiting.first() is not None
+
+    async with db.transaction() as conn:
+        # Its posting waits for this lock, in the middle of the job's transaction, and dies there.
+        await conn.exec_driver_sql("SELECT 1 FROM ledger_accounts WHERE purpose = 'cpt' FOR UPDATE")
+        worker = await started(gateway, tmp_path, sys.executable, "-m", "cambist.cli", "worker")
+        await until(blocked, 60)
+        worker.kill()
+        await worker.wait()
+
+    async def posted():
+        async with db.autocommit() as other:
+            left = await other.exec_driver_sql("SELECT count(*) FROM usage_records WHERE NOT posted")
+            return left.scalar_one() == 0
+
+    async with running(gateway.settings.redis.url, runners):
+        await until(posted)
+        await goes_on(runners)
+    async with db.autocommit() as other:
+        posted_units = await other.exec_driver_sql(
+            "SELECT m.units FROM ledger_movements m JOIN ledger_transactions t ON t.id = m.transaction_pk"
+            " WHERE t.kind = 'usage'"
+        )
+        assert [int(units) for units in posted_units.scalars()] == [cost]

@@ -1,0 +1,131 @@
+"""What can be asked for: a comparison of chains and books, and a statement as a file."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+
+import pytest
+
+from cambist.bootstrap import Parts
+from cambist.registry import Registry
+from cambist.services.accounting.ledger import asset_key
+from cambist.services.accounting.statements import entries, export
+from cambist.services.accounting.statements.entries import Filters
+from cambist.services.jobs import records, requests
+from cambist.services.jobs.records import Kind
+from cambist.services.jobs.requests import NewJob
+from cambist.signer.keystore import Keystore
+from cambist.testing.fixtures import TEST_MNEMONIC
+from cambist.testing.memory import MemoryFamily
+from cambist_tasks.requested import REQUESTED, JobRunner
+from tests.core.test_statements import HISTORY
+from tests.support.shop import Shop
+from tests.tasks.test_worker import MEMORY
+
+ENTRIES = 2_500
+
+
+@pytest.fixture
+def gateway_parts(clock, ids):
+    return Parts(
+        clock=clock, ids=ids, registry=Registry({"memory": {}}, found=[MEMORY]), keystore=Keystore(TEST_MNEMONIC)
+    )
+
+
+@pytest.fixture
+async def shop(db, worker_gateway, clock, ids):
+    return await Shop(db, MemoryFamily(), clock, ids).open()
+
+
+async def done(gateway, **asked):
+    """Ask for a job, work it off, and return it."""
+    async with gateway.db.transaction() as conn:
+        new = NewJob(requested_by="a test", **asked)
+        job = await requests.request(conn, gateway.ids, new, gateway.clock.now())
+    await JobRunner(gateway, "here").run(job.pk)
+    async with gateway.db.autocommit() as conn:
+        return await records.get(conn, job.job_id)
+
+
+def test_every_kind_has_a_function_and_no_slice_is_longer_than_a_run():
+    assert set(REQUESTED) == set(Kind)
+    assert all(one.slice_timeout_s <= 50 for one in REQUESTED.values())
+
+
+async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(worker_gateway, shop):
+    chain = worker_gateway.chains["memory"]
+    job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={})
+    assert (job.state, job.result["agrees"]) == ("succeeded", False)
+    assert "not read" in job.result["chains"]["memory"]["problem"]
+    watcher = shop.watcher(chain)
+    await shop.poll(watcher)
+    address = await shop.payment(chain, "USDX", 5)
+    chain.transfer(chain.info.token("USDX"), address, 5)
+    chain.mine(4)
+    await shop.poll(watcher)
+    job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={"chain": "memory"})
+    found = job.result["chains"]["memory"]
+    assert (job.result["agrees"], found["differences"], found["height"]) == (True, [], 4)
+    chain.transfer(chain.info.token("USDX"), address, 5)
+    chain.mine(4)
+    async with chain.view() as view:
+        head = await view.block(8)
+    async with worker_gateway.db.transaction() as conn:
+        # A deposit that nobody credited: the worker read past it.
+        await conn.exec_driver_sql("UPDATE chain_cursors SET height = 8, hash = $1", (head.hash,))
+        await conn.exec_driver_sql(
+            "INSERT INTO chain_blocks (chain, scope, height, hash, parent_hash, mined_at)"
+            " VALUES ('memory', 0, 8, $1, $2, now())",
+            (head.hash, head.parent_hash),
+        )
+    job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={})
+    assert (job.state, job.result["agrees"]) == ("succeeded", False)
+    [difference] = job.result["chains"]["memory"]["differences"]
+    assert (difference["group"], difference["difference"]) == ("deposits", "+0.000005")
+    job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={"chain": "moon"})
+    assert job.result["chains"] == {"moon": {"problem": "There is no such live chain."}}
+
+
+async def test_a_reconcile_of_no_chain_does_not_say_that_all_agree(gateway):
+    job = await done(gateway, kind=Kind.RECONCILE, arguments={})
+    assert (job.state, job.result) == ("succeeded", {"agrees": False, "chains": {}})
+
+
+async def test_a_stored_statement_is_the_streamed_one(worker_gateway, shop):
+    token = worker_gateway.chains["memory"].info.token("USDX")
+    async with worker_gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("ALTER TABLE ledger_movements DISABLE TRIGGER USER")
+        await conn.exec_driver_sql(HISTORY, (asset_key("memory", token.contract), ENTRIES))
+    since = datetime(2026, 1, 1, 1, tzinfo=UTC)
+    for arguments, filters in (({}, Filters()), ({"since": since.isoformat()}, Filters(since=since))):
+        job = await done(
+            worker_gateway, kind=Kind.STATEMENT_EXPORT, arguments=arguments, merchant_pk=shop.merchant, mode="live"
+        )
+        assert job.state == "succeeded", job.error
+        async with worker_gateway.db.autocommit() as conn:
+            scope = await entries.scope_of(conn, worker_gateway.registry, shop.merchant, "live", filters)
+            bounds = await entries.bounds_of(conn, filters)
+        streamed = b"".join([line async for line in export.lines(worker_gateway.db, scope, filters, bounds)])
+        stored = b"".join([piece async for piece in records.output(worker_gateway.db, job)])
+        assert gzip.decompress(stored) == streamed
+        count = streamed.count(b"\r\n") - 1
+        assert (job.result["entries"], job.result["complete"]) == (count, True)
+        assert job.progress["pieces"] == -(-count // entries.BATCH)
+
+
+async def test_a_statement_of_an_unknown_token_fails_at_once_with_a_sentence(worker_gateway, shop):
+    job = await done(
+        worker_gateway, kind=Kind.STATEMENT_EXPORT, arguments={"token": "MOON"}, merchant_pk=shop.merchant, mode="live"
+    )
+    assert (job.state, job.error) == ("failed", "token is not supported on any chain")
+
+
+async def test_a_stored_statement_is_bounded(worker_gateway, shop, monkeypatch):
+    monkeypatch.setattr(export, "STORED_ENTRIES_MAX", 1_500)
+    token = worker_gateway.chains["memory"].info.token("USDX")
+    async with worker_gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("ALTER TABLE ledger_movements DISABLE TRIGGER USER")
+        await conn.exec_driver_sql(HISTORY, (asset_key("memory", token.contract), ENTRIES))
+    job = await done(worker_gateway, kind=Kind.STATEMENT_EXPORT, arguments={}, merchant_pk=shop.merchant, mode="live")
+    assert (job.result["entries"], job.result["complete"]) == (2_000, False)
