@@ -24,7 +24,8 @@ from .supervisor import Child, GivenUpError, Supervisor
 from .web import export_listener
 
 HEALTH_TIMEOUT_S = 2
-KEYS_TIMEOUT_S = 15
+KEYS_TIMEOUT_S = 120
+"""A signer that cannot derive, a locked one say, keeps nobody from what needs no new keys."""
 KEYS_PAUSE_S = 0.25
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  what is listened on, and where it can be asked
 
@@ -154,14 +155,18 @@ class _Readiness:
     def check(self) -> bool:
         if not self._web_is_ready():
             return False
-        # Where no plugin derives addresses there will never be keys, and web is all there is to wait for.
         now = time.monotonic()
         self._give_up_at = self._give_up_at or now + KEYS_TIMEOUT_S
         if now < self._ask_at:
             return False
         # Each time it is a process, which takes from those that everybody waits for.
         self._ask_at = now + KEYS_PAUSE_S
-        return self._has_keys() or now > self._give_up_at
+        if self._has_keys():
+            return True
+        if now > self._give_up_at:
+            log.warning("ready_without_account_keys", waited_s=KEYS_TIMEOUT_S)
+            return True
+        return False
 
     def _has_keys(self) -> bool:
         try:
