@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from functools import partial
 
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import case, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.platform import UsageRecord
+from cambist.db.structs import columns_of, to_struct
 from cambist.domain.usage import Operation
 from cambist.plugin import Units
 from cambist.services import platform
@@ -223,19 +225,15 @@ class UsageEntry(Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-_COLUMNS = (
-    "operation, chain, reference, CASE operation WHEN 'return' THEN -weight ELSE weight END AS amount, created_at"
-)
-_LISTED = "FROM usage_records WHERE merchant_pk = $1 AND mode = $2 AND ($3::text IS NULL OR operation = $3)"
+_AMOUNT = case((UsageRecord.operation == "return", -UsageRecord.weight), else_=UsageRecord.weight)
 
 
 async def list_usage(  # noqa: PLR0913  filters and paging, each by name
     conn: AsyncConnection, merchant_pk: int, mode: str, *, operation: Operation | None, page: int, limit: int
 ) -> Page[UsageEntry]:
     """Return one page of a merchant's records."""
-    filters = (merchant_pk, mode, operation)
-    return await read_page(conn, _COLUMNS, _LISTED, filters, _entry, newest="id", page=page, limit=limit)
-
-
-def _entry(row: Row[Any]) -> UsageEntry:
-    return UsageEntry(**row._mapping)  # noqa: SLF001  SQLAlchemy's public name for it
+    listed = select(*columns_of(UsageEntry, UsageRecord, amount=_AMOUNT)).where(
+        UsageRecord.merchant_pk == merchant_pk, UsageRecord.mode == mode
+    )
+    filters, show = {UsageRecord.operation: operation}, partial(to_struct, UsageEntry)
+    return await read_page(conn, listed, show, newest=UsageRecord.id, filters=filters, page=page, limit=limit)

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payouts import Payout
 from cambist.domain.intents import IntentKind, metered_as
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.ports import Clock, Ids
@@ -172,51 +174,35 @@ async def _check_funds(conn: AsyncConnection, payouts: Sequence[NewPayout]) -> N
         raise ForbiddenError("INSUFFICIENT_BALANCE", "The wallet balance is too low.")
 
 
-_INSERT = f"""
-INSERT INTO payouts AS p (
-    created_at, updated_at, payout_id, kind, project_pk, merchant_pk, mode, chain, scope, token, contract, decimals,
-    to_address, units, held_units, batch_pk, payment_pk, deposit_pk, intent_pk, reason
-)
-SELECT $1, $1, n.payout_id, n.kind, n.project_pk, n.merchant_pk, n.mode, n.chain, n.scope, n.token, n.contract,
-    n.decimals, n.to_address, n.units, n.held_units, n.batch_pk, n.payment_pk, n.deposit_pk, n.intent_pk, n.reason
-FROM unnest(
-    $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[],
-    $11::bigint[], $12::text[], $13::numeric[], $14::numeric[], $15::bigint[], $16::bigint[], $17::bigint[],
-    $18::bigint[], $19::text[]
-) WITH ORDINALITY AS n (
-    payout_id, kind, project_pk, merchant_pk, mode, chain, scope, token, contract, decimals, to_address, units,
-    held_units, batch_pk, payment_pk, deposit_pk, intent_pk, reason, place
-)
-ORDER BY n.place
-RETURNING {COLUMNS}
-"""  # noqa: S608  constants
-
-
 async def _insert(
     conn: AsyncConnection, payouts: Sequence[NewPayout], intents: Mapping[str, int], now: datetime
 ) -> dict[str, PayoutRow]:
-    rows = await conn.exec_driver_sql(
-        _INSERT,
-        (
-            now,
-            [one.payout_id for one in payouts],
-            [str(one.kind) for one in payouts],
-            [one.project_pk for one in payouts],
-            [one.merchant_pk for one in payouts],
-            [one.mode for one in payouts],
-            [one.chain.id for one in payouts],
-            [one.scope for one in payouts],
-            [one.token.symbol for one in payouts],
-            [one.token.contract for one in payouts],
-            [one.token.decimals for one in payouts],
-            [one.to_address for one in payouts],
-            [one.units for one in payouts],
-            [one.held_units for one in payouts],
-            [one.batch_pk for one in payouts],
-            [one.payment_pk for one in payouts],
-            [one.deposit_pk for one in payouts],
-            [intents[one.reference] for one in payouts],
-            [one.reason for one in payouts],
-        ),
+    rows = await conn.execute(
+        insert(Payout).returning(*COLUMNS, sort_by_parameter_order=True),
+        [
+            {
+                "payout_id": one.payout_id,
+                "kind": one.kind,
+                "project_pk": one.project_pk,
+                "merchant_pk": one.merchant_pk,
+                "mode": one.mode,
+                "chain": one.chain.id,
+                "scope": one.scope,
+                "token": one.token.symbol,
+                "contract": one.token.contract,
+                "decimals": one.token.decimals,
+                "to_address": one.to_address,
+                "units": one.units,
+                "held_units": one.held_units,
+                "batch_pk": one.batch_pk,
+                "payment_pk": one.payment_pk,
+                "deposit_pk": one.deposit_pk,
+                "intent_pk": intents[one.reference],
+                "reason": one.reason,
+                "created_at": now,
+                "updated_at": now,
+            }
+            for one in payouts
+        ],
     )
     return {row.payout_id: payout_row(row) for row in rows}

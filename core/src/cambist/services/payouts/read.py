@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payouts import Payout, PayoutBatch
+from cambist.db.structs import one_of
+from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.services.errors import NotFoundError
 from cambist.services.paging import Page, read_page
@@ -13,12 +17,8 @@ from cambist.services.paging import Page, read_page
 from .rows import COLUMNS, FEE, PayoutRow, payout_row
 
 # Refunds and withdrawals are read where they are made.
-_LISTED = (
-    "FROM payouts p WHERE p.project_pk = $1 AND p.kind IN ('payout', 'auto_payout')"
-    " AND ($2::text IS NULL OR p.status = $2) AND ($3::text IS NULL OR p.chain = $3)"
-    " AND ($4::text IS NULL OR p.token = $4)"
-    " AND ($5::text IS NULL OR p.batch_pk = (SELECT id FROM payout_batches WHERE batch_id = $5))"
-)
+_KINDS = (IntentKind.PAYOUT, IntentKind.AUTO_PAYOUT)
+_SELECT = select(*COLUMNS, FEE).where(Payout.kind.in_(_KINDS))
 
 
 async def list_payouts(  # noqa: PLR0913  filters and paging, each by name
@@ -33,9 +33,9 @@ async def list_payouts(  # noqa: PLR0913  filters and paging, each by name
     limit: int,
 ) -> Page[PayoutRow]:
     """Return one page of a project's payouts."""
-    filters = (project_pk, None if status is None else str(status), chain, token, batch_id)
-    columns = f"{COLUMNS}, {FEE}"
-    return await read_page(conn, columns, _LISTED, filters, payout_row, newest="p.id", page=page, limit=limit)
+    filters = {Payout.status: status, Payout.chain: chain, Payout.token: token, PayoutBatch.batch_id: batch_id}
+    listed = _SELECT.outerjoin(PayoutBatch, PayoutBatch.id == Payout.batch_pk).where(Payout.project_pk == project_pk)
+    return await read_page(conn, listed, payout_row, newest=Payout.id, filters=filters, page=page, limit=limit)
 
 
 async def find_payout(conn: AsyncConnection, project_pk: int, payout_id: str) -> PayoutRow:
@@ -48,15 +48,12 @@ async def find_payout(conn: AsyncConnection, project_pk: int, payout_id: str) ->
 
 async def find_payouts(conn: AsyncConnection, project_pk: int, payout_ids: Sequence[str]) -> dict[str, PayoutRow]:
     """Return those of the project's payouts that are there, by their ids."""
-    rows = await conn.exec_driver_sql(
-        f"SELECT {COLUMNS}, {FEE} FROM payouts p"  # noqa: S608  constants
-        " WHERE p.payout_id = ANY($1::text[]) AND p.project_pk = $2 AND p.kind IN ('payout', 'auto_payout')",
-        (list(payout_ids), project_pk),
-    )
+    asked = one_of(Payout.payout_id, payout_ids)
+    rows = await conn.execute(_SELECT.where(asked, Payout.project_pk == project_pk))
     return {row.payout_id: payout_row(row) for row in rows}
 
 
 async def payout_ids_of_batch(conn: AsyncConnection, batch_pk: int) -> Sequence[str]:
     """Return the ids of a batch's payouts in the order of their rows."""
-    rows = await conn.exec_driver_sql("SELECT payout_id FROM payouts WHERE batch_pk = $1 ORDER BY id", (batch_pk,))
-    return [row.payout_id for row in rows]
+    ids = await conn.scalars(select(Payout.payout_id).where(Payout.batch_pk == batch_pk).order_by(Payout.id))
+    return ids.all()

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import Text, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.outbound import OutboundSlot, OutboundTx
+from cambist.db.models.payouts import Payout
+from cambist.db.structs import AnyRow, columns_of, one_of, to_struct
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.plugin import Units
 from cambist.services.accounting.ledger import Account, Purpose, asset_key
-
-COLUMNS = (
-    "p.id, p.payout_id, p.kind, p.project_pk, p.merchant_pk, p.mode, p.chain, p.scope, p.token, p.contract,"
-    " p.decimals, p.to_address, p.units, p.held_units, p.status, p.payment_pk, p.deposit_pk, p.intent_pk, p.reason,"
-    " p.error, p.waits_for, p.tx_id, p.created_at, p.updated_at, p.broadcast_at, p.finished_at,"
-    " (SELECT b.batch_id FROM payout_batches b WHERE b.id = p.batch_pk) AS batch_id"
-)
-"""What ``payout_row`` reads, of a table that goes by ``p``."""
-
-FEE = (
-    "(SELECT sum(t.fee_paid) FROM outbound_slots s JOIN outbound_txs t ON t.slot_pk = s.id"
-    " WHERE s.intent_pk = p.intent_pk) AS fee_paid"
-)
-"""What all transactions of a payout have cost, replaced and cancelling ones included, in the native coin."""
 
 
 class PayoutRow(Struct, frozen=True, kw_only=True):
@@ -70,45 +58,32 @@ class PayoutRow(Struct, frozen=True, kw_only=True):
         return Account(self.merchant_pk, asset_key(self.chain, self.contract), purpose)
 
 
-def payout_row(row: Row[Any]) -> PayoutRow:
+# As text, since a subquery of Core's finds its outer table in SELECT, but not in RETURNING.
+_BATCH_ID = literal_column("(SELECT b.batch_id FROM payout_batches b WHERE b.id = payouts.batch_pk)", Text)
+COLUMNS = columns_of(PayoutRow, Payout, batch_id=_BATCH_ID)
+
+FEE = (
+    select(func.sum(OutboundTx.fee_paid))
+    .join(OutboundSlot, OutboundSlot.id == OutboundTx.slot_pk)
+    .where(OutboundSlot.intent_pk == Payout.intent_pk)
+    .correlate(Payout)
+    .scalar_subquery()
+    .label("fee")
+)
+"""What all transactions of a payout have cost, replaced and cancelling ones included, in the native coin."""
+
+
+def payout_row(row: AnyRow) -> PayoutRow:
     """Read a row of ``COLUMNS``, and of ``FEE`` where it was asked for."""
-    fee = getattr(row, "fee_paid", None)
-    return PayoutRow(
-        pk=row.id,
-        payout_id=row.payout_id,
-        kind=IntentKind(row.kind),
-        project_pk=row.project_pk,
-        merchant_pk=row.merchant_pk,
-        mode=row.mode,
-        chain=row.chain,
-        scope=row.scope,
-        token=row.token,
-        contract=row.contract,
-        decimals=row.decimals,
-        to_address=row.to_address,
-        units=Units(int(row.units)),
-        held_units=Units(int(row.held_units)),
-        status=Status(row.status),
-        batch_id=row.batch_id,
-        payment_pk=row.payment_pk,
-        deposit_pk=row.deposit_pk,
-        intent_pk=row.intent_pk,
-        reason=row.reason,
-        error=row.error,
-        waits_for=row.waits_for,
-        tx_id=row.tx_id,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        broadcast_at=row.broadcast_at,
-        finished_at=row.finished_at,
-        fee=None if fee is None else Units(int(fee)),
-    )
+    return to_struct(PayoutRow, row)
 
 
 async def lock_by_intents(conn: AsyncConnection, intent_pks: Sequence[int]) -> dict[int, PayoutRow]:
     """Return payouts by the primary keys of their intents, locked in id order until the transaction ends."""
-    rows = await conn.exec_driver_sql(
-        f"SELECT {COLUMNS} FROM payouts p WHERE p.intent_pk = ANY($1::bigint[]) ORDER BY p.id FOR NO KEY UPDATE OF p",  # noqa: S608  constants
-        (list(intent_pks),),
+    rows = await conn.execute(
+        select(*COLUMNS)
+        .where(one_of(Payout.intent_pk, intent_pks))
+        .order_by(Payout.id)
+        .with_for_update(key_share=True, of=Payout)
     )
     return {row.intent_pk: payout_row(row) for row in rows}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 
@@ -48,26 +49,34 @@ def payout_view(row: PayoutRow, registry: Registry) -> PayoutView:
     return PayoutView(
         payout_id=row.payout_id,
         kind=row.kind,
-        status=row.status,
         mode=row.mode,
-        chain=row.chain,
-        token=row.token,
-        contract_address=row.contract,
-        decimals=row.decimals,
-        amount=format_units(row.units, row.decimals),
-        to_address=row.to_address,
-        tx_hash=row.tx_id,
-        fee=_fee(row, registry),
-        error=row.error,
-        waits_for=row.waits_for,
+        fee=fee_view(row, registry),
         batch_id=row.batch_id,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        completed_at=row.finished_at if row.status == Status.COMPLETED else None,
+        **what_every_kind_shows(row),
     )
 
 
-def _fee(row: PayoutRow, registry: Registry) -> FeeView | None:
+def what_every_kind_shows(row: PayoutRow) -> dict[str, Any]:
+    """Return the fields that views of payouts, refunds and withdrawals have in common."""
+    return {
+        "status": row.status,
+        "chain": row.chain,
+        "token": row.token,
+        "contract_address": row.contract,
+        "decimals": row.decimals,
+        "amount": format_units(row.units, row.decimals),
+        "to_address": row.to_address,
+        "tx_hash": row.tx_id,
+        "error": row.error,
+        "waits_for": row.waits_for,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+        "completed_at": row.finished_at if row.status == Status.COMPLETED else None,
+    }
+
+
+def fee_view(row: PayoutRow, registry: Registry) -> FeeView | None:
+    """Show what a payout has cost, where its chain is still enabled."""
     chain = registry.chains.get(row.chain)
     if row.fee is None or chain is None:
         return None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
-from sqlalchemy import Row
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payouts import Payout
+from cambist.db.models.projects import Project
+from cambist.db.structs import AnyRow
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.plugin import Units
@@ -26,7 +29,7 @@ from .create import named_asset, require_payouts
 from .queue import NewPayout, PayoutContext, debit_and_queue
 from .requests import AddressText
 from .rows import COLUMNS, FEE, payout_row
-from .views import FeeView, payout_view
+from .views import FeeView, fee_view, what_every_kind_shows
 
 OPERATION = "withdrawal"
 
@@ -133,12 +136,11 @@ def _claim(actor: Actor, request: WithdrawalRequest, header_key: str | None) -> 
     return claim_of(actor, OPERATION, key, asked)
 
 
-_LISTED = """
-FROM payouts p JOIN projects j ON j.id = p.project_pk
-WHERE p.merchant_pk = $1 AND p.kind = 'withdrawal' AND ($2::text IS NULL OR j.project_id = $2)
-    AND ($3::text IS NULL OR p.status = $3) AND ($4::text IS NULL OR p.payout_id = $4)
-"""
-_COLUMNS = f"{COLUMNS}, {FEE}, j.project_id AS project_public_id"
+_SELECT = (
+    select(*COLUMNS, FEE, Project.project_id)
+    .join(Project, Project.id == Payout.project_pk)
+    .where(Payout.kind == IntentKind.WITHDRAWAL)
+)
 
 
 async def list_withdrawals(  # noqa: PLR0913  filters and paging, each by name
@@ -152,40 +154,29 @@ async def list_withdrawals(  # noqa: PLR0913  filters and paging, each by name
     limit: int,
 ) -> Page[WithdrawalView]:
     """Return one page of a merchant's withdrawals, live and simulated."""
-    filters = (merchant_pk, project_id, None if status is None else str(status), None)
+    listed = _SELECT.where(Payout.merchant_pk == merchant_pk)
+    filters = {Project.project_id: project_id, Payout.status: status}
     show = partial(_view, registry)
-    return await read_page(conn, _COLUMNS, _LISTED, filters, show, newest="p.id", page=page, limit=limit)
+    return await read_page(conn, listed, show, newest=Payout.id, filters=filters, page=page, limit=limit)
 
 
 async def get_withdrawal(
     conn: AsyncConnection, registry: Registry, merchant_pk: int, withdrawal_id: str
 ) -> WithdrawalView:
     """Return one of the merchant's withdrawals."""
-    filters = (merchant_pk, None, None, withdrawal_id)
-    row = (await conn.exec_driver_sql(f"SELECT {_COLUMNS} {_LISTED}", filters)).one_or_none()
+    wanted = _SELECT.where(Payout.merchant_pk == merchant_pk, Payout.payout_id == withdrawal_id)
+    row = (await conn.execute(wanted)).one_or_none()
     if row is None:
         raise NotFoundError("WITHDRAWAL_NOT_FOUND", "There is no such withdrawal.")
     return _view(registry, row)
 
 
-def _view(registry: Registry, row: Row[Any]) -> WithdrawalView:
-    shown = payout_view(payout_row(row), registry)
+def _view(registry: Registry, row: AnyRow) -> WithdrawalView:
+    sent = payout_row(row)
     return WithdrawalView(
-        withdrawal_id=shown.payout_id,
-        project_id=row.project_public_id,
-        status=shown.status,
-        mode=shown.mode,
-        chain=shown.chain,
-        token=shown.token,
-        contract_address=shown.contract_address,
-        decimals=shown.decimals,
-        amount=shown.amount,
-        to_address=shown.to_address,
-        tx_hash=shown.tx_hash,
-        fee=shown.fee,
-        error=shown.error,
-        waits_for=shown.waits_for,
-        created_at=shown.created_at,
-        updated_at=shown.updated_at,
-        completed_at=shown.completed_at,
+        withdrawal_id=sent.payout_id,
+        project_id=row.project_id,
+        mode=sent.mode,
+        fee=fee_view(sent, registry),
+        **what_every_kind_shows(sent),
     )

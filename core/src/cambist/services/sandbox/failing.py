@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payouts import Payout
+from cambist.db.models.sandbox import SandboxTransfer
 from cambist.domain.payouts import FINISHED
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.payouts.rows import COLUMNS, PayoutRow, payout_row
@@ -11,10 +14,8 @@ from cambist.services.payouts.rows import COLUMNS, PayoutRow, payout_row
 
 async def chain_of(conn: AsyncConnection, project_pk: int, payout_id: str) -> str:
     """Return on which chain the project sends it."""
-    found = await conn.exec_driver_sql(
-        "SELECT chain FROM payouts WHERE payout_id = $1 AND project_pk = $2", (payout_id, project_pk)
-    )
-    chain: str | None = found.scalar_one_or_none()
+    wanted = Payout.payout_id == payout_id, Payout.project_pk == project_pk
+    chain = await conn.scalar(select(Payout.chain).where(*wanted))
     if chain is None:
         raise NotFoundError("PAYOUT_NOT_FOUND", "There is no such payout.")
     return chain
@@ -22,20 +23,17 @@ async def chain_of(conn: AsyncConnection, project_pk: int, payout_id: str) -> st
 
 async def fail(conn: AsyncConnection, project_pk: int, payout_id: str) -> PayoutRow:
     """Have a payout revert when it is mined, also where it waits to be mined again. The tip of its chain is locked."""
-    found = await conn.exec_driver_sql(
-        f"SELECT {COLUMNS} FROM payouts p WHERE p.payout_id = $1 AND p.project_pk = $2 FOR NO KEY UPDATE",  # noqa: S608  constants
-        (payout_id, project_pk),
+    wanted = Payout.payout_id == payout_id, Payout.project_pk == project_pk
+    locked = await conn.execute(select(*COLUMNS).where(*wanted).with_for_update(key_share=True))
+    payout = payout_row(locked.one())
+    sent = (
+        SandboxTransfer.project_pk == payout.scope,
+        SandboxTransfer.chain == payout.chain,
+        SandboxTransfer.tx_id == payout.tx_id,
     )
-    payout = payout_row(found.one())
-    key = (payout.scope, payout.chain, payout.tx_id)
-    mined = await conn.exec_driver_sql(
-        "SELECT 1 FROM sandbox_transfers WHERE project_pk = $1 AND chain = $2 AND tx_id = $3 AND height IS NOT NULL",
-        key,
-    )
-    if payout.status in FINISHED or mined.first() is not None:
+    mined = await conn.scalar(select(SandboxTransfer.id).where(*sent, SandboxTransfer.height.is_not(None)).limit(1))
+    if payout.status in FINISHED or mined is not None:
         raise ConflictError("PAYOUT_ALREADY_MINED", "It is mined already; only a reorganization makes it wait again.")
-    await conn.exec_driver_sql("UPDATE payouts SET sandbox_fails = true WHERE id = $1", (payout.pk,))
-    await conn.exec_driver_sql(
-        "UPDATE sandbox_transfers SET reverts = true WHERE project_pk = $1 AND chain = $2 AND tx_id = $3", key
-    )
+    await conn.execute(update(Payout).where(Payout.id == payout.pk).values(sandbox_fails=True))
+    await conn.execute(update(SandboxTransfer).where(*sent).values(reverts=True))
     return payout

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models.payments import Payment
+from cambist.db.structs import columns_of, to_struct
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo
 from cambist.services.errors import NotFoundError
@@ -41,17 +43,13 @@ def not_found() -> NotFoundError:
     return NotFoundError("PAYMENT_NOT_FOUND", "There is no such payment.")
 
 
-_LISTED = (
-    "FROM payments p WHERE project_pk = $1 AND ($2::text IS NULL OR status = $2) AND ($3::text IS NULL OR chain = $3)"
-)
-
-
 async def list_payments(  # noqa: PLR0913  filters and paging, each by name
     conn: AsyncConnection, project_pk: int, *, status: Status | None, chain: str | None, page: int, limit: int
 ) -> Page[PaymentView]:
     """Return one page of a project's payments."""
-    filters = (project_pk, None if status is None else str(status), chain)
-    return await read_page(conn, COLUMNS, _LISTED, filters, _view, newest="id", page=page, limit=limit)
+    listed = select(text(COLUMNS)).select_from(Payment).where(Payment.project_pk == project_pk)
+    filters = {Payment.status: status, Payment.chain: chain}
+    return await read_page(conn, listed, _view, newest=Payment.id, filters=filters, page=page, limit=limit)
 
 
 def _view(row: Row[Any]) -> PaymentView:
@@ -73,14 +71,11 @@ async def get_payment(conn: AsyncConnection, project_pk: int, payment_id: str) -
 
 async def get_links(conn: AsyncConnection, project_pk: int, payment_id: str) -> PaymentLinks:
     """Return what the links to one of the project's payments are made of."""
-    found = await conn.exec_driver_sql(
-        "SELECT payment_id, public_id, status FROM payments WHERE payment_id = $1 AND project_pk = $2",
-        (payment_id, project_pk),
-    )
-    row = found.one_or_none()
+    wanted = Payment.payment_id == payment_id, Payment.project_pk == project_pk
+    row = (await conn.execute(select(*columns_of(PaymentLinks, Payment)).where(*wanted))).one_or_none()
     if row is None:
         raise not_found()
-    return PaymentLinks(payment_id=row.payment_id, public_id=row.public_id, status=row.status)
+    return to_struct(PaymentLinks, row)
 
 
 _PUBLIC = f"""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.money import format_units
+from cambist.db.models.deposits import Deposit
+from cambist.db.models.payments import Payment
+from cambist.db.models.payouts import Payout
+from cambist.db.structs import AnyRow
+from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.services.errors import NotFoundError
 from cambist.services.paging import Page, read_page
+from cambist.services.payouts.rows import COLUMNS, payout_row
+from cambist.services.payouts.views import what_every_kind_shows
 
 
 class RefundView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -41,52 +46,37 @@ class RefundView(Struct, frozen=True, kw_only=True, rename="camel"):
     completed_at: datetime | None
 
 
-_LISTED = """
-FROM payouts p LEFT JOIN deposits d ON d.id = p.deposit_pk
-    LEFT JOIN payments y ON y.id = coalesce(p.payment_pk, d.payment_pk)
-WHERE p.project_pk = $1 AND p.kind = 'refund' AND ($2::text IS NULL OR p.status = $2)
-    AND ($3::text IS NULL OR p.payout_id = $3)
-"""
-_COLUMNS = """
-p.payout_id, y.payment_id, d.deposit_id, p.status, p.chain, p.token, p.contract, p.decimals, p.units,
-       p.to_address, p.reason, p.tx_id, p.error, p.waits_for, p.created_at, p.updated_at, p.finished_at
-"""
+_SELECT = (
+    select(*COLUMNS, Payment.payment_id, Deposit.deposit_id)
+    .outerjoin(Deposit, Deposit.id == Payout.deposit_pk)
+    .outerjoin(Payment, Payment.id == func.coalesce(Payout.payment_pk, Deposit.payment_pk))
+    .where(Payout.kind == IntentKind.REFUND)
+)
 
 
 async def list_refunds(
     conn: AsyncConnection, project_pk: int, *, status: Status | None, page: int, limit: int
 ) -> Page[RefundView]:
     """Return one page of a project's refunds."""
-    filters = (project_pk, None if status is None else str(status), None)
-    return await read_page(conn, _COLUMNS, _LISTED, filters, _view, newest="p.id", page=page, limit=limit)
+    listed, filters = _SELECT.where(Payout.project_pk == project_pk), {Payout.status: status}
+    return await read_page(conn, listed, _view, newest=Payout.id, filters=filters, page=page, limit=limit)
 
 
 async def get_refund(conn: AsyncConnection, project_pk: int, refund_id: str) -> RefundView:
     """Return one of the project's refunds."""
-    found = await conn.exec_driver_sql(f"SELECT {_COLUMNS} {_LISTED}", (project_pk, None, refund_id))
-    row = found.one_or_none()
+    wanted = _SELECT.where(Payout.project_pk == project_pk, Payout.payout_id == refund_id)
+    row = (await conn.execute(wanted)).one_or_none()
     if row is None:
         raise NotFoundError("REFUND_NOT_FOUND", "There is no such refund.")
     return _view(row)
 
 
-def _view(row: Row[Any]) -> RefundView:
+def _view(row: AnyRow) -> RefundView:
+    sent = payout_row(row)
     return RefundView(
-        refund_id=row.payout_id,
+        refund_id=sent.payout_id,
         payment_id=row.payment_id,
         deposit_id=row.deposit_id,
-        status=row.status,
-        chain=row.chain,
-        token=row.token,
-        contract_address=row.contract,
-        decimals=row.decimals,
-        amount=format_units(int(row.units), row.decimals),
-        to_address=row.to_address,
-        reason=row.reason,
-        tx_hash=row.tx_id,
-        error=row.error,
-        waits_for=row.waits_for,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        completed_at=row.finished_at if row.status == Status.COMPLETED else None,
+        reason=sent.reason,
+        **what_every_kind_shows(sent),
     )

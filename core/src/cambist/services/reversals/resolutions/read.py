@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import case, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.deposits import Deposit
+from cambist.db.models.payments import Address, Payment
+from cambist.db.structs import AnyRow, AnySelect
 from cambist.domain.money import format_units
-from cambist.domain.payments import OPEN
+from cambist.domain.payments import OPEN, Status
 from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError
 from cambist.services.paging import Page, read_page
@@ -56,45 +58,72 @@ class ResolutionView(Struct, frozen=True, kw_only=True, rename="camel"):
     order_id: str | None
 
 
-_OPEN = ", ".join(f"'{status}'" for status in sorted(OPEN))
+_reason = case(
+    (Payment.id.is_(None), Reason.UNEXPECTED),
+    (Payment.chain != Deposit.chain, Reason.WRONG_CHAIN),
+    (~Deposit.matches, Reason.WRONG_TOKEN),
+    (Payment.status == Status.FAILED, Reason.FAILED),
+    (Payment.status.in_((Status.EXPIRED, Status.UNDERPAID)), Reason.LATE),
+    else_=Reason.SURPLUS,
+)
+_HELD_UNITS = Deposit.units - Deposit.available_units - Deposit.returned_units
 
-_COLUMNS = """
-d.deposit_id, d.chain, d.token, d.contract, d.decimals, d.units, d.tx_id, d.sender, d.mined_at, d.confirmed_at,
-       d.resolution, d.resolved_at, d.units - d.available_units - d.returned_units AS held_units, a.address,
-       p.payment_id, p.status AS payment_status, p.order_id, r.reason
-"""
-_FROM = """
-FROM deposits d JOIN addresses a ON a.id = d.address_pk LEFT JOIN payments p ON p.id = d.payment_pk
-    CROSS JOIN LATERAL (SELECT CASE
-        WHEN p.id IS NULL THEN 'unexpected'
-        WHEN p.chain <> d.chain THEN 'wrong_chain'
-        WHEN NOT d.matches THEN 'wrong_token'
-        WHEN p.status = 'failed' THEN 'failed'
-        WHEN p.status IN ('expired', 'underpaid') THEN 'late'
-        ELSE 'surplus' END AS reason) r
-WHERE d.merchant_pk = $1 AND d.mode = $2 AND (p.project_pk = $3 OR p.id IS NULL AND d.scope IN (0, $3))
-"""
-# What was accepted while another deposit of its payment was not confirmed yet is decided, though still held.
-_WAITING = f"""
-{_FROM} AND d.status = 'confirmed' AND d.available_units + d.returned_units < d.units
-    AND (p.id IS NULL OR NOT d.matches OR p.status NOT IN ({_OPEN}))
-    AND (d.resolution IS DISTINCT FROM 'accepted' OR p.status <> 'expired')
-    AND ($4::text IS NULL OR r.reason = $4) AND ($5::text IS NULL OR d.chain = $5)
-"""
+
+_SELECT = (
+    select(
+        Deposit.deposit_id,
+        Deposit.chain,
+        Deposit.token,
+        Deposit.contract,
+        Deposit.decimals,
+        Deposit.units,
+        Deposit.tx_id,
+        Deposit.sender,
+        Deposit.mined_at,
+        Deposit.confirmed_at,
+        Deposit.resolution,
+        Deposit.resolved_at,
+        _HELD_UNITS.label("held_units"),
+        Address.address,
+        Payment.payment_id,
+        Payment.status.label("payment_status"),
+        Payment.order_id,
+        _reason.label("reason"),
+    )
+    .join(Address, Address.id == Deposit.address_pk)
+    .outerjoin(Payment, Payment.id == Deposit.payment_pk)
+)
+
+
+def _of(actor: Actor) -> AnySelect:
+    of_none = Payment.id.is_(None) & Deposit.scope.in_((0, actor.project_pk))
+    return _SELECT.where(
+        Deposit.merchant_pk == actor.merchant_pk,
+        Deposit.mode == actor.mode,
+        (Payment.project_pk == actor.project_pk) | of_none,
+    )
 
 
 async def list_resolutions(  # noqa: PLR0913  filters and paging, each by name
     conn: AsyncConnection, actor: Actor, *, reason: Reason | None, chain: str | None, page: int, limit: int
 ) -> Page[ResolutionView]:
     """Return one page of what waits for a decision: of the project's payments, and what came for none."""
-    filters = (*_whose(actor), None if reason is None else str(reason), chain)
-    return await read_page(conn, _COLUMNS, _WAITING, filters, _view, newest="d.id", page=page, limit=limit)
+    # What was accepted while another deposit of its payment was not confirmed yet is decided, though still held.
+    waiting = _of(actor).where(
+        Deposit.status == "confirmed",
+        _HELD_UNITS > 0,
+        Payment.id.is_(None) | ~Deposit.matches | Payment.status.not_in(OPEN),
+        or_(Deposit.resolution.is_(None), Deposit.resolution != "accepted", Payment.status != Status.EXPIRED),
+    )
+    if reason is not None:
+        waiting = waiting.where(_reason == reason)
+    filters = {Deposit.chain: chain}
+    return await read_page(conn, waiting, _view, newest=Deposit.id, filters=filters, page=page, limit=limit)
 
 
 async def get_resolution(conn: AsyncConnection, actor: Actor, deposit_id: str) -> ResolutionView:
     """Return one deposit as the list shows it, also when it is decided about."""
-    found = await conn.exec_driver_sql(f"SELECT {_COLUMNS} {_FROM} AND d.deposit_id = $4", (*_whose(actor), deposit_id))
-    row = found.one_or_none()
+    row = (await conn.execute(_of(actor).where(Deposit.deposit_id == deposit_id))).one_or_none()
     if row is None:
         raise not_found()
     return _view(row)
@@ -105,12 +134,8 @@ def not_found() -> NotFoundError:
     return NotFoundError("DEPOSIT_NOT_FOUND", "There is no such deposit.")
 
 
-def _whose(actor: Actor) -> tuple[int, str, int]:
-    return actor.merchant_pk, actor.mode, actor.project_pk
-
-
-def _view(row: Row[Any]) -> ResolutionView:
-    waits = int(row.held_units) > 0
+def _view(row: AnyRow) -> ResolutionView:
+    waits = row.held_units > 0
     return ResolutionView(
         deposit_id=row.deposit_id,
         reason=row.reason,
@@ -120,8 +145,8 @@ def _view(row: Row[Any]) -> ResolutionView:
         token=row.token,
         contract_address=row.contract,
         decimals=row.decimals,
-        amount=format_units(int(row.units), row.decimals),
-        held_amount=format_units(int(row.held_units), row.decimals),
+        amount=format_units(row.units, row.decimals),
+        held_amount=format_units(row.held_units, row.decimals),
         address=row.address,
         from_address=row.sender,
         tx_hash=row.tx_id,

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from functools import partial
 
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import BigInteger, Text, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.orm import aliased
 
+from cambist.db.models.base import UnitsType
+from cambist.db.models.merchants import Merchant
+from cambist.db.models.outbound import OutboundIntent
+from cambist.db.models.payments import Address
+from cambist.db.structs import columns_of, to_struct
+from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
 from cambist.services.paging import Page, read_page
 
@@ -31,12 +38,6 @@ class Collection(Struct, frozen=True, kw_only=True):
     finished_at: datetime | None
 
 
-_LISTED = (
-    "FROM outbound_intents i JOIN merchants m ON m.id = i.merchant_pk JOIN addresses a ON a.id = i.source_address_pk"
-    " WHERE i.kind = 'collection' AND ($1::bigint IS NULL OR i.merchant_pk = $1) AND i.mode = $2"
-    " AND ($3::text IS NULL OR i.chain = $3)"
-)
-
 # Its own transactions, its share of the sweep that it was in, and the top-ups of its address since the one before it.
 _FEES = """
 (SELECT coalesce(sum(t.fee_paid), 0) FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk
@@ -54,33 +55,32 @@ _LAST_TX = """
 (SELECT t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk
     WHERE s.intent_pk IN (i.id, i.sweep_pk) AND t.role = 'main' ORDER BY t.state = 'final' DESC, t.id DESC LIMIT 1)
 """
-_COLUMNS = f"""
-i.reference, m.merchant_id, i.state, i.chain, i.token, i.decimals, i.units, a.address, i.created_at, i.finished_at,
-{_LAST_TX} AS tx_id, {_FEES} AS fee, (SELECT count(*) FROM deposits d WHERE d.collection_pk = i.id) AS deposits
-"""  # noqa: S608  constants
+_DEPOSITS = "(SELECT count(*) FROM deposits d WHERE d.collection_pk = i.id)"
+_INTENT = aliased(OutboundIntent, name="i")
+_SELECT = (
+    select(
+        *columns_of(
+            Collection,
+            _INTENT,
+            collection_id=func.split_part(_INTENT.reference, ":", 2),
+            merchant_id=Merchant.merchant_id,
+            status=_INTENT.state,
+            source=Address.address,
+            tx_id=literal_column(_LAST_TX, Text),
+            fee=literal_column(_FEES, UnitsType),
+            deposits=literal_column(_DEPOSITS, BigInteger),
+        )
+    )
+    .join(Merchant, Merchant.id == _INTENT.merchant_pk)
+    .join(Address, Address.id == _INTENT.source_address_pk)
+    .where(_INTENT.kind == IntentKind.COLLECTION)
+)
 
 
 async def list_collections(  # noqa: PLR0913  filters and paging, each by name
     conn: AsyncConnection, merchant_pk: int | None, mode: str, *, chain: str | None, page: int, limit: int
 ) -> Page[Collection]:
     """Return one page of a merchant's collections, or of everybody's for None."""
-    filters = (merchant_pk, mode, chain)
-    return await read_page(conn, _COLUMNS, _LISTED, filters, _collection, newest="i.id", page=page, limit=limit)
-
-
-def _collection(row: Row[Any]) -> Collection:
-    return Collection(
-        collection_id=row.reference.partition(":")[2],
-        merchant_id=row.merchant_id,
-        status=row.state,
-        chain=row.chain,
-        token=row.token,
-        decimals=row.decimals,
-        units=Units(int(row.units)),
-        source=row.address,
-        tx_id=row.tx_id,
-        fee=Units(int(row.fee)),
-        deposits=row.deposits,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
-    )
+    listed = _SELECT.where(_INTENT.mode == mode)
+    filters, show = {_INTENT.merchant_pk: merchant_pk, _INTENT.chain: chain}, partial(to_struct, Collection)
+    return await read_page(conn, listed, show, newest=_INTENT.id, filters=filters, page=page, limit=limit)
