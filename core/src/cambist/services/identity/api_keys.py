@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import asdict
+from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
+from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, NotFoundError
@@ -43,45 +47,42 @@ def key_hash(secret: str) -> bytes:
 
 async def find_actor(conn: AsyncConnection, hashed: bytes) -> Actor | None:
     """Return for whom the key acts, or None where it was revoked, its project is switched off, or never was."""
-    result = await conn.exec_driver_sql(
-        "SELECT k.id AS key_pk, p.id AS project_pk, p.project_id, p.mode, m.id AS merchant_pk, m.merchant_id"
-        " FROM api_keys k JOIN projects p ON p.id = k.project_pk JOIN merchants m ON m.id = p.merchant_pk"
-        " WHERE k.key_hash = $1 AND k.revoked_at IS NULL AND p.is_active",
-        (hashed,),
+    key, project, merchant = models.ApiKey, models.Project, models.Merchant
+    found = await conn.execute(
+        select(*columns_of(Actor, project, key_pk=key.id, project_pk=project.id, merchant_id=merchant.merchant_id))
+        .select_from(key)
+        .join(project)
+        .join(merchant)
+        .where(key.key_hash == hashed, key.revoked_at.is_(None), project.is_active)
     )
-    row = result.one_or_none()
-    return None if row is None else Actor(**row._mapping)  # noqa: SLF001  SQLAlchemy's public name for it
+    row = found.one_or_none()
+    return None if row is None else to_struct(Actor, row)
 
 
 async def issue(conn: AsyncConnection, project: Actor, name: str, *, ids: Ids, now: datetime) -> IssuedKey:
     """Make a key for the project. Raises ConflictError when it has as many as it may."""
     # The lock lets a project's keys be counted one creation at a time.
-    await conn.exec_driver_sql("SELECT FROM projects WHERE id = $1 FOR NO KEY UPDATE", (project.project_pk,))
+    locked = select(models.Project.id).where(models.Project.id == project.project_pk)
+    await conn.execute(locked.with_for_update(key_share=True))
     if len(await list_keys(conn, project.project_pk)) >= KEYS_MAX:
         raise ConflictError("TOO_MANY_API_KEYS", f"A project can have {KEYS_MAX} API keys. Delete one first.")
     secret = ids.secret(PREFIXES[project.mode])
     key = ApiKey(key_id=ids.new("key"), name=name, hint=secret[:HINT_CHARS], created_at=now)
-    await conn.exec_driver_sql(
-        "INSERT INTO api_keys (key_id, project_pk, name, hint, key_hash, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
-        (key.key_id, project.project_pk, key.name, key.hint, key_hash(secret), now),
-    )
+    stored = asdict(key) | {"project_pk": project.project_pk, "key_hash": key_hash(secret)}
+    await conn.execute(insert(models.ApiKey).values(stored))
     return IssuedKey(key=key, secret=secret)
 
 
 async def list_keys(conn: AsyncConnection, project_pk: int) -> Sequence[ApiKey]:
     """Return the project's keys that still work, oldest first."""
-    rows = await conn.exec_driver_sql(
-        "SELECT key_id, name, hint, created_at FROM api_keys WHERE project_pk = $1 AND revoked_at IS NULL ORDER BY id",
-        (project_pk,),
-    )
-    return [ApiKey(**row._mapping) for row in rows]  # noqa: SLF001  SQLAlchemy's public name for it
+    key = models.ApiKey
+    working = select(*columns_of(ApiKey, key)).where(key.project_pk == project_pk, key.revoked_at.is_(None))
+    return [to_struct(ApiKey, row) for row in await conn.execute(working.order_by(key.id))]
 
 
 async def revoke(conn: AsyncConnection, project_pk: int, key_id: str, *, now: datetime) -> None:
     """Take a key back for good. Raises NotFoundError where there is no such working key."""
-    result = await conn.exec_driver_sql(
-        "UPDATE api_keys SET revoked_at = $3 WHERE project_pk = $1 AND key_id = $2 AND revoked_at IS NULL RETURNING id",
-        (project_pk, key_id, now),
-    )
-    if result.one_or_none() is None:
+    key = models.ApiKey
+    working = key.project_pk == project_pk, key.key_id == key_id, key.revoked_at.is_(None)
+    if await conn.scalar(update(key).where(*working).values(revoked_at=now).returning(key.id)) is None:
         raise NotFoundError("API_KEY_NOT_FOUND", "There is no such API key.")

@@ -8,9 +8,13 @@ import unicodedata
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from sqlalchemy import delete, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
 from cambist.db.engine import Database
+from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.accounting import usage
 from cambist.services.addresses.account_keys import claim_accounts
@@ -31,6 +35,9 @@ class Merchant(Struct, frozen=True, kw_only=True):
     merchant_id: str
     email: str
     name: str
+
+
+_COLUMNS = columns_of(Merchant, models.Merchant)
 
 
 def spelling_of(text: str) -> str:
@@ -54,12 +61,12 @@ async def register(  # noqa: PLR0913  each by name
     Raises ConflictError for an address that is taken, UnavailableError when no keys are in stock.
     """
     merchant_id = ids.new("mer")
-    result = await conn.exec_driver_sql(
-        "INSERT INTO merchants (merchant_id, email, name, password_hash, created_at) VALUES ($1, $2, $3, $4, $5)"
-        " ON CONFLICT (email) DO NOTHING RETURNING id",
-        (merchant_id, email, name, password_hash, now),
+    pk = await conn.scalar(
+        insert(models.Merchant)
+        .values(merchant_id=merchant_id, email=email, name=name, password_hash=password_hash, created_at=now)
+        .on_conflict_do_nothing(index_elements=[models.Merchant.email])
+        .returning(models.Merchant.id)
     )
-    pk = result.scalar_one_or_none()
     if pk is None:
         raise ConflictError("EMAIL_TAKEN", "A merchant with this e-mail address exists already.")
     await claim_accounts(conn, pk)
@@ -80,14 +87,11 @@ async def check_password(db: Database, *, email: str, password: str, passwords: 
     Raises UnauthenticatedError, the same and as slowly for an unknown address as for a wrong password.
     """
     async with db.autocommit() as conn:
-        result = await conn.exec_driver_sql(
-            "SELECT id AS pk, merchant_id, email, name, password_hash FROM merchants WHERE email = $1", (email,)
-        )
-        found = result.one_or_none()
+        wanted = select(*_COLUMNS, models.Merchant.password_hash).where(models.Merchant.email == email)
+        found = (await conn.execute(wanted)).one_or_none()
     if not await passwords.verify(None if found is None else found.password_hash, password) or found is None:
         raise _wrong_password()
-    merchant = Merchant(pk=found.pk, merchant_id=found.merchant_id, email=found.email, name=found.name)
-    return SignIn(merchant=merchant, password_hash=found.password_hash)
+    return SignIn(merchant=to_struct(Merchant, found), password_hash=found.password_hash)
 
 
 async def lock_password(conn: AsyncConnection, sign_in: SignIn) -> None:
@@ -95,11 +99,9 @@ async def lock_password(conn: AsyncConnection, sign_in: SignIn) -> None:
 
     Raises UnauthenticatedError where it was changed since it was verified.
     """
-    result = await conn.exec_driver_sql(
-        "SELECT id FROM merchants WHERE id = $1 AND password_hash = $2 FOR SHARE",
-        (sign_in.merchant.pk, sign_in.password_hash),
-    )
-    if result.one_or_none() is None:
+    merchant = models.Merchant
+    verified = merchant.id == sign_in.merchant.pk, merchant.password_hash == sign_in.password_hash
+    if await conn.scalar(select(merchant.id).where(*verified).with_for_update(read=True)) is None:
         raise _wrong_password()
 
 
@@ -109,8 +111,7 @@ def _wrong_password() -> UnauthenticatedError:
 
 async def find_pk(conn: AsyncConnection, merchant_id: str) -> int:
     """Return a merchant's primary key. Raises NotFoundError."""
-    result = await conn.exec_driver_sql("SELECT id FROM merchants WHERE merchant_id = $1", (merchant_id,))
-    pk: int | None = result.scalar_one_or_none()
+    pk = await conn.scalar(select(models.Merchant.id).where(models.Merchant.merchant_id == merchant_id))
     if pk is None:
         raise NotFoundError("MERCHANT_NOT_FOUND", "There is no such merchant.")
     return pk
@@ -118,10 +119,14 @@ async def find_pk(conn: AsyncConnection, merchant_id: str) -> int:
 
 async def get(conn: AsyncConnection, merchant_pk: int) -> Merchant:
     """Return a merchant that exists."""
-    result = await conn.exec_driver_sql(
-        "SELECT id AS pk, merchant_id, email, name FROM merchants WHERE id = $1", (merchant_pk,)
-    )
-    return Merchant(**result.one()._mapping)  # noqa: SLF001  SQLAlchemy's public name for it
+    found = await conn.execute(select(*_COLUMNS).where(models.Merchant.id == merchant_pk))
+    return to_struct(Merchant, found.one())
+
+
+async def lock_merchant(conn: AsyncConnection, merchant_pk: int) -> None:
+    """Let one transaction at a time change what a merchant has, until this one ends."""
+    locked = select(models.Merchant.id).where(models.Merchant.id == merchant_pk)
+    await conn.execute(locked.with_for_update(key_share=True))
 
 
 def _reset_hash(token: str) -> bytes:
@@ -133,30 +138,27 @@ async def issue_reset(conn: AsyncConnection, email: str, *, ids: Ids, now: datet
 
     Raises NotFoundError where nobody has the address. An earlier token of the same merchant stops working.
     """
-    result = await conn.exec_driver_sql("SELECT id FROM merchants WHERE email = $1", (email,))
-    merchant_pk = result.scalar_one_or_none()
+    merchant_pk = await conn.scalar(select(models.Merchant.id).where(models.Merchant.email == email))
     if merchant_pk is None:
         raise NotFoundError("MERCHANT_NOT_FOUND", "There is no merchant with this e-mail address.")
-    await conn.exec_driver_sql("DELETE FROM password_resets WHERE merchant_pk = $1 AND used_at IS NULL", (merchant_pk,))
-    token = ids.secret("pwr_")
-    await conn.exec_driver_sql(
-        "INSERT INTO password_resets (token_hash, merchant_pk, expires_at) VALUES ($1, $2, $3)",
-        (_reset_hash(token), merchant_pk, now + timedelta(seconds=lifetime_s)),
+    reset, token = models.PasswordReset, ids.secret("pwr_")
+    await conn.execute(delete(reset).where(reset.merchant_pk == merchant_pk, reset.used_at.is_(None)))
+    expires_at = now + timedelta(seconds=lifetime_s)
+    await conn.execute(
+        insert(reset).values(token_hash=_reset_hash(token), merchant_pk=merchant_pk, expires_at=expires_at)
     )
     return token
 
 
 async def reset_password(conn: AsyncConnection, token: str, password_hash: str, *, now: datetime) -> None:
     """Set a new password and end every session. Raises InvalidError for a token that is used, old or unknown."""
-    result = await conn.exec_driver_sql(
-        "UPDATE password_resets SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL AND expires_at > $2"
-        " RETURNING merchant_pk",
-        (_reset_hash(token), now),
-    )
-    merchant_pk = result.scalar_one_or_none()
+    reset = models.PasswordReset
+    good = reset.token_hash == _reset_hash(token), reset.used_at.is_(None), reset.expires_at > now
+    merchant_pk = await conn.scalar(update(reset).where(*good).values(used_at=now).returning(reset.merchant_pk))
     if merchant_pk is None:
         raise InvalidError("RESET_TOKEN_INVALID", "This reset link was used already or has expired.")
-    await conn.exec_driver_sql("UPDATE merchants SET password_hash = $2 WHERE id = $1", (merchant_pk, password_hash))
+    merchant = models.Merchant
+    await conn.execute(update(merchant).where(merchant.id == merchant_pk).values(password_hash=password_hash))
     await sessions.revoke_all(conn, merchant_pk, now=now)
 
 

@@ -8,15 +8,18 @@ from decimal import Decimal
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
-from sqlalchemy.engine import Row
+from sqlalchemy import ColumnElement, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
+from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.services.webhooks.urls import check_webhook_url
 
+from .merchants import lock_merchant
 from .sessions import SessionPrincipal
 
 PROJECTS_MAX = 100
@@ -26,12 +29,6 @@ TOLERANCE_PERCENT_MAX = 10
 GRACE_HOURS_MAX = 720
 
 Mode = Literal["live", "sandbox"]
-
-_COLUMNS = (
-    "project_id, name, mode, payment_webhook_url, webhook_secret_encrypted, webhook_secret_rotated_at,"
-    " underpayment_tolerance_bps, grace_s, extended_events, sandbox_auto_mine, is_active, created_at"
-)
-_SELECT = f"SELECT {_COLUMNS} FROM projects"  # noqa: S608  columns named above
 
 
 class Project(Struct, frozen=True, kw_only=True):
@@ -49,6 +46,16 @@ class Project(Struct, frozen=True, kw_only=True):
     sandbox_auto_mine: bool
     is_active: bool
     created_at: datetime
+
+
+_COLUMNS = columns_of(
+    Project,
+    models.Project,
+    signs_webhooks=models.Project.webhook_secret_encrypted.is_not(None),
+    secret_rotated_at=models.Project.webhook_secret_rotated_at,
+    underpayment_tolerance_percent=models.Project.underpayment_tolerance_bps / Decimal(100),
+    grace_hours=models.Project.grace_s // 3600,
+)
 
 
 class Changes(Struct, frozen=True, kw_only=True):
@@ -86,18 +93,26 @@ class Projects:
         """Add a project; return it and its signing secret, which is told this once."""
         self._check_url(payment_webhook_url)
         # The lock lets a merchant's projects be counted one creation at a time.
-        await conn.exec_driver_sql("SELECT FROM merchants WHERE id = $1 FOR NO KEY UPDATE", (merchant_pk,))
-        count = await conn.exec_driver_sql("SELECT count(*) FROM projects WHERE merchant_pk = $1", (merchant_pk,))
-        if count.scalar_one() >= PROJECTS_MAX:
+        await lock_merchant(conn, merchant_pk)
+        owned = select(func.count()).where(models.Project.merchant_pk == merchant_pk)
+        if (await conn.execute(owned)).scalar_one() >= PROJECTS_MAX:
             raise ConflictError("TOO_MANY_PROJECTS", f"A merchant can have {PROJECTS_MAX} projects.")
         project_id, secret = self._ids.new("prj"), self._ids.hex_secret()
-        result = await conn.exec_driver_sql(
-            "INSERT INTO projects (project_id, merchant_pk, name, mode, payment_webhook_url,"  # noqa: S608  columns named above
-            " webhook_secret_encrypted, webhook_secret_rotated_at, created_at)"
-            " VALUES ($1, $2, $3, $4, $5, $6, $7, $7) RETURNING " + _COLUMNS,
-            (project_id, merchant_pk, name, mode, payment_webhook_url, self._secrets.seal(project_id, secret), now),
+        made = await conn.execute(
+            insert(models.Project)
+            .values(
+                project_id=project_id,
+                merchant_pk=merchant_pk,
+                name=name,
+                mode=mode,
+                payment_webhook_url=payment_webhook_url,
+                webhook_secret_encrypted=self._secrets.seal(project_id, secret),
+                webhook_secret_rotated_at=now,
+                created_at=now,
+            )
+            .returning(*_COLUMNS)
         )
-        return _project(result.one()), secret
+        return to_struct(Project, made.one()), secret
 
     async def change(
         self, conn: AsyncConnection, project: Actor, changes: Changes, *, now: datetime
@@ -112,20 +127,15 @@ class Projects:
             sealed = self._secrets.seal(project.project_id, secret)
             columns |= {"webhook_secret_encrypted": sealed, "webhook_secret_rotated_at": now}
         if columns:
-            places = ", ".join(f"{column} = ${number}" for number, column in enumerate(columns, start=2))
-            await conn.exec_driver_sql(
-                f"UPDATE projects SET {places} WHERE id = $1",  # noqa: S608  column names of ours
-                (project.project_pk, *columns.values()),
-            )
+            await conn.execute(update(models.Project).where(_is(project)).values(columns))
         return await get(conn, project), secret
 
     async def rotate_secret(self, conn: AsyncConnection, project: Actor, *, now: datetime) -> str:
         """Replace the signing secret; the old one is not used again, from the next attempt on."""
         secret = self._ids.hex_secret()
-        await conn.exec_driver_sql(
-            "UPDATE projects SET webhook_secret_encrypted = $2, webhook_secret_rotated_at = $3 WHERE id = $1",
-            (project.project_pk, self._secrets.seal(project.project_id, secret), now),
-        )
+        sealed = self._secrets.seal(project.project_id, secret)
+        columns = {"webhook_secret_encrypted": sealed, "webhook_secret_rotated_at": now}
+        await conn.execute(update(models.Project).where(_is(project)).values(columns))
         return secret
 
     def _columns(self, project: Actor, changes: Changes) -> dict[str, object]:
@@ -156,10 +166,8 @@ async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_
 
     Raises NotFoundError for a project that does not exist, ForbiddenError for one that is another's.
     """
-    result = await conn.exec_driver_sql(
-        "SELECT id, merchant_pk, mode FROM projects WHERE project_id = $1", (project_id,)
-    )
-    row = result.one_or_none()
+    columns = models.Project.id, models.Project.merchant_pk, models.Project.mode
+    row = (await conn.execute(select(*columns).where(models.Project.project_id == project_id))).one_or_none()
     if row is None:
         raise NotFoundError("PROJECT_NOT_FOUND", "There is no such project.")
     if row.merchant_pk != principal.merchant_pk:
@@ -175,16 +183,19 @@ async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_
 
 async def get(conn: AsyncConnection, project: Actor, *, lock: bool = False) -> Project:
     """Return a project that exists, locked until the transaction ends where asked for."""
-    result = await conn.exec_driver_sql(
-        _SELECT + " WHERE id = $1" + (" FOR NO KEY UPDATE" if lock else ""), (project.project_pk,)
-    )
-    return _project(result.one())
+    wanted = select(*_COLUMNS).where(_is(project))
+    found = await conn.execute(wanted.with_for_update(key_share=True) if lock else wanted)
+    return to_struct(Project, found.one())
 
 
 async def list_projects(conn: AsyncConnection, merchant_pk: int) -> Sequence[Project]:
     """Return a merchant's projects, oldest first."""
-    rows = await conn.exec_driver_sql(_SELECT + " WHERE merchant_pk = $1 ORDER BY id", (merchant_pk,))
-    return [_project(row) for row in rows]
+    owned = select(*_COLUMNS).where(models.Project.merchant_pk == merchant_pk).order_by(models.Project.id)
+    return [to_struct(Project, row) for row in await conn.execute(owned)]
+
+
+def _is(project: Actor) -> ColumnElement[bool]:
+    return models.Project.id == project.project_pk
 
 
 def _basis_points(percent: Decimal) -> int:
@@ -194,20 +205,3 @@ def _basis_points(percent: Decimal) -> int:
         words = f"must be from 0 to {TOLERANCE_PERCENT_MAX}, with at most 2 decimals"
         raise InvalidError.field("underpaymentTolerancePercent", words)
     return int(percent * 100)
-
-
-def _project(row: Row[tuple[object, ...]]) -> Project:
-    return Project(
-        project_id=row.project_id,
-        name=row.name,
-        mode=row.mode,
-        payment_webhook_url=row.payment_webhook_url,
-        signs_webhooks=row.webhook_secret_encrypted is not None,
-        secret_rotated_at=row.webhook_secret_rotated_at,
-        underpayment_tolerance_percent=Decimal(row.underpayment_tolerance_bps) / 100,
-        grace_hours=row.grace_s // 3600,
-        extended_events=row.extended_events,
-        sandbox_auto_mine=row.sandbox_auto_mine,
-        is_active=row.is_active,
-        created_at=row.created_at,
-    )

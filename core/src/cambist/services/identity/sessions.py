@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from sqlalchemy import ColumnElement, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import Merchant, Session
+from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 
 TOKEN_CHARS_MAX = 256
@@ -23,6 +27,9 @@ class SessionPrincipal(Struct, frozen=True, kw_only=True):
     merchant_pk: int
     merchant_id: str
     session_id: str
+
+
+_PRINCIPAL = columns_of(SessionPrincipal, Session, merchant_id=Merchant.merchant_id)
 
 
 class OpenSession(Struct, frozen=True, kw_only=True):
@@ -72,14 +79,18 @@ async def open_session(  # noqa: PLR0913  each by name
     lifetime_s: int,
 ) -> OpenSession:
     """Begin a session of somebody who has proven who he is. It ends after ``lifetime_s``, however it is used."""
-    await conn.exec_driver_sql("DELETE FROM sessions WHERE merchant_pk = $1 AND expires_at <= $2", (merchant_pk, now))
+    await conn.execute(delete(Session).where(Session.merchant_pk == merchant_pk, Session.expires_at <= now))
     session_id = ids.new("ses")
     token = tokens.new(session_id)
     expires_at = now + timedelta(seconds=lifetime_s)
-    await conn.exec_driver_sql(
-        "INSERT INTO sessions (session_id, merchant_pk, refresh_hash, created_at, expires_at)"
-        " VALUES ($1, $2, $3, $4, $5)",
-        (session_id, merchant_pk, _hash(token), now, expires_at),
+    await conn.execute(
+        insert(Session).values(
+            session_id=session_id,
+            merchant_pk=merchant_pk,
+            refresh_hash=_hash(token),
+            created_at=now,
+            expires_at=expires_at,
+        )
     )
     principal = SessionPrincipal(merchant_pk=merchant_pk, merchant_id=merchant_id, session_id=session_id)
     return OpenSession(principal=principal, refresh_token=token, expires_at=expires_at)
@@ -94,43 +105,38 @@ async def rotate(conn: AsyncConnection, token: str, *, tokens: RefreshTokens, no
     if session_id is None:
         return None
     following = tokens.new(session_id)
-    result = await conn.exec_driver_sql(
-        "UPDATE sessions s SET previous_hash = s.refresh_hash, refresh_hash = $3 FROM merchants m"
-        " WHERE s.session_id = $1 AND s.refresh_hash = $2 AND s.revoked_at IS NULL AND s.expires_at > $4"
-        " AND m.id = s.merchant_pk RETURNING m.id AS merchant_pk, m.merchant_id, s.expires_at",
-        (session_id, _hash(token), _hash(following), now),
+    exchanged = await conn.execute(
+        update(Session)
+        .where(*_open(session_id, now), Session.refresh_hash == _hash(token), Merchant.id == Session.merchant_pk)
+        .values(previous_hash=Session.refresh_hash, refresh_hash=_hash(following))
+        .returning(*_PRINCIPAL, Session.expires_at)
     )
-    row = result.one_or_none()
+    row = exchanged.one_or_none()
     if row is None:
         await revoke(conn, session_id, now=now)
         return None
-    principal = SessionPrincipal(merchant_pk=row.merchant_pk, merchant_id=row.merchant_id, session_id=session_id)
+    principal = to_struct(SessionPrincipal, row)
     return OpenSession(principal=principal, refresh_token=following, expires_at=row.expires_at)
 
 
 async def find_principal(conn: AsyncConnection, session_id: str, *, now: datetime) -> SessionPrincipal | None:
     """Return whose session it is, or None when it has ended."""
-    result = await conn.exec_driver_sql(
-        "SELECT m.id AS merchant_pk, m.merchant_id FROM sessions s JOIN merchants m ON m.id = s.merchant_pk"
-        " WHERE s.session_id = $1 AND s.revoked_at IS NULL AND s.expires_at > $2",
-        (session_id, now),
-    )
-    row = result.one_or_none()
-    if row is None:
-        return None
-    return SessionPrincipal(merchant_pk=row.merchant_pk, merchant_id=row.merchant_id, session_id=session_id)
+    found = await conn.execute(select(*_PRINCIPAL).join(Merchant).where(*_open(session_id, now)))
+    row = found.one_or_none()
+    return None if row is None else to_struct(SessionPrincipal, row)
+
+
+def _open(session_id: str, now: datetime) -> Sequence[ColumnElement[bool]]:
+    return Session.session_id == session_id, Session.revoked_at.is_(None), Session.expires_at > now
 
 
 async def revoke(conn: AsyncConnection, session_id: str, *, now: datetime) -> None:
     """End one session at once. Doing it again changes nothing."""
-    await conn.exec_driver_sql(
-        "UPDATE sessions SET revoked_at = $2 WHERE session_id = $1 AND revoked_at IS NULL", (session_id, now)
-    )
+    going_on = Session.session_id == session_id, Session.revoked_at.is_(None)
+    await conn.execute(update(Session).where(*going_on).values(revoked_at=now))
 
 
 async def revoke_all(conn: AsyncConnection, merchant_pk: int, *, now: datetime, but: str = "") -> None:
     """End every session of a merchant at once, ``but`` one where it is named."""
-    await conn.exec_driver_sql(
-        "UPDATE sessions SET revoked_at = $2 WHERE merchant_pk = $1 AND revoked_at IS NULL AND session_id <> $3",
-        (merchant_pk, now, but),
-    )
+    going_on = Session.merchant_pk == merchant_pk, Session.revoked_at.is_(None), Session.session_id != but
+    await conn.execute(update(Session).where(*going_on).values(revoked_at=now))

@@ -22,9 +22,14 @@ from datetime import datetime, timedelta
 
 import structlog
 from msgspec import Struct
+from msgspec.structs import replace
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models import Merchant, RecoveryCode, TwoFactorState
+from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Clock, Ids
 from cambist.secrets import SecretsBox
 from cambist.services.errors import (
@@ -36,9 +41,10 @@ from cambist.services.errors import (
     UnauthenticatedError,
 )
 from cambist.services.identity import sessions
+from cambist.services.identity.merchants import lock_merchant
 
 from .codes import Enrolment, enrolment, new_recovery_code, recovery_hash, step_of
-from .state import State, count_wrong, forget, forgive, lock_merchant, read
+from .state import State, change, count_wrong, forget, forgive, read
 
 SECRET_BYTES = 20
 
@@ -60,6 +66,17 @@ class Status(Struct, frozen=True, kw_only=True):
     recovery_codes_left: int
 
 
+_CODES_LEFT = select(func.count()).where(
+    RecoveryCode.merchant_pk == TwoFactorState.merchant_pk, RecoveryCode.used_at.is_(None)
+)
+_STATUS = columns_of(
+    Status,
+    TwoFactorState,
+    enabled=TwoFactorState.secret_encrypted.is_not(None),
+    recovery_codes_left=_CODES_LEFT.scalar_subquery(),
+)
+
+
 class TwoFactor:
     """Enrols merchants and judges their codes. Methods without a connection are transactions of their own."""
 
@@ -72,16 +89,8 @@ class TwoFactor:
 
     async def status(self, conn: AsyncConnection, merchant_pk: int) -> Status:
         """Return what a merchant has."""
-        result = await conn.exec_driver_sql(
-            "SELECT s.secret_encrypted IS NOT NULL AS enabled, (SELECT count(*) FROM recovery_codes c"
-            " WHERE c.merchant_pk = s.merchant_pk AND c.used_at IS NULL) AS recovery_codes_left"
-            " FROM two_factor_states s WHERE s.merchant_pk = $1",
-            (merchant_pk,),
-        )
-        row = result.one_or_none()
-        if row is None:
-            return Status(enabled=False, recovery_codes_left=0)
-        return Status(enabled=row.enabled, recovery_codes_left=row.recovery_codes_left)
+        row = (await conn.execute(select(*_STATUS).where(TwoFactorState.merchant_pk == merchant_pk))).one_or_none()
+        return Status(enabled=False, recovery_codes_left=0) if row is None else to_struct(Status, row)
 
     async def require_code(self, merchant_pk: int, code: str | None) -> None:
         """Take a code and spend it for good. Call it before opening the transaction that the code is for.
@@ -127,10 +136,12 @@ class TwoFactor:
             enabled = (await self.status(conn, merchant_pk)).enabled
             refusal = await self._spend(conn, merchant_pk, code) if enabled else None
             if refusal is None:
-                await conn.exec_driver_sql(
-                    "INSERT INTO two_factor_states (merchant_pk, pending_encrypted, pending_at) VALUES ($1, $2, $3)"
-                    " ON CONFLICT (merchant_pk) DO UPDATE SET pending_encrypted = $2, pending_at = $3",
-                    (merchant_pk, self._seal(key, PENDING_FIELD, merchant_pk), self._clock.now()),
+                sealed = self._seal(key, PENDING_FIELD, merchant_pk)
+                pending = {"pending_encrypted": sealed, "pending_at": self._clock.now()}
+                await conn.execute(
+                    insert(TwoFactorState)
+                    .values(merchant_pk=merchant_pk, **pending)
+                    .on_conflict_do_update(index_elements=[TwoFactorState.merchant_pk], set_=pending)
                 )
         if refusal is not None:
             raise refusal
@@ -154,13 +165,11 @@ class TwoFactor:
                 raise ConflictError("TWO_FACTOR_NOT_STARTED", "Start with a new secret: none waits for its first code.")
             key = self._open(state.pending_encrypted, PENDING_FIELD, merchant_pk)
             # What was taken of the secret before says nothing about this one.
-            step, refusal = await self._judge(conn, merchant_pk, state._replace(last_step=0), key, code)
+            step, refusal = await self._judge(conn, merchant_pk, replace(state, last_step=0), key, code)
             if refusal is None:
-                await conn.exec_driver_sql(
-                    "UPDATE two_factor_states SET secret_encrypted = $2, enabled_at = $3, last_step = $4,"
-                    " pending_encrypted = NULL, pending_at = NULL WHERE merchant_pk = $1",
-                    (merchant_pk, self._seal(key, SECRET_FIELD, merchant_pk), now, step),
-                )
+                sealed = self._seal(key, SECRET_FIELD, merchant_pk)
+                confirmed = {"secret_encrypted": sealed, "enabled_at": now, "last_step": step}
+                await change(conn, merchant_pk, **confirmed, pending_encrypted=None, pending_at=None)
                 codes = await self._renew_codes(conn, merchant_pk)
                 await sessions.revoke_all(conn, merchant_pk, now=now, but=session_id)
         if refusal is not None:
@@ -203,9 +212,7 @@ class TwoFactor:
         key = self._open(state.secret_encrypted, SECRET_FIELD, merchant_pk)
         step, refusal = await self._judge(conn, merchant_pk, state, key, code)
         if refusal is None:
-            await conn.exec_driver_sql(
-                "UPDATE two_factor_states SET last_step = $2 WHERE merchant_pk = $1", (merchant_pk, step)
-            )
+            await change(conn, merchant_pk, last_step=step)
         return refusal
 
     async def _judge(
@@ -230,12 +237,10 @@ class TwoFactor:
         hashed = recovery_hash(code)
         if hashed is None:
             return False
-        result = await conn.exec_driver_sql(
-            "UPDATE recovery_codes SET used_at = $3 WHERE merchant_pk = $1 AND code_hash = $2 AND used_at IS NULL"
-            " RETURNING merchant_pk",
-            (merchant_pk, hashed, self._clock.now()),
-        )
-        if result.one_or_none() is None:
+        unused = RecoveryCode.code_hash == hashed, RecoveryCode.used_at.is_(None)
+        spend = update(RecoveryCode).where(RecoveryCode.merchant_pk == merchant_pk, *unused)
+        spent = spend.values(used_at=self._clock.now()).returning(RecoveryCode.merchant_pk)
+        if await conn.scalar(spent) is None:
             return False
         await forgive(conn, merchant_pk)
         log.warning("recovery_code_used", merchant_pk=merchant_pk)
@@ -243,11 +248,9 @@ class TwoFactor:
 
     async def _renew_codes(self, conn: AsyncConnection, merchant_pk: int) -> Sequence[str]:
         codes = [new_recovery_code(self._ids) for _ in range(RECOVERY_CODES)]
-        await conn.exec_driver_sql("DELETE FROM recovery_codes WHERE merchant_pk = $1", (merchant_pk,))
-        await conn.exec_driver_sql(
-            "INSERT INTO recovery_codes (merchant_pk, code_hash) SELECT $1, unnest($2::bytea[])",
-            (merchant_pk, [recovery_hash(code) for code in codes]),
-        )
+        await conn.execute(delete(RecoveryCode).where(RecoveryCode.merchant_pk == merchant_pk))
+        rows = [{"merchant_pk": merchant_pk, "code_hash": recovery_hash(code)} for code in codes]
+        await conn.execute(insert(RecoveryCode), rows)
         return codes
 
     def _seal(self, key: bytes, field: str, merchant_pk: int) -> bytes:
@@ -262,15 +265,13 @@ async def reset(conn: AsyncConnection, email: str, *, now: datetime) -> str:
 
     For the operator, once sure who asks. Raises NotFoundError where nobody has the address.
     """
-    result = await conn.exec_driver_sql(
-        "SELECT id, merchant_id FROM merchants WHERE email = $1 FOR NO KEY UPDATE", (email,)
-    )
-    row = result.one_or_none()
-    if row is None:
+    wanted = select(Merchant.id, Merchant.merchant_id).where(Merchant.email == email)
+    merchant = (await conn.execute(wanted.with_for_update(key_share=True))).one_or_none()
+    if merchant is None:
         raise NotFoundError("MERCHANT_NOT_FOUND", "There is no merchant with this e-mail address.")
-    await forget(conn, row.id)
-    await sessions.revoke_all(conn, row.id, now=now)
-    merchant_id: str = row.merchant_id
+    await forget(conn, merchant.id)
+    await sessions.revoke_all(conn, merchant.id, now=now)
+    merchant_id: str = merchant.merchant_id
     return merchant_id
 
 
