@@ -5,7 +5,9 @@ from itertools import count
 from random import Random
 
 import pytest
+from sqlalchemy import select
 
+from cambist.db.models.payouts import Payout
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.plugin import Units
@@ -26,7 +28,7 @@ async def payout_env(db, clock, ids):
 
 async def everything(payout_env):
     async with payout_env.db.transaction() as conn:
-        rows = await conn.exec_driver_sql(f"SELECT {COLUMNS} FROM payouts p ORDER BY p.id")  # noqa: S608  a constant
+        rows = await conn.execute(select(*COLUMNS).order_by(Payout.id))
         return [payout_row(row) for row in rows]
 
 

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Awaitable, Sequence
 
 from msgspec import Struct, structs
+from sqlalchemy import select
 
 from cambist.db.engine import Database
+from cambist.db.models.payouts import Payout
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import FINISHED, Status
 from cambist.plugin import Units
@@ -307,7 +309,7 @@ class MoneyModel:
         async with self.db.transaction() as conn:
             found = await broken(conn)
             assert not found, found
-            rows = await conn.exec_driver_sql(f"SELECT {COLUMNS} FROM payouts p WHERE mode = 'live'")  # noqa: S608  constants
+            rows = await conn.execute(select(*COLUMNS).where(Payout.mode == "live"))
             stored = {row.payout_id: payout_row(row) for row in rows}
             expected = {name: going.status for name, going in self.going.items()}
             wrong = {name: (row.status, expected.get(name)) for name, row in stored.items()}

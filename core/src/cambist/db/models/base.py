@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import BigInteger, DateTime, MetaData, Numeric
+from sqlalchemy import BigInteger, CheckConstraint, DateTime, MetaData, Numeric
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase
@@ -31,6 +32,11 @@ class Xid8(UserDefinedType[int]):
     def get_col_spec(self, **_: object) -> str:
         """Name the type in DDL."""
         return "xid8"
+
+
+def kind_is_one_of(kinds: Iterable[str]) -> CheckConstraint:
+    """Return the constraint that the column ``kind`` holds one of these."""
+    return CheckConstraint(f"kind IN ({', '.join(repr(str(kind)) for kind in kinds)})", name="kind")
 
 
 class Base(DeclarativeBase):

@@ -23,7 +23,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cambist.domain.intents import IntentKind
 
-from .base import Base, UnitsType
+from .base import Base, UnitsType, kind_is_one_of
 
 
 class OutboundIntent(Base):
@@ -43,7 +43,7 @@ class OutboundIntent(Base):
     __table_args__ = (
         CheckConstraint("units > 0", name="units_positive"),
         CheckConstraint("state IN ('waiting', 'sending', 'done', 'failed')", name="state"),
-        CheckConstraint(f"kind IN ({', '.join(repr(str(kind)) for kind in IntentKind)})", name="kind"),
+        kind_is_one_of(IntentKind),
         CheckConstraint(
             "action IN ('transfer', 'lend', 'reclaim', 'stake', 'unstake', 'withdraw')",
             name="action",

@@ -8,7 +8,9 @@ from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, PrimaryKeyC
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base, UnitsType
+from cambist.domain.intents import SPENDING, IntentKind
+
+from .base import Base, UnitsType, kind_is_one_of
 
 
 class Payout(Base):
@@ -23,7 +25,7 @@ class Payout(Base):
     __table_args__ = (
         CheckConstraint("units > 0", name="units_positive"),
         CheckConstraint("held_units BETWEEN 0 AND units", name="held_within"),
-        CheckConstraint("kind IN ('payout', 'refund', 'withdrawal', 'auto_payout')", name="kind"),
+        kind_is_one_of(kind for kind in IntentKind if kind in SPENDING),
         CheckConstraint("status IN ('requested', 'processing', 'broadcast', 'completed', 'failed')", name="status"),
         CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
         Index("ix_payouts_project_pk_kind_id", "project_pk", "kind", "id"),
@@ -98,7 +100,7 @@ class PayoutBatch(Base):
     token: Mapped[str]
     total_units: Mapped[int] = mapped_column(UnitsType)
     accepted: Mapped[int]
-    rejected: Mapped[list] = mapped_column(JSONB)  # type: ignore[type-arg]  # a JSON list
+    rejected: Mapped[list[object]] = mapped_column(JSONB)
     created_at: Mapped[datetime]
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
-from sqlalchemy import Row
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import payouts as tables
+from cambist.db.models.merchants import Merchant
+from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.registry import Registry
 from cambist.services.accounting.tokens import find_chain
@@ -51,12 +55,12 @@ def check(registry: Registry, request: ApprovalRequest) -> str:
     return check_to_address(registry, find_chain(registry, request.chain), request.address, "address")
 
 
-_COLUMNS = "approval_id, mode, chain, address, label, approved_at"
+_COLUMNS = columns_of(ApprovedAddress, tables.ApprovedAddress)
 
 
 async def lock_approvals(conn: AsyncConnection, merchant_pk: int) -> None:
     """Let a merchant's approvals and what depends on them change one at a time, until the transaction ends."""
-    await conn.exec_driver_sql("SELECT FROM merchants WHERE id = $1 FOR NO KEY UPDATE", (merchant_pk,))
+    await conn.execute(select(Merchant.id).where(Merchant.id == merchant_pk).with_for_update(key_share=True))
 
 
 async def approve(  # noqa: PLR0913, PLR0917  whose, what, and where ids and time come from
@@ -65,49 +69,64 @@ async def approve(  # noqa: PLR0913, PLR0917  whose, what, and where ids and tim
     """Approve an address; one that is approved already gets the new label. The caller has taken the code."""
     address = check(registry, request)
     await lock_approvals(conn, merchant_pk)
-    found = await conn.exec_driver_sql(
-        "INSERT INTO approved_addresses (approval_id, merchant_pk, mode, chain, address, label, approved_at)"  # noqa: S608
-        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (merchant_pk, mode, chain, address)"
-        f" DO UPDATE SET label = excluded.label RETURNING {_COLUMNS}",
-        (ids.new("apa"), merchant_pk, request.mode, request.chain, address, request.label, now),
+    new = insert(tables.ApprovedAddress).values(
+        approval_id=ids.new("apa"),
+        merchant_pk=merchant_pk,
+        mode=request.mode,
+        chain=request.chain,
+        address=address,
+        label=request.label,
+        approved_at=now,
     )
-    approved = _approved(found.one())
-    count = await conn.exec_driver_sql("SELECT count(*) FROM approved_addresses WHERE merchant_pk = $1", (merchant_pk,))
-    if count.scalar_one() > ADDRESSES_MAX:
+    again = new.on_conflict_do_update(
+        index_elements=["merchant_pk", "mode", "chain", "address"], set_={"label": new.excluded.label}
+    )
+    approved = to_struct(ApprovedAddress, (await conn.execute(again.returning(*_COLUMNS))).one())
+    count = await conn.scalar(select(func.count()).where(tables.ApprovedAddress.merchant_pk == merchant_pk))
+    if (count or 0) > ADDRESSES_MAX:
         raise ConflictError(
             "TOO_MANY_APPROVED_ADDRESSES", f"A merchant can have {ADDRESSES_MAX} approved addresses. Delete one first."
         )
     return approved
 
 
+async def is_approved(  # noqa: PLR0913  whose, and where it is
+    conn: AsyncConnection, merchant_pk: int, mode: str, chain: str, address: str, *, lock: bool = False
+) -> bool:
+    """Whether auto-payouts may go to an address; ``lock`` keeps it so until the transaction ends."""
+    wanted = select(tables.ApprovedAddress.id).where(
+        tables.ApprovedAddress.merchant_pk == merchant_pk,
+        tables.ApprovedAddress.mode == mode,
+        tables.ApprovedAddress.chain == chain,
+        tables.ApprovedAddress.address == address,
+    )
+    found = await conn.scalar(wanted.with_for_update(read=True, key_share=True) if lock else wanted)
+    return found is not None
+
+
 async def list_approved(conn: AsyncConnection, merchant_pk: int, mode: Mode | None) -> Sequence[ApprovedAddress]:
     """Return the merchant's approved addresses, oldest first."""
-    rows = await conn.exec_driver_sql(
-        f"SELECT {_COLUMNS} FROM approved_addresses"  # noqa: S608  constants
-        " WHERE merchant_pk = $1 AND ($2::text IS NULL OR mode = $2) ORDER BY id",
-        (merchant_pk, mode),
-    )
-    return [_approved(row) for row in rows]
+    wanted = select(*_COLUMNS).where(tables.ApprovedAddress.merchant_pk == merchant_pk)
+    if mode is not None:
+        wanted = wanted.where(tables.ApprovedAddress.mode == mode)
+    rows = await conn.execute(wanted.order_by(tables.ApprovedAddress.id))
+    return [to_struct(ApprovedAddress, row) for row in rows]
 
 
 async def withdraw_approval(conn: AsyncConnection, merchant_pk: int, approval_id: str, now: datetime) -> None:
     """Take an approval back, and switch off the auto-payouts that go to its address."""
     await lock_approvals(conn, merchant_pk)
-    whose = (merchant_pk, approval_id)
-    found = await conn.exec_driver_sql(
-        "SELECT mode, chain, address FROM approved_addresses WHERE merchant_pk = $1 AND approval_id = $2", whose
-    )
-    row = found.one_or_none()
-    if row is None:
+    whose = tables.ApprovedAddress.merchant_pk == merchant_pk, tables.ApprovedAddress.approval_id == approval_id
+    approved = (await conn.execute(select(*_COLUMNS).where(*whose))).one_or_none()
+    if approved is None:
         raise NotFoundError("APPROVED_ADDRESS_NOT_FOUND", "There is no such approved address.")
     # The coins first, as an auto-payout that is being made locks them.
-    await conn.exec_driver_sql(
-        "UPDATE coin_settings SET autopayout_policy = 'off', autopayout_address = NULL, updated_at = $5"
-        " WHERE merchant_pk = $1 AND mode = $2 AND chain = $3 AND autopayout_address = $4",
-        (merchant_pk, row.mode, row.chain, row.address, now),
+    coins = (
+        tables.CoinSettings.merchant_pk == merchant_pk,
+        tables.CoinSettings.mode == approved.mode,
+        tables.CoinSettings.chain == approved.chain,
+        tables.CoinSettings.autopayout_address == approved.address,
     )
-    await conn.exec_driver_sql("DELETE FROM approved_addresses WHERE merchant_pk = $1 AND approval_id = $2", whose)
-
-
-def _approved(row: Row[Any]) -> ApprovedAddress:
-    return ApprovedAddress(**row._mapping)  # noqa: SLF001  SQLAlchemy's public name for it
+    off = {"autopayout_policy": "off", "autopayout_address": None, "updated_at": now}
+    await conn.execute(update(tables.CoinSettings).where(*coins).values(off))
+    await conn.execute(delete(tables.ApprovedAddress).where(*whose))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Context, Decimal
-from typing import Any
 
 import structlog
-from sqlalchemy import Row
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models.merchants import Merchant
+from cambist.db.models.payouts import CoinSettings
+from cambist.db.models.projects import Project
+from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.domain.intents import IntentKind
 from cambist.hints import Hints
 from cambist.plugin import Units
@@ -23,6 +26,7 @@ from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import Asset
 
 from . import limits
+from .approved_addresses import is_approved
 from .create import require_payouts
 from .queue import NewPayout, PayoutContext, debit_and_queue
 
@@ -34,7 +38,7 @@ COINS_MAX = 500
 _EXACT = Context(prec=400)
 
 # A payout of the coin that is under way has to end first: so what is above the threshold is sent once, not twice.
-_DUE = """
+_DUE = f"""
 SELECT c.merchant_pk, c.mode, c.chain, c.symbol, c.autopayout_threshold AS threshold, a.balance,
        c.autopayout_address AS to_address
 FROM coin_settings c
@@ -46,25 +50,9 @@ WHERE c.autopayout_policy = 'limit' AND c.enabled AND a.balance > c.autopayout_t
     AND EXISTS (SELECT FROM approved_addresses p WHERE p.merchant_pk = c.merchant_pk AND p.mode = c.mode
         AND p.chain = c.chain AND p.address = c.autopayout_address)
     AND NOT EXISTS (SELECT FROM payouts o WHERE o.merchant_pk = c.merchant_pk AND o.mode = c.mode AND o.chain = c.chain
-        AND o.token = c.symbol AND o.kind = 'auto_payout' AND o.status IN ('requested', 'processing', 'broadcast'))
-"""
-
-_LOCK = """
-SELECT true FROM coin_settings WHERE merchant_pk = $1 AND mode = $2 AND chain = $3 AND symbol = $4
-FOR UPDATE SKIP LOCKED
-"""
-
-_APPROVED = """
-SELECT true FROM approved_addresses WHERE merchant_pk = $1 AND mode = $2 AND chain = $3 AND address = $4 FOR KEY SHARE
-"""
-
-# The project that set the rule; another one of the mode where that is gone.
-_PROJECT = """
-SELECT j.id, j.project_id, m.merchant_id FROM projects j JOIN merchants m ON m.id = j.merchant_pk
-WHERE j.merchant_pk = $1 AND j.mode = $2
-ORDER BY j.id = (SELECT autopayout_project_pk FROM coin_settings WHERE merchant_pk = $1 AND mode = $2 AND chain = $3
-    AND symbol = $4) DESC NULLS LAST, j.is_active DESC, j.id LIMIT 1
-"""
+        AND o.token = c.symbol AND o.kind = '{IntentKind.AUTO_PAYOUT}'
+        AND o.status IN ('requested', 'processing', 'broadcast'))
+"""  # noqa: S608  a constant
 
 
 async def run(db: Database, context: PayoutContext, rates: RateBook, hints: Hints) -> int:
@@ -97,7 +85,7 @@ async def run(db: Database, context: PayoutContext, rates: RateBook, hints: Hint
 
 async def _due(
     conn: AsyncConnection, assets: dict[tuple[str, str], Asset], coin: tuple[int, str, str, str] | None = None
-) -> Sequence[Row[Any]]:
+) -> Sequence[AnyRow]:
     columns = (
         [chain for chain, _ in assets],
         [symbol for _, symbol in assets],
@@ -119,28 +107,26 @@ async def _worth_it(rates: RateBook, asset: Asset, units: int, settings: Platfor
     return _EXACT.multiply(whole, rate.value) >= settings.collection.min_value
 
 
-async def _pay(
-    conn: AsyncConnection, context: PayoutContext, row: Row[Any], assets: dict[tuple[str, str], Asset]
-) -> int:
+async def _pay(conn: AsyncConnection, context: PayoutContext, row: AnyRow, assets: dict[tuple[str, str], Asset]) -> int:
     """Queue one coin's payout, where it is still due; return whether it was."""
-    coin = (row.merchant_pk, row.mode, row.chain, row.symbol)
-    if (await conn.exec_driver_sql(_LOCK, coin)).first() is None:
+    own = (
+        CoinSettings.merchant_pk == row.merchant_pk,
+        CoinSettings.mode == row.mode,
+        CoinSettings.chain == row.chain,
+        CoinSettings.symbol == row.symbol,
+    )
+    rule = select(CoinSettings.autopayout_project_pk).where(*own).with_for_update(skip_locked=True)
+    locked = (await conn.execute(rule)).one_or_none()
+    if locked is None:
         return 0
     # Only now is seen what others have committed, who held the lock before.
-    found = await _due(conn, assets, coin)
+    found = await _due(conn, assets, (row.merchant_pk, row.mode, row.chain, row.symbol))
     if not found:
         return 0
     due = found[0]
-    if (await conn.exec_driver_sql(_APPROVED, (*coin[:3], due.to_address))).first() is None:
+    if not await is_approved(conn, row.merchant_pk, row.mode, row.chain, due.to_address, lock=True):
         return 0
-    project = (await conn.exec_driver_sql(_PROJECT, coin)).one()
-    actor = Actor(
-        merchant_pk=due.merchant_pk,
-        merchant_id=project.merchant_id,
-        project_pk=project.id,
-        project_id=project.project_id,
-        mode=due.mode,
-    )
+    actor = await _actor(conn, row.merchant_pk, row.mode, locked.autopayout_project_pk)
     asset = assets[row.chain, row.symbol]
     settings = await require_payouts(conn, actor, asset)
     units = await _allowed(conn, context, settings, actor, asset, int(due.balance) - int(due.threshold))
@@ -159,6 +145,18 @@ async def _pay(
     )
     await debit_and_queue(conn, context, settings, [new])
     return 1
+
+
+async def _actor(conn: AsyncConnection, merchant_pk: int, mode: str, rule_project_pk: int | None) -> Actor:
+    """Return who pays: the project that set the rule, or another one of the mode where that is gone."""
+    projects = select(*columns_of(Actor, Project, project_pk=Project.id, merchant_id=Merchant.merchant_id))
+    found = await conn.execute(
+        projects.join(Merchant, Merchant.id == Project.merchant_pk)
+        .where(Project.merchant_pk == merchant_pk, Project.mode == mode)
+        .order_by((Project.id == rule_project_pk).desc(), Project.is_active.desc(), Project.id)
+        .limit(1)
+    )
+    return to_struct(Actor, found.one())
 
 
 async def _allowed(  # noqa: PLR0913, PLR0917  what is judged of one transfer

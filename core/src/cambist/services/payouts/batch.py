@@ -11,8 +11,10 @@ from datetime import datetime
 
 import msgspec
 from msgspec import Struct
+from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payouts import PayoutBatch
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
 from cambist.services.accounting.ledger import SPENDING, Account, asset_key, lock_balances
@@ -111,7 +113,7 @@ async def _within_day(
         else:
             within.append(one)
             sent += one.units
-    await drop_keys(conn, judge, beyond)
+    await drop_keys(conn, beyond)
     error = limits.day_limit_error(allowed, token)
     return within, [reject(one.row, one.destination, error) for one in beyond]
 
@@ -124,12 +126,6 @@ def _paid_before(replayed: Sequence[Replayed]) -> list[_Entry]:
     return [_Entry(row=one.row, payout_id=one.payout_id) for one in replayed]
 
 
-_STORE = """
-INSERT INTO payout_batches (batch_id, project_pk, chain, token, total_units, accepted, rejected, created_at)
-VALUES ($1, $2, $3, $4, $5::numeric, $6, $7::jsonb, $8) RETURNING id
-"""
-
-
 async def _store(  # noqa: PLR0913, PLR0917  a row, column by column
     conn: AsyncConnection,
     context: PayoutContext,
@@ -139,11 +135,17 @@ async def _store(  # noqa: PLR0913, PLR0917  a row, column by column
     valid: Sequence[Valid],
     others: Sequence[_Entry],
 ) -> int:
-    total = sum(one.units for one in valid)
-    entries = msgspec.json.encode(sorted(others, key=lambda one: one.row)).decode()
-    values = (batch_id, actor.project_pk, asset.chain.id, asset.token.symbol, total, len(valid), entries)
-    batch_pk: int = (await conn.exec_driver_sql(_STORE, (*values, context.clock.now()))).scalar_one()
-    return batch_pk
+    new = insert(PayoutBatch).values(
+        batch_id=batch_id,
+        project_pk=actor.project_pk,
+        chain=asset.chain.id,
+        token=asset.token.symbol,
+        total_units=sum(one.units for one in valid),
+        accepted=len(valid),
+        rejected=msgspec.to_builtins(sorted(others, key=lambda one: one.row)),
+        created_at=context.clock.now(),
+    )
+    return (await conn.execute(new.returning(PayoutBatch.id))).scalar_one()
 
 
 def _payout(judge: Judge, one: Valid, batch_pk: int) -> NewPayout:
@@ -163,13 +165,9 @@ def _payout(judge: Judge, one: Valid, batch_pk: int) -> NewPayout:
 
 async def _batch(conn: AsyncConnection, project_pk: int, batch_id: str) -> Batch:
     """Return what became of a stored batch, in the same words now and ever after."""
-    found = await conn.exec_driver_sql(
-        "SELECT id, chain, token, total_units, accepted, rejected::text AS others, created_at FROM payout_batches"
-        " WHERE batch_id = $1 AND project_pk = $2",
-        (batch_id, project_pk),
-    )
-    row = found.one()
-    others = msgspec.json.decode(row.others, type=list[_Entry])
+    wanted = PayoutBatch.batch_id == batch_id, PayoutBatch.project_pk == project_pk
+    row = (await conn.execute(select(PayoutBatch).where(*wanted))).one()
+    others = msgspec.convert(row.rejected, list[_Entry])
     accepted = await payout_ids_of_batch(conn, row.id)
     ids = in_order(len(accepted) + len(others), accepted, {one.row: one.payout_id for one in others})
     payouts = await find_payouts(conn, project_pk, ids)
@@ -180,7 +178,7 @@ async def _batch(conn: AsyncConnection, project_pk: int, batch_id: str) -> Batch
         token=row.token,
         # A batch without payouts has the total zero, in any number of decimals.
         decimals=next((payout.decimals for payout in payouts.values()), 0),
-        total=Units(int(row.total_units)),
+        total=Units(row.total_units),
         accepted=row.accepted,
         payouts=[payouts[payout_id] for payout_id in ids],
         rejected=[

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
+from sqlalchemy import ColumnElement, and_, delete, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payments import IdempotencyKey
+from cambist.db.structs import one_of
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
 from cambist.services.actor import Actor
@@ -140,21 +144,18 @@ async def _used(conn: AsyncConnection, claims: Sequence[Claim]) -> dict[str, tup
     """Return what the keys were used for before: project, digest of the request, payout."""
     if not claims:
         return {}
-    rows = await conn.exec_driver_sql(
-        "SELECT key, project_pk, request_hash, resource_id FROM idempotency_keys"
-        " WHERE merchant_pk = $1 AND mode = $2 AND operation = $3 AND key = ANY($4::text[])",
-        (claims[0].merchant_pk, claims[0].mode, OPERATION, [claim.key for claim in claims]),
-    )
+    rows = await conn.execute(select(IdempotencyKey).where(_are(claims)))
     return {row.key: (row.project_pk, row.request_hash, row.resource_id) for row in rows}
 
 
-# In the order of the keys: two batches with the same keys wait for each other once, never in a circle.
-_TAKE = """
-INSERT INTO idempotency_keys (merchant_pk, mode, operation, project_pk, created_at, key, request_hash, resource_id)
-SELECT $1, $2, $3, $4, $5, n.key, n.hash, n.resource_id
-FROM unnest($6::text[], $7::bytea[], $8::text[]) AS n (key, hash, resource_id) ORDER BY n.key
-ON CONFLICT DO NOTHING RETURNING key
-"""
+def _are(claims: Sequence[Claim]) -> ColumnElement[bool]:
+    """Return the condition for the rows of keys, which are of one merchant and mode."""
+    return and_(
+        IdempotencyKey.merchant_pk == claims[0].merchant_pk,
+        IdempotencyKey.mode == claims[0].mode,
+        IdempotencyKey.operation == OPERATION,
+        one_of(IdempotencyKey.key, [claim.key for claim in claims]),
+    )
 
 
 async def _take_keys(conn: AsyncConnection, judge: Judge, valid: Iterable[Valid]) -> Sequence[Claim]:
@@ -162,33 +163,22 @@ async def _take_keys(conn: AsyncConnection, judge: Judge, valid: Iterable[Valid]
     keyed = [(one.claim, one.payout_id) for one in valid if one.claim is not None]
     if not keyed:
         return []
-    actor = judge.actor
-    rows = await conn.exec_driver_sql(
-        _TAKE,
-        (
-            actor.merchant_pk,
-            actor.mode,
-            OPERATION,
-            actor.project_pk,
-            judge.context.clock.now(),
-            [claim.key for claim, _ in keyed],
-            [claim.request_hash for claim, _ in keyed],
-            [payout_id for _, payout_id in keyed],
-        ),
+    # In the order of the keys: two batches with the same keys wait for each other once, never in a circle.
+    keyed.sort(key=lambda one: one[0].key)
+    made = {"created_at": judge.context.clock.now()}
+    taken = await conn.execute(
+        insert(IdempotencyKey).on_conflict_do_nothing().returning(IdempotencyKey.key),
+        [structs.asdict(claim) | made | {"resource_id": payout_id} for claim, payout_id in keyed],
     )
-    taken = {row.key for row in rows}
-    return [claim for claim, _ in keyed if claim.key not in taken]
+    fresh = set(taken.scalars())
+    return [claim for claim, _ in keyed if claim.key not in fresh]
 
 
-async def drop_keys(conn: AsyncConnection, judge: Judge, rows: Iterable[Valid]) -> None:
+async def drop_keys(conn: AsyncConnection, rows: Iterable[Valid]) -> None:
     """Give back the keys of rows that are refused after all: what is refused stores nothing."""
-    keys = [one.claim.key for one in rows if one.claim is not None]
-    if keys:
-        await conn.exec_driver_sql(
-            "DELETE FROM idempotency_keys WHERE merchant_pk = $1 AND mode = $2 AND operation = $3"
-            " AND key = ANY($4::text[])",
-            (judge.actor.merchant_pk, judge.actor.mode, OPERATION, keys),
-        )
+    claims = [one.claim for one in rows if one.claim is not None]
+    if claims:
+        await conn.execute(delete(IdempotencyKey).where(_are(claims)))
 
 
 def in_order(total: int, accepted: Sequence[str], known: Mapping[int, str | None]) -> list[str]:

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
-from sqlalchemy import Row
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from sqlalchemy import ColumnElement, and_, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import payouts as tables
+from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.domain.money import AmountError, parse_units
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.registry import Registry
@@ -27,11 +30,9 @@ OFF = "off"
 LIMIT = "limit"
 
 
-class CoinSettings(Struct, frozen=True, kw_only=True):
-    """One coin of a merchant. Above ``autopayout_threshold``, policy ``limit`` sends available to the address."""
+class _Decided(Struct, frozen=True, kw_only=True):
+    """What is stored of a coin's settings. The defaults hold where nothing is."""
 
-    chain: str
-    token: Token
     enabled: bool = True
     auto_convert_enabled: bool = False
     auto_convert_dest_chain: str | None = None
@@ -39,6 +40,13 @@ class CoinSettings(Struct, frozen=True, kw_only=True):
     autopayout_policy: str = OFF
     autopayout_threshold: Units | None = None
     autopayout_address: str | None = None
+
+
+class CoinSettings(_Decided, frozen=True, kw_only=True):
+    """One coin of a merchant. Above ``autopayout_threshold``, policy ``limit`` sends available to the address."""
+
+    chain: str
+    token: Token
 
 
 class Coin(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,27 +73,22 @@ class CoinPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
     autopayout_address: AddressText | UnsetType | None = UNSET
 
 
-_COLUMNS = (
-    "chain, symbol, enabled, auto_convert_enabled, auto_convert_dest_chain, auto_convert_dest_token,"
-    " autopayout_policy, autopayout_threshold, autopayout_address"
-)
+_SELECT = select(tables.CoinSettings.chain, tables.CoinSettings.symbol, *columns_of(_Decided, tables.CoinSettings))
+
+
+def _of(merchant_pk: int, mode: str) -> ColumnElement[bool]:
+    return and_(tables.CoinSettings.merchant_pk == merchant_pk, tables.CoinSettings.mode == mode)
 
 
 async def disabled(conn: AsyncConnection, merchant_pk: int, mode: str) -> frozenset[tuple[str, str]]:
     """Return chain and symbol of what the merchant does not pay out."""
-    rows = await conn.exec_driver_sql(
-        "SELECT chain, symbol FROM coin_settings WHERE merchant_pk = $1 AND mode = $2 AND NOT enabled",
-        (merchant_pk, mode),
-    )
+    rows = await conn.execute(_SELECT.where(_of(merchant_pk, mode), ~tables.CoinSettings.enabled))
     return frozenset((row.chain, row.symbol) for row in rows)
 
 
 async def list_coins(conn: AsyncConnection, registry: Registry, merchant_pk: int, mode: str) -> Sequence[CoinSettings]:
     """Return every coin of the gateway with what the merchant has decided about it."""
-    rows = await conn.exec_driver_sql(
-        f"SELECT {_COLUMNS} FROM coin_settings WHERE merchant_pk = $1 AND mode = $2",  # noqa: S608  constants
-        (merchant_pk, mode),
-    )
+    rows = await conn.execute(_SELECT.where(_of(merchant_pk, mode)))
     decided = {(row.chain, row.symbol): row for row in rows}
     return [
         _settings(chain, token, decided.get((chain.id, token.symbol)))
@@ -94,20 +97,9 @@ async def list_coins(conn: AsyncConnection, registry: Registry, merchant_pk: int
     ]
 
 
-def _settings(chain: ChainInfo, token: Token, row: Row[Any] | None) -> CoinSettings:
-    if row is None:
-        return CoinSettings(chain=chain.id, token=token)
-    return CoinSettings(
-        chain=chain.id,
-        token=token,
-        enabled=row.enabled,
-        auto_convert_enabled=row.auto_convert_enabled,
-        auto_convert_dest_chain=row.auto_convert_dest_chain,
-        auto_convert_dest_token=row.auto_convert_dest_token,
-        autopayout_policy=row.autopayout_policy,
-        autopayout_threshold=None if row.autopayout_threshold is None else Units(int(row.autopayout_threshold)),
-        autopayout_address=row.autopayout_address,
-    )
+def _settings(chain: ChainInfo, token: Token, row: AnyRow | None) -> CoinSettings:
+    decided = _Decided() if row is None else to_struct(_Decided, row)
+    return CoinSettings(chain=chain.id, token=token, **structs.asdict(decided))
 
 
 async def replace_enabled(
@@ -119,38 +111,19 @@ async def replace_enabled(
         chain = find_chain(registry, coin.chain, f"coins[{place}].chain")
         enabled.add((chain.id, find_token(chain, coin.token, f"coins[{place}].token").symbol))
     coins = sorted((chain.id, token.symbol) for chain in registry.chains.values() for token in chain.tokens)
-    await conn.exec_driver_sql(
-        "INSERT INTO coin_settings (merchant_pk, mode, updated_at, chain, symbol, enabled)"
-        " SELECT $1, $2, $3, * FROM unnest($4::text[], $5::text[], $6::bool[])"
-        " ON CONFLICT (merchant_pk, mode, chain, symbol)"
-        " DO UPDATE SET enabled = excluded.enabled, updated_at = excluded.updated_at"
-        " WHERE coin_settings.enabled <> excluded.enabled",
-        (
-            actor.merchant_pk,
-            actor.mode,
-            now,
-            [chain for chain, _ in coins],
-            [symbol for _, symbol in coins],
-            [coin in enabled for coin in coins],
-        ),
+    whose = {"merchant_pk": actor.merchant_pk, "mode": actor.mode, "updated_at": now}
+    new = insert(tables.CoinSettings)
+    changed = new.on_conflict_do_update(
+        index_elements=["merchant_pk", "mode", "chain", "symbol"],
+        set_={"enabled": new.excluded.enabled, "updated_at": new.excluded.updated_at},
+        where=tables.CoinSettings.enabled != new.excluded.enabled,
     )
+    rows = [
+        whose | {"chain": chain, "symbol": symbol, "enabled": (chain, symbol) in enabled} for chain, symbol in coins
+    ]
+    if rows:
+        await conn.execute(changed, rows)
     return await list_coins(conn, registry, actor.merchant_pk, actor.mode)
-
-
-_MAKE = (
-    "INSERT INTO coin_settings (merchant_pk, mode, chain, symbol, updated_at) VALUES ($1, $2, $3, $4, $5)"
-    " ON CONFLICT DO NOTHING"
-)
-_LOCK = (
-    f"SELECT {_COLUMNS} FROM coin_settings"  # noqa: S608  constants
-    " WHERE merchant_pk = $1 AND mode = $2 AND chain = $3 AND symbol = $4 FOR UPDATE"
-)
-_SAVE = (
-    "UPDATE coin_settings SET auto_convert_enabled = $5, auto_convert_dest_chain = $6, auto_convert_dest_token = $7,"
-    " autopayout_policy = $8, autopayout_threshold = $9::numeric, autopayout_address = $10,"
-    " autopayout_project_pk = $11, updated_at = $12"
-    " WHERE merchant_pk = $1 AND mode = $2 AND chain = $3 AND symbol = $4"
-)
 
 
 async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, when
@@ -163,29 +136,30 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
     """
     chain = find_chain(registry, coin.chain)
     token = find_token(chain, coin.token)
-    place = (actor.merchant_pk, actor.mode, chain.id, token.symbol)
+    new = insert(tables.CoinSettings).values(
+        merchant_pk=actor.merchant_pk, mode=actor.mode, chain=chain.id, symbol=token.symbol, updated_at=now
+    )
+    own = (
+        _of(actor.merchant_pk, actor.mode),
+        tables.CoinSettings.chain == chain.id,
+        tables.CoinSettings.symbol == token.symbol,
+    )
     await approved_addresses.lock_approvals(conn, actor.merchant_pk)
-    await conn.exec_driver_sql(_MAKE, (*place, now))
-    before = _settings(chain, token, (await conn.exec_driver_sql(_LOCK, place)).one())
+    await conn.execute(new.on_conflict_do_nothing())
+    before = _settings(chain, token, (await conn.execute(_SELECT.where(*own).with_for_update())).one())
     after = _merged(registry, chain, before, patch)
     # An approval that was taken back must not be in the way of switching off what depended on it.
     decides = isinstance(patch.autopayout_address, str) or after.autopayout_policy == LIMIT
     if decides and after.autopayout_address is not None:
-        await _require_approved(conn, actor, chain, after.autopayout_address)
-    await conn.exec_driver_sql(
-        _SAVE,
-        (
-            *place,
-            after.auto_convert_enabled,
-            after.auto_convert_dest_chain,
-            after.auto_convert_dest_token,
-            after.autopayout_policy,
-            after.autopayout_threshold,
-            after.autopayout_address,
-            actor.project_pk if after.autopayout_policy == LIMIT else None,
-            now,
-        ),
-    )
+        place = actor.merchant_pk, actor.mode, chain.id, after.autopayout_address
+        if not await approved_addresses.is_approved(conn, *place):
+            raise ForbiddenError(
+                "ADDRESS_NOT_APPROVED",
+                "This address is not among the merchant's approved addresses; approving one takes a second factor.",
+            )
+    decided = {name: getattr(after, name) for name in _Decided.__struct_fields__}
+    decided["autopayout_project_pk"] = actor.project_pk if after.autopayout_policy == LIMIT else None
+    await conn.execute(update(tables.CoinSettings).where(*own).values(decided | {"updated_at": now}))
     return after
 
 
@@ -247,16 +221,3 @@ def _check_destination(registry: Registry, source: ChainInfo, after: CoinSetting
             raise InvalidError("SWAP_NOT_SUPPORTED_FOR_CHAIN", f"There are no swaps on {end.name}.")
     if (chain.id, token.symbol) == (source.id, after.token.symbol):
         raise InvalidError.field("autoConvertDestToken", "is the coin itself")
-
-
-async def _require_approved(conn: AsyncConnection, actor: Actor, chain: ChainInfo, address: str) -> None:
-    found = await conn.exec_driver_sql(
-        "SELECT EXISTS (SELECT FROM approved_addresses"
-        " WHERE merchant_pk = $1 AND mode = $2 AND chain = $3 AND address = $4)",
-        (actor.merchant_pk, actor.mode, chain.id, address),
-    )
-    if not found.scalar_one():
-        raise ForbiddenError(
-            "ADDRESS_NOT_APPROVED",
-            "This address is not among the merchant's approved addresses; approving one takes a second factor.",
-        )

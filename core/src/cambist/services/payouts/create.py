@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Struct
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.projects import Project
 from cambist.domain.intents import IntentKind
 from cambist.services import platform
 from cambist.services.accounting import usage
@@ -86,8 +88,7 @@ def named_asset(
 
 async def require_open(conn: AsyncConnection, actor: Actor, assets: list[Asset]) -> None:
     """Refuse a project that is switched off, and tokens that the merchant has not enabled."""
-    project = await conn.exec_driver_sql("SELECT is_active FROM projects WHERE id = $1", (actor.project_pk,))
-    if not project.scalar_one():
+    if not await conn.scalar(select(Project.is_active).where(Project.id == actor.project_pk)):
         raise ForbiddenError("PROJECT_INACTIVE", "This project is switched off.")
     disabled = await coin_settings.disabled(conn, actor.merchant_pk, actor.mode)
     for asset in assets:

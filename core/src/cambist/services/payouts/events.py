@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from msgspec import Struct
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.projects import Project
+from cambist.db.structs import AnyRow, one_of
 from cambist.domain.money import format_units
 from cambist.domain.payouts import RESOURCES
 from cambist.ports import Ids
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 from .rows import PayoutRow
-
-
-class _Project(Struct, frozen=True):
-    project_id: str
-    url: str | None
 
 
 async def enqueue_events(
@@ -28,20 +25,14 @@ async def enqueue_events(
     announced = [payout for payout in payouts if payout.kind in RESOURCES]
     if not announced:
         return
-    projects = await _projects(conn, {payout.project_pk for payout in announced})
+    wanted = one_of(Project.id, sorted({payout.project_pk for payout in announced}))
+    columns = Project.id, Project.project_id, Project.payment_webhook_url
+    projects = {row.id: row for row in await conn.execute(select(*columns).where(wanted))}
     events = [_event(payout, projects[payout.project_pk], outcome, now) for payout in announced]
     await enqueue(conn, events, ids=ids, now=now)
 
 
-async def _projects(conn: AsyncConnection, project_pks: set[int]) -> Mapping[int, _Project]:
-    rows = await conn.exec_driver_sql(
-        "SELECT id, project_id, payment_webhook_url FROM projects WHERE id = ANY($1::bigint[])",
-        (sorted(project_pks),),
-    )
-    return {row.id: _Project(row.project_id, row.payment_webhook_url) for row in rows}
-
-
-def _event(payout: PayoutRow, project: _Project, outcome: str, now: datetime) -> NewEvent:
+def _event(payout: PayoutRow, project: AnyRow, outcome: str, now: datetime) -> NewEvent:
     resource = RESOURCES[payout.kind]
     data = {
         "resource": resource,
@@ -63,6 +54,6 @@ def _event(payout: PayoutRow, project: _Project, outcome: str, now: datetime) ->
         project_id=project.project_id,
         event=f"{resource}.{outcome}",
         resource_id=payout.payout_id,
-        url=project.url,
+        url=project.payment_webhook_url,
         data=data,
     )

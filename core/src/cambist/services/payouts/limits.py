@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payouts import Payout
 from cambist.domain.intents import LIMITED, IntentKind
 from cambist.domain.money import format_units, parse_units
-from cambist.domain.payouts import Limits
+from cambist.domain.payouts import Limits, Status
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.services.errors import ForbiddenError
 from cambist.services.platform import PlatformSettings
@@ -91,17 +93,17 @@ def _distinct(payouts: Iterable[Outgoing]) -> list[Outgoing]:
     return list({(one.merchant_pk, one.chain.id, one.token.contract): one for one in limited}.values())
 
 
-_SENT = """
-SELECT coalesce(sum(units), 0) FROM payouts
-WHERE merchant_pk = $1 AND mode = $2 AND chain = $3 AND contract IS NOT DISTINCT FROM $4 AND created_at > $5
-    AND kind = ANY($6::text[]) AND status <> 'failed'
-"""
-
-
 async def sent_today(  # noqa: PLR0913, PLR0917  whose, of what, until when
     conn: AsyncConnection, merchant_pk: int, mode: str, chain: ChainInfo, token: Token, now: datetime
 ) -> Units:
     """Return what the limits count of the last 24 hours: what was asked for and has not failed."""
-    since, kinds = now - DAY, sorted(str(kind) for kind in LIMITED)
-    found = await conn.exec_driver_sql(_SENT, (merchant_pk, mode, chain.id, token.contract, since, kinds))
-    return Units(int(found.scalar_one()))
+    sent = select(func.sum(Payout.units)).where(
+        Payout.merchant_pk == merchant_pk,
+        Payout.mode == mode,
+        Payout.chain == chain.id,
+        Payout.contract.is_not_distinct_from(token.contract),
+        Payout.created_at > now - DAY,
+        Payout.kind.in_(sorted(LIMITED)),
+        Payout.status != Status.FAILED,
+    )
+    return Units(await conn.scalar(sent) or 0)

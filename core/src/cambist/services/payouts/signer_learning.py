@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from sqlalchemy import select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payouts import ApprovedAddress, Payout
+from cambist.domain.intents import DELAYED
+from cambist.domain.payouts import Status
 from cambist.signer.protocol import Signer
 
 TARGETS_MAX = 500
 KNOWN_MAX = 100_000
 
-_COMING = """
-(SELECT mode, chain, address FROM approved_addresses ORDER BY id DESC LIMIT $1)
-UNION
-(SELECT mode, chain, to_address FROM payouts WHERE kind IN ('withdrawal', 'auto_payout') AND mode = 'live'
-    AND status IN ('requested', 'processing') ORDER BY id DESC LIMIT $1)
-"""
+_APPROVED = select(ApprovedAddress.mode, ApprovedAddress.chain, ApprovedAddress.address)
+_WAITING = select(Payout.mode, Payout.chain, Payout.to_address).where(
+    Payout.kind.in_(sorted(DELAYED)),
+    Payout.mode == "live",
+    Payout.status.in_((Status.REQUESTED, Status.PROCESSING)),
+)
+_COMING = union(
+    _APPROVED.order_by(ApprovedAddress.id.desc()).limit(TARGETS_MAX),
+    _WAITING.order_by(Payout.id.desc()).limit(TARGETS_MAX),
+)
 
 
 class Learner:
@@ -29,7 +37,7 @@ class Learner:
 
         Raises SignerUnavailableError.
         """
-        rows = await conn.exec_driver_sql(_COMING, (TARGETS_MAX,))
+        rows = await conn.execute(_COMING)
         news = [one for row in rows if (one := (row.mode, row.chain, row.address)) not in self._known]
         if len(self._known) > KNOWN_MAX:
             self._known.clear()
