@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import pickle
 import signal
 import sys
 import time
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -17,16 +19,17 @@ import pytest
 from arq.jobs import DeserializationError, deserialize_job, serialize_job
 from structlog.testing import capture_logs
 
-from cambist.embedded.valkey import EmbeddedValkey
 from cambist.services.accounting import usage
+from cambist.services.accounting.ledger import asset_key
 from cambist.services.accounting.usage import Metered
-from cambist.services.jobs import requests
+from cambist.services.jobs import records, requests
 from cambist.services.jobs.records import Kind
 from cambist.services.jobs.requests import NewJob
 from cambist.services.platform import PlatformSettings
 from cambist_tasks.arq_worker import QUEUE, open_pool, run_arq, runners_of
 from cambist_tasks.codec import decode, encode
 from cambist_tasks.supervision import keep_running
+from tests.core.test_statements import HISTORY
 from tests.support.webhooks import make_project
 
 ARQ = str(Path(sys.executable).with_name("arq"))
@@ -36,15 +39,6 @@ SETTINGS = "cambist_tasks.worker.WorkerSettings"
 @pytest.fixture
 def runners(gateway):
     return runners_of(gateway)
-
-
-@pytest.fixture
-def valkey(tmp_path):
-    """Give a server of this test's own, to be killed."""
-    server = EmbeddedValkey(tmp_path, os.urandom)
-    server.start()
-    yield server
-    server.stop()
 
 
 @asynccontextmanager
@@ -139,8 +133,7 @@ async def test_a_redis_that_is_emptied_or_killed_costs_time_and_others_do_not_no
         await pool.flushall()
         await goes_on(runners)
         with capture_logs() as logs:
-            valkey._process.kill()
-            valkey._process.wait()
+            valkey.kill()
 
             async def crashed():
                 return any(entry["event"] == "task_crashed" for entry in logs)
@@ -258,3 +251,74 @@ async def test_a_worker_killed_in_the_middle_of_a_recurring_job_leaves_its_effec
             " WHERE t.kind = 'usage'"
         )
         assert [int(units) for units in posted_units.scalars()] == [cost]
+
+
+async def test_a_worker_killed_in_the_middle_of_a_slice_leaves_the_job_to_the_other_and_each_piece_is_kept_once(
+    gateway, db, ids, tmp_path
+):
+    (tmp_path / "cambist.toml").write_text("[plugins.evm.chains.ethereum]\nsimulated = true\n")
+    await make_project(db, ids)
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql("ALTER TABLE ledger_movements DISABLE TRIGGER USER")
+        await conn.exec_driver_sql(HISTORY.replace("'live'", "'sandbox'"), (asset_key("ethereum", None), 3_500))
+        # The third slice has done its work but not committed it when it comes to this lock.
+        await conn.exec_driver_sql(
+            "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS"
+            " 'BEGIN PERFORM pg_advisory_xact_lock(9); RETURN NULL; END'"
+        )
+        await conn.exec_driver_sql(
+            "CREATE TRIGGER pause AFTER INSERT ON job_outputs FOR EACH ROW WHEN (NEW.number = 2)"
+            " EXECUTE FUNCTION pause()"
+        )
+        merchant = (await conn.exec_driver_sql("SELECT id FROM merchants")).scalar_one()
+
+    async def asked():
+        async with db.transaction() as conn:
+            new = NewJob(
+                kind=Kind.STATEMENT_EXPORT, arguments={}, requested_by="a test", merchant_pk=merchant, mode="sandbox"
+            )
+            return await requests.request(conn, ids, new, datetime.now(UTC))
+
+    async def found(job):
+        async with db.autocommit() as conn:
+            return (await conn.exec_driver_sql("SELECT * FROM jobs WHERE id = $1", (job.pk,))).one()
+
+    async def succeeded(job):
+        return (await found(job)).state == "succeeded"
+
+    async def file(job):
+        return gzip.decompress(b"".join([piece async for piece in records.output(db, job)]))
+
+    async def in_the_middle():
+        async with db.autocommit() as conn:
+            waiting = await conn.exec_driver_sql("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+            return waiting.first() is not None
+
+    workers = {}
+    for _ in range(2):
+        worker = await started(gateway, tmp_path, sys.executable, "-m", "cambist.cli", "worker")
+        workers[worker.pid] = worker
+    try:
+        async with db.transaction() as conn:
+            await conn.exec_driver_sql("SELECT pg_advisory_xact_lock(9)")
+            job = await asked()
+            await until(in_the_middle)
+            dead = await found(job)
+            killed = workers.pop(int(dead.worker.rpartition("/")[2]))
+            killed.kill()
+            await killed.wait()
+        async with db.transaction() as conn:
+            # What is left of its lease is not waited for.
+            await conn.exec_driver_sql("UPDATE jobs SET leased_until = now() - interval '1 second'")
+        await until(partial(succeeded, job))
+        again = await asked()
+        await until(partial(succeeded, again))
+    finally:
+        for worker in workers.values():
+            worker.send_signal(signal.SIGTERM)
+            await worker.wait()
+    living = await found(job)
+    assert (dead.progress["pieces"], dead.lease_token, living.lease_token) == (2, 1, 2)
+    assert living.worker.endswith(f"/{worker.pid}")
+    assert (living.result["entries"], living.result["complete"]) == (3_500, True)
+    assert await file(job) == await file(again)

@@ -12,9 +12,10 @@ from cambist.services.jobs import records, requests
 from cambist.services.jobs.records import TOPIC, Kind
 from cambist.services.jobs.requests import NewJob
 from cambist_tasks.arq_worker import open_pool, runners_of
+from cambist_tasks.crons import CRONS, due_at
 from cambist_tasks.job_lease import LEASE_S
 from cambist_tasks.requested import TRIES, JobRunner, Requested, queue_due
-from tests.tasks.test_arq import environment, running, until, valkey  # noqa: F401  a fixture
+from tests.tasks.test_arq import running, until
 
 SLICES = 5
 
@@ -122,13 +123,12 @@ async def test_what_redis_forgot_is_queued_again(gateway, redis_url, runners, sl
     await pool.aclose(close_connection_pool=True)
 
 
-async def test_redis_killed_while_a_job_runs_costs_time_and_no_work(gateway, valkey, runners, slices):  # noqa: F811
+async def test_redis_killed_while_a_job_runs_costs_time_and_no_work(gateway, valkey, runners, slices):
     slices.hangs = True
     async with running(valkey.url, runners):
         job = await asked(gateway)
         await slices.hanging.wait()
-        valkey._process.kill()
-        valkey._process.wait()
+        valkey.kill()
         slices.hangs = False
         await asyncio.sleep(0.1)
         waiting = await asked(gateway)
@@ -136,6 +136,66 @@ async def test_redis_killed_while_a_job_runs_costs_time_and_no_work(gateway, val
         await ended(gateway, job)
         await ended(gateway, waiting)
     assert await pieces(gateway, job) == await pieces(gateway, waiting) == ALL
+
+
+class InjectedTime:
+    """What arq reads its time from, in place of the machine's."""
+
+    def __init__(self, clock):
+        self.clock = clock
+
+    def now(self, tz=None):
+        return self.clock.now().astimezone(tz)
+
+    def time(self):
+        return self.clock.now().timestamp()
+
+
+@pytest.fixture
+def time_is_injected(monkeypatch, clock):
+    injected = InjectedTime(clock)
+    monkeypatch.setattr("arq.worker.datetime", injected)
+    monkeypatch.setattr("arq.utils.time", injected.time)
+
+
+async def cron_runs(gateway):
+    """Return what was claimed so far: job, moment, time of the claim, and of the end."""
+    async with gateway.db.autocommit() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT name, due_at, claimed_at, finished_at FROM cron_runs WHERE error IS NULL"
+        )
+        return {tuple(row) for row in rows}
+
+
+async def test_redis_away_for_five_minutes_costs_no_job_and_no_moment(
+    gateway, clock, valkey, runners, slices, time_is_injected
+):
+    def due_now():
+        return {(cron.name, due_at(cron, clock.now()), clock.now(), clock.now()) for cron in CRONS}
+
+    async def done():
+        return await cron_runs(gateway) == due
+
+    clock.advance(30)
+    slices.hangs, due = True, due_now()
+    async with running(valkey.url, runners):
+        begun = await asked(gateway)
+        await slices.hanging.wait()
+        await until(done)
+        valkey.kill()
+        slices.hangs = False
+        waiting = await asked(gateway)
+        for _ in range(5):
+            clock.advance(60)
+            await asyncio.sleep(0.1)
+        assert (await found(gateway, waiting)).started_at is None
+        assert await done()
+        due |= due_now()
+        valkey.start()
+        for job in (begun, waiting):
+            assert (await ended(gateway, job)).finished_at == clock.now()
+            assert await pieces(gateway, job) == ALL
+        await until(done)
 
 
 @asynccontextmanager
