@@ -11,7 +11,11 @@ from datetime import datetime
 
 import msgspec
 from msgspec import Struct
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.models import IdempotencyKey
 
 from .actor import Actor
 from .errors import ConflictError, InvalidError
@@ -66,31 +70,13 @@ def claim_of(actor: Actor, operation: str, key: str, asked: object) -> Claim:
     )
 
 
-_TAKE = """
-INSERT INTO idempotency_keys (merchant_pk, mode, operation, key, project_pk, request_hash, resource_id, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING key
-"""
-
-
 async def take_key(conn: AsyncConnection, claim: Claim, resource_id: str, now: datetime) -> str | None:
     """Take the key for a new resource, and return None; where it was taken before, return what it led to.
 
     Waits for a twin that is taking it. Raises ConflictError where it was used for something else.
     """
-    taken = await conn.exec_driver_sql(
-        _TAKE,
-        (
-            claim.merchant_pk,
-            claim.mode,
-            claim.operation,
-            claim.key,
-            claim.project_pk,
-            claim.request_hash,
-            resource_id,
-            now,
-        ),
-    )
-    if taken.first() is not None:
+    row = insert(IdempotencyKey).values(**msgspec.structs.asdict(claim), resource_id=resource_id, created_at=now)
+    if await conn.scalar(row.on_conflict_do_nothing().returning(IdempotencyKey.key)) is not None:
         return None
     before = await find_replayed(conn, claim)
     if before is None:
@@ -103,13 +89,16 @@ async def find_replayed(conn: AsyncConnection, claim: Claim) -> str | None:
 
     Raises ConflictError where it was used for something else.
     """
-    found = await conn.exec_driver_sql(
-        "SELECT project_pk, request_hash, resource_id FROM idempotency_keys"
-        " WHERE merchant_pk = $1 AND mode = $2 AND operation = $3 AND key = $4",
-        (claim.merchant_pk, claim.mode, claim.operation, claim.key),
+    found = await conn.execute(
+        select(IdempotencyKey).where(
+            IdempotencyKey.merchant_pk == claim.merchant_pk,
+            IdempotencyKey.mode == claim.mode,
+            IdempotencyKey.operation == claim.operation,
+            IdempotencyKey.key == claim.key,
+        )
     )
-    row = found.first()
-    return None if row is None else refuse_other_use(claim, (row.project_pk, row.request_hash, row.resource_id))
+    used = found.one_or_none()
+    return None if used is None else refuse_other_use(claim, (used.project_pk, used.request_hash, used.resource_id))
 
 
 def refuse_other_use(claim: Claim, used: tuple[int, bytes, str]) -> str:

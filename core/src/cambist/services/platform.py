@@ -15,8 +15,11 @@ from typing import Annotated, Any
 import msgspec
 import structlog
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
 from cambist.db.engine import Database
 from cambist.domain import usage
 from cambist.domain.money import AmountError, parse_fiat, parse_units
@@ -146,9 +149,7 @@ class PlatformPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 async def load(conn: AsyncConnection) -> PlatformSettings:
     """Return the settings as they are now."""
-    found = await conn.exec_driver_sql("SELECT settings::text FROM platform_settings WHERE id = 1")
-    stored = found.scalar_one_or_none()
-    return PlatformSettings() if stored is None else msgspec.json.decode(stored, type=PlatformSettings)
+    return msgspec.convert(await conn.scalar(select(models.PlatformSettings.settings)) or {}, PlatformSettings)
 
 
 async def save(conn: AsyncConnection, registry: Registry, patch: PlatformPatch, now: datetime) -> PlatformSettings:
@@ -157,16 +158,12 @@ async def save(conn: AsyncConnection, registry: Registry, patch: PlatformPatch, 
     Raises InvalidError, naming the field, for what cannot be meant.
     """
     patch = checked(patch, registry)
-    await conn.exec_driver_sql(
-        "INSERT INTO platform_settings (id, settings, updated_at) VALUES (1, '{}', $1) ON CONFLICT DO NOTHING", (now,)
-    )
-    found = await conn.exec_driver_sql("SELECT settings::text FROM platform_settings WHERE id = 1 FOR UPDATE")
-    merged = _merged(msgspec.json.decode(found.scalar_one(), type=dict[str, Any]), patch)
+    table = models.PlatformSettings
+    await conn.execute(insert(table).values(id=1, settings={}, updated_at=now).on_conflict_do_nothing())
+    stored = await conn.execute(select(table.settings).with_for_update())
+    merged = _merged(stored.scalar_one(), patch)
     settings = msgspec.convert(merged, PlatformSettings)
-    await conn.exec_driver_sql(
-        "UPDATE platform_settings SET settings = $1::jsonb, updated_at = $2 WHERE id = 1",
-        (msgspec.json.encode(merged).decode(), now),
-    )
+    await conn.execute(update(table).values(settings=merged, updated_at=now))
     # Nothing secret can be in it: who changes what moves money, and when, must be found again.
     log.info("platform_settings_changed", changed=msgspec.to_builtins(patch))
     return settings
@@ -247,11 +244,11 @@ def _chain(registry: Registry, chain: str, path: str) -> ChainInfo:
 def _normalized(registry: Registry, chain: str, addresses: tuple[str, ...]) -> tuple[str, ...]:
     family = registry.families[_chain(registry, chain, f"targets.{chain}").family]
     found = []
-    for place, address in enumerate(addresses):
+    for number, address in enumerate(addresses):
         try:
             found.append(family.normalize_address(address))
         except InvalidAddressError:
-            raise InvalidError.field(f"targets.{chain}[{place}]", "is no address of this chain") from None
+            raise InvalidError.field(f"targets.{chain}[{number}]", "is no address of this chain") from None
     return tuple(dict.fromkeys(found))
 
 

@@ -47,7 +47,7 @@ class Job(Base):
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
     job_id: Mapped[str] = mapped_column(unique=True)
     kind: Mapped[str]
-    arguments: Mapped[dict] = mapped_column(JSONB)  # type: ignore[type-arg]  # a JSON object, the kind's own
+    arguments: Mapped[dict[str, object]] = mapped_column(JSONB)
     requested_by: Mapped[str]
     merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
     mode: Mapped[str | None]
@@ -58,8 +58,8 @@ class Job(Base):
     worker: Mapped[str | None]
     lease_token: Mapped[int] = mapped_column(server_default="0")
     leased_until: Mapped[datetime | None]
-    progress: Mapped[dict] = mapped_column(JSONB, server_default="{}")  # type: ignore[type-arg]  # likewise
-    result: Mapped[dict | None] = mapped_column(JSONB)  # type: ignore[type-arg]  # likewise
+    progress: Mapped[dict[str, object]] = mapped_column(JSONB, server_default="{}")
+    result: Mapped[dict[str, object] | None] = mapped_column(JSONB)
     error: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]

@@ -28,7 +28,7 @@ class PlatformSettings(Base):
     __table_args__ = (CheckConstraint("id = 1", name="only_one"),)
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    settings: Mapped[dict] = mapped_column(JSONB)  # type: ignore[type-arg]  # a JSON object
+    settings: Mapped[dict[str, object]] = mapped_column(JSONB)
     updated_at: Mapped[datetime]
 
 

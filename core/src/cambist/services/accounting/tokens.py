@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import Deposit
 from cambist.plugin import ChainInfo, Token
 from cambist.registry import Registry
 from cambist.services.errors import FieldProblem, InvalidError
@@ -72,10 +74,11 @@ async def _remembered(conn: AsyncConnection, merchant_pk: int, chain_id: str, co
     None where there were none: then the merchant never had it, and its accounts are empty.
     """
     stored = None if contract == "native" else contract
-    result = await conn.exec_driver_sql(
-        "SELECT token, decimals FROM deposits WHERE merchant_pk = $1 AND chain = $2"
-        " AND contract IS NOT DISTINCT FROM $3 ORDER BY id DESC LIMIT 1",
-        (merchant_pk, chain_id, stored),
+    newest = (
+        select(Deposit.token, Deposit.decimals)
+        .where(Deposit.merchant_pk == merchant_pk, Deposit.chain == chain_id, Deposit.contract == stored)
+        .order_by(Deposit.id.desc())
+        .limit(1)
     )
-    row = result.one_or_none()
+    row = (await conn.execute(newest)).one_or_none()
     return None if row is None else Token(symbol=row.token, contract=stored, decimals=row.decimals, label=row.token)

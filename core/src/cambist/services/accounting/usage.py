@@ -16,11 +16,12 @@ from datetime import datetime
 from functools import partial
 
 from msgspec import Struct
-from sqlalchemy import case, select
+from sqlalchemy import case, literal, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.platform import UsageRecord
-from cambist.db.structs import columns_of, to_struct
+from cambist.db.models import LedgerAccount, LedgerMovement, LedgerTransaction, UsageRecord
+from cambist.db.structs import columns_of, one_of, to_struct
 from cambist.domain.usage import Operation
 from cambist.plugin import Units
 from cambist.services import platform
@@ -74,13 +75,18 @@ async def meter(conn: AsyncConnection, done: Sequence[Metered], settings: Platfo
 
 async def give_back(conn: AsyncConnection, operation: str, references: Sequence[str], now: datetime) -> None:
     """Return the credits of what came to nothing, once. What was never recorded gives nothing back."""
-    await conn.exec_driver_sql(
-        "INSERT INTO usage_records (merchant_pk, mode, operation, chain, reference, weight, created_at)"
-        " SELECT merchant_pk, mode, 'return', chain, operation || ':' || reference, weight, $3 FROM usage_records"
-        " WHERE operation = $1 AND reference = ANY($2::text[])"
-        " ON CONFLICT (operation, reference) DO NOTHING",
-        (str(operation), list(references), now),
-    )
+    spent = UsageRecord
+    returned = select(
+        spent.merchant_pk,
+        spent.mode,
+        spent.chain,
+        spent.weight,
+        literal("return"),
+        spent.operation + ":" + spent.reference,
+        literal(now),
+    ).where(spent.operation == operation, one_of(spent.reference, references))
+    columns = ["merchant_pk", "mode", "chain", "weight", "operation", "reference", "created_at"]
+    await conn.execute(insert(UsageRecord).from_select(columns, returned).on_conflict_do_nothing())
 
 
 # One statement sees one moment: a record is in the account, or it is not posted, never both and never neither.
@@ -138,13 +144,13 @@ async def grant(conn: AsyncConnection, merchant_pk: int, mode: str, units: int, 
     posting = Posting(mode=mode, kind=GRANT, reference=full, movements=[_issue(merchant_pk, units)])
     if await ledger.post(conn, mode, [posting]):
         return True
-    before = await conn.exec_driver_sql(
-        "SELECT CASE a.purpose WHEN 'cpt' THEN m.units ELSE -m.units END FROM ledger_transactions t"
-        " JOIN ledger_movements m ON m.transaction_pk = t.id JOIN ledger_accounts a ON a.id = m.credit_account_pk"
-        " WHERE t.kind = $1 AND t.reference = $2",
-        (GRANT, full),
+    before = await conn.scalar(
+        select(case((LedgerAccount.purpose == Purpose.CPT, LedgerMovement.units), else_=-LedgerMovement.units))
+        .join(LedgerAccount, LedgerAccount.id == LedgerMovement.credit_account_pk)
+        .join(LedgerTransaction, LedgerTransaction.id == LedgerMovement.transaction_pk)
+        .where(LedgerTransaction.kind == GRANT, LedgerTransaction.reference == full)
     )
-    if int(before.scalar_one()) != units:
+    if before != units:
         raise ConflictError("CREDIT_REFERENCE_REUSED", "This reference granted another amount before.")
     return False
 
@@ -175,8 +181,8 @@ async def backfill_allowances(conn: AsyncConnection, merchants_max: int = ALLOWA
         " ORDER BY m.id LIMIT $3",
         (list(MODES), ALLOWANCE, merchants_max),
     )
-    rows: Sequence[int] = found.scalars().all()
-    return len(rows) if rows and await grant_allowances(conn, rows) else 0
+    merchant_pks: Sequence[int] = found.scalars().all()
+    return len(merchant_pks) if merchant_pks and await grant_allowances(conn, merchant_pks) else 0
 
 
 # Records that another process is taking are skipped; the partial index is walked in its own order.

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from sqlalchemy import BigInteger, exists, func, literal, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
 from cambist.db.engine import Database
+from cambist.db.structs import AnyRow
 from cambist.plugin import AddressFamily
 from cambist.ports import Clock
 from cambist.secrets import SecretsBox
@@ -34,16 +38,14 @@ _FIELD = "account_keys.xpub"
 # Claims share it, topping up holds it alone: a coin type that is being added cannot split a merchant's index.
 _STOCK_LOCK = 0x63616D6269737402
 
-_FREE = "SELECT count(*) FROM (SELECT account_index FROM account_keys WHERE account_index > 0 GROUP BY account_index HAVING count(merchant_pk) = 0) AS free"  # noqa: E501
-_MISSING = (
-    "SELECT wanted FROM generate_series(0, $3::bigint) AS wanted WHERE NOT EXISTS (SELECT 1 FROM account_keys"
-    " WHERE mode = $1 AND coin_type = $2 AND account_index = wanted) ORDER BY wanted LIMIT $4"
-)
-_INSERT = "INSERT INTO account_keys (mode, coin_type, account_index, xpub_encrypted) VALUES ($1, $2, $3, $4)"
+_key = models.AccountKey
+_free = select(_key.account_index).where(_key.account_index > PLATFORM_ACCOUNT).group_by(_key.account_index)
+_FREE = select(func.count()).select_from(_free.having(func.count(_key.merchant_pk) == 0).subquery())
+_owner = select(_key.account_index, _key.merchant_pk).where(_key.merchant_pk.is_not(None)).distinct().subquery("owner")
 _BACK_FILL = (
-    "UPDATE account_keys AS key SET merchant_pk = owner.merchant_pk FROM"
-    " (SELECT DISTINCT account_index, merchant_pk FROM account_keys WHERE merchant_pk IS NOT NULL) AS owner"
-    " WHERE key.account_index = owner.account_index AND key.merchant_pk IS NULL"
+    update(_key)
+    .where(_key.account_index == _owner.c.account_index, _key.merchant_pk.is_(None))
+    .values(merchant_pk=_owner.c.merchant_pk)
 )
 _CLAIM = (
     "WITH slot AS (SELECT account_index FROM account_keys WHERE merchant_pk IS NULL AND account_index > 0"
@@ -52,19 +54,9 @@ _CLAIM = (
     " UPDATE account_keys AS key SET merchant_pk = $1 FROM slot WHERE key.account_index = slot.account_index"
     " RETURNING key.account_index"
 )
-_KEY = (
-    "SELECT id, account_index, xpub_encrypted FROM account_keys"
-    " WHERE mode = $1 AND coin_type = $2 AND merchant_pk IS NOT DISTINCT FROM $3"
-    " AND ($3 IS NOT NULL OR account_index = 0)"
-)
 _LEASE = (
     "UPDATE account_keys SET next_index = next_index + $2 WHERE id = $1 AND next_index + $2 <= $3"
     " RETURNING next_index - $2"
-)
-_GAS_STATION = (
-    "INSERT INTO addresses (mode, family, address, purpose, account_index, change, address_index)"
-    " SELECT $1, $2, $3, 'gas', 0, 0, 0 WHERE NOT EXISTS (SELECT FROM addresses WHERE mode = $1 AND family = $2"
-    " AND account_index = 0 AND change = 0 AND address_index = 0) ON CONFLICT DO NOTHING"
 )
 
 
@@ -83,8 +75,8 @@ class AccountKey(Struct, frozen=True):
     xpub: str
 
 
-class Place(Struct, frozen=True):
-    """Where a new address is derived: the account's key, and an index that nobody had before."""
+class LeasedIndex(Struct, frozen=True):
+    """What a new address is derived from: the account's key, and an index that nobody had before."""
 
     xpub: str
     account_index: int
@@ -112,20 +104,20 @@ async def top_up_stock(
     KeystoreError when the stock comes from another keystore, and SignerUnavailableError.
     """
     await conn.exec_driver_sql("SELECT pg_advisory_xact_lock($1)", (_STOCK_LOCK,))
-    free = (await conn.exec_driver_sql(_FREE)).scalar_one()
-    highest = (await conn.exec_driver_sql("SELECT coalesce(max(account_index), 0) FROM account_keys")).scalar_one()
+    free = (await conn.execute(_FREE)).scalar_one()
+    highest = await conn.scalar(select(func.max(_key.account_index))) or 0
     wanted = highest + max(0, target - free)
     left = ROWS_PER_TOP_UP_MAX
     for mode in MODES:
         for coin_type in sorted(coin_types):
             await _check_origin(conn, signer, box, mode, coin_type)
-            missing = await conn.exec_driver_sql(_MISSING, (mode, coin_type, wanted, max(left, 0)))
-            rows = [await _derived(signer, box, mode, coin_type, index) for index in missing.scalars()]
+            missing = await _missing(conn, mode, coin_type, wanted, max(left, 0))
+            rows = [await _derived(signer, box, mode, coin_type, index) for index in missing]
             if rows:
-                await conn.exec_driver_sql(_INSERT, rows)
+                await conn.execute(insert(_key), rows)
             left -= len(rows)
-    await conn.exec_driver_sql(_BACK_FILL)
-    free = (await conn.exec_driver_sql(_FREE)).scalar_one()
+    await conn.execute(_BACK_FILL)
+    free = (await conn.execute(_FREE)).scalar_one()
     return StockLevel(free=free, added=ROWS_PER_TOP_UP_MAX - left, complete=left > 0)
 
 
@@ -140,8 +132,15 @@ async def fill_stock(
             return level
 
 
+async def _missing(conn: AsyncConnection, mode: str, coin_type: int, highest: int, limit: int) -> Sequence[int]:
+    """Return the first indexes up to the highest one that have no key."""
+    wanted = func.generate_series(0, literal(highest, BigInteger)).column_valued("wanted")
+    in_stock = exists().where(_key.mode == mode, _key.coin_type == coin_type, _key.account_index == wanted)
+    return (await conn.scalars(select(wanted).where(~in_stock).order_by(wanted).limit(limit))).all()
+
+
 async def _check_origin(conn: AsyncConnection, signer: XpubSource, box: SecretsBox, mode: str, coin_type: int) -> None:
-    found = (await conn.exec_driver_sql(_KEY, (mode, coin_type, None))).one_or_none()
+    found = await _find(conn, None, mode, coin_type)
     if found is None:
         return
     xpub = _decrypt(box, found.xpub_encrypted, _row_name(mode, coin_type, PLATFORM_ACCOUNT))
@@ -152,20 +151,25 @@ async def _check_origin(conn: AsyncConnection, signer: XpubSource, box: SecretsB
         )
 
 
-async def _derived(
-    signer: XpubSource, box: SecretsBox, mode: str, coin_type: int, index: int
-) -> tuple[str, int, int, bytes]:
+async def _derived(signer: XpubSource, box: SecretsBox, mode: str, coin_type: int, index: int) -> Mapping[str, object]:
     xpub = (await signer.account_xpub(mode, coin_type, index)).encode()
-    return mode, coin_type, index, box.encrypt(xpub, field=_FIELD, row=_row_name(mode, coin_type, index))
+    encrypted = box.encrypt(xpub, field=_FIELD, row=_row_name(mode, coin_type, index))
+    return {"mode": mode, "coin_type": coin_type, "account_index": index, "xpub_encrypted": encrypted}
+
+
+async def _find(conn: AsyncConnection, merchant_pk: int | None, mode: str, coin_type: int) -> AnyRow | None:
+    """Return the row of a merchant's key, or of the platform's for None."""
+    whose = _key.account_index == PLATFORM_ACCOUNT if merchant_pk is None else _key.merchant_pk == merchant_pk
+    wanted = select(_key.id, _key.account_index, _key.xpub_encrypted)
+    return (await conn.execute(wanted.where(_key.mode == mode, _key.coin_type == coin_type, whose))).one_or_none()
 
 
 async def claim_accounts(conn: AsyncConnection, merchant_pk: int) -> int:
     """Give a new merchant an account index with all its keys, and return it. Raises KeysUnavailableError."""
     await conn.exec_driver_sql("SELECT pg_advisory_xact_lock_shared($1)", (_STOCK_LOCK,))
-    claimed = (await conn.exec_driver_sql(_CLAIM, (merchant_pk,))).scalars().all()
-    if not claimed:
+    index: int | None = (await conn.exec_driver_sql(_CLAIM, (merchant_pk,))).scalars().first()
+    if index is None:
         raise KeysUnavailableError
-    index: int = claimed[0]
     return index
 
 
@@ -174,7 +178,17 @@ async def register_gas_stations(conn: AsyncConnection, keys: AccountKeys, famili
     for family in families:
         for mode in MODES:
             xpub = await keys.account_xpub(conn, None, mode, family.coin_type)
-            await conn.exec_driver_sql(_GAS_STATION, (mode, family.name, family.derive_address(xpub, 0, 0)))
+            address = family.derive_address(xpub, 0, 0)
+            station = insert(models.Address).values(
+                mode=mode,
+                family=family.name,
+                address=address,
+                purpose="gas",
+                account_index=0,
+                change=0,
+                address_index=0,
+            )
+            await conn.execute(station.on_conflict_do_nothing())
 
 
 class AccountKeys:
@@ -197,7 +211,7 @@ class AccountKeys:
         wanted = (merchant_pk, mode, coin_type)
         if (key := self._known.get(wanted)) is not None:
             return key
-        found = (await conn.exec_driver_sql(_KEY, (mode, coin_type, merchant_pk))).one_or_none()
+        found = await _find(conn, merchant_pk, mode, coin_type)
         if found is None:
             raise KeysUnavailableError
         xpub = _decrypt(self._box, found.xpub_encrypted, _row_name(mode, coin_type, found.account_index))
@@ -240,8 +254,8 @@ class IndexLeaser:
         self._clock = clock
         self._leases: OrderedDict[int, _Lease] = OrderedDict()
 
-    async def lease(self, merchant_pk: int | None, mode: str, coin_type: int) -> Place:
-        """Return the place of a new address of a merchant, or of the platform for None.
+    async def lease(self, merchant_pk: int | None, mode: str, coin_type: int) -> LeasedIndex:
+        """Return an index for a new address of a merchant, or of the platform for None, and the key it is of.
 
         Not for use inside a transaction: the lease is committed on its own. Raises KeysUnavailableError.
         """
@@ -249,7 +263,7 @@ class IndexLeaser:
         if key is None:
             async with self._db.autocommit() as conn:
                 key = await self._keys.get(conn, merchant_pk, mode, coin_type)
-        return Place(key.xpub, key.account_index, await self.next_index(key))
+        return LeasedIndex(key.xpub, key.account_index, await self.next_index(key))
 
     async def next_index(self, key: AccountKey) -> int:
         """Return an index that nobody had before. Raises KeysUnavailableError when 2^31 were used."""

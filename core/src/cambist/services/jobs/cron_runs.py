@@ -7,7 +7,10 @@ from datetime import datetime
 
 import structlog
 from msgspec import Struct
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db import models
 
 log = structlog.get_logger(__name__)
 
@@ -36,13 +39,6 @@ ON CONFLICT (name, due_at) DO UPDATE
     WHERE run.finished_at IS NULL AND run.leased_until <= $4
 RETURNING attempts
 """
-_FINISH = (
-    "UPDATE cron_runs SET finished_at = $4, error = $5"
-    " WHERE name = $1 AND due_at = $2 AND attempts = $3 AND finished_at IS NULL"
-)
-_RELEASE = (
-    "UPDATE cron_runs SET leased_until = $4 WHERE name = $1 AND due_at = $2 AND attempts = $3 AND finished_at IS NULL"
-)
 _SUCCEEDED = """
 SELECT wanted.name, latest.finished_at FROM unnest($1::text[]) AS wanted (name) CROSS JOIN LATERAL (
     SELECT finished_at FROM cron_runs r WHERE r.name = wanted.name AND finished_at IS NOT NULL AND error IS NULL
@@ -63,12 +59,18 @@ async def claim(  # noqa: PLR0913  each by name
 
 async def finish(conn: AsyncConnection, run: CronRun, now: datetime, error: str | None = None) -> None:
     """Record the end of a run, unless another worker took it over."""
-    await conn.exec_driver_sql(_FINISH, (run.name, run.due_at, run.attempts, now, error and error[:ERROR_CHARS_MAX]))
+    await _change(conn, run, finished_at=now, error=error and error[:ERROR_CHARS_MAX])
 
 
 async def release(conn: AsyncConnection, run: CronRun, now: datetime) -> None:
     """Let another worker take over a run that did not come to its end."""
-    await conn.exec_driver_sql(_RELEASE, (run.name, run.due_at, run.attempts, now))
+    await _change(conn, run, leased_until=now)
+
+
+async def _change(conn: AsyncConnection, run: CronRun, **columns: object) -> None:
+    table = models.CronRun
+    claimed = table.name == run.name, table.due_at == run.due_at, table.attempts == run.attempts
+    await conn.execute(update(table).where(*claimed, table.finished_at.is_(None)).values(columns))
 
 
 async def last_successes(conn: AsyncConnection, names: Sequence[str]) -> Mapping[str, datetime]:

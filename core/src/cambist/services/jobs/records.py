@@ -8,10 +8,12 @@ from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
 from cambist.db.engine import Database
+from cambist.db.structs import columns_of, to_struct
 from cambist.services.errors import NotFoundError
 
 TOPIC = "jobs"
@@ -49,31 +51,28 @@ class Job(Struct, frozen=True, kw_only=True):
     finished_at: datetime | None
 
 
-COLUMNS = ", ".join("id AS pk" if name == "pk" else name for name in Job.__struct_fields__)
-
-
-def job_of(row: Row[Any]) -> Job:
-    """Return the job in a row of ``COLUMNS``."""
-    return Job(**row._mapping)  # noqa: SLF001  SQLAlchemy's public name for it
+COLUMNS = columns_of(Job, models.Job)
 
 
 async def get(conn: AsyncConnection, job_id: str) -> Job:
     """Return a job. Raises NotFoundError."""
-    row = (await conn.exec_driver_sql(f"SELECT {COLUMNS} FROM jobs WHERE job_id = $1", (job_id,))).one_or_none()  # noqa: S608  constants
+    row = (await conn.execute(select(*COLUMNS).where(models.Job.job_id == job_id))).one_or_none()
     if row is None:
         raise NotFoundError("JOB_NOT_FOUND", f"There is no job {job_id}.")
-    return job_of(row)
+    return to_struct(Job, row)
 
 
 async def list_jobs(conn: AsyncConnection, *, state: str | None = None, limit: int = 50) -> Sequence[Job]:
     """Return the newest jobs, newest first."""
-    statement = f"SELECT {COLUMNS} FROM jobs WHERE $1::text IS NULL OR state = $1 ORDER BY id DESC LIMIT $2"  # noqa: S608  constants
-    return [job_of(row) for row in await conn.exec_driver_sql(statement, (state, limit))]
+    newest = select(*COLUMNS).order_by(models.Job.id.desc()).limit(limit)
+    rows = await conn.execute(newest if state is None else newest.where(models.Job.state == state))
+    return [to_struct(Job, row) for row in rows]
 
 
 async def counts(conn: AsyncConnection) -> Mapping[tuple[str, str], int]:
     """Return how many jobs there are by kind and state."""
-    rows = await conn.exec_driver_sql("SELECT kind, state, count(*) AS jobs FROM jobs GROUP BY kind, state")
+    kind, state = models.Job.kind, models.Job.state
+    rows = await conn.execute(select(kind, state, func.count().label("jobs")).group_by(kind, state))
     return {(row.kind, row.state): row.jobs for row in rows}
 
 
@@ -82,10 +81,8 @@ async def output(db: Database, job: Job) -> AsyncIterator[bytes]:
     number = 0
     while True:
         async with db.autocommit() as conn:
-            found = await conn.exec_driver_sql(
-                "SELECT content FROM job_outputs WHERE job_pk = $1 AND number = $2", (job.pk, number)
-            )
-            content: bytes | None = found.scalar_one_or_none()
+            piece = models.JobOutput.job_pk == job.pk, models.JobOutput.number == number
+            content = await conn.scalar(select(models.JobOutput.content).where(*piece))
         if content is None:
             return
         yield content

@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
+from sqlalchemy import case, literal, select, text, update
+from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
+from cambist.db.structs import to_struct
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError
 
-from .records import COLUMNS, Job, Kind, get, job_of
+from .records import COLUMNS, Job, Kind, get
 
 
 class NewJob(Struct, frozen=True, kw_only=True):
@@ -28,51 +32,30 @@ class NewJob(Struct, frozen=True, kw_only=True):
     mode: str | None = None
 
 
-_INSERT = f"""
-INSERT INTO jobs (job_id, kind, arguments, requested_by, unique_key, merchant_pk, mode, due_at, created_at)
-VALUES ($1, $2, $3::jsonb, $4, $5, $6, $7, $8, $8)
-ON CONFLICT (kind, unique_key) WHERE state IN ('queued', 'running') DO NOTHING
-RETURNING {COLUMNS}
-"""  # noqa: S608  constants
-_UNFINISHED = f"""
-SELECT {COLUMNS} FROM jobs WHERE kind = $1 AND unique_key = $2 AND state IN ('queued', 'running')
-"""  # noqa: S608  constants
-_CANCEL = (
-    "UPDATE jobs SET state = 'cancelled', leased_until = NULL, finished_at = $2"
-    " WHERE job_id = $1 AND state IN ('queued', 'running')"
-)
-# A reconcile begins anew: what it compared before says nothing about now.
-_RETRY = """
-UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, finished_at = NULL, due_at = $2,
-    progress = CASE WHEN kind = 'reconcile' THEN '{}' ELSE progress END
-WHERE job_id = $1 AND state IN ('failed', 'cancelled')
-"""
+# As text: the index is for unfinished jobs, which PostgreSQL must see before it knows any values.
+_IS_UNFINISHED = text("state IN ('queued', 'running')")
 
 
 async def request(conn: AsyncConnection, ids: Ids, new: NewJob, now: datetime) -> Job:
     """Queue a job, or return the unfinished one of the same ``unique_key``."""
-    values = (
-        ids.new("job"),
-        new.kind,
-        msgspec.json.encode(new.arguments).decode(),
-        new.requested_by,
-        new.unique_key,
-        new.merchant_pk,
-        new.mode,
-        now,
+    same_work = [models.Job.kind, models.Job.unique_key]
+    row = insert(models.Job).values(**asdict(new), job_id=ids.new("job"), due_at=now, created_at=now)
+    queue = row.on_conflict_do_nothing(index_elements=same_work, index_where=_IS_UNFINISHED).returning(*COLUMNS)
+    unfinished = select(*COLUMNS).where(
+        models.Job.kind == new.kind, models.Job.unique_key == new.unique_key, _IS_UNFINISHED
     )
     while True:
-        row = (await conn.exec_driver_sql(_INSERT, values)).one_or_none()
-        if row is None:
-            # It may end between the two statements; then there is room for a new one.
-            row = (await conn.exec_driver_sql(_UNFINISHED, (new.kind, new.unique_key))).one_or_none()
-        if row is not None:
-            return job_of(row)
+        # It may end between the two statements; then there is room for a new one.
+        for statement in (queue, unfinished):
+            found = (await conn.execute(statement)).one_or_none()
+            if found is not None:
+                return to_struct(Job, found)
 
 
 async def cancel(conn: AsyncConnection, job_id: str, now: datetime) -> Job:
     """Cancel a job that has not ended; a slice that runs loses its lease. Raises NotFoundError and ConflictError."""
-    changed = await conn.exec_driver_sql(_CANCEL, (job_id, now))
+    cancelled = update(models.Job).where(models.Job.job_id == job_id, _IS_UNFINISHED)
+    changed = await conn.execute(cancelled.values(state="cancelled", leased_until=None, finished_at=now))
     job = await get(conn, job_id)
     if not changed.rowcount and job.state != "cancelled":
         raise ConflictError("JOB_ENDED", f"The job has {job.state} already.")
@@ -84,9 +67,13 @@ async def retry(conn: AsyncConnection, job_id: str, now: datetime) -> Job:
 
     Raises NotFoundError and ConflictError.
     """
+    again = {"state": "queued", "attempts": 0, "error": None, "finished_at": None, "due_at": now}
+    # A reconcile begins anew: what it compared before says nothing about now.
+    progress = case((models.Job.kind == Kind.RECONCILE, literal({}, JSONB)), else_=models.Job.progress)
+    ended = models.Job.job_id == job_id, models.Job.state.in_(("failed", "cancelled"))
     try:
         async with conn.begin_nested():
-            changed = await conn.exec_driver_sql(_RETRY, (job_id, now))
+            changed = await conn.execute(update(models.Job).where(*ended).values(again | {"progress": progress}))
     except IntegrityError:
         raise ConflictError("JOB_REPEATED", "The same work was asked for again meanwhile.") from None
     job = await get(conn, job_id)

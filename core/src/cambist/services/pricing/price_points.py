@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+import msgspec
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models import PricePoint
 from cambist.domain.prices import Rate
 from cambist.registry import Registry
 
@@ -22,10 +25,6 @@ AGE_MAX = timedelta(hours=2)
 """A price this much older than what it is asked for says nothing about it."""
 ASKED_AT_ONCE = 8
 
-_INSERT = (
-    "INSERT INTO price_points (symbol, fiat_currency, observed_at, value, source)"
-    " SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::numeric[], $5::text[]) ON CONFLICT DO NOTHING"
-)
 # Only what has become old since the last time or two is looked at: older hours are thinned out already.
 _THIN_OUT = """
 DELETE FROM price_points p WHERE p.symbol = ANY($1::text[]) AND p.fiat_currency = ANY($2::text[])
@@ -37,12 +36,12 @@ DELETE FROM price_points p WHERE p.symbol = ANY($1::text[]) AND p.fiat_currency 
     )
 """
 _VALUES_AT = """
-SELECT w.place, point.value FROM unnest($1::text[], $2::timestamptz[]) WITH ORDINALITY AS w (symbol, at, place)
-CROSS JOIN LATERAL (
+SELECT point.value FROM unnest($1::text[], $2::timestamptz[]) WITH ORDINALITY AS w (symbol, at, number)
+LEFT JOIN LATERAL (
     SELECT value FROM price_points p WHERE p.symbol = w.symbol AND p.fiat_currency = $3
         AND p.observed_at <= w.at AND p.observed_at >= w.at - $4::interval
     ORDER BY p.observed_at DESC LIMIT 1
-) AS point
+) AS point ON true ORDER BY w.number
 """
 
 
@@ -57,12 +56,13 @@ async def record(db: Database, rates: RateBook, symbols: Iterable[str], now: dat
     found = await _ask(rates, [(symbol, currency) for symbol in symbols for currency in CURRENCIES])
     async with db.transaction() as conn:
         if found:
-            await conn.exec_driver_sql(_INSERT, tuple(list(column) for column in zip(*found, strict=True)))
+            await conn.execute(insert(PricePoint).on_conflict_do_nothing(), found)
         await conn.exec_driver_sql(_THIN_OUT, (symbols, list(CURRENCIES), now - FINE_FOR))
     return len(found)
 
 
-async def _ask(rates: RateBook, pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str, datetime, Decimal, str]]:
+async def _ask(rates: RateBook, pairs: Sequence[tuple[str, str]]) -> Sequence[Mapping[str, object]]:
+    """Return the rows of the prices that are known."""
     gate = asyncio.Semaphore(ASKED_AT_ONCE)
 
     async def ask(symbol: str, currency: str) -> Rate | None:
@@ -74,8 +74,8 @@ async def _ask(rates: RateBook, pairs: Sequence[tuple[str, str]]) -> Sequence[tu
 
     answers = await asyncio.gather(*(ask(*pair) for pair in pairs))
     return [
-        (*pair, rate.observed_at, rate.value, rate.source)
-        for pair, rate in zip(pairs, answers, strict=True)
+        {"symbol": symbol, "fiat_currency": currency, **msgspec.structs.asdict(rate)}
+        for (symbol, currency), rate in zip(pairs, answers, strict=True)
         if rate is not None
     ]
 
@@ -84,10 +84,8 @@ async def values_at(
     conn: AsyncConnection, currency: str, moments: Sequence[tuple[str, datetime]]
 ) -> Sequence[Decimal | None]:
     """Return what one of each token cost at its moment, None where no price of about that time is known."""
-    values: list[Decimal | None] = [None] * len(moments)
-    rows = await conn.exec_driver_sql(
+    found = await conn.exec_driver_sql(
         _VALUES_AT, ([symbol.upper() for symbol, _ in moments], [at for _, at in moments], currency, AGE_MAX)
     )
-    for row in rows:
-        values[row.place - 1] = row.value
+    values: Sequence[Decimal | None] = found.scalars().all()
     return values

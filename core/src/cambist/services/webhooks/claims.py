@@ -33,7 +33,7 @@ class Claim(Struct, frozen=True, kw_only=True):
 # for nobody. Rows that another process took meanwhile are locked, or no longer due when they are looked at again.
 _CLAIM = """
 WITH candidate AS MATERIALIZED (
-    SELECT id, due_at, origin, row_number() OVER (PARTITION BY origin ORDER BY due_at, id) AS place
+    SELECT id, due_at, origin, row_number() OVER (PARTITION BY origin ORDER BY due_at, id) AS number
     FROM (
         SELECT d.id, d.due_at, lower(substring(d.url FROM '^[^/]*//[^/?#]*')) AS origin
         FROM webhook_deliveries d
@@ -52,7 +52,7 @@ WITH candidate AS MATERIALIZED (
     FROM candidate
     JOIN webhook_deliveries d ON d.id = candidate.id
     LEFT JOIN unnest($6::text[], $7::int[]) AS lane (origin, room) ON lane.origin = candidate.origin
-    WHERE candidate.place <= coalesce(lane.room, $8) AND d.status = 'pending' AND d.due_at <= $1
+    WHERE candidate.number <= coalesce(lane.room, $8) AND d.status = 'pending' AND d.due_at <= $1
     ORDER BY candidate.due_at, d.id
     LIMIT $3
     FOR UPDATE OF d SKIP LOCKED
@@ -73,7 +73,7 @@ async def claim(
     Who crashes gives them back by doing nothing: they are due again when the lease ends.
     """
     count = min(events_max, room.attempts)
-    open_lanes = {origin: places for origin, places in room.by_origin.items() if places > 0}
+    open_lanes = {origin: attempts for origin, attempts in room.by_origin.items() if attempts > 0}
     rows = await conn.exec_driver_sql(
         _CLAIM,
         (

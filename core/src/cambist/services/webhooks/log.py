@@ -140,14 +140,16 @@ async def _views(conn: AsyncConnection, statement: Select[Any]) -> list[Delivery
 
 async def _attempts(conn: AsyncConnection, delivery_pks: Sequence[int]) -> dict[int, list[AttemptView]]:
     """Return the newest attempts of each delivery, oldest of them first."""
-    place = func.row_number().over(partition_by=WebhookAttempt.delivery_pk, order_by=WebhookAttempt.number.desc())
+    number = func.row_number().over(partition_by=WebhookAttempt.delivery_pk, order_by=WebhookAttempt.number.desc())
     newest = (
-        select(WebhookAttempt.__table__, place.label("place"))
+        select(WebhookAttempt.__table__, number.label("newest_first"))
         .where(WebhookAttempt.delivery_pk.in_(delivery_pks))
         .subquery()
     )
     found = await conn.execute(
-        select(newest).where(newest.c.place <= ATTEMPTS_SHOWN_MAX).order_by(newest.c.delivery_pk, newest.c.number)
+        select(newest)
+        .where(newest.c.newest_first <= ATTEMPTS_SHOWN_MAX)
+        .order_by(newest.c.delivery_pk, newest.c.number)
     )
     by_delivery: dict[int, list[AttemptView]] = {}
     for row in found:

@@ -49,8 +49,8 @@ INSERT INTO webhook_deliveries (delivery_id, project_pk, event, resource_id, url
 SELECT delivery_id, project_pk, event, resource_id, url, body,
     CASE WHEN url IS NULL THEN 'no_target' ELSE 'pending' END, $7, $7
 FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bytea[])
-    WITH ORDINALITY AS new (delivery_id, project_pk, event, resource_id, url, body, place)
-ORDER BY place
+    WITH ORDINALITY AS new (delivery_id, project_pk, event, resource_id, url, body, number)
+ORDER BY number
 """
 
 

@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import Project
 from cambist.domain.webhooks import check_event, resource_of
 from cambist.ports import Ids
 from cambist.services.actor import Actor
@@ -71,10 +73,8 @@ async def prepare(  # noqa: PLR0913  each by name
     except ValueError:
         problem = FieldProblem("event", "is no webhook event")
         raise InvalidError("INVALID_EVENT", f"{event!r} is no webhook event.", [problem]) from None
-    result = await conn.exec_driver_sql(
-        "SELECT payment_webhook_url, webhook_secret_encrypted FROM projects WHERE id = $1", (project.project_pk,)
-    )
-    row = result.one()
+    columns = Project.payment_webhook_url, Project.webhook_secret_encrypted
+    row = (await conn.execute(select(*columns).where(Project.id == project.project_pk))).one()
     webhook_url = url or row.payment_webhook_url
     if webhook_url is None:
         raise InvalidError("NO_WEBHOOK_TARGET", "Send a url, or set the project's paymentWebhookUrl.")

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 from msgspec import Struct
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import Deposit, Payment, Payout
+from cambist.db.structs import one_of
 from cambist.services.pricing import price_points
 
 from .entries import Entry
@@ -32,16 +35,6 @@ class Detail(Struct, frozen=True, kw_only=True):
     fiat_value: Decimal | None = None
 
 
-_DEPOSITS = (
-    "SELECT d.deposit_id AS name, d.tx_id, p.payment_id FROM deposits d LEFT JOIN payments p ON p.id = d.payment_pk"
-    " WHERE d.deposit_id = ANY($1::text[])"
-)
-_PAYOUTS = (
-    "SELECT o.payout_id AS name, o.tx_id, p.payment_id FROM payouts o LEFT JOIN payments p ON p.id = o.payment_pk"
-    " WHERE o.payout_id = ANY($1::text[])"
-)
-
-
 async def details_of(conn: AsyncConnection, entries: Sequence[Entry]) -> Sequence[Detail]:
     """Return the details of entries, in their order."""
     if not entries:
@@ -49,8 +42,9 @@ async def details_of(conn: AsyncConnection, entries: Sequence[Entry]) -> Sequenc
     named = [_NAMED.findall(entry.reference) for entry in entries]
     names = sorted({name for found in named for name in found})
     known: dict[str, tuple[str | None, str | None]] = {}
-    for statement in (_DEPOSITS, _PAYOUTS):
-        rows = await conn.exec_driver_sql(statement, (names,))
+    for table, name in ((Deposit, Deposit.deposit_id), (Payout, Payout.payout_id)):
+        wanted = select(name.label("name"), table.tx_id, Payment.payment_id).where(one_of(name, names))
+        rows = await conn.execute(wanted.outerjoin(Payment, Payment.id == table.payment_pk))
         known |= {row.name: (row.tx_id, row.payment_id) for row in rows}
     moments = [(entry.token.symbol, entry.created_at) for entry in entries]
     prices = await price_points.values_at(conn, FIAT, moments)

@@ -84,7 +84,7 @@ async def _values(context: PaymentContext, actor: Actor, request: CreatePayment)
     priced = await price(request, asset, context.rates)
     family = context.registry.families[asset.chain.family]
     weights = (await context.platform.get()).cpt.weights
-    place = await context.leaser.lease(actor.merchant_pk, actor.mode, family.coin_type)
+    leased = await context.leaser.lease(actor.merchant_pk, actor.mode, family.coin_type)
     now = context.clock.now()
     return {
         "project": actor.project_pk,
@@ -95,10 +95,10 @@ async def _values(context: PaymentContext, actor: Actor, request: CreatePayment)
         "token": asset.token.symbol,
         "contract": asset.token.contract,
         "decimals": asset.token.decimals,
-        "address": family.derive_address(place.xpub, 0, place.index),
+        "address": family.derive_address(leased.xpub, 0, leased.index),
         "family": family.name,
-        "account_index": place.account_index,
-        "address_index": place.index,
+        "account_index": leased.account_index,
+        "address_index": leased.index,
         "pricing_mode": request.pricing_mode,
         "is_fiat": request.pricing_mode == FIAT,
         "amount": priced.amount,
