@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain import payments as machine
 from cambist.domain.payments import Status, Terms, Transition
 from cambist.plugin import Head, Units
-from cambist.services.receiving.payments.events import payment_event, payment_facts
+from cambist.services.receiving.payments.events import payment_event
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 from . import crediting
@@ -225,7 +225,7 @@ def _event(row: Row[Any], step: Transition, now: datetime) -> NewEvent:
     if step.event is None:
         raise AssertionError("only steps that the merchant is told become events")
     return payment_event(
-        payment_facts(row), event=step.event, status=str(step.status), received=step.received, tx_id=step.tx_id, at=now
+        row, event=step.event, status=str(step.status), received=step.received, tx_id=step.tx_id, at=now
     )
 
 

@@ -3,51 +3,38 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
-from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import func
 
+from cambist.db.models.payments import Payment
+from cambist.db.models.projects import Project
+from cambist.db.structs import AnyRow
 from cambist.domain.money import format_units
 from cambist.plugin import Units
 from cambist.services.webhooks.outbox import NewEvent
 
-
-class PaymentFacts(Struct, frozen=True, kw_only=True):
-    """The part of a payment that its events carry. ``webhook_url`` is the payment's, else its project's."""
-
-    project_pk: int
-    project_public_id: str
-    payment_id: str
-    public_id: str
-    chain: str
-    token: str
-    decimals: int
-    expected: Units
-    order_id: str | None
-    webhook_url: str | None
-
-
-def payment_facts(row: Row[Any]) -> PaymentFacts:
-    """Read the facts from a payment's row, which carries its project's ids and the URL under the names of the facts."""
-    return PaymentFacts(
-        project_pk=row.project_pk,
-        project_public_id=row.project_public_id,
-        payment_id=row.payment_id,
-        public_id=row.public_id,
-        chain=row.chain,
-        token=row.token,
-        decimals=row.decimals,
-        expected=Units(int(row.expected_units)),
-        order_id=row.order_id,
-        webhook_url=row.webhook_url,
-    )
+EVENT_COLUMNS = (
+    Payment.payment_id,
+    Payment.public_id,
+    Payment.chain,
+    Payment.token,
+    Payment.decimals,
+    Payment.expected_units,
+    Payment.order_id,
+    Payment.project_pk,
+    Project.project_id.label("project_public_id"),
+    func.coalesce(Payment.webhook_url, Project.payment_webhook_url).label("webhook_url"),
+)
+"""What ``payment_event`` reads of a payment, which is joined with its project."""
 
 
 def payment_event(  # noqa: PLR0913  what happened, each by name
-    payment: PaymentFacts, *, event: str, status: str, received: Units, tx_id: str | None, at: datetime
+    payment: AnyRow, *, event: str, status: str, received: Units, tx_id: str | None, at: datetime
 ) -> NewEvent:
-    """Describe what happened to the payment. ``orderId`` is there exactly where the merchant gave one."""
+    """Describe what happened to a payment, of which the row has ``EVENT_COLUMNS``.
+
+    ``orderId`` is there exactly where the merchant gave one.
+    """
     data = {
         "resource": "payment",
         "paymentId": payment.payment_id,
@@ -55,7 +42,7 @@ def payment_event(  # noqa: PLR0913  what happened, each by name
         "chain": payment.chain,
         "token": payment.token,
         "status": str(status),
-        "expectedAmount": format_units(payment.expected, payment.decimals),
+        "expectedAmount": format_units(int(payment.expected_units), payment.decimals),
         "receivedAmount": format_units(received, payment.decimals),
         "txHash": tx_id,
         "timestamp": at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),

@@ -8,9 +8,13 @@ from decimal import Context, Decimal
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from sqlalchemy import exists, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.direct import Record
+from cambist.db.models.deposits import Deposit
+from cambist.db.models.payments import Payment
+from cambist.db.models.projects import Project
+from cambist.db.structs import AnyRow
 from cambist.domain.money import AmountError, fiat_to_units
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo, Units
@@ -21,7 +25,7 @@ from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import FIAT, find_asset
 from cambist.services.webhooks.outbox import enqueue
 
-from .events import PaymentFacts, payment_event
+from .events import EVENT_COLUMNS, payment_event
 from .read import not_found
 from .requests import EXPIRES_IN_MINUTES
 from .views import COLUMNS, PaymentView, payment_view
@@ -63,96 +67,83 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     """
     # The price is asked for before the row is locked: a watcher must not wait for somebody else's server.
     known = await _find(conn, actor.project_pk, payment_id)
-    asset = find_asset(chains, known["chain"], known["token"], actor.mode)
-    rate = await rates.rate(asset.token.symbol, known["fiat_currency"])
+    asset = find_asset(chains, known.chain, known.token, actor.mode)
+    rate = await rates.rate(asset.token.symbol, known.fiat_currency)
     row = await _find(conn, actor.project_pk, payment_id, lock=True)
-    await _refuse_set_aside(conn, row["id"])
-    received = Units(int(row["received_units"]))
+    await _refuse_set_aside(conn, row.id)
+    received = Units(row.received_units)
     remaining = fiat_remaining(
-        amount=row["amount"],
-        rate=row["exchange_rate"],
-        expected=Units(int(row["expected_units"])),
+        amount=row.amount,
+        rate=row.exchange_rate,
+        expected=Units(row.expected_units),
         received=received,
-        decimals=row["decimals"],
+        decimals=row.decimals,
     )
     if remaining <= 0:
         raise ConflictError("NOTHING_REMAINS", "This payment has received all that it asked for, only too late.")
     try:
-        expected = Units(received + fiat_to_units(remaining, rate.value, row["decimals"]))
+        expected = Units(received + fiat_to_units(remaining, rate.value, row.decimals))
     except AmountError as error:
         raise ConflictError("AMOUNT_TOO_LARGE", f"At the rate of now the amount {error}.") from None
     now = clock.now()
-    expires_at = now + timedelta(minutes=request.expires_in_minutes)
-    found = await conn.exec_driver_sql(
-        _REOPEN, (row["id"], Decimal(expected), rate.value, rate.source, expires_at, now)
-    )
-    updated = found.mappings().one()
+    reopened = {
+        "status": Status.PENDING,
+        "expected_units": expected,
+        "exchange_rate": rate.value,
+        "rate_source": rate.source,
+        "expires_at": now + timedelta(minutes=request.expires_in_minutes),
+        "updated_at": now,
+        "dirty": True,  # money that came after the old expiry is in time for the new one
+    }
+    found = await conn.execute(update(Payment).where(Payment.id == row.id).values(reopened).returning(text(COLUMNS)))
     event = payment_event(
-        _facts(updated, actor, row["webhook_url"]),
+        (await conn.execute(_SELECT.where(Payment.id == row.id))).one(),
         event=EVENT,
-        status=updated["status"],
+        status=Status.PENDING,
         received=received,
-        tx_id=updated["tx_id"],
+        tx_id=row.tx_id,
         at=now,
     )
     await enqueue(conn, [event], ids=ids, now=now)
-    return payment_view(updated)
+    return payment_view(found.mappings().one())
 
 
-_FIND = """
-SELECT p.id, p.chain, p.token, p.decimals, p.status, p.pricing_mode, p.amount, p.fiat_currency, p.exchange_rate,
-       p.expected_units, p.received_units, coalesce(p.webhook_url, j.payment_webhook_url) AS webhook_url
-FROM payments p JOIN projects j ON j.id = p.project_pk WHERE p.payment_id = $1 AND p.project_pk = $2
-"""
-_LOCK = f"{_FIND} FOR NO KEY UPDATE OF p"
+_SELECT = select(
+    Payment.id,
+    Payment.status,
+    Payment.pricing_mode,
+    Payment.amount,
+    Payment.fiat_currency,
+    Payment.exchange_rate,
+    Payment.received_units,
+    Payment.tx_id,
+    *EVENT_COLUMNS,
+).join(Project, Project.id == Payment.project_pk)
 
 
-async def _find(conn: AsyncConnection, project_pk: int, payment_id: str, *, lock: bool = False) -> Record:
-    found = await conn.exec_driver_sql(
-        _LOCK if lock else _FIND,
-        (payment_id, project_pk),
-    )
-    row = found.mappings().one_or_none()
+async def _find(conn: AsyncConnection, project_pk: int, payment_id: str, *, lock: bool = False) -> AnyRow:
+    wanted = _SELECT.where(Payment.payment_id == payment_id, Payment.project_pk == project_pk)
+    if lock:
+        wanted = wanted.with_for_update(key_share=True, of=Payment)
+    row = (await conn.execute(wanted)).one_or_none()
     if row is None:
         raise not_found()
-    if row["pricing_mode"] != FIAT:
+    if row.pricing_mode != FIAT:
         raise ConflictError("PAYMENT_NOT_FIAT", "Only a payment priced in fiat has a rate to refresh.")
-    if row["status"] != Status.EXPIRED:
+    if row.status != Status.EXPIRED:
         raise ConflictError("PAYMENT_NOT_EXPIRED", "Only an expired payment can get a new rate.")
     return row
 
 
 async def _refuse_set_aside(conn: AsyncConnection, payment_pk: int) -> None:
     """Refuse where part of what came does not count any more: nobody could tell the customer what remains."""
-    found = await conn.exec_driver_sql(
-        "SELECT EXISTS (SELECT FROM deposits WHERE payment_pk = $1 AND matches AND status = 'confirmed'"
-        " AND released_units + returned_units > 0)",
-        (payment_pk,),
+    set_aside = (
+        Deposit.payment_pk == payment_pk,
+        Deposit.matches,
+        Deposit.status == "confirmed",
+        Deposit.released_units + Deposit.returned_units > 0,
     )
-    if found.scalar_one():
+    if await conn.scalar(select(exists().where(*set_aside))):
         raise ConflictError(
             "MONEY_SET_ASIDE", "Money that came for this payment was released or sent back; make a new payment."
         )
-
-
-# Dirty, because money that came after the old expiry is in time for the new one.
-_REOPEN = f"""
-UPDATE payments SET status = 'pending', expected_units = $2, exchange_rate = $3, rate_source = $4, expires_at = $5,
-    updated_at = $6, dirty = true
-WHERE id = $1 RETURNING {COLUMNS}
-"""  # noqa: S608  constants
-
-
-def _facts(row: Record, actor: Actor, webhook_url: str | None) -> PaymentFacts:
-    return PaymentFacts(
-        project_pk=actor.project_pk,
-        project_public_id=actor.project_id,
-        payment_id=row["payment_id"],
-        public_id=row["public_id"],
-        chain=row["chain"],
-        token=row["token"],
-        decimals=row["decimals"],
-        expected=Units(int(row["expected_units"])),
-        order_id=row["order_id"],
-        webhook_url=webhook_url,
-    )

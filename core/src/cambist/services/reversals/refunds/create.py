@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payments import Payment
+from cambist.db.structs import AnyRow
 from cambist.domain import payments as machine
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
@@ -41,19 +42,6 @@ class Made(Struct, frozen=True):
     replayed: bool
 
 
-class NewRefund(Struct, frozen=True, kw_only=True):
-    """A refund that was checked: of a payment, or of one deposit. ``held`` are the parts that come from held."""
-
-    refund_id: str
-    asset: Asset
-    to_address: str
-    units: Units
-    held: Sequence[parts.Part]
-    payment_pk: int | None
-    deposit_pk: int | None
-    reason: str | None
-
-
 async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
     conn: AsyncConnection,
     context: PayoutContext,
@@ -78,44 +66,61 @@ async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
     deposits = await lock_payment_deposits(conn, payment.id)
     payment = await _find(conn, actor, payment_id, lock=True)
     units = _units(payment, deposits, request, asset.token)
-    held = parts.held_parts(deposits, units)
-    order = NewRefund(
+    return await queue_refund(
+        conn,
+        context,
+        actor,
+        settings,
         refund_id=refund_id,
         asset=asset,
         to_address=to_address,
         units=units,
-        held=held,
+        held=parts.held_parts(deposits, units),
         payment_pk=payment.id,
-        deposit_pk=None,
         reason=request.reason,
     )
-    return await queue_refund(conn, context, actor, settings, order)
 
 
-async def queue_refund(
-    conn: AsyncConnection, context: PayoutContext, actor: Actor, settings: PlatformSettings, order: NewRefund
+async def queue_refund(  # noqa: PLR0913  what goes back, each by name
+    conn: AsyncConnection,
+    context: PayoutContext,
+    actor: Actor,
+    settings: PlatformSettings,
+    *,
+    refund_id: str,
+    asset: Asset,
+    to_address: str,
+    units: Units,
+    held: Sequence[parts.Part],
+    payment_pk: int | None,
+    deposit_pk: int | None = None,
+    reason: str | None,
 ) -> Made:
-    """Set aside what a refund takes, and queue it. Its payment and deposits are locked."""
+    """Set aside what a refund takes, of it the parts ``held`` from held, and queue it.
+
+    It is of a payment, or of one deposit. Both are locked, and all was checked.
+    """
     new = NewPayout(
         kind=IntentKind.REFUND,
-        payout_id=order.refund_id,
+        payout_id=refund_id,
         project_pk=actor.project_pk,
         merchant_pk=actor.merchant_pk,
         mode=actor.mode,
-        chain=order.asset.chain,
-        token=order.asset.token,
-        to_address=order.to_address,
-        units=order.units,
-        held_units=parts.total(order.held),
-        payment_pk=order.payment_pk,
-        deposit_pk=order.deposit_pk,
-        reason=order.reason,
+        chain=asset.chain,
+        token=asset.token,
+        to_address=to_address,
+        units=units,
+        held_units=Units(sum(part.units for part in held)),
+        payment_pk=payment_pk,
+        deposit_pk=deposit_pk,
+        reason=reason,
     )
     (payout,) = await debit_and_queue(conn, context, settings, [new])
-    await parts.take(conn, payout.pk, order.held)
-    if order.payment_pk is not None:
-        await _count(conn, context, order.payment_pk, order.units)
-    return Made(await get_refund(conn, actor.project_pk, order.refund_id), replayed=False)
+    await parts.take(conn, payout.pk, held)
+    if payment_pk is not None:
+        counted = {"refunded_units": Payment.refunded_units + units, "updated_at": context.clock.now()}
+        await conn.execute(update(Payment).where(Payment.id == payment_pk).values(counted))
+    return Made(await get_refund(conn, actor.project_pk, refund_id), replayed=False)
 
 
 async def claim(  # noqa: PLR0913, PLR0917  whose key, for what
@@ -137,15 +142,7 @@ async def claim(  # noqa: PLR0913, PLR0917  whose key, for what
     return None if before is None else await get_refund(conn, actor.project_pk, before)
 
 
-async def _count(conn: AsyncConnection, context: PayoutContext, payment_pk: int, units: Units) -> None:
-    """Add to what was sent back of a payment, which is locked."""
-    await conn.exec_driver_sql(
-        "UPDATE payments SET refunded_units = refunded_units + $2, updated_at = $3 WHERE id = $1",
-        (payment_pk, units, context.clock.now()),
-    )
-
-
-def asset_of(registry: Registry, row: Row[Any]) -> Asset:
+def asset_of(registry: Registry, row: AnyRow) -> Asset:
     """Return what a payment or a deposit is of, though it may be in the registry no more."""
     chain: ChainInfo | None = registry.chains.get(row.chain)
     if chain is None:
@@ -153,21 +150,24 @@ def asset_of(registry: Registry, row: Row[Any]) -> Asset:
     return Asset(chain, Token(symbol=row.token, contract=row.contract, decimals=row.decimals, label=row.token))
 
 
-_FIND = """
-SELECT id, chain, scope, token, contract, decimals, status, refunded_units FROM payments
-WHERE payment_id = $1 AND project_pk = $2
-"""
-
-
-async def _find(conn: AsyncConnection, actor: Actor, payment_id: str, *, lock: bool = False) -> Row[Any]:
-    found = await conn.exec_driver_sql(_FIND + (" FOR NO KEY UPDATE" if lock else ""), (payment_id, actor.project_pk))
-    row = found.one_or_none()
+async def _find(conn: AsyncConnection, actor: Actor, payment_id: str, *, lock: bool = False) -> AnyRow:
+    wanted = select(
+        Payment.id,
+        Payment.chain,
+        Payment.scope,
+        Payment.token,
+        Payment.contract,
+        Payment.decimals,
+        Payment.status,
+        Payment.refunded_units,
+    ).where(Payment.payment_id == payment_id, Payment.project_pk == actor.project_pk)
+    row = (await conn.execute(wanted.with_for_update(key_share=True) if lock else wanted)).one_or_none()
     if row is None:
         raise not_found()
     return row
 
 
-def _units(payment: Row[Any], deposits: Sequence[DepositRow], request: RefundRequest, token: Token) -> Units:
+def _units(payment: AnyRow, deposits: Sequence[DepositRow], request: RefundRequest, token: Token) -> Units:
     """Return how much goes back. Raises ConflictError where that is more than was received and is still there."""
     if machine.Status(payment.status) not in machine.REFUNDABLE:
         raise ConflictError(
@@ -175,7 +175,7 @@ def _units(payment: Row[Any], deposits: Sequence[DepositRow], request: RefundReq
             f"A payment that is {payment.status} cannot be refunded. What came too late or was never asked for is"
             " sent back from the resolution list.",
         )
-    left = sum(deposit.units for deposit in deposits) - int(payment.refunded_units)
+    left = sum(deposit.units for deposit in deposits) - payment.refunded_units
     units = Units(left) if request.amount is None else read_units(request.amount, token)
     if units > left or left <= 0:
         raise ConflictError(

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import and_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payments import Payment
+from cambist.db.models.payouts import Payout
+from cambist.db.models.projects import Project
+from cambist.db.structs import AnyRow, one_of
 from cambist.domain import payments as machine
+from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
 from cambist.domain.payments import Status
+from cambist.domain.payouts import Status as PayoutStatus
 from cambist.plugin import Units
 from cambist.ports import Ids
 from cambist.services.payouts.rows import PayoutRow
 from cambist.services.receiving.deposits.locks import lock_cursor
-from cambist.services.receiving.payments.events import payment_event, payment_facts
+from cambist.services.receiving.payments.events import EVENT_COLUMNS, payment_event
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 from . import parts
@@ -63,29 +68,36 @@ class RefundUpdates:
         await _tell(conn, [payout for payout in payouts if payout.deposit_pk is None], self._ids, now)
 
 
-_LOCK = """
-SELECT p.id, p.payment_id, p.public_id, p.chain, p.token, p.decimals, p.expected_units, p.received_units,
-       p.refunded_units, p.status, p.status_before_refund, p.order_id,
-       coalesce(p.webhook_url, j.payment_webhook_url) AS webhook_url, j.id AS project_pk,
-       j.project_id AS project_public_id
-FROM payments p JOIN projects j ON j.id = p.project_pk
-WHERE p.id = ANY($1::bigint[]) ORDER BY p.id FOR NO KEY UPDATE OF p
-"""
+_SELECT = select(
+    Payment.id,
+    Payment.status,
+    Payment.status_before_refund,
+    Payment.received_units,
+    Payment.refunded_units,
+    *EVENT_COLUMNS,
+).join(Project, Project.id == Payment.project_pk)
 
 
-async def _lock(conn: AsyncConnection, payouts: Sequence[PayoutRow]) -> dict[int, Row[Any]]:
+async def _lock(conn: AsyncConnection, payouts: Sequence[PayoutRow]) -> dict[int, AnyRow]:
     wanted = sorted({payout.payment_pk for payout in payouts if payout.payment_pk is not None})
-    return {row.id: row for row in await conn.exec_driver_sql(_LOCK, (wanted,))} if wanted else {}
+    if not wanted:
+        return {}
+    locked = _SELECT.where(one_of(Payment.id, wanted)).order_by(Payment.id).with_for_update(key_share=True, of=Payment)
+    return {row.id: row for row in await conn.execute(locked)}
 
 
-async def _sent(conn: AsyncConnection, payment_pks: Sequence[int]) -> set[int]:
+async def _sent(conn: AsyncConnection, payment_pks: Sequence[int]) -> set[int | None]:
     """Return those payments of which a refund is on its way or has arrived."""
-    found = await conn.exec_driver_sql(
-        "SELECT DISTINCT payment_pk FROM payouts WHERE payment_pk = ANY($1::bigint[]) AND kind = 'refund'"
-        " AND deposit_pk IS NULL AND (status = 'completed' OR status <> 'failed' AND broadcast_at IS NOT NULL)",
-        (list(payment_pks),),
+    broadcast = and_(Payout.status != PayoutStatus.FAILED, Payout.broadcast_at.is_not(None))
+    found = await conn.scalars(
+        select(Payout.payment_pk).where(
+            one_of(Payout.payment_pk, payment_pks),
+            Payout.kind == IntentKind.REFUND,
+            Payout.deposit_pk.is_(None),
+            or_(Payout.status == PayoutStatus.COMPLETED, broadcast),
+        )
     )
-    return set(found.scalars())
+    return set(found)
 
 
 async def _tell(conn: AsyncConnection, payouts: Sequence[PayoutRow], ids: Ids, now: datetime) -> None:
@@ -96,29 +108,28 @@ async def _tell(conn: AsyncConnection, payouts: Sequence[PayoutRow], ids: Ids, n
     await enqueue(conn, events, ids=ids, now=now)
 
 
-async def _save(conn: AsyncConnection, payment: Row[Any], status: Status, units: int, now: datetime) -> None:
+async def _save(conn: AsyncConnection, payment: AnyRow, status: Status, units: int, now: datetime) -> None:
     """Write a payment back, and have it judged again where it leaves refunded: deposits may have gone meanwhile."""
-    before, was = payment.status_before_refund, Status(payment.status)
+    was = Status(payment.status)
+    changed = {"status": status, "refunded_units": Payment.refunded_units + units, "updated_at": now}
     if status is not was:
-        before = str(was) if status is Status.REFUNDED else None
-    await conn.exec_driver_sql(
-        "UPDATE payments SET status = $2, status_before_refund = $3, refunded_units = refunded_units + $4,"
-        " dirty = dirty OR $5, updated_at = $6 WHERE id = $1",
-        (payment.id, str(status), before, units, was is Status.REFUNDED and status is not was, now),
-    )
+        changed["status_before_refund"] = was if status is Status.REFUNDED else None
+    if status is not was is Status.REFUNDED:
+        changed["dirty"] = True
+    await conn.execute(update(Payment).where(Payment.id == payment.id).values(changed))
 
 
-def _event(payment: Row[Any], payout: PayoutRow, now: datetime) -> NewEvent:
+def _event(payment: AnyRow, payout: PayoutRow, now: datetime) -> NewEvent:
     event = payment_event(
-        payment_facts(payment),
+        payment,
         event=machine.REFUNDED_EVENT,
         status=machine.after_refund(Status(payment.status)),
-        received=Units(int(payment.received_units)),
+        received=Units(payment.received_units),
         tx_id=payout.tx_id,
         at=now,
     )
     event.data["refundId"] = payout.payout_id
     event.data["amount"] = format_units(payout.units, payout.decimals)
-    event.data["refundedAmount"] = format_units(int(payment.refunded_units), payment.decimals)
+    event.data["refundedAmount"] = format_units(payment.refunded_units, payment.decimals)
     event.data["toAddress"] = payout.to_address
     return event

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from sqlalchemy import bindparam, case, delete, func, insert, null, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.deposits import Deposit
+from cambist.db.models.payouts import RefundPart
+from cambist.db.structs import one_of
 from cambist.plugin import Units
 from cambist.services.receiving.deposits.locks import lock_deposits
 from cambist.services.receiving.deposits.rows import DepositRow
@@ -30,25 +34,22 @@ def held_parts(deposits: Sequence[DepositRow], units: Units) -> Sequence[Part]:
     return parts
 
 
-def total(parts: Sequence[Part]) -> Units:
-    """Return how much the parts are together."""
-    return Units(sum(part.units for part in parts))
-
-
 async def take(conn: AsyncConnection, payout_pk: int, parts: Sequence[Part]) -> None:
     """Note that the refund has taken these parts out of held. The deposits are locked."""
     if not parts:
         return
-    ids, units = [part.deposit.id for part in parts], [part.units for part in parts]
-    await conn.exec_driver_sql(
-        "UPDATE deposits d SET returned_units = d.returned_units + n.units"
-        " FROM unnest($1::bigint[], $2::numeric[]) AS n (id, units) WHERE d.id = n.id",
-        (ids, units),
+    taken = update(Deposit).where(Deposit.id == bindparam("pk"))
+    await conn.execute(
+        taken.values(returned_units=Deposit.returned_units + bindparam("taken")),
+        [{"pk": part.deposit.id, "taken": part.units} for part in parts],
     )
-    await conn.exec_driver_sql(
-        "INSERT INTO refund_parts (payout_pk, deposit_pk, incarnation, units)"
-        " SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::numeric[])",
-        (payout_pk, ids, [part.deposit.incarnation for part in parts], units),
+    noted = insert(RefundPart).values(payout_pk=payout_pk)
+    await conn.execute(
+        noted,
+        [
+            {"deposit_pk": part.deposit.id, "incarnation": part.deposit.incarnation, "units": part.units}
+            for part in parts
+        ],
     )
 
 
@@ -58,25 +59,22 @@ async def give_back(conn: AsyncConnection, payout_pks: Sequence[int]) -> Mapping
     A deposit that left the chain meanwhile, or came back in another life, holds nothing of it: its reversal has
     made a debt of what was taken.
     """
-    rows = await conn.exec_driver_sql(
-        "DELETE FROM refund_parts WHERE payout_pk = ANY($1::bigint[])"
-        " RETURNING payout_pk, deposit_pk, incarnation, units",
-        (list(payout_pks),),
-    )
-    parts = rows.all()
+    failed = delete(RefundPart).where(one_of(RefundPart.payout_pk, payout_pks))
+    parts = (await conn.execute(failed.returning(RefundPart))).all()
     deposits = await lock_deposits(conn, sorted({part.deposit_pk for part in parts}))
     back: dict[int, int] = {}
     by_deposit: dict[int, int] = {}
     for part in parts:
         deposit = deposits[part.deposit_pk]
         if deposit.status == "confirmed" and deposit.incarnation == part.incarnation:
-            back[part.payout_pk] = back.get(part.payout_pk, 0) + int(part.units)
-            by_deposit[deposit.id] = by_deposit.get(deposit.id, 0) + int(part.units)
-    await conn.exec_driver_sql(
-        "UPDATE deposits d SET returned_units = d.returned_units - n.units,"
-        " resolution = CASE d.resolution WHEN 'refunded' THEN NULL ELSE d.resolution END,"
-        " resolved_at = CASE d.resolution WHEN 'refunded' THEN NULL ELSE d.resolved_at END"
-        " FROM unnest($1::bigint[], $2::numeric[]) AS n (id, units) WHERE d.id = n.id",
-        (list(by_deposit), list(by_deposit.values())),
-    )
+            back[part.payout_pk] = back.get(part.payout_pk, 0) + part.units
+            by_deposit[deposit.id] = by_deposit.get(deposit.id, 0) + part.units
+    if by_deposit:
+        changed = update(Deposit).where(Deposit.id == bindparam("pk"))
+        changed = changed.values(
+            returned_units=Deposit.returned_units - bindparam("back"),
+            resolution=func.nullif(Deposit.resolution, "refunded"),
+            resolved_at=case((Deposit.resolution == "refunded", null()), else_=Deposit.resolved_at),
+        )
+        await conn.execute(changed, [{"pk": pk, "back": units} for pk, units in by_deposit.items()])
     return {payout: Units(units) for payout, units in back.items()}

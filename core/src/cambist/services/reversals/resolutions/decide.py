@@ -6,15 +6,22 @@ chain's cursor on, as a poll locks it (``deposits/locks.py``).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.deposits import Deposit
+from cambist.db.models.payments import Payment
+from cambist.db.models.payouts import Payout
+from cambist.db.structs import AnyRow
 from cambist.domain import payments as machine
+from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
 from cambist.domain.payments import Status
+from cambist.domain.payouts import Status as PayoutStatus
 from cambist.plugin import Head, Units
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
@@ -27,11 +34,11 @@ from cambist.services.receiving.deposits.locks import lock_cursor, lock_deposits
 from cambist.services.receiving.deposits.rows import DepositRow
 from cambist.services.receiving.deposits.store import WatchedChain
 from cambist.services.reversals.refunds import parts
-from cambist.services.reversals.refunds.create import Made, NewRefund, asset_of, claim, queue_refund
+from cambist.services.reversals.refunds.create import Made, asset_of, claim, queue_refund
 from cambist.services.reversals.refunds.read import get_refund
 from cambist.services.reversals.refunds.requests import RefundRequest
 
-from .read import ResolutionView, get_resolution, not_found
+from .read import ResolutionView, get_resolution, not_found, of_project
 
 
 class Decided(Struct, frozen=True, kw_only=True):
@@ -45,8 +52,8 @@ class _Case(NamedTuple):
     """A deposit and its payment (None where it came for none, or is not what the payment asks for), both locked."""
 
     deposit: DepositRow
-    row: Row[Any]
-    payment: Row[Any] | None
+    row: AnyRow
+    payment: AnyRow | None
     head: Head
 
 
@@ -64,22 +71,20 @@ async def accept(conn: AsyncConnection, context: PayoutContext, actor: Actor, de
     if deposit.resolution == "accepted" and (not deposit.held_units or payment.status == Status.EXPIRED):
         return Decided(resolution=await get_resolution(conn, actor, deposit_id))
     _refuse_decided(case)
-    status, order = Status(payment.status), Units(int(payment.order_units))
-    beyond = machine.accepted_units(
-        Units(int(payment.expected_units)), order, Units(int(payment.accepted_units)), deposit.held_units
-    )
-    now = context.clock.now()
-    await conn.exec_driver_sql(
-        "UPDATE deposits SET resolution = 'accepted', resolved_at = $2 WHERE id = $1", (deposit.id, now)
-    )
-    await conn.exec_driver_sql(
-        "UPDATE payments SET order_units = $2, accepted_units = $3, updated_at = $4 WHERE id = $1",
-        (payment.id, order + deposit.held_units if status in machine.REFUNDABLE else order, beyond, now),
-    )
-    outcome = await judging.judge_payment(conn, _chain_scope(context, actor, case), case.head, now, payment.id)
+    order, now = payment.order_units, context.clock.now()
+    changed = {
+        "order_units": order + deposit.held_units if Status(payment.status) in machine.REFUNDABLE else order,
+        "accepted_units": machine.accepted_units(
+            Units(payment.expected_units), Units(order), Units(payment.accepted_units), deposit.held_units
+        ),
+        "updated_at": now,
+    }
+    await _resolve(conn, deposit, "accepted", now)
+    await conn.execute(update(Payment).where(Payment.id == payment.id).values(changed))
+    judged = await judging.judge_payment(conn, _chain_scope(context, actor, case), case.head, now, payment.id)
     return Decided(
         resolution=await get_resolution(conn, actor, deposit_id),
-        changed=tuple({payment.public_id, *outcome.changed}),
+        changed=tuple({payment.public_id, *judged.changed}),
     )
 
 
@@ -121,11 +126,12 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
         most = format_units(held, asset.token.decimals)
         raise ConflictError("REFUND_EXCEEDS_HELD", f"Of this deposit, {most} {asset.token.symbol} are held.")
     if units == held:
-        await conn.exec_driver_sql(
-            "UPDATE deposits SET resolution = 'refunded', resolved_at = $2 WHERE id = $1",
-            (case.deposit.id, context.clock.now()),
-        )
-    order = NewRefund(
+        await _resolve(conn, case.deposit, "refunded", context.clock.now())
+    return await queue_refund(
+        conn,
+        context,
+        actor,
+        settings,
         refund_id=refund_id,
         asset=asset,
         to_address=to_address,
@@ -135,32 +141,36 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
         deposit_pk=case.deposit.id,
         reason=request.reason,
     )
-    return await queue_refund(conn, context, actor, settings, order)
 
 
-_FIND = """
-SELECT d.id, d.chain, d.scope, d.token, d.contract, d.decimals, d.matches, d.payment_pk
-FROM deposits d LEFT JOIN payments p ON p.id = d.payment_pk
-WHERE d.deposit_id = $1 AND d.merchant_pk = $2 AND d.mode = $3
-    AND (p.project_pk = $4 OR p.id IS NULL AND d.scope IN (0, $4))
-"""
-
-_PAYMENT = """
-SELECT id, public_id, status, expected_units, order_units, accepted_units FROM payments WHERE id = $1
-FOR NO KEY UPDATE
-"""
+async def _resolve(conn: AsyncConnection, deposit: DepositRow, resolution: str, now: datetime) -> None:
+    decided = {"resolution": resolution, "resolved_at": now}
+    await conn.execute(update(Deposit).where(Deposit.id == deposit.id).values(decided))
 
 
 async def _lock(conn: AsyncConnection, actor: Actor, deposit_id: str) -> _Case:
-    whose = (deposit_id, actor.merchant_pk, actor.mode, actor.project_pk)
-    row = (await conn.exec_driver_sql(_FIND, whose)).one_or_none()
+    wanted = of_project(
+        select(
+            Deposit.id,
+            Deposit.chain,
+            Deposit.scope,
+            Deposit.token,
+            Deposit.contract,
+            Deposit.decimals,
+            Deposit.matches,
+            Deposit.payment_pk,
+        ).outerjoin(Payment, Payment.id == Deposit.payment_pk),
+        actor,
+    )
+    row = (await conn.execute(wanted.where(Deposit.deposit_id == deposit_id))).one_or_none()
     head = None if row is None else await lock_cursor(conn, row.chain, row.scope)
     if row is None or head is None:
         raise not_found()
     deposit = (await lock_deposits(conn, [row.id]))[row.id]
     payment = None
     if row.matches:
-        payment = (await conn.exec_driver_sql(_PAYMENT, (row.payment_pk,))).one()
+        locked = select(Payment).where(Payment.id == row.payment_pk).with_for_update(key_share=True)
+        payment = (await conn.execute(locked)).one()
     return _Case(deposit, row, payment, head)
 
 
@@ -181,15 +191,16 @@ async def _same(conn: AsyncConnection, case: _Case, to_address: str, request: Re
     """Return the refund that already did what is asked for, where it left nothing to decide about."""
     if case.deposit.held_units or case.deposit.resolution != "refunded":
         return None
-    found = await conn.exec_driver_sql(
-        "SELECT payout_id, to_address, units FROM payouts WHERE deposit_pk = $1 AND kind = 'refund'"
-        " AND status <> 'failed' ORDER BY id DESC LIMIT 1",
-        (case.deposit.id,),
+    sent = (
+        Payout.deposit_pk == case.deposit.id,
+        Payout.kind == IntentKind.REFUND,
+        Payout.status != PayoutStatus.FAILED,
     )
-    last = found.one_or_none()
+    refunds = select(Payout.payout_id, Payout.to_address, Payout.units).where(*sent)
+    last = (await conn.execute(refunds.order_by(Payout.id.desc()).limit(1))).one_or_none()
     if last is None or last.to_address != to_address:
         return None
-    if request.amount is not None and format_units(int(last.units), case.row.decimals) != request.amount:
+    if request.amount is not None and format_units(last.units, case.row.decimals) != request.amount:
         return None
     payout_id: str = last.payout_id
     return payout_id

@@ -95,9 +95,10 @@ _SELECT = (
 )
 
 
-def _of(actor: Actor) -> AnySelect:
+def of_project(deposits: AnySelect, actor: Actor) -> AnySelect:
+    """Return those of deposits, joined with their payments, that the actor's project may decide about."""
     of_none = Payment.id.is_(None) & Deposit.scope.in_((0, actor.project_pk))
-    return _SELECT.where(
+    return deposits.where(
         Deposit.merchant_pk == actor.merchant_pk,
         Deposit.mode == actor.mode,
         (Payment.project_pk == actor.project_pk) | of_none,
@@ -109,7 +110,7 @@ async def list_resolutions(  # noqa: PLR0913  filters and paging, each by name
 ) -> Page[ResolutionView]:
     """Return one page of what waits for a decision: of the project's payments, and what came for none."""
     # What was accepted while another deposit of its payment was not confirmed yet is decided, though still held.
-    waiting = _of(actor).where(
+    waiting = of_project(_SELECT, actor).where(
         Deposit.status == "confirmed",
         _HELD_UNITS > 0,
         Payment.id.is_(None) | ~Deposit.matches | Payment.status.not_in(OPEN),
@@ -123,7 +124,7 @@ async def list_resolutions(  # noqa: PLR0913  filters and paging, each by name
 
 async def get_resolution(conn: AsyncConnection, actor: Actor, deposit_id: str) -> ResolutionView:
     """Return one deposit as the list shows it, also when it is decided about."""
-    row = (await conn.execute(_of(actor).where(Deposit.deposit_id == deposit_id))).one_or_none()
+    row = (await conn.execute(of_project(_SELECT, actor).where(Deposit.deposit_id == deposit_id))).one_or_none()
     if row is None:
         raise not_found()
     return _view(row)
