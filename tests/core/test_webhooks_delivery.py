@@ -250,8 +250,8 @@ async def test_an_attempt_that_outlived_its_lease_counts_when_it_succeeded_and_d
     await put(db, [paid(project, "http://127.0.0.1:1024/")], ids=ids, clock=clock)
     [row] = await rows(db)
 
-    def outcome(*, delivered: bool) -> claims.Outcome:
-        return claims.Outcome(
+    def attempt(*, delivered: bool) -> claims.Attempt:
+        return claims.Attempt(
             id=row.id,
             attempts=0,
             delivered=delivered,
@@ -268,13 +268,13 @@ async def test_an_attempt_that_outlived_its_lease_counts_when_it_succeeded_and_d
         return now.status, now.attempts, now.attempts_total
 
     async with db.autocommit() as conn:
-        await claims.record(conn, [outcome(delivered=False)], now=clock.now(), weight=1)
+        await claims.record(conn, [attempt(delivered=False)], now=clock.now(), weight=1)
         assert await state() == ("pending", 1, 1)
-        await claims.record(conn, [outcome(delivered=False)], now=clock.now(), weight=1)
+        await claims.record(conn, [attempt(delivered=False)], now=clock.now(), weight=1)
         assert await state() == ("pending", 1, 2)
-        await claims.record(conn, [outcome(delivered=True)], now=clock.now(), weight=1)
+        await claims.record(conn, [attempt(delivered=True)], now=clock.now(), weight=1)
         assert await state() == ("delivered", 1, 3)
-        await claims.record(conn, [outcome(delivered=False)], now=clock.now(), weight=1)
+        await claims.record(conn, [attempt(delivered=False)], now=clock.now(), weight=1)
         assert await state() == ("delivered", 1, 4)
     assert [attempt.number for attempt in await attempts(db)] == [1, 2, 3, 4]
 

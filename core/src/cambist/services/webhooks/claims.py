@@ -122,8 +122,8 @@ async def next_due(conn: AsyncConnection, *, now: datetime) -> datetime | None:
     return due
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
-    """What one attempt came to. ``next_due`` is None where no further one follows."""
+class Attempt(Struct, frozen=True, kw_only=True):
+    """One attempt to deliver, and what came of it. ``next_due`` is None where no further one follows."""
 
     id: int
     attempts: int
@@ -173,7 +173,7 @@ ORDER BY r.attempted_at
 """
 
 
-async def record(conn: AsyncConnection, outcomes: Sequence[Outcome], *, now: datetime, weight: int) -> None:
+async def record(conn: AsyncConnection, made: Sequence[Attempt], *, now: datetime, weight: int) -> None:
     """Log attempts, move their events on and meter what was delivered, in one statement.
 
     ``weight`` is what a delivered event costs; 0 costs nothing.
@@ -182,15 +182,15 @@ async def record(conn: AsyncConnection, outcomes: Sequence[Outcome], *, now: dat
         _RECORD,
         (
             now,
-            [outcome.id for outcome in outcomes],
-            [outcome.attempts for outcome in outcomes],
-            [outcome.delivered for outcome in outcomes],
-            [outcome.next_due for outcome in outcomes],
-            [outcome.attempted_at for outcome in outcomes],
-            [outcome.duration_ms for outcome in outcomes],
-            [outcome.status_code for outcome in outcomes],
-            [outcome.error for outcome in outcomes],
-            [outcome.response for outcome in outcomes],
+            [one.id for one in made],
+            [one.attempts for one in made],
+            [one.delivered for one in made],
+            [one.next_due for one in made],
+            [one.attempted_at for one in made],
+            [one.duration_ms for one in made],
+            [one.status_code for one in made],
+            [one.error for one in made],
+            [one.response for one in made],
             weight,
         ),
     )

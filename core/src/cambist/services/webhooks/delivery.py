@@ -21,7 +21,7 @@ from cambist.ports import Clock
 from cambist.services.platform import PlatformSettingsCache
 
 from . import claims
-from .claims import Claim, Outcome
+from .claims import Attempt, Claim
 from .lanes import Lanes, Limits
 from .secrets import SigningSecrets
 from .sender import AttemptResult, Message, Sender
@@ -77,8 +77,8 @@ class Deliverer:
         self._lease = timedelta(milliseconds=timeout_ms, seconds=LEASE_MARGIN_S)
         self._lanes = Lanes(limits or Limits())
         self._running: dict[asyncio.Task[None], int] = {}
-        self._outcomes: list[Outcome] = []
-        self._outcomes_ready = asyncio.Event()
+        self._attempts: list[Attempt] = []
+        self._attempts_made = asyncio.Event()
         self.counters = Counters()
 
     @property
@@ -89,7 +89,7 @@ class Deliverer:
     async def run(self) -> None:
         """Deliver until cancelled; then let attempts finish for a moment, and give the others back."""
         async with self._hints.subscribe(["webhooks"]) as hint:
-            writer = asyncio.create_task(self._write(hint), name="webhook-outcomes")
+            writer = asyncio.create_task(self._write(hint), name="webhook-attempts")
             try:
                 while True:
                     await self._round(hint)
@@ -167,7 +167,7 @@ class Deliverer:
         )
 
     def _keep(self, claim: Claim, result: AttemptResult) -> None:
-        """Put the outcome where the next write finds it."""
+        """Put the attempt where the next write finds it."""
         attempts = claim.attempts + 1
         due = None if result.delivered else self._schedule.next_due(attempts, self._clock.now())
         self.counters.delivered += result.delivered
@@ -175,8 +175,8 @@ class Deliverer:
         if not result.delivered and due is None:
             self.counters.dropped += 1
             log.warning("webhook_dropped", delivery=claim.delivery_id, event_name=claim.event, error=result.error)
-        self._outcomes.append(
-            Outcome(
+        self._attempts.append(
+            Attempt(
                 id=claim.id,
                 attempts=claim.attempts,
                 delivered=result.delivered,
@@ -188,29 +188,29 @@ class Deliverer:
                 response=result.response_preview,
             )
         )
-        self._outcomes_ready.set()
+        self._attempts_made.set()
 
     async def _write(self, hint: Subscription) -> None:
-        """Record outcomes as they come, many at once when they come fast."""
+        """Record attempts as they come, many at once when they come fast."""
         while True:
-            await self._outcomes_ready.wait()
+            await self._attempts_made.wait()
             try:
                 await self._flush()
             except _TROUBLE as error:
-                log.warning("webhooks_not_recorded", outcomes=len(self._outcomes), error=repr(error))
+                log.warning("webhooks_not_recorded", attempts=len(self._attempts), error=repr(error))
                 await asyncio.sleep(TROUBLE_PAUSE_S)
             else:
                 # The next event of a resource may go out now, and lanes have room again.
                 hint.wake()
 
     async def _flush(self) -> None:
-        while self._outcomes:
-            batch: Sequence[Outcome] = self._outcomes[:RECORD_MAX]
+        while self._attempts:
+            batch: Sequence[Attempt] = self._attempts[:RECORD_MAX]
             weight = (await self._platform.get()).cpt.weights.webhook_delivery
             async with self._db.autocommit() as conn:
                 await claims.record(conn, batch, now=self._clock.now(), weight=weight)
-            del self._outcomes[: len(batch)]
-        self._outcomes_ready.clear()
+            del self._attempts[: len(batch)]
+        self._attempts_made.clear()
 
     async def _wind_up(self) -> None:
         """Let attempts finish for a moment, record them, and give back what is still under way."""

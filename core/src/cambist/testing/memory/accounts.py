@@ -14,7 +14,7 @@ from .stakes import Stakes
 from .sums import Sums
 
 
-class Outcome(Struct, frozen=True):
+class Receipt(Struct, frozen=True):
     """What became of a transaction in its block."""
 
     reverted: bool
@@ -62,7 +62,7 @@ class Accounts:
             sums.rewind(height)
         self.stakes.rewind(height)
 
-    def run(self, transaction: Transaction, height: int, time: int) -> Outcome | None:
+    def run(self, transaction: Transaction, height: int, time: int) -> Receipt | None:
         """Carry out a transaction in the newest block; None where no block may hold it as things stand."""
         sender = transaction.sender
         if transaction.sequence is not None and transaction.sequence != self.sequence(sender):
@@ -80,7 +80,7 @@ class Accounts:
             self._sent.add(sender, height, 1)
         if not fails:
             self._move(transaction, height, time)
-        return Outcome(reverted=fails, fee=fee)
+        return Receipt(reverted=fails, fee=fee)
 
     def refusal(self, transaction: Transaction, time: int) -> str | None:
         """Say why no block of this time may hold a transaction whatever its sender pays."""

@@ -273,12 +273,12 @@ class MemoryChain(MemorySending):
             transaction: Transaction | None = candidate
             # What waited for this sender's sequence to come up is next.
             while transaction is not None and transaction.id not in fees:
-                outcome = self.accounts.run(transaction, header.height, header.time)
-                if outcome is None:
+                receipt = self.accounts.run(transaction, header.height, header.time)
+                if receipt is None:
                     break
                 taken.append(transaction)
-                fees[transaction.id] = outcome.fee
-                if outcome.reverted:
+                fees[transaction.id] = receipt.fee
+                if receipt.reverted:
                     reverted.add(transaction.id)
                 transaction = by_sequence.get((transaction.sender, self.accounts.sequence(transaction.sender)))
         self._blocks.append(

@@ -24,7 +24,7 @@ JUDGED_MAX = 2_000
 """Payments of one kind judged in one transaction; the rest stay due, and the next poll takes them."""
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class Judgement(Struct, frozen=True, kw_only=True):
     """What judging did: public ids of payments that changed, and how many events and transitions there were."""
 
     changed: Sequence[str] = field(default_factory=tuple)
@@ -34,7 +34,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 async def judge(
     conn: AsyncConnection, chain_scope: WatchedChain, head: Head, now: datetime, *, progressed: bool
-) -> Outcome:
+) -> Judgement:
     """Confirm what has its confirmations, then let every payment that is due take its steps.
 
     The chain has been scanned to ``head``; ``progressed`` says that it grew, so that confirmations did too. Rows
@@ -49,7 +49,7 @@ async def judge(
 
 async def judge_payment(
     conn: AsyncConnection, chain_scope: WatchedChain, head: Head, now: datetime, payment_pk: int
-) -> Outcome:
+) -> Judgement:
     """Let one payment take its steps as far as the chain was read: somebody decided about its money.
 
     The caller has locked the chain's cursor, so that no poll is being stored. Confirms nothing.
@@ -67,7 +67,7 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
     confirmed: Sequence[DepositRow],
     due: Mapping[int, Row[Any]],
     changed: set[str],
-) -> Outcome:
+) -> Judgement:
     deposits = await _deposits(conn, list(due))
     events: list[NewEvent] = []
     updates: list[_Update] = []
@@ -88,7 +88,7 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
     await _update(conn, updates, now)
     await crediting.credit_and_allocate(conn, chain_scope.mode, confirmed, ended)
     await enqueue(conn, events, ids=chain_scope.ids, now=now)
-    return Outcome(changed=sorted(changed), events=len(events), transitions=transitions)
+    return Judgement(changed=sorted(changed), events=len(events), transitions=transitions)
 
 
 async def orphan_above(conn: AsyncConnection, chain_scope: WatchedChain, height: int, now: datetime) -> int:

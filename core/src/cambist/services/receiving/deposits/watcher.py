@@ -212,20 +212,20 @@ class Watcher:
         read = Cursor(last.height, last.hash)
         if self._ahead is not None and last.height < head.height:
             self._ahead.start(read, self._read_on(head, read))
-        outcome = judging.Outcome()
+        judgement = judging.Judgement()
         async with self._db.transaction() as conn:
             await store.move_cursor(conn, self._chain_scope, old=cursor, new=read, head=head, now=now)
             deposits = await store.save(conn, self._chain_scope, result, now)
             if last.height == head.height:
-                outcome = await judging.judge(conn, self._chain_scope, head, now, progressed=True)
-        await self._tell(outcome)
+                judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=True)
+        await self._tell(judgement)
         return PollResult(
             head=head.height,
             height=last.height,
             behind=head.height - last.height,
             blocks=len(result.blocks),
             deposits=deposits,
-            transitions=outcome.transitions,
+            transitions=judgement.transitions,
         )
 
     def _next_span(self, head: Head, cursor: Cursor) -> Span:
@@ -263,13 +263,13 @@ class Watcher:
         """Judge what became due by time alone: nothing new stands in the chain."""
         async with self._db.transaction() as conn:
             await store.move_cursor(conn, self._chain_scope, old=cursor, new=cursor, head=head, now=now)
-            outcome = await judging.judge(conn, self._chain_scope, head, now, progressed=False)
-        await self._tell(outcome)
-        return PollResult(head=head.height, height=cursor.height, behind=0, transitions=outcome.transitions)
+            judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=False)
+        await self._tell(judgement)
+        return PollResult(head=head.height, height=cursor.height, behind=0, transitions=judgement.transitions)
 
-    async def _tell(self, outcome: judging.Outcome) -> None:
-        topics = [f"payment:{public_id}" for public_id in outcome.changed]
-        if outcome.events:
+    async def _tell(self, judgement: judging.Judgement) -> None:
+        topics = [f"payment:{public_id}" for public_id in judgement.changed]
+        if judgement.events:
             topics.append("webhooks")
         await self._hints.publish(*topics)
 
