@@ -9,6 +9,7 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 SLOW_FOLDERS = ("tests/e2e/", "tests/browser/", "tests/bench/")
+ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")
 SLOW_FIXTURES = frozenset({"net", "network", "node", "pytester", "shared_node"})
 SLOW_NAMES = frozenset(
     {"Anvil", "AnvilNetwork", "EmbeddedServers", "TronNode", "anvil_treasury", "tron_treasury"}
@@ -42,11 +43,15 @@ def is_fast(item: pytest.Item) -> bool:
 
 
 class FilesAndNetworks(LoadFileScheduling):
-    """Gives a file's tests to one worker; where a file is run once on each kind of chain, each time to any."""
+    """Gives a file's tests to one worker; where they are run once on each kind of chain, each time to any.
+
+    A folder whose files share a gateway counts as one file.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         network = re.search(r"\[(anvil|tron)\b", nodeid)
-        return super()._split_scope(nodeid) + (network[0] if network else "")
+        folder = ONE_GATEWAY.match(nodeid)
+        return (folder[0] if folder else super()._split_scope(nodeid)) + (network[0] if network else "")
 
 
 @pytest.hookimpl(optionalhook=True)

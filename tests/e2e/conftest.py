@@ -1,9 +1,10 @@
-"""A gateway, two networks and a receiver, shared by the stories of one file, which are told on each kind of chain."""
+"""A gateway and two networks, shared by the stories of one file or folder, which are told on each kind of chain."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +13,20 @@ import pytest
 
 from cambist.db.engine import Database, connect
 from cambist.testing.fixtures import fresh_database
+from cambist.testing.servers import TestServers
 from tests.support.gateway import GatewayProcess, Merchant, settings_text
 from tests.support.networks import CONFIRMATIONS, NETWORKS, AnvilNetwork, Coin, Customer, Network, Onlooker
+from tests.support.opened import Opened
 from tests.support.receiver import Receiver
 
 BLOCK_S = 0.25
+
+
+@pytest.fixture(scope="module")
+async def opened() -> AsyncIterator[Opened]:
+    """Keep what is opened for the stories of this file."""
+    async with Opened() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +36,15 @@ def network_options() -> Mapping[str, Any]:
 
 
 @pytest.fixture(scope="module", params=NETWORKS)
-async def network(request, network_options) -> AsyncIterator[Network]:
+async def network(request, opened, network_options) -> Network:
     """Run the chain that the story is told on."""
-    async with NETWORKS[request.param](**network_options) as network:
-        yield network
+    return await opened.once(request.param, lambda: NETWORKS[request.param](**network_options))
 
 
 @pytest.fixture(scope="module")
-async def other(network) -> AsyncIterator[Network]:
+async def other(opened, network) -> Network:
     """Run the chain beside it: Base."""
-    async with AnvilNetwork("base") as other:
-        yield other
+    return await opened.once(("beside", network), lambda: AnvilNetwork("base"))
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +63,14 @@ def onlooker(network) -> Onlooker:
 
 
 @pytest.fixture(scope="module")
-def story_database_url(servers, _numbers, network):
-    """Give the address of a fresh, migrated database for all stories of the file on one network."""
-    with fresh_database(servers, _numbers) as url:
+async def story_database_url(servers, _numbers, opened, network) -> str:
+    """Give the address of a fresh, migrated database for all stories on one network."""
+    return await opened.once(("database", network), lambda: _database(servers, _numbers))
+
+
+@asynccontextmanager
+async def _database(servers: TestServers, numbers: Any) -> AsyncIterator[str]:
+    with fresh_database(servers, numbers) as url:
         yield url
 
 
@@ -97,9 +110,8 @@ def settings(story_database_url, story_redis_url, tables, more_settings) -> str:
 
 
 @pytest.fixture(scope="module")
-async def gateway(tmp_path_factory, settings) -> AsyncIterator[GatewayProcess]:
-    async with GatewayProcess(tmp_path_factory.mktemp("gateway"), settings) as gateway:
-        yield gateway
+async def gateway(tmp_path_factory, opened, network, settings) -> GatewayProcess:
+    return await opened.once(("gateway", network), lambda: GatewayProcess(tmp_path_factory.mktemp("gateway"), settings))
 
 
 @pytest.fixture(scope="module")
@@ -162,8 +174,11 @@ async def story_db(story_database_url) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-async def books(story_db):
-    """Ways to look behind the API: let time pass for one payment, and check the ledger against deposits."""
+async def books(story_db, merchant):
+    """Ways to look behind the API: let time pass for one payment, and check the ledger against his deposits.
+
+    For a merchant of whose money nothing was paid out.
+    """
 
     async def expire(payment) -> None:
         async with story_db.transaction() as conn:
@@ -177,11 +192,12 @@ async def books(story_db):
             total = (await conn.exec_driver_sql("SELECT coalesce(sum(balance), 0) FROM ledger_accounts")).scalar_one()
             assert total == 0
             rows = await conn.exec_driver_sql(
-                "SELECT a.asset, sum(-a.balance) AS custody, (SELECT coalesce(sum(units), 0) FROM deposits d"
-                " JOIN addresses p ON p.id = d.address_pk AND p.purpose = 'payment'"
-                " WHERE d.status = 'confirmed' AND d.chain || '/' || coalesce(d.contract, 'native') = a.asset)"
-                " AS brought"
-                " FROM ledger_accounts a WHERE a.purpose = 'custody_deposits' GROUP BY a.asset"
+                "SELECT a.asset, sum(-a.balance) AS custody, (SELECT coalesce(sum(d.units), 0) FROM deposits d"
+                " WHERE d.merchant_pk = p.merchant_pk AND d.status = 'confirmed'"
+                " AND d.chain || '/' || coalesce(d.contract, 'native') = a.asset) AS brought"
+                " FROM ledger_accounts a JOIN projects p ON p.merchant_pk = a.merchant_pk WHERE p.project_id = $1"
+                " AND a.purpose IN ('custody_deposits', 'custody_wallet') GROUP BY a.asset, p.merchant_pk",
+                (merchant.project["projectId"],),
             )
             assert all(row.custody == row.brought for row in rows)
 

@@ -10,7 +10,8 @@ from redis.asyncio import Redis
 
 from cambist.services.errors import TooManyError
 from cambist.settings import RateLimitSettings
-from cambist_web.ratelimit import BATCH_LIFETIME_S, RateLimit, RateLimiter, client_address, parse_networks
+from cambist_web.client_address import client_address, parse_networks
+from cambist_web.ratelimit import BATCH_LIFETIME_S, RateLimit, RateLimiter
 from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
 
 LIMIT = RateLimit("test", 60)

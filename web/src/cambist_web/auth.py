@@ -32,9 +32,9 @@ from cambist.services.errors import NotFoundError, UnauthenticatedError
 from cambist.services.identity import api_keys, projects, sessions
 from cambist.services.identity.sessions import SessionPrincipal
 
+from .client_address import client_address
 from .context import Web, web_of
 from .errors import AnyRequest
-from .ratelimit import client_address
 
 KeyPrincipal: TypeAlias = Actor
 Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]

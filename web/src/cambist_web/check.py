@@ -9,7 +9,7 @@ from cambist.registry import Registry, RegistryError
 from cambist.settings import Settings, SettingsError
 from cambist.settings_file import process_settings
 
-from .ratelimit import parse_networks
+from .client_address import parse_networks
 
 
 def check(settings: Settings) -> None:

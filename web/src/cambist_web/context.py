@@ -19,8 +19,9 @@ from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.settings import RateLimitSettings
 
 from .access_tokens import AccessTokens
+from .client_address import parse_networks
 from .key_cache import KeyCache
-from .ratelimit import RateLimit, RateLimiter, parse_networks
+from .ratelimit import RateLimit, RateLimiter
 
 BAD_CREDENTIALS_PER_MINUTE = 60
 """How often an address may be wrong about a key or token. Right ones are not counted here."""

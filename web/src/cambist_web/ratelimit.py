@@ -7,12 +7,8 @@ Redis, or while it is gone, each worker keeps buckets of its own: a limit is nev
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import TypeAlias
 
 import structlog
 from msgspec import Struct, field
@@ -26,12 +22,9 @@ PREFIX = "cambist:rate:"
 REDIS_TIMEOUT_S = 0.2
 PAUSE_S = 1.0
 BUCKETS_MAX = 50_000
-ADDRESSES_CACHED_MAX = 2_000
 BATCH_SHARE = 50
 """A batch is one part in so many of the bucket: what a worker that restarts or idles can waste."""
 BATCH_LIFETIME_S = 2.0
-
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 log = structlog.get_logger(__name__)
 
@@ -150,40 +143,3 @@ def _too_many(wait_s: float) -> TooManyError:
         "Too many requests. Retry-After says when to come again.",
         retry_after_s=max(1, math.ceil(wait_s)),
     )
-
-
-def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    """Read networks such as ``10.0.0.0/8``, or single addresses. Raises ValueError."""
-    return tuple(ipaddress.ip_network(text, strict=False) for text in texts)
-
-
-@lru_cache(maxsize=ADDRESSES_CACHED_MAX)
-def client_address(peer: str, forwarded_for: str | None, trusted: tuple[Network, ...]) -> str:
-    """Return whom to count a request for: the last address that no trusted proxy vouches for.
-
-    ``X-Forwarded-For`` is believed from the right, and only as far as it was written by trusted proxies. An
-    IPv6 customer has a /64, so that is what is counted.
-    """
-    address = peer
-    if forwarded_for is not None and trusted:
-        for hop in reversed(forwarded_for.split(",")):
-            if not _is_trusted(address, trusted):
-                break
-            address = hop.strip()
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return peer
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
-    return str(parsed)
-
-
-def _is_trusted(text: str, trusted: Sequence[Network]) -> bool:
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return any(address in network for network in trusted)

@@ -1,0 +1,29 @@
+"""What is opened once, for whoever asks for it first, and closed with the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any, Self, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class Opened:
+    """Opens things by name, and closes them in reverse order when it ends itself."""
+
+    def __init__(self) -> None:
+        self._things: dict[Hashable, Any] = {}
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def once(self, name: Hashable, thing: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+        """Return what was opened under this name; open it now where nothing was."""
+        if name not in self._things:
+            self._things[name] = await self._stack.enter_async_context(thing())
+        return cast("T", self._things[name])
