@@ -212,7 +212,7 @@ async def test_a_node_that_is_down_is_no_difference(db, shop, chain, watcher):
 async def test_blocks_that_were_replaced_in_between_are_not_compared(db, shop, chain, watcher):
     await paid(shop, chain, watcher, 1_000_000)
     chain.reorg(3, new_blocks=5)
-    with pytest.raises(Impossible, match="changed with every look"):
+    with pytest.raises(Impossible, match="changed with every poll"):
         await reconcile_chain(db, chain)
     await shop.poll(watcher)
     assert (await reconcile_chain(db, chain)).differences == []

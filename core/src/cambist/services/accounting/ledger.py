@@ -27,9 +27,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import LedgerAccount, LedgerTransaction
 from cambist.plugin import Units
 from cambist.services.errors import ForbiddenError
 
@@ -117,6 +119,12 @@ def asset_key(chain: str, contract: str | None) -> str:
     return f"{chain}/{contract or 'native'}"
 
 
+async def is_posted(conn: AsyncConnection, kind: str, reference: str) -> bool:
+    """Whether a transaction was posted under this kind and reference."""
+    wanted = LedgerTransaction.kind == kind, LedgerTransaction.reference == reference
+    return await conn.scalar(select(LedgerTransaction.id).where(*wanted)) is not None
+
+
 _ENSURE = """
 WITH wanted AS (
     SELECT nullif(owner, 0) AS merchant_pk, asset, purpose, guarded, debit_normal
@@ -144,17 +152,17 @@ UNION ALL
 SELECT id, merchant_pk, asset, purpose FROM known
 """
 
-# Accounts and postings are named by their places in the arrays. Where an account is missing, nothing is posted.
+# Accounts and postings are named by their numbers in the arrays. Where an account is missing, nothing is posted.
 _POST = """
 WITH wanted AS (
-    SELECT place, nullif(owner, 0) AS merchant_pk, asset, purpose
-    FROM unnest($2::bigint[], $3::text[], $4::text[]) WITH ORDINALITY AS w (owner, asset, purpose, place)
+    SELECT number, nullif(owner, 0) AS merchant_pk, asset, purpose
+    FROM unnest($2::bigint[], $3::text[], $4::text[]) WITH ORDINALITY AS w (owner, asset, purpose, number)
 ), known AS MATERIALIZED (
-    SELECT w.place, a.id FROM ledger_accounts a
+    SELECT w.number, a.id FROM ledger_accounts a
         JOIN wanted w ON a.merchant_pk = w.merchant_pk AND a.asset = w.asset AND a.purpose = w.purpose
     WHERE a.mode = $1
     UNION ALL
-    SELECT w.place, a.id FROM ledger_accounts a
+    SELECT w.number, a.id FROM ledger_accounts a
         JOIN wanted w ON w.merchant_pk IS NULL AND a.asset = w.asset AND a.purpose = w.purpose
     WHERE a.mode = $1 AND a.merchant_pk IS NULL
 ), complete AS (
@@ -169,8 +177,8 @@ WITH wanted AS (
     SELECT posted.id, $1, m.asset, debit.id, credit.id, m.units
     FROM unnest($7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::numeric[])
         AS m (kind, reference, asset, debit, credit, units)
-    JOIN posted USING (kind, reference) JOIN known debit ON debit.place = m.debit
-    JOIN known credit ON credit.place = m.credit
+    JOIN posted USING (kind, reference) JOIN known debit ON debit.number = m.debit
+    JOIN known credit ON credit.number = m.credit
 )
 SELECT is_complete, kind, reference FROM complete LEFT JOIN posted ON true
 """
@@ -209,27 +217,27 @@ async def post(conn: AsyncConnection, mode: str, postings: Sequence[Posting]) ->
     if any(posting.mode != mode for posting in postings):
         raise AssertionError("live and sandbox never meet in one posting")
     moves = [(posting, movement) for posting in postings for movement in posting.movements]
-    places: dict[Account, int] = {}
+    numbers: dict[Account, int] = {}
     for _, move in moves:
-        places.setdefault(move.debit, len(places) + 1)
-        places.setdefault(move.credit, len(places) + 1)
+        numbers.setdefault(move.debit, len(numbers) + 1)
+        numbers.setdefault(move.credit, len(numbers) + 1)
     parameters = (
         mode,
-        [account.merchant_pk for account in places],
-        [account.asset for account in places],
-        [str(account.purpose) for account in places],
+        [account.merchant_pk for account in numbers],
+        [account.asset for account in numbers],
+        [str(account.purpose) for account in numbers],
         [posting.kind for posting in postings],
         [posting.reference for posting in postings],
         [posting.kind for posting, _ in moves],
         [posting.reference for posting, _ in moves],
         [move.debit.asset for _, move in moves],
-        [places[move.debit] for _, move in moves],
-        [places[move.credit] for _, move in moves],
+        [numbers[move.debit] for _, move in moves],
+        [numbers[move.credit] for _, move in moves],
         [move.units for _, move in moves],
     )
     posted = await _post(conn, parameters)
     if posted is None:
-        await _account_ids(conn, mode, sorted(places))
+        await _account_ids(conn, mode, sorted(numbers))
         posted = await _post(conn, parameters)
     if posted is None:
         raise AssertionError("the accounts were just made")
@@ -268,12 +276,10 @@ async def lock_balances(conn: AsyncConnection, mode: str, accounts: Iterable[Acc
 
 async def balances(conn: AsyncConnection, merchant_pk: int, mode: str, asset: str | None = None) -> Sequence[Balance]:
     """Return a merchant's balances, one per asset he ever had, or of one asset."""
-    rows = await conn.exec_driver_sql(
-        "SELECT asset, purpose, balance FROM ledger_accounts WHERE mode = $1 AND merchant_pk = $2"
-        " AND NOT debit_normal AND asset <> 'cpt' AND ($3::text IS NULL OR asset = $3) ORDER BY asset",
-        (mode, merchant_pk, asset),
-    )
+    account = LedgerAccount
+    whose = account.mode == mode, account.merchant_pk == merchant_pk, ~account.debit_normal
+    wanted = select(account).where(*whose, account.asset != CPT_ASSET if asset is None else account.asset == asset)
     found: dict[str, dict[str, int]] = {}
-    for row in rows:
-        found.setdefault(row.asset, {})[row.purpose] = int(row.balance)
+    for row in await conn.execute(wanted.order_by(account.asset)):
+        found.setdefault(row.asset, {})[row.purpose] = row.balance
     return [Balance(asset=name, **purposes) for name, purposes in found.items()]

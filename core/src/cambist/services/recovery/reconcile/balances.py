@@ -70,7 +70,7 @@ async def _at_the_cursor(db: Database, chain: Chain, pause: Pause) -> tuple[Book
             agreed = (await view.block(books.height)).hash == books.block_hash
         replaced += not agreed
         if replaced == ATTEMPTS:
-            raise Impossible(f"{chain.info.id}: its blocks changed with every look; try again in a minute")
+            raise Impossible(f"{chain.info.id}: its blocks changed with every poll; try again in a minute")
         if not agreed:
             continue
         if stakes is not None:
@@ -103,7 +103,7 @@ async def _at_what_is_final(db: Database, chain: Chain, pause: Pause) -> tuple[B
         wanted = _wanted(books)
         stale = [one for one in wanted if one not in told or moved.get(one, 0) > told[one].height]
         if stale:
-            why = "its balances changed with every look"
+            why = "its balances changed with every poll"
             await _ask(chain, books, stale, told, pause)
             continue
         stakes = await _stakes(chain, books, statuses)
@@ -165,7 +165,7 @@ async def _books(db: Database, chain: Chain, height: int | None = None, since: i
 
 
 async def _balances(chain: Chain, books: Books, holdings: Sequence[Holding], height: int) -> Held:
-    pairs = [(books.places[address_pk].address, _token(books, contract)) for address_pk, contract in holdings]
+    pairs = [(books.addresses[address_pk].address, _token(books, contract)) for address_pk, contract in holdings]
     return dict(zip(holdings, await chain.balances(pairs, height), strict=True))
 
 
@@ -186,8 +186,8 @@ async def _stakes(chain: Chain, books: Books, statuses: Sequence[TxStatus]) -> H
             return None
     if any(one.sending.moves_stake for one in books.undone):
         return None
-    stations = [place for place in books.places.values() if place.group[1] == "gas"]
-    return {(place.pk, None): (await chain.stake(place.address)).total for place in stations}
+    stations = {pk: one.address for pk, one in books.addresses.items() if one.group[1] == "gas"}
+    return {(pk, None): (await chain.stake(address)).total for pk, address in stations.items()}
 
 
 def _with_stakes(held: Held, stakes: Held) -> Held:
@@ -202,10 +202,12 @@ def _wanted(books: Books) -> Sequence[Holding]:
     """
     wanted = {*books.waiting, *books.moved}
     every = {None, *(contract for _, contract in (*wanted, *books.booked))}
-    for address_pk, place in books.places.items():
-        contracts = {None} if place.group[1] == "deposits" else every
+    for address_pk, address in books.addresses.items():
+        contracts = {None} if address.group[1] == "deposits" else every
         wanted |= {(address_pk, contract) for contract in contracts}
-    return sorted(((address_pk, contract) for address_pk, contract in wanted if address_pk in books.places), key=_order)
+    return sorted(
+        ((address_pk, contract) for address_pk, contract in wanted if address_pk in books.addresses), key=_order
+    )
 
 
 def _order(holding: Holding) -> tuple[int, str]:

@@ -6,9 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct, structs
+from sqlalchemy import and_, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models import Address, ChainBlock, Cursor, LedgerAccount, Merchant
+from cambist.db.models.outbound import OutboundIntent, OutboundSlot, OutboundTx
+from cambist.db.structs import one_of
+from cambist.domain.intents import INTERNAL, IntentKind
 from cambist.plugin import ChainInfo
 from cambist.services.accounting.ledger import PLATFORM, asset_key
 
@@ -31,10 +36,9 @@ Holding: TypeAlias = tuple[int, str | None]
 """An address' primary key and the contract of a token, None for the native coin."""
 
 
-class Place(Struct, frozen=True):
-    """An address of ours."""
+class GroupedAddress(Struct, frozen=True):
+    """An address of ours, and the group that its balances count to."""
 
-    pk: int
     address: str
     group: Group
 
@@ -73,7 +77,7 @@ class Books(Struct, frozen=True, kw_only=True):
     block_hash: str | None
     cursor: tuple[int, str]
     booked: Mapping[tuple[Group, str | None], int]
-    places: Mapping[int, Place]
+    addresses: Mapping[int, GroupedAddress]
     waiting: Mapping[Holding, int]
     uncollected: Mapping[Holding, int]
     moved: frozenset[Holding]
@@ -84,11 +88,6 @@ class Books(Struct, frozen=True, kw_only=True):
     names: Mapping[str | None, tuple[str, int]]
 
 
-_CURSOR = "SELECT height, hash FROM chain_cursors WHERE chain = $1 AND scope = $2"
-_LEDGER = (
-    "SELECT coalesce(merchant_pk, 0) AS merchant_pk, asset, purpose, -balance AS units FROM ledger_accounts"
-    " WHERE mode = $1 AND starts_with(asset, $2) AND purpose = ANY($3::text[])"
-)
 _DEPOSITS = """
 SELECT d.address_pk, d.contract, min(d.token) AS token, min(d.decimals) AS decimals,
        coalesce(sum(d.units) FILTER (WHERE d.status = 'detected' AND d.height <= $3), 0)
@@ -99,33 +98,11 @@ FROM deposits d LEFT JOIN outbound_intents c ON c.id = d.collection_pk
 WHERE d.chain = $1 AND d.scope = $2 GROUP BY d.address_pk, d.contract
 """
 _INTENTS = """
-SELECT DISTINCT address_pk, contract, token, decimals FROM (
-    SELECT source_address_pk AS address_pk, contract, token, decimals FROM outbound_intents
-    WHERE chain = $1 AND scope = $2
-    UNION ALL
-    SELECT recipient_address_pk, contract, token, decimals FROM outbound_intents
-    WHERE chain = $1 AND scope = $2 AND recipient_address_pk IS NOT NULL
-) AS moves
+SELECT source_address_pk AS address_pk, contract, token, decimals FROM outbound_intents WHERE chain = $1 AND scope = $2
+UNION
+SELECT recipient_address_pk, contract, token, decimals FROM outbound_intents
+WHERE chain = $1 AND scope = $2 AND recipient_address_pk IS NOT NULL
 """
-_PLACES = (
-    "SELECT id, address, purpose, coalesce(merchant_pk, 0) AS merchant_pk FROM addresses"
-    " WHERE mode = $1 AND family = $2 AND (purpose IN ('wallet', 'gas') OR id = ANY($3::bigint[]))"
-)
-_HASH = "SELECT hash FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height = $3"
-# A sweep moves what its collections say, and pays the fee for all of them. Only a transfer gives something away.
-_TXS = """
-SELECT t.tx_id, t.role, t.fee_paid, t.state, i.source_address_pk, i.contract, t.succeeded,
-       i.id = s.intent_pk AS pays_fee, i.action IN ('stake', 'withdraw') AS moves_stake,
-       CASE WHEN i.kind = 'sweep' OR i.action <> 'transfer' THEN 0 ELSE i.units END AS units,
-       CASE WHEN i.kind IN ('collection', 'repair', 'top_up') THEN i.recipient_address_pk END AS recipient_pk
-FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk
-    JOIN outbound_intents i ON i.id = s.intent_pk OR i.sweep_pk = s.intent_pk
-WHERE t.chain = $1 AND t.scope = $2
-    AND (t.state IN ('stored', 'sent', 'mined') OR t.state = 'final' AND t.height > $3)
-ORDER BY t.id
-"""
-
-
 _MOVES = """
 SELECT address_pk, contract, max(height) AS height FROM (
     SELECT address_pk, contract, height FROM deposits
@@ -152,7 +129,8 @@ async def read_books(
     """
     async with db.transaction() as conn:
         await conn.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        cursor = (await conn.exec_driver_sql(_CURSOR, (info.id, SCOPE))).one_or_none()
+        reached = select(Cursor.height, Cursor.hash).where(Cursor.chain == info.id, Cursor.scope == SCOPE)
+        cursor = (await conn.execute(reached)).one_or_none()
         if cursor is None:
             return None
         height = cursor.height if height is None else height
@@ -170,28 +148,28 @@ async def read_books(
             names.setdefault(row.contract, (row.token, row.decimals))
             moved.add((row.address_pk, row.contract))
         known = sorted({address_pk for address_pk, _ in (*waiting, *moved)})
-        places = await _places(conn, info, known)
+        addresses = await _addresses(conn, info, known)
         sendings, undone = await _transactions(conn, info, height)
         return Books(
             height=height,
             block_hash=await _hash(conn, info, height),
             cursor=(cursor.height, cursor.hash),
             booked=await _booked(conn, info),
-            places=places,
+            addresses=addresses,
             waiting=waiting,
             uncollected=uncollected,
             moved=frozenset(moved),
             last_moved={} if since is None else await _last_moved(conn, info, since, height),
             sendings=sendings,
             undone=undone,
-            merchants=await _merchants(conn, places),
+            merchants=await _merchants(conn, addresses),
             names=names,
         )
 
 
 async def _hash(conn: AsyncConnection, info: ChainInfo, height: int) -> str | None:
-    found: str | None = (await conn.exec_driver_sql(_HASH, (info.id, SCOPE, height))).scalar_one_or_none()
-    return found
+    block = ChainBlock.chain == info.id, ChainBlock.scope == SCOPE, ChainBlock.height == height
+    return await conn.scalar(select(ChainBlock.hash).where(*block))
 
 
 async def _last_moved(conn: AsyncConnection, info: ChainInfo, since: int, height: int) -> Mapping[Holding, int]:
@@ -199,45 +177,72 @@ async def _last_moved(conn: AsyncConnection, info: ChainInfo, since: int, height
     return {(row.address_pk, row.contract): row.height for row in rows}
 
 
-async def _places(conn: AsyncConnection, info: ChainInfo, known: Sequence[int]) -> Mapping[int, Place]:
-    rows = await conn.exec_driver_sql(_PLACES, (MODE, info.family, known))
-    return {row.id: Place(row.id, row.address, (row.merchant_pk, GROUP_OF_PURPOSE[row.purpose])) for row in rows}
+async def _addresses(
+    conn: AsyncConnection, info: ChainInfo, address_pks: Sequence[int]
+) -> Mapping[int, GroupedAddress]:
+    """Return main wallets, the gas station, and the addresses that were asked for."""
+    wanted = or_(Address.purpose.in_(("wallet", "gas")), one_of(Address.id, address_pks))
+    ours = select(Address.id, Address.address, Address.purpose, Address.merchant_pk).where(Address.mode == MODE)
+    return {
+        row.id: GroupedAddress(row.address, (row.merchant_pk or PLATFORM, GROUP_OF_PURPOSE[row.purpose]))
+        for row in await conn.execute(ours.where(Address.family == info.family, wanted))
+    }
 
 
 async def _booked(conn: AsyncConnection, info: ChainInfo) -> Mapping[tuple[Group, str | None], int]:
     prefix, native = f"{info.id}/", asset_key(info.id, None)
     booked: dict[tuple[Group, str | None], int] = {}
-    for row in await conn.exec_driver_sql(_LEDGER, (MODE, prefix, list(GROUPS))):
+    of_chain = LedgerAccount.mode == MODE, func.starts_with(LedgerAccount.asset, prefix)
+    for row in await conn.execute(select(LedgerAccount).where(*of_chain, one_of(LedgerAccount.purpose, [*GROUPS]))):
         contract = None if row.asset == native else row.asset.removeprefix(prefix)
-        key = ((row.merchant_pk, GROUPS[row.purpose]), contract)
-        booked[key] = booked.get(key, 0) + int(row.units)
+        key = ((row.merchant_pk or PLATFORM, GROUPS[row.purpose]), contract)
+        booked[key] = booked.get(key, 0) - row.balance
     return booked
 
 
 async def _transactions(
     conn: AsyncConnection, info: ChainInfo, height: int
 ) -> tuple[Sequence[Sending], Sequence[Undone]]:
+    tx, slot, intent = OutboundTx, OutboundSlot, OutboundIntent
+    rows = await conn.execute(
+        select(
+            *(tx.tx_id, tx.role, tx.fee_paid, tx.state, tx.succeeded, (intent.id == slot.intent_pk).label("pays_fee")),
+            *(intent.kind, intent.action, intent.source_address_pk, intent.recipient_address_pk),
+            *(intent.contract, intent.units),
+        )
+        .select_from(tx)
+        .join(slot)
+        .join(intent, or_(intent.id == slot.intent_pk, intent.sweep_pk == slot.intent_pk))
+        .where(
+            tx.chain == info.id,
+            tx.scope == SCOPE,
+            or_(tx.state.in_(("stored", "sent", "mined")), and_(tx.state == "final", tx.height > height)),
+        )
+        .order_by(tx.id)
+    )
     sendings, undone = [], []
-    for row in await conn.exec_driver_sql(_TXS, (info.id, SCOPE, height)):
+    for row in rows:
+        # A sweep moves what its collections say, and pays the fee for all of them. Only a transfer gives something
+        # away, and a transaction that only uses a nonce gives nothing.
+        moves = row.action == "transfer" and row.kind != IntentKind.SWEEP
         sending = Sending(
             tx_id=row.tx_id,
             source_pk=row.source_address_pk,
-            recipient_pk=row.recipient_pk,
+            recipient_pk=row.recipient_address_pk if moves and row.kind in INTERNAL else None,
             contract=row.contract,
-            # A transaction that only takes a place sends nothing.
-            units=int(row.units) if row.role == "main" else 0,
+            units=row.units if moves and row.role == "main" else 0,
             pays_fee=row.pays_fee,
-            moves_stake=row.moves_stake,
+            moves_stake=row.action in {"stake", "withdraw"},
         )
         if row.state == "final":
             happened = structs.replace(sending, units=sending.units if row.succeeded else 0)
-            undone.append(Undone(sending=happened, fee=int(row.fee_paid or 0) if row.pays_fee else 0))
+            undone.append(Undone(sending=happened, fee=(row.fee_paid or 0) if row.pays_fee else 0))
         else:
             sendings.append(sending)
     return sendings, undone
 
 
-async def _merchants(conn: AsyncConnection, places: Mapping[int, Place]) -> Mapping[int, str]:
-    wanted = sorted({place.group[0] for place in places.values()} - {PLATFORM})
-    rows = await conn.exec_driver_sql("SELECT id, merchant_id FROM merchants WHERE id = ANY($1::bigint[])", (wanted,))
+async def _merchants(conn: AsyncConnection, addresses: Mapping[int, GroupedAddress]) -> Mapping[int, str]:
+    merchant_pks = sorted({one.group[0] for one in addresses.values()} - {PLATFORM})
+    rows = await conn.execute(select(Merchant.id, Merchant.merchant_id).where(one_of(Merchant.id, merchant_pks)))
     return {row.id: row.merchant_id for row in rows}

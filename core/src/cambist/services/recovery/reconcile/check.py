@@ -64,7 +64,7 @@ def _report(chain: Chain, books: Books, held: Held, transit: Held) -> ChainRepor
 def _by_group(books: Books, units: Held) -> Mapping[_Key, int]:
     sums: defaultdict[_Key, int] = defaultdict(int)
     for (address_pk, contract), amount in units.items():
-        sums[books.places[address_pk].group, contract] += amount
+        sums[books.addresses[address_pk].group, contract] += amount
     return sums
 
 
@@ -91,13 +91,13 @@ def _addresses(books: Books, key: _Key, held: Held, transit: Held, decimals: int
     group, contract = key
     lines: list[AddressLine] = []
     for (address_pk, token), units in held.items():
-        if token != contract or books.places[address_pk].group != group:
+        if token != contract or books.addresses[address_pk].group != group:
             continue
         expected = books.uncollected.get((address_pk, token), 0) + transit.get((address_pk, token), 0)
         if units != expected and len(lines) < ADDRESS_LINES_MAX:
             lines.append(
                 AddressLine(
-                    address=books.places[address_pk].address,
+                    address=books.addresses[address_pk].address,
                     on_chain=format_units(units, decimals),
                     expected=format_units(expected, decimals),
                 )

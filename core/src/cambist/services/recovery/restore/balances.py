@@ -20,8 +20,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import Deposit
+from cambist.db.structs import columns_of, one_of, to_struct
 from cambist.plugin import ChainInfo, Units
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
 from cambist.services.recovery.reconcile.books import Books, Holding
@@ -54,15 +57,6 @@ class Share(Struct, kw_only=True):
     gas_held: int = 0
 
 
-_CREDITED = """
-SELECT d.address_pk, d.contract, d.id, d.units FROM deposits d
-WHERE d.chain = $1 AND d.scope = $2 AND d.status = 'confirmed' ORDER BY d.height, d.ordinal, d.id
-"""
-_RELEASE = """
-UPDATE deposits SET released_units = released_units + units - returned_units - available_units,
-    available_units = units - returned_units, resolution = 'released', resolved_at = $2
-WHERE id = ANY($1::bigint[]) AND available_units + returned_units < units
-"""
 _COLLECTION = """
 WITH intent AS (
     INSERT INTO outbound_intents (
@@ -91,8 +85,11 @@ def wallet_floats(manifest: Manifest, chain: str, merchants: Mapping[int, str]) 
 async def confirmed_deposits(conn: AsyncConnection, info: ChainInfo) -> Mapping[Holding, Sequence[ConfirmedDeposit]]:
     """Return every confirmed deposit of a chain, by where it came to."""
     found: dict[Holding, list[ConfirmedDeposit]] = {}
-    for row in await conn.exec_driver_sql(_CREDITED, (info.id, SCOPE)):
-        found.setdefault((row.address_pk, row.contract), []).append(ConfirmedDeposit(row.id, int(row.units)))
+    confirmed = Deposit.chain == info.id, Deposit.scope == SCOPE, Deposit.status == "confirmed"
+    columns = (*columns_of(ConfirmedDeposit, Deposit), Deposit.address_pk, Deposit.contract)
+    in_order = select(*columns).where(*confirmed).order_by(Deposit.height, Deposit.ordinal, Deposit.id)
+    for row in await conn.execute(in_order):
+        found.setdefault((row.address_pk, row.contract), []).append(to_struct(ConfirmedDeposit, row))
     return found
 
 
@@ -105,7 +102,7 @@ async def rebuild_balances(conn: AsyncConnection, info: ChainInfo, facts: Facts,
     collected: list[tuple[Holding, Remains]] = []
     released: list[int] = []
     for holding in sorted({*facts.held, *facts.deposits}, key=lambda one: (one[0], one[1] or "")):
-        group, held = facts.books.places[holding[0]].group, facts.held.get(holding, 0)
+        group, held = facts.books.addresses[holding[0]].group, facts.held.get(holding, 0)
         deposits = facts.deposits.get(holding, ())
         deposited = sum(one.units for one in deposits)
         merchant_pk, name = group
@@ -127,7 +124,7 @@ async def rebuild_balances(conn: AsyncConnection, info: ChainInfo, facts: Facts,
             released += [one.pk for one in deposits]
     postings = [_posting(info, owner, contract, share) for (owner, contract), share in shares.items()]
     await post(conn, MODE, postings)
-    await conn.exec_driver_sql(_RELEASE, (released, now))
+    await _release(conn, released, now)
     for holding, remains in collected:
         if remains.collected:
             await _mark(conn, info, holding, remains, now)
@@ -183,6 +180,20 @@ def _platforms(asset: str, share: Share) -> Sequence[_Move]:
     excess = share.gas_held - share.gas_booked
     other_side = Purpose.FLOAT if excess > 0 else Purpose.GAS_SPENT
     return [_either_way(gas, Account(PLATFORM, asset, other_side), excess)]
+
+
+async def _release(conn: AsyncConnection, deposit_pks: Sequence[int], now: datetime) -> None:
+    held_units = Deposit.units - Deposit.available_units - Deposit.returned_units
+    await conn.execute(
+        update(Deposit)
+        .where(one_of(Deposit.id, deposit_pks), held_units > 0)
+        .values(
+            released_units=Deposit.released_units + held_units,
+            available_units=Deposit.available_units + held_units,
+            resolution="released",
+            resolved_at=now,
+        )
+    )
 
 
 async def _mark(conn: AsyncConnection, info: ChainInfo, holding: Holding, remains: Remains, now: datetime) -> None:

@@ -22,8 +22,12 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+from sqlalchemy import Text as SqlText
+from sqlalchemy import cast, func, select
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import AccountKey, Address, Cursor, Deposit, LedgerAccount, Merchant
 from cambist.registry import Registry
 
 from .errors import RestoreError
@@ -45,7 +49,7 @@ class Family(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rena
 
 
 class MerchantEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
-    """A merchant and his place in the seed."""
+    """A merchant, and the account of the seed that its addresses come from."""
 
     merchant_id: Text
     email: Text
@@ -72,58 +76,60 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, re
     chains: Sequence[ChainEntry]
 
 
-_MERCHANTS = """
-SELECT m.merchant_id, m.email, m.name, min(k.account_index) AS account,
-       array_agg(k.mode || '/' || k.coin_type ORDER BY k.mode, k.coin_type) AS places,
-       array_agg(k.next_index ORDER BY k.mode, k.coin_type) AS indexes
-FROM merchants m JOIN account_keys k ON k.merchant_pk = m.id GROUP BY m.id ORDER BY m.id
-"""
-_FLOATS = """
-SELECT m.merchant_id, split_part(a.asset, '/', 1) AS chain, -a.balance AS units
-FROM ledger_accounts a JOIN merchants m ON m.id = a.merchant_pk
-WHERE a.mode = 'live' AND a.purpose = 'float_wallet' AND a.balance <> 0
-"""
-_CHAINS = """
-SELECT c.chain, least(c.height, (
-    SELECT min(d.height) - 1 FROM deposits d WHERE d.chain = c.chain AND d.scope = c.scope
-)) AS first_height
-FROM chain_cursors c WHERE c.scope = 0 ORDER BY c.chain
-"""
-_STATIONS = "SELECT family, address FROM addresses WHERE mode = 'live' AND purpose = 'gas'"
+_MERCHANTS = (
+    select(
+        *(Merchant.merchant_id, Merchant.email, Merchant.name, func.min(AccountKey.account_index).label("account")),
+        func.jsonb_object_agg(
+            AccountKey.mode + "/" + cast(AccountKey.coin_type, SqlText), AccountKey.next_index, type_=JSONB
+        ).label("indexes"),
+    )
+    .join(AccountKey, AccountKey.merchant_pk == Merchant.id)
+    .group_by(Merchant.id)
+    .order_by(Merchant.id)
+)
+_FLOATS = (
+    select(Merchant.merchant_id, LedgerAccount.asset, LedgerAccount.balance)
+    .join(Merchant, Merchant.id == LedgerAccount.merchant_pk)
+    .where(LedgerAccount.mode == "live", LedgerAccount.purpose == "float_wallet", LedgerAccount.balance != 0)
+)
+_first_deposit = select(func.min(Deposit.height)).where(Deposit.chain == Cursor.chain, Deposit.scope == Cursor.scope)
+_CHAINS = (
+    select(Cursor.chain, func.least(Cursor.height, _first_deposit.scalar_subquery() - 1).label("first_height"))
+    .where(Cursor.scope == 0)
+    .order_by(Cursor.chain)
+)
+_STATIONS = select(Address.family, Address.address).where(Address.mode == "live", Address.purpose == "gas")
 
 
 async def compose(conn: AsyncConnection, registry: Registry, now: datetime) -> Manifest:
     """Return the manifest of the database as it is."""
-    stations = {row.family: row.address for row in await conn.exec_driver_sql(_STATIONS)}
+    stations = {row.family: row.address for row in await conn.execute(_STATIONS)}
     families = [
         Family(family=family.name, coin_type=family.coin_type, gas_station=stations.get(family.name))
         for family in registry.families.values()
     ]
     floats: dict[str, dict[str, str]] = {}
-    for row in await conn.exec_driver_sql(_FLOATS):
-        floats.setdefault(row.merchant_id, {})[row.chain] = str(int(row.units))
+    for row in await conn.execute(_FLOATS):
+        floats.setdefault(row.merchant_id, {})[row.asset.partition("/")[0]] = str(-row.balance)
     merchants = [
         MerchantEntry(
             merchant_id=row.merchant_id,
             email=row.email,
             name=row.name,
             account=row.account,
-            indexes=dict(zip(row.places, row.indexes, strict=True)),
+            indexes=row.indexes,
             floats=floats.get(row.merchant_id, {}),
         )
-        for row in await conn.exec_driver_sql(_MERCHANTS)
+        for row in await conn.execute(_MERCHANTS)
     ]
-    chains = [
-        ChainEntry(chain=row.chain, first_height=max(0, row.first_height))
-        for row in await conn.exec_driver_sql(_CHAINS)
-    ]
+    chains = [ChainEntry(chain=row.chain, first_height=max(0, row.first_height)) for row in await conn.execute(_CHAINS)]
     return Manifest(made_at=now, families=families, merchants=merchants, chains=chains)
 
 
 def by_hand(registry: Registry, accounts: range, indexes: int, first_heights: Mapping[str, int]) -> Manifest:
     """Return a manifest for who lost it: so many deposit indexes of each of these accounts, whoever had them."""
     coin_types = sorted({family.coin_type for family in registry.families.values()})
-    places = [f"{mode}/{coin_type}" for mode in ("live", "sandbox") for coin_type in coin_types]
+    keys = [f"{mode}/{coin_type}" for mode in ("live", "sandbox") for coin_type in coin_types]
     return Manifest(
         merchants=[
             MerchantEntry(
@@ -131,7 +137,7 @@ def by_hand(registry: Registry, accounts: range, indexes: int, first_heights: Ma
                 email=f"account-{account}@restored.invalid",
                 name=f"Account {account}",
                 account=account,
-                indexes=dict.fromkeys(places, indexes),
+                indexes=dict.fromkeys(keys, indexes),
             )
             for account in accounts
         ],

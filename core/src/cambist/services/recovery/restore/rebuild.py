@@ -6,15 +6,19 @@ from collections.abc import Collection
 from datetime import datetime
 
 from msgspec import Struct
+from sqlalchemy import exists, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models import AccountKey, Address, Cursor, Deposit, LedgerTransaction, Merchant
 from cambist.plugin import AddressFamily
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
-from cambist.services.accounting.ledger import Posting, post
+from cambist.services.accounting.ledger import Posting, is_posted, post
 from cambist.services.addresses.account_keys import INDEXES, AccountKeys, fill_stock, register_gas_stations
 from cambist.services.addresses.wallets import main_wallet
+from cambist.services.identity.merchants import find_pk
 from cambist.signer import XpubSource
 from cambist.signer.keystore import MODES
 
@@ -27,26 +31,12 @@ MODE = "live"
 NO_PASSWORD = "!"  # noqa: S105  no hash, so no password opens it until the operator issues a reset
 ADDRESSES_AT_ONCE = 2_000
 
-_BEGUN = "SELECT EXISTS (SELECT FROM ledger_transactions WHERE kind = $1 AND reference = $2)"
-_USED = (
-    "SELECT EXISTS (SELECT FROM merchants) OR EXISTS (SELECT FROM addresses) OR EXISTS (SELECT FROM chain_cursors)"
-    " OR EXISTS (SELECT FROM deposits) OR EXISTS (SELECT FROM ledger_transactions)"
-)
-_MERCHANT = (
-    "INSERT INTO merchants (merchant_id, email, name, password_hash, created_at) VALUES ($1, $2, $3, $4, $5)"
-    " ON CONFLICT (merchant_id) DO NOTHING"
-)
-_CLAIM = (
-    "UPDATE account_keys k SET merchant_pk = m.id FROM merchants m WHERE m.merchant_id = $1 AND k.account_index = $2"
-    " AND (k.merchant_pk IS NULL OR k.merchant_pk = m.id) RETURNING m.id"
-)
-_NEXT = (
-    "UPDATE account_keys SET next_index = greatest(next_index, $4) WHERE mode = $1 AND coin_type = $2"
-    " AND account_index = $3"
-)
+_FILLED = (Merchant, Address, Cursor, Deposit, LedgerTransaction)
+"""The tables in which a database that is in use has rows."""
+
 _ADDRESSES = (
     "INSERT INTO addresses (mode, family, address, merchant_pk, account_index, change, address_index)"
-    " SELECT $1, $2, a.address, $3, $4, 0, a.place FROM unnest($5::text[], $6::bigint[]) AS a (address, place)"
+    " SELECT $1, $2, a.address, $3, $4, 0, a.index FROM unnest($5::text[], $6::bigint[]) AS a (address, index)"
     " ON CONFLICT DO NOTHING"
 )
 
@@ -85,10 +75,8 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
 
     async def _derive_keys(self, coin_types: Collection[int], highest: int) -> None:
         async with self.db.transaction() as conn:
-            used = await conn.exec_driver_sql(
-                "SELECT count(DISTINCT account_index) FROM account_keys WHERE merchant_pk IS NOT NULL"
-            )
-            free = highest - used.scalar_one()
+            claimed = select(func.count(AccountKey.account_index.distinct())).where(AccountKey.merchant_pk.is_not(None))
+            free = highest - (await conn.execute(claimed)).scalar_one()
         # The stock is derived in order, so with so many free ones every account of the manifest is among them.
         await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, target=max(1, free))
 
@@ -104,37 +92,51 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
                 )
 
     async def _merchant(self, conn: AsyncConnection, merchant: MerchantEntry, now: datetime) -> int:
-        await conn.exec_driver_sql(_MERCHANT, (merchant.merchant_id, merchant.email, merchant.name, NO_PASSWORD, now))
-        claimed = (await conn.exec_driver_sql(_CLAIM, (merchant.merchant_id, merchant.account))).scalars().all()
-        if not claimed:
-            raise RestoreError(f"Account {merchant.account} of {merchant.merchant_id} belongs to somebody else.")
+        merchant_pk = await _claim(conn, merchant, now)
         families = self.registry.families.values()
         for mode, coin_type in {(mode, family.coin_type) for mode in MODES for family in families}:
             # What was handed out since the manifest was written is searched, and never handed out again.
             first_unused = min(merchant.indexes.get(f"{mode}/{coin_type}", 0) + self.gap, INDEXES)
-            await conn.exec_driver_sql(_NEXT, (mode, coin_type, merchant.account, first_unused))
+            key = AccountKey.mode == mode, AccountKey.coin_type == coin_type, AccountKey.merchant_pk == merchant_pk
+            next_index = func.greatest(AccountKey.next_index, first_unused)
+            await conn.execute(update(AccountKey).where(*key).values(next_index=next_index))
         addresses = 0
         for family in families:
-            await main_wallet(conn, self.keys, family, claimed[0], MODE)
+            await main_wallet(conn, self.keys, family, merchant_pk, MODE)
             count = min(merchant.indexes.get(f"{MODE}/{family.coin_type}", 0) + self.gap, INDEXES)
-            await self._addresses(conn, family, claimed[0], count)
+            await self._addresses(conn, family, merchant_pk, count)
             addresses += count + 1
         return addresses
 
     async def _addresses(self, conn: AsyncConnection, family: AddressFamily, merchant_pk: int, count: int) -> None:
         key = await self.keys.get(conn, merchant_pk, MODE, family.coin_type)
         for first in range(0, count, ADDRESSES_AT_ONCE):
-            places = list(range(first, min(count, first + ADDRESSES_AT_ONCE)))
-            derived = [family.derive_address(key.xpub, 0, place) for place in places]
-            await conn.exec_driver_sql(_ADDRESSES, (MODE, family.name, merchant_pk, key.account_index, derived, places))
+            indexes = list(range(first, min(count, first + ADDRESSES_AT_ONCE)))
+            derived = [family.derive_address(key.xpub, 0, index) for index in indexes]
+            await conn.exec_driver_sql(
+                _ADDRESSES, (MODE, family.name, merchant_pk, key.account_index, derived, indexes)
+            )
+
+
+async def _claim(conn: AsyncConnection, merchant: MerchantEntry, now: datetime) -> int:
+    """Add the merchant with the keys of the account. Raises RestoreError where another merchant has them."""
+    entry = {"merchant_id": merchant.merchant_id, "email": merchant.email, "name": merchant.name}
+    new = insert(Merchant).values(**entry, password_hash=NO_PASSWORD, created_at=now)
+    await conn.execute(new.on_conflict_do_nothing(index_elements=[Merchant.merchant_id]))
+    merchant_pk = await find_pk(conn, merchant.merchant_id)
+    free = or_(AccountKey.merchant_pk.is_(None), AccountKey.merchant_pk == merchant_pk)
+    account = update(AccountKey).where(AccountKey.account_index == merchant.account, free)
+    if not (await conn.execute(account.values(merchant_pk=merchant_pk))).rowcount:
+        raise RestoreError(f"Account {merchant.account} of {merchant.merchant_id} belongs to somebody else.")
+    return merchant_pk
 
 
 def _check_coin_types(manifest: Manifest, enabled: Collection[int]) -> None:
     wanted = {
-        int(place.partition("/")[2])
+        int(key.partition("/")[2])
         for merchant in manifest.merchants
-        for place, index in merchant.indexes.items()
-        if place.startswith(f"{MODE}/") and index
+        for key, index in merchant.indexes.items()
+        if key.startswith(f"{MODE}/") and index
     }
     if missing := sorted(wanted - set(enabled)):
         kinds = ", ".join(map(str, missing))
@@ -142,9 +144,9 @@ def _check_coin_types(manifest: Manifest, enabled: Collection[int]) -> None:
 
 
 async def _check_database(conn: AsyncConnection) -> None:
-    if (await conn.exec_driver_sql(_BEGUN, (KIND, BEGUN))).scalar_one():
+    if await is_posted(conn, KIND, BEGUN):
         return
-    if (await conn.exec_driver_sql(_USED)).scalar_one():
+    if await conn.scalar(select(or_(*(exists().select_from(table) for table in _FILLED)))):
         raise RestoreError(
             "The database is in use already. A restore needs one that 'cambist migrate' has just made, and that no"
             " worker has seen."

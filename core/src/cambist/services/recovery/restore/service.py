@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from sqlalchemy import func, select
 
 from cambist.db.engine import Database
+from cambist.db.models import Cursor, Deposit
 from cambist.plugin import Chain
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
@@ -87,7 +89,7 @@ class Restorer:
             reports.append(report)
             told(f"{entry.chain}: {len(report.differences) or 'no'} differences at height {report.height}")
         async with self._db.transaction() as conn:
-            deposits = (await conn.exec_driver_sql("SELECT count(*) FROM deposits")).scalar_one()
+            deposits = (await conn.execute(select(func.count()).select_from(Deposit))).scalar_one()
         known = {entry.chain for entry in manifest.chains}
         return Summary(
             merchants=len(manifest.merchants),
@@ -127,12 +129,11 @@ class Restorer:
                         f"{chain.info.id}: its node does not tell what the gas station held; try again in a minute."
                     )
                 # Rebuilding locks the cursor, as every poll does: what is booked is what was read.
-                still = await conn.exec_driver_sql(
-                    "SELECT height FROM chain_cursors WHERE chain = $1 AND scope = $2 AND height = $3 AND hash = $4"
-                    " FOR UPDATE",
-                    (*chain_scope.key, *books.cursor),
-                )
-                if still.first() is None:
+                chain_id, scope = chain_scope.key
+                height, block_hash = books.cursor
+                cursor = Cursor.chain == chain_id, Cursor.scope == scope
+                read = select(Cursor.height).where(*cursor, Cursor.height == height, Cursor.hash == block_hash)
+                if await conn.scalar(read.with_for_update()) is None:
                     continue
                 at_rest = {key: units - transit.get(key, 0) for key, units in held.items()}
                 facts = Facts(
