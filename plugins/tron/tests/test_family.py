@@ -7,7 +7,9 @@ from random import Random
 
 import pytest
 from bip_utils import Bip32Slip10Secp256k1, Bip39SeedGenerator, Bip44, Bip44Changes, Bip44Coins
-from tronpy.keys import PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+from tronpy.keys import PrivateKey, to_base58check_address, to_hex_address
 
 from cambist.plugin import ChainInfo, InvalidAddressError, Token, Units
 from cambist_chainkit.bip32 import INDEX_MAX, ExtendedKeyError
@@ -55,6 +57,13 @@ def test_the_private_key_of_the_same_path_owns_the_address(family: TronFamily) -
         key = PrivateKey(tree.DerivePath(f"0/{index}").PrivateKey().Raw().ToBytes())
         owner = key.public_key.to_base58check_address()
         assert family.derive_address(tree.PublicKey().ToExtended(), 0, index) == owner
+
+
+@given(st.binary(min_size=20, max_size=20))
+def test_tronpy_spells_every_address_the_same_way(raw: bytes) -> None:
+    """And reads the same bytes."""
+    assert spell(raw) == to_base58check_address(b"\x41" + raw)
+    assert hex_of(spell(raw)) == to_hex_address(spell(raw))
 
 
 def test_what_is_no_extended_key_is_not_repeated(family: TronFamily) -> None:
