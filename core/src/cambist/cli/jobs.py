@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import click
@@ -12,7 +11,7 @@ import msgspec
 from redis.asyncio import Redis
 from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.bootstrap import REDIS_TIMEOUT_S, open_database
+from cambist.bootstrap import REDIS_TIMEOUT_S
 from cambist.db.engine import Database
 from cambist.hints import Hints
 from cambist.ports import SystemClock, system_ids
@@ -24,6 +23,7 @@ from cambist.services.jobs.records import STATES, Job, Kind
 from cambist.services.jobs.requests import NewJob
 from cambist.settings import Settings, SettingsError
 
+from .opened import opened_database
 from .options import Invocation, settings_options
 
 LISTED_MAX = 50
@@ -161,7 +161,8 @@ def _answer(
     invocation: Invocation, work: Callable[[Database], Awaitable[Sequence[str]]], *, queues: bool = False
 ) -> None:
     async def done(settings: Settings) -> Sequence[str]:
-        async with _database(settings) as database:
+        why = "'cambist jobs' reads the jobs of a gateway that runs."
+        async with opened_database(settings, "jobs", why) as database:
             lines = await work(database)
         if queues:
             await _wake_workers(settings)
@@ -185,14 +186,3 @@ async def _wake_workers(settings: Settings) -> None:
         settings.redis.url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S
     ) as redis:
         await Hints(redis).publish(records.TOPIC)
-
-
-@asynccontextmanager
-async def _database(settings: Settings) -> AsyncIterator[Database]:
-    if settings.database.url is None:
-        raise SettingsError("database.url must be set: 'cambist jobs' reads the jobs of a gateway that runs.")
-    database = open_database(settings, "jobs")
-    try:
-        yield database
-    finally:
-        await database.close()

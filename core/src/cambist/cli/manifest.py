@@ -8,13 +8,12 @@ from pathlib import Path
 import click
 from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.bootstrap import open_database
 from cambist.ports import SystemClock
-from cambist.registry import Registry, RegistryError
 from cambist.services.recovery import restore
 from cambist.services.recovery.restore import Manifest
-from cambist.settings import Settings, SettingsError
+from cambist.settings import Settings
 
+from .opened import opened_database, opened_registry
 from .options import Invocation, settings_options
 
 
@@ -35,15 +34,8 @@ def manifest(invocation: Invocation, path: Path) -> None:
 
 
 async def _compose(settings: Settings) -> Manifest:
-    if settings.database.url is None:
-        raise SettingsError("database.url must be set: the manifest is made from a database that is in use.")
-    try:
-        registry = Registry(settings.plugins)
-    except RegistryError as error:
-        raise SettingsError(str(error)) from error
-    database = open_database(settings, "manifest")
-    try:
+    why = "the manifest is made from a database that is in use."
+    async with opened_database(settings, "manifest", why) as database:
+        registry = opened_registry(settings)
         async with database.transaction() as conn:
             return await restore.compose(conn, registry, SystemClock().now())
-    finally:
-        await database.close()

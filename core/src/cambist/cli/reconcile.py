@@ -9,12 +9,12 @@ import click
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.bootstrap import open_database, plugin_context
+from cambist.bootstrap import plugin_context
 from cambist.ports import SystemClock, system_random
-from cambist.registry import Registry, RegistryError
 from cambist.services.recovery.reconcile import ChainReport, Impossible, as_text, reconcile_chain
 from cambist.settings import Settings, SettingsError
 
+from .opened import opened_database, opened_registry
 from .options import Invocation, settings_options
 
 EXIT_DIFFERENCES = 1
@@ -58,21 +58,15 @@ def reconcile(invocation: Invocation, only: str | None, *, as_json: bool) -> Non
 
 
 async def _compare(settings: Settings, only: str | None) -> _Answer:
-    if settings.database.url is None:
-        raise SettingsError("database.url must be set: 'cambist reconcile' reads the books of a gateway that runs.")
-    try:
-        registry = Registry(settings.plugins)
-    except RegistryError as error:
-        raise SettingsError(str(error)) from error
-    live = [info.id for info in registry.chains.values() if info.availability == "live"]
-    if only is not None and only not in live:
-        raise SettingsError(f"There is no live chain {only!r}; there are: {', '.join(live) or 'none'}.")
+    why = "'cambist reconcile' reads the books of a gateway that runs."
     reports: list[ChainReport] = []
     problems: list[str] = []
-    database = open_database(settings, "reconcile")
-    context = plugin_context(SystemClock(), system_random())
-    try:
-        async with registry.connect_chains(context) as chains:
+    async with opened_database(settings, "reconcile", why) as database:
+        registry = opened_registry(settings)
+        live = [info.id for info in registry.chains.values() if info.availability == "live"]
+        if only is not None and only not in live:
+            raise SettingsError(f"There is no live chain {only!r}; there are: {', '.join(live) or 'none'}.")
+        async with registry.connect_chains(plugin_context(SystemClock(), system_random())) as chains:
             for chain_id in live if only is None else [only]:
                 chain = chains.get(chain_id)
                 if chain is None:
@@ -85,7 +79,5 @@ async def _compare(settings: Settings, only: str | None) -> _Answer:
                     problems.append(str(error))
                 except TimeoutError:
                     problems.append(f"{chain_id}: it did not answer within {CHAIN_TIMEOUT_S} s")
-    finally:
-        await database.close()
     agrees = not problems and not any(report.differences for report in reports)
     return _Answer(agrees=agrees, chains=reports, problems=problems)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Literal
 
 import click
 from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.bootstrap import open_database
 from cambist.db.engine import Database
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo
 from cambist.ports import SystemClock, system_ids
-from cambist.registry import Registry, RegistryError
 from cambist.services.errors import ServiceError
 from cambist.services.sending.gas import gas_stations, stakes
 from cambist.services.sending.gas.stakes import StakeAction
 from cambist.settings import Settings, SettingsError
 
+from .opened import opened_database, opened_registry
 from .options import Invocation, settings_options
 
 SHOWN_MAX = 10
@@ -51,13 +49,11 @@ def stake(invocation: Invocation, chain_id: str, action: StakeAction | Literal["
 async def _answer(
     settings: Settings, chain_id: str, action: StakeAction | Literal["show"], amount: str | None
 ) -> Sequence[str]:
-    try:
-        info = Registry(settings.plugins).chains.get(chain_id)
-    except RegistryError as error:
-        raise SettingsError(str(error)) from error
+    info = opened_registry(settings).chains.get(chain_id)
     if info is None:
         raise SettingsError(f"There is no chain {chain_id!r}.")
-    async with _database(settings) as database:
+    why = "'cambist stake' asks the worker of a gateway that runs."
+    async with opened_database(settings, "stake", why) as database:
         if action == "show":
             return await _shown(database, info)
         return [await _ask(database, info, action, amount)]
@@ -93,14 +89,3 @@ async def _shown(database: Database, info: ChainInfo) -> Sequence[str]:
             f"{one.created_at:%Y-%m-%d %H:%M} {one.action} {coins(one.units)}: {one.state}{reason} {one.tx_id or ''}"
         )
     return lines or ["The worker has not seen this chain's gas station yet."]
-
-
-@asynccontextmanager
-async def _database(settings: Settings) -> AsyncIterator[Database]:
-    if settings.database.url is None:
-        raise SettingsError("database.url must be set: 'cambist stake' asks the worker of a gateway that runs.")
-    database = open_database(settings, "stake")
-    try:
-        yield database
-    finally:
-        await database.close()

@@ -7,13 +7,13 @@ import asyncio
 import click
 from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.bootstrap import open_database, plugin_context
-from cambist.plugin import Chain, SweeperDeployment, SweepingChain
+from cambist.bootstrap import plugin_context
+from cambist.plugin import SweeperDeployment, SweepingChain
 from cambist.ports import SystemClock, system_random
-from cambist.registry import Registry, RegistryError
 from cambist.services.addresses.wallets import gas_station
 from cambist.settings import Settings, SettingsError
 
+from .opened import opened_database, opened_registry
 from .options import Invocation, settings_options
 
 
@@ -37,26 +37,14 @@ def sweeper(invocation: Invocation, chain_id: str) -> None:
 
 
 async def _find(settings: Settings, chain_id: str) -> tuple[SweeperDeployment, str | None]:
-    if settings.database.url is None:
-        raise SettingsError("database.url must be set: the gas station's address is in the database.")
-    try:
-        registry = Registry(settings.plugins)
-    except RegistryError as error:
-        raise SettingsError(str(error)) from error
-    async with registry.connect_chains(plugin_context(SystemClock(), system_random())) as chains:
-        chain = chains.get(chain_id)
-        if not isinstance(chain, SweepingChain):
-            raise SettingsError(f"{chain_id!r} is no live chain that can sweep.")
-        return chain.sweeper_deployment(await _station(settings, chain)), chain.info.sweeper
-
-
-async def _station(settings: Settings, chain: Chain) -> str:
-    database = open_database(settings, "sweeper")
-    try:
-        async with database.transaction() as conn:
-            found = await gas_station(conn, chain.info.family, "live")
-    finally:
-        await database.close()
-    if found is None:
-        raise SettingsError("There is no gas station yet: the worker makes its address known when it starts.")
-    return found.address
+    async with opened_database(settings, "sweeper", "the gas station's address is in the database.") as database:
+        context = plugin_context(SystemClock(), system_random())
+        async with opened_registry(settings).connect_chains(context) as chains:
+            chain = chains.get(chain_id)
+            if not isinstance(chain, SweepingChain):
+                raise SettingsError(f"{chain_id!r} is no live chain that can sweep.")
+            async with database.transaction() as conn:
+                station = await gas_station(conn, chain.info.family, "live")
+            if station is None:
+                raise SettingsError("There is no gas station yet: the worker makes its address known when it starts.")
+            return chain.sweeper_deployment(station.address), chain.info.sweeper

@@ -149,12 +149,12 @@ class CptSettings(Group, frozen=True, kw_only=True):
 def problem_of_tiers(tiers: Sequence[Tier]) -> tuple[str, str] | None:
     """Return which field of the tiers is wrong, and what is: they start at 0, ascend, and leave no gap."""
     begins = 0
-    for place, tier in enumerate(tiers):
-        path = f"[{place}]"
+    for number, tier in enumerate(tiers):
+        path = f"[{number}]"
         if tier.min_cpt != begins:
             return f"{path}.minCpt", f"must be {begins}, so that the tiers leave no gap and do not overlap"
         if tier.max_cpt is None:
-            if place + 1 < len(tiers):
+            if number + 1 < len(tiers):
                 return f"{path}.maxCpt", "can be null in the last tier only"
         elif tier.max_cpt < tier.min_cpt:
             return f"{path}.maxCpt", "must not be less than minCpt"
@@ -167,9 +167,9 @@ def problem_of_tiers(tiers: Sequence[Tier]) -> tuple[str, str] | None:
 
 def problem_of_packs(packs: Sequence[Pack]) -> tuple[str, str] | None:
     """Return which field of the packs is wrong, and what is."""
-    for place, pack in enumerate(packs):
+    for number, pack in enumerate(packs):
         if (problem := _problem_of_usd(pack.price_usd)) is not None:
-            return f"[{place}].priceUsd", problem
+            return f"[{number}].priceUsd", problem
     return _problem_of_names([pack.name for pack in packs])
 
 
@@ -182,5 +182,5 @@ def _problem_of_usd(text: str) -> str | None:
 
 
 def _problem_of_names(names: Sequence[str]) -> tuple[str, str] | None:
-    twice = next((place for place, name in enumerate(names) if name in names[:place]), None)
+    twice = next((number for number, name in enumerate(names) if name in names[:number]), None)
     return None if twice is None else (f"[{twice}].name", "is there twice")

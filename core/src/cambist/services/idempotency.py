@@ -16,6 +16,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import IdempotencyKey
+from cambist.db.structs import AnyRow
 
 from .actor import Actor
 from .errors import ConflictError, InvalidError
@@ -98,21 +99,18 @@ async def find_replayed(conn: AsyncConnection, claim: Claim) -> str | None:
         )
     )
     used = found.one_or_none()
-    return None if used is None else refuse_other_use(claim, (used.project_pk, used.request_hash, used.resource_id))
+    return None if used is None else refuse_other_use(claim, used)
 
 
-def refuse_other_use(claim: Claim, used: tuple[int, bytes, str]) -> str:
-    """Return what a used key led to: ``used`` is its project, the digest of its request, and the resource.
-
-    Raises ConflictError where it was used for something else.
-    """
-    project_pk, request_hash, resource_id = used
-    if project_pk != claim.project_pk:
+def refuse_other_use(claim: Claim, used: AnyRow) -> str:
+    """Return what a used key led to, from its row. Raises ConflictError where it was used for something else."""
+    if used.project_pk != claim.project_pk:
         raise ConflictError(
             "IDEMPOTENCY_KEY_OTHER_PROJECT", "This idempotency key is already bound to a different project."
         )
-    if request_hash != claim.request_hash:
+    if used.request_hash != claim.request_hash:
         raise ConflictError(
             "IDEMPOTENCY_KEY_REUSED", "This idempotency key was already used for a request with another content."
         )
+    resource_id: str = used.resource_id
     return resource_id

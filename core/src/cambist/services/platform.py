@@ -29,6 +29,7 @@ from cambist.ports import Clock
 from cambist.registry import Registry
 
 from .errors import InvalidError
+from .supported import Wording, find_chain, find_token
 
 log = structlog.get_logger(__name__)
 
@@ -198,11 +199,17 @@ def checked(patch: PlatformPatch, registry: Registry) -> PlatformPatch:
     return msgspec.structs.replace(patch, targets=targets)
 
 
+_WORDING = Wording(
+    chain="names no chain of this gateway",
+    chain_code="VALIDATION_ERROR",
+    token="names no token of this chain: write <chain>/<SYMBOL>",  # noqa: S106  a token on a chain
+    token_code="VALIDATION_ERROR",  # noqa: S106  likewise
+)
+
+
 def _check_limit(registry: Registry, key: str, limit: OutgoingLimit) -> None:
     chain, _, symbol = key.rpartition("/")
-    token = _chain(registry, chain, f"limits.{key}").token(symbol)
-    if token is None:
-        raise InvalidError.field(f"limits.{key}", "names no token of this chain: write <chain>/<SYMBOL>")
+    token = find_token(_chain(registry, chain, f"limits.{key}"), symbol, f"limits.{key}", _WORDING)
     for name, text in (("perTransaction", limit.per_transaction), ("perDay", limit.per_day)):
         _check_amount(f"limits.{key}.{name}", text, token)
 
@@ -235,10 +242,7 @@ def _check_cpt(patch: CptPatch, registry: Registry) -> None:
 
 
 def _chain(registry: Registry, chain: str, path: str) -> ChainInfo:
-    found = registry.chains.get(chain)
-    if found is None:
-        raise InvalidError.field(path, "names no chain of this gateway")
-    return found
+    return find_chain(registry.chains, chain, path, _WORDING)
 
 
 def _normalized(registry: Registry, chain: str, addresses: tuple[str, ...]) -> tuple[str, ...]:

@@ -132,15 +132,16 @@ class Book:
     def __init__(self, connection: sqlite3.Connection, now: int) -> None:
         """Begin at this time, or where an earlier one ended if that is later."""
         self._run = connection.execute
-        before, self._targets = self._run("SELECT now, targets FROM state").fetchone()
-        self.now: int = max(now, before)
+        state = self._run("SELECT now, targets FROM state").fetchone()
+        self._targets: int = state["targets"]
+        self.now: int = max(now, state["now"])
         self._windows: dict[str, Window] = {}
         self._changed: set[str] = set()
 
     def facts(self, rules: Rules, reading: Reading) -> Facts:
         """Return what matters to the reading."""
         row = self._run("SELECT counts FROM slots WHERE slot = ?", (reading.slot,)).fetchone()
-        counted = {} if row is None else msgspec.json.decode(row[0], type=dict[str, str])
+        counted = {} if row is None else msgspec.json.decode(row["counts"], type=dict[str, str])
         known = {}
         for outflow in reading.outflows:
             since = self._since(reading.request.chain, outflow.target)
@@ -211,7 +212,7 @@ class Book:
         found = self._run(
             "SELECT slot FROM signed WHERE chain = ? AND reference = ?", (request.chain, request.reference)
         ).fetchone()
-        return None if found is None else str(found[0])
+        return None if found is None else str(found["slot"])
 
     def learn(self, chain: str, target: str) -> int:
         """Return since when the target is known: from now on, unless it was known."""
@@ -237,12 +238,11 @@ class Book:
     def asked(self, reference: str | None = None) -> Sequence[Asked]:
         """Return what a person is asked about, oldest first."""
         rows = self._run(
-            "SELECT id, reference, purpose, chain, target, text, asked_at FROM approvals WHERE approved_at IS NULL"
-            " AND (? IS NULL OR reference = ?) ORDER BY id",
+            "SELECT id AS pk, reference, purpose, chain, target, text, asked_at FROM approvals"
+            " WHERE approved_at IS NULL AND (? IS NULL OR reference = ?) ORDER BY id",
             (reference, reference),
         )
-        names = Asked.__struct_fields__
-        return [msgspec.convert(dict(zip(names, row, strict=True)), Asked) for row in rows]
+        return [msgspec.convert(dict(row), Asked) for row in rows]
 
     def approve(self, pk: int) -> None:
         """Note that a person agreed to what the question with this primary key says."""
@@ -252,45 +252,45 @@ class Book:
         found = self._windows.get(counter)
         if found is None:
             rows = self._run("SELECT minute, amount FROM spent WHERE counter = ?", (counter,))
-            found = self._windows[counter] = Window({minute: int(amount) for minute, amount in rows})
+            found = self._windows[counter] = Window({row["minute"]: int(row["amount"]) for row in rows})
         return found
 
     def _since(self, chain: str, target: str) -> int | None:
         row = self._run("SELECT since, used_at FROM targets WHERE chain = ? AND target = ?", (chain, target)).fetchone()
         if row is None:
             return None
-        since, used_at = row
-        if used_at + TARGET_USED_STEP_S <= self.now:
+        if row["used_at"] + TARGET_USED_STEP_S <= self.now:
             self._run("UPDATE targets SET used_at = ? WHERE chain = ? AND target = ?", (self.now, chain, target))
-        known: int = since
-        return known
+        since: int = row["since"]
+        return since
 
     def _drop_targets(self) -> None:
         """Forget those that were used longest ago: what is forgotten is fresh again."""
         surplus = self._targets - TARGETS_MAX
         oldest = "SELECT chain, target FROM targets ORDER BY used_at LIMIT ?"
         self._run(f"DELETE FROM targets WHERE (chain, target) IN ({oldest})", (surplus + TARGETS_DROPPED,))  # noqa: S608  ours
-        (self._targets,) = self._run("SELECT count(*) FROM targets").fetchone()
+        self._targets = self._run("SELECT count(*) AS targets FROM targets").fetchone()["targets"]
 
-    def _asked(self, reading: Reading, outflow: Outflow) -> list[tuple[int, int | None, str | None]]:
+    def _asked(self, reading: Reading, outflow: Outflow) -> list[sqlite3.Row]:
         request = reading.request
         rows = self._run(_ASKED, (request.reference, request.chain, outflow.asset, outflow.target, str(outflow.amount)))
         oldest = self.now - APPROVAL_KEPT_S
-        return [row for row in rows if row[1] is None or row[1] > oldest]
+        return [row for row in rows if row["approved_at"] is None or row["approved_at"] > oldest]
 
     def _is_approved(self, reading: Reading, outflow: Outflow) -> bool:
         # An approval is good for one slot: for what is signed first, and its replacements.
-        return any(at is not None and slot in (None, reading.slot) for _, at, slot in self._asked(reading, outflow))
+        good_for = (None, reading.slot)
+        return any(row["approved_at"] is not None and row["slot"] in good_for for row in self._asked(reading, outflow))
 
     def _use_approval(self, reading: Reading, outflow: Outflow) -> None:
-        rows = [(row, slot) for row, at, slot in self._asked(reading, outflow) if at is not None]
-        if any(slot == reading.slot for _, slot in rows):
+        approved = [row for row in self._asked(reading, outflow) if row["approved_at"] is not None]
+        if any(row["slot"] == reading.slot for row in approved):
             return
-        free = [row for row, slot in rows if slot is None][0]  # noqa: RUF015  a StopIteration would hang the thread's caller
+        free = [row["id"] for row in approved if row["slot"] is None][0]  # noqa: RUF015  a StopIteration would hang the thread's caller
         self._run("UPDATE approvals SET slot = ? WHERE id = ?", (reading.slot, free))
 
     def _ask(self, reading: Reading, outflow: Outflow) -> None:
-        if any(at is None for _, at, _ in self._asked(reading, outflow)):
+        if any(row["approved_at"] is None for row in self._asked(reading, outflow)):
             return
         request = reading.request
         self._run(
@@ -304,6 +304,7 @@ class Book:
 
 def _connect(file: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(file, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+    connection.row_factory = sqlite3.Row
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")  # a commit is on disk before a signature leaves
@@ -317,7 +318,7 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 
 def _make_tables(connection: sqlite3.Connection, file: Path) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    version = connection.execute("PRAGMA user_version").fetchone()["user_version"]
     if version not in range(VERSION + 1):
         raise StoreError(f"The signer's store {file} is of version {version}, not {VERSION}.")
     if version == 0:

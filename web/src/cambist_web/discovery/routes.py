@@ -12,7 +12,7 @@ from litestar import Controller, get
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
-from cambist.services.accounting.tokens import find_chain
+from cambist.services.supported import find_chain
 from cambist_web.context import Web
 
 from .schemas import ChainList, TokenList, chain_view, token_view
@@ -34,5 +34,5 @@ class Discovery(Controller):
     async def tokens(self, web: NamedDependency[Web], chain: ChainFilter = None) -> TokenList:
         """Return every token, or those of one chain. 400 `Unsupported chain` for a chain that is not listed."""
         registry = web.gateway.registry
-        chosen = registry.chains.values() if chain is None else [find_chain(registry, chain)]
+        chosen = registry.chains.values() if chain is None else [find_chain(registry.chains, chain)]
         return TokenList(tokens=[token_view(info, token) for info in chosen for token in info.tokens])

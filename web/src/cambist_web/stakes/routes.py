@@ -6,8 +6,8 @@ from litestar import Controller, get, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
-from cambist.services.accounting.tokens import find_chain
 from cambist.services.sending.gas import stakes
+from cambist.services.supported import find_chain
 from cambist_web.context import Web
 from cambist_web.parameters import NonEmptyFilter
 
@@ -26,7 +26,7 @@ class Stakes(Controller):
         It is sent by the worker, as everything is; one change at a time.
         """
         registry = web.gateway.registry
-        info = find_chain(registry, data.chain)
+        info = find_chain(registry.chains, data.chain)
         units = stakes.read_amount(info, data.action, data.amount)
         async with web.db.transaction() as conn:
             reference = await stakes.request_stake(conn, web.gateway.ids, info, data.action, units, web.clock.now())

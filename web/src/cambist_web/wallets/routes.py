@@ -10,6 +10,7 @@ from litestar.params import QueryParameter
 
 from cambist.services.accounting import tokens, usage
 from cambist.services.actor import Actor
+from cambist.services.supported import find_chain, find_token
 from cambist_web.context import Web
 from cambist_web.usage.schemas import system_credit
 
@@ -46,8 +47,8 @@ class Wallets(Controller):
         self, chain: ChainId, token: Symbol, actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> SingleBalance:
         """Return what the merchant has of one token."""
-        chain_info = tokens.find_chain(web.gateway.registry, chain)
-        token_info = tokens.find_token(chain_info, token)
+        chain_info = find_chain(web.gateway.registry.chains, chain)
+        token_info = find_token(chain_info, token)
         async with web.db.autocommit() as conn:
             found = await tokens.balance(conn, actor.merchant_pk, actor.mode, chain_info, token_info)
         return SingleBalance(mode=actor.mode, balance=balance_view(found))

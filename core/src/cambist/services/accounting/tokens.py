@@ -1,4 +1,4 @@
-"""What can be paid with: the chains and tokens of the enabled plugins, and balances told in them."""
+"""What a merchant has of each token: balances, told in the tokens of the enabled plugins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Deposit
 from cambist.plugin import ChainInfo, Token
 from cambist.registry import Registry
-from cambist.services.errors import FieldProblem, InvalidError
 
 from . import ledger
 
@@ -22,23 +21,6 @@ class TokenBalance(Struct, frozen=True, kw_only=True):
     chain: str
     token: Token
     balance: ledger.Balance
-
-
-def find_chain(registry: Registry, chain_id: str, field: str = "chain") -> ChainInfo:
-    """Return the chain. Raises InvalidError, in the specification's words, where there is none."""
-    chain = registry.chains.get(chain_id)
-    if chain is None:
-        problem = FieldProblem(field, "is not supported")
-        raise InvalidError("UNSUPPORTED_CHAIN", "Unsupported chain", [problem])
-    return chain
-
-
-def find_token(chain: ChainInfo, symbol: str, field: str = "token") -> Token:
-    """Return the chain's token of this symbol. Raises InvalidError where there is none."""
-    token = chain.token(symbol)
-    if token is None:
-        raise InvalidError.field(field, f"is not supported on {chain.id}", "UNSUPPORTED_TOKEN")
-    return token
 
 
 async def balances(conn: AsyncConnection, registry: Registry, merchant_pk: int, mode: str) -> Sequence[TokenBalance]:

@@ -16,10 +16,10 @@ from cambist.db.models.merchants import Merchant
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.registry import Registry
-from cambist.services.accounting.tokens import find_chain
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.pricing.quotes import Name
+from cambist.services.supported import find_chain
 
 from .requests import AddressText
 
@@ -52,7 +52,7 @@ class ApprovedAddress(Struct, frozen=True, kw_only=True, rename="camel"):
 
 def check(registry: Registry, request: ApprovalRequest) -> str:
     """Return the normalized address. Raises InvalidError, before the merchant's code is spent on it."""
-    return check_to_address(registry, find_chain(registry, request.chain), request.address, "address")
+    return check_to_address(registry, find_chain(registry.chains, request.chain), request.address, "address")
 
 
 _COLUMNS = columns_of(ApprovedAddress, tables.ApprovedAddress)

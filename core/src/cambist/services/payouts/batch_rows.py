@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models.payments import IdempotencyKey
-from cambist.db.structs import one_of
+from cambist.db.structs import AnyRow, one_of
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
 from cambist.services.actor import Actor
@@ -140,12 +140,12 @@ async def judge_rows(
     return valid, sorted(rejected, key=lambda one: one.row), replayed
 
 
-async def _used(conn: AsyncConnection, claims: Sequence[Claim]) -> dict[str, tuple[int, bytes, str]]:
-    """Return what the keys were used for before: project, digest of the request, payout."""
+async def _used(conn: AsyncConnection, claims: Sequence[Claim]) -> dict[str, AnyRow]:
+    """Return the rows of those keys that were used before."""
     if not claims:
         return {}
     rows = await conn.execute(select(IdempotencyKey).where(_are(claims)))
-    return {row.key: (row.project_pk, row.request_hash, row.resource_id) for row in rows}
+    return {row.key: row for row in rows}
 
 
 def _are(claims: Sequence[Claim]) -> ColumnElement[bool]:

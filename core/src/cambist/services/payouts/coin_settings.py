@@ -16,11 +16,11 @@ from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.domain.money import AmountError, parse_units
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.registry import Registry
-from cambist.services.accounting.tokens import find_chain, find_token
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import ForbiddenError, InvalidError
 from cambist.services.pricing.quotes import AmountText, Name
+from cambist.services.supported import find_chain, find_token
 
 from . import approved_addresses
 from .requests import AddressText
@@ -107,9 +107,9 @@ async def replace_enabled(
 ) -> Sequence[CoinSettings]:
     """Enable these coins and disable all others that there are. A coin that comes later is enabled when it comes."""
     enabled = set()
-    for place, coin in enumerate(wanted.coins):
-        chain = find_chain(registry, coin.chain, f"coins[{place}].chain")
-        enabled.add((chain.id, find_token(chain, coin.token, f"coins[{place}].token").symbol))
+    for number, coin in enumerate(wanted.coins):
+        chain = find_chain(registry.chains, coin.chain, f"coins[{number}].chain")
+        enabled.add((chain.id, find_token(chain, coin.token, f"coins[{number}].token").symbol))
     coins = sorted((chain.id, token.symbol) for chain in registry.chains.values() for token in chain.tokens)
     whose = {"merchant_pk": actor.merchant_pk, "mode": actor.mode, "updated_at": now}
     new = insert(tables.CoinSettings)
@@ -134,7 +134,7 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
     The project that asks is the one whose webhook is told of auto-payouts. Raises InvalidError; ForbiddenError
     where the address is not among the approved ones.
     """
-    chain = find_chain(registry, coin.chain)
+    chain = find_chain(registry.chains, coin.chain)
     token = find_token(chain, coin.token)
     new = insert(tables.CoinSettings).values(
         merchant_pk=actor.merchant_pk, mode=actor.mode, chain=chain.id, symbol=token.symbol, updated_at=now
@@ -151,8 +151,8 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
     # An approval that was taken back must not be in the way of switching off what depended on it.
     decides = isinstance(patch.autopayout_address, str) or after.autopayout_policy == LIMIT
     if decides and after.autopayout_address is not None:
-        place = actor.merchant_pk, actor.mode, chain.id, after.autopayout_address
-        if not await approved_addresses.is_approved(conn, *place):
+        whose = actor.merchant_pk, actor.mode
+        if not await approved_addresses.is_approved(conn, *whose, chain.id, after.autopayout_address):
             raise ForbiddenError(
                 "ADDRESS_NOT_APPROVED",
                 "This address is not among the merchant's approved addresses; approving one takes a second factor.",
@@ -214,7 +214,7 @@ def _check_destination(registry: Registry, source: ChainInfo, after: CoinSetting
     if chain_id is None or symbol is None:
         missing = "autoConvertDestChain" if chain_id is None else "autoConvertDestToken"
         raise InvalidError.field(missing, "is required beside the other")
-    chain = find_chain(registry, chain_id, "autoConvertDestChain")
+    chain = find_chain(registry.chains, chain_id, "autoConvertDestChain")
     token = find_token(chain, symbol, "autoConvertDestToken")
     for end in (source, chain):
         if not end.is_evm:

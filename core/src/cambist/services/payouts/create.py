@@ -11,13 +11,13 @@ from cambist.db.models.projects import Project
 from cambist.domain.intents import IntentKind
 from cambist.services import platform
 from cambist.services.accounting import usage
-from cambist.services.accounting.tokens import find_chain, find_token
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
 from cambist.services.idempotency import Claim, choose_key, claim_of, take_key
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.quotes import Asset, read_units
+from cambist.services.supported import find_chain, find_token
 
 from . import coin_settings
 from .queue import NewPayout, PayoutContext, debit_and_queue
@@ -82,7 +82,7 @@ def named_asset(
     context: PayoutContext, chain_id: str, symbol: str, fields: tuple[str, str] = ("chain", "token")
 ) -> Asset:
     """Return the token that a request names, in these fields of it."""
-    chain = find_chain(context.registry, chain_id, fields[0])
+    chain = find_chain(context.registry.chains, chain_id, fields[0])
     return Asset(chain, find_token(chain, symbol, fields[1]))
 
 

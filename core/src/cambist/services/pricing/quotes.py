@@ -20,6 +20,7 @@ from cambist.domain.money import (
 )
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.services.errors import InvalidError, UnavailableError
+from cambist.services.supported import Wording, find_chain, find_token
 
 from .prices import RateBook
 
@@ -71,12 +72,10 @@ class Quote(Struct, frozen=True, kw_only=True, rename="camel"):
     valid_until: datetime
 
 
-def find_chain(chains: Mapping[str, ChainInfo], chain_id: str) -> ChainInfo:
-    """Return the chain. Raises InvalidError where there is none of this id."""
-    chain = chains.get(chain_id)
-    if chain is None:
-        raise InvalidError.field("chain", "is none of the chains at /api/public/chains", "UNSUPPORTED_CHAIN")
-    return chain
+WORDING = Wording(
+    chain="is none of the chains at /api/public/chains",
+    token="is none of the tokens at /api/public/tokens?chain={chain}",  # noqa: S106  a token on a chain
+)
 
 
 def find_asset(chains: Mapping[str, ChainInfo], chain_id: str, symbol: str, mode: str) -> Asset:
@@ -84,12 +83,8 @@ def find_asset(chains: Mapping[str, ChainInfo], chain_id: str, symbol: str, mode
 
     A sandbox project has every chain, since its chains are simulated; a live one those with endpoints.
     """
-    chain = find_chain(chains, chain_id)
-    token = chain.token(symbol)
-    if token is None:
-        raise InvalidError.field(
-            "token", f"is none of the tokens at /api/public/tokens?chain={chain.id}", "UNSUPPORTED_TOKEN"
-        )
+    chain = find_chain(chains, chain_id, wording=WORDING)
+    token = find_token(chain, symbol, wording=WORDING)
     if mode == "live" and chain.availability != "live":
         raise UnavailableError("CHAIN_UNAVAILABLE", f"Payments on {chain.name} are not available right now.")
     return Asset(chain, token)

@@ -21,9 +21,10 @@ from cambist.services.actor import Actor
 from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
 from cambist.services.intent_handlers import intent_handlers
 from cambist.services.payouts.rows import PayoutRow
-from cambist.services.pricing.quotes import find_asset, find_chain
+from cambist.services.pricing.quotes import WORDING, find_asset
 from cambist.services.receiving.deposits import AddressCache, Watcher
 from cambist.services.receiving.payments.views import COLUMNS, PaymentView, payment_view
+from cambist.services.supported import find_chain
 
 from . import blocks, failing
 from .blocks import Tip
@@ -95,7 +96,7 @@ class Sandbox:
     async def mine(self, actor: Actor, request: Mine) -> ChainState:
         """Mine blocks on one of the project's chains, and follow."""
         _sandbox_only(actor)
-        info = find_chain(self._registry.chains, request.chain)
+        info = find_chain(self._registry.chains, request.chain, wording=WORDING)
         async with self._changing(actor.project_pk, info) as (conn, tip, now):
             mined = await blocks.mine(conn, tip, request.blocks, now)
         return _state(mined)
@@ -103,7 +104,7 @@ class Sandbox:
     async def reorg(self, actor: Actor, request: Reorg) -> ChainState:
         """Replace the newest blocks of one of the project's chains, and follow."""
         _sandbox_only(actor)
-        info = find_chain(self._registry.chains, request.chain)
+        info = find_chain(self._registry.chains, request.chain, wording=WORDING)
         async with self._changing(actor.project_pk, info) as (conn, tip, now):
             deepest = await blocks.reorg_depth_max(conn, tip)
             if request.depth > deepest:
@@ -118,7 +119,8 @@ class Sandbox:
         """Have a payout fail when it is mined, and return it as it is until then."""
         _sandbox_only(actor)
         async with self._db.transaction() as conn:
-            info = find_chain(self._registry.chains, await failing.chain_of(conn, actor.project_pk, request.payout_id))
+            chain_id = await failing.chain_of(conn, actor.project_pk, request.payout_id)
+            info = find_chain(self._registry.chains, chain_id, wording=WORDING)
             await blocks.lock_tip(conn, actor.project_pk, info, self._clock.now())
             return await failing.fail(conn, actor.project_pk, request.payout_id)
 
@@ -130,7 +132,7 @@ class Sandbox:
         """Let time pass on one or all of the project's chains, and follow: what is due by then, happens."""
         _sandbox_only(actor)
         if request.chain is not None:
-            find_chain(self._registry.chains, request.chain)
+            find_chain(self._registry.chains, request.chain, wording=WORDING)
         async with self._db.transaction() as conn:
             now = self._clock.now()
             wanted = [request.chain] if request.chain else await blocks.used_chains(conn, actor.project_pk)

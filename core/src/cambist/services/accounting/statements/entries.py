@@ -16,6 +16,7 @@ from cambist.registry import Registry
 from cambist.secrets import SecretsBox, SecretsError
 from cambist.services.accounting import tokens
 from cambist.services.errors import InvalidError
+from cambist.services.supported import find_chain
 
 from .kinds import TYPES, kinds_of, sign_of, type_of
 
@@ -102,7 +103,7 @@ async def scope_of(conn: AsyncConnection, registry: Registry, merchant_pk: int, 
 
 def _check_names(registry: Registry, filters: Filters) -> None:
     """Refuse what nobody could ever have, rather than answering that there is nothing of it."""
-    chains = registry.chains.values() if filters.chain is None else [tokens.find_chain(registry, filters.chain)]
+    chains = registry.chains.values() if filters.chain is None else [find_chain(registry.chains, filters.chain)]
     if filters.token is not None and not any(chain.token(filters.token) for chain in chains):
         where = f"on {filters.chain}" if filters.chain is not None else "on any chain"
         raise InvalidError.field("token", f"is not supported {where}", "UNSUPPORTED_TOKEN")
