@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from msgspec import json, structs
 
 from cambist.services.accounting import ledger
 from cambist.services.sending import store
 from cambist.services.sending.engine import Engine
+from cambist.services.sending.finalizing import finalize
 from cambist.testing.memory.blocks import Output
 from tests.support.treasury import Treasury
 
@@ -220,3 +223,31 @@ async def test_payouts_that_wait_for_money_hide_no_payout_that_can_be_sent_howev
     await treasury.work(engine, rounds=15, until="enough")
     assert (await treasury.payout(small)).status == "completed"
     await bring_back(treasury, stolen)
+
+
+async def test_replacing_a_transaction_and_finalizing_it_do_not_wait_in_a_circle(treasury):
+    engine = await treasury.ready()
+    payout_id = await sends(treasury, engine, await treasury.stranger(1))
+    await passes(treasury, engine, treasury.info.confirmations)
+    await treasury.mine()
+    async with treasury.db.transaction() as conn:
+        # Another engine has not seen yet that it was mined, and is about to replace it.
+        found = await conn.exec_driver_sql("SELECT id FROM outbound_slots ORDER BY id DESC LIMIT 1 FOR UPDATE")
+        slot = found.scalar_one()
+        finalizing = asyncio.create_task(finalize(engine.context))
+        await somebody_waits(treasury)
+        assert [tx.state for tx in await store.lock_slot(conn, slot)] == ["mined"]
+    assert await finalizing
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def somebody_waits(treasury: Treasury) -> None:
+    """Return once a connection waits for a lock of another."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    async with asyncio.timeout(5):
+        while True:
+            async with treasury.db.autocommit() as conn:
+                if (await conn.exec_driver_sql(waiting)).scalar_one():
+                    return
+            await asyncio.sleep(0.01)

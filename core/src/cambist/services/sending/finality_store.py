@@ -70,7 +70,7 @@ async def close_final(conn: AsyncConnection, chain_scope: ChainScope, found: Dep
         " FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
         " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height"
         " WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'mined' AND t.height <= $3 AND s.state = 'open'"
-        " AND (b.hash = t.block_hash OR b.hash IS NULL AND t.height < $4) ORDER BY t.id LIMIT $5 FOR UPDATE OF t, s),"
+        " AND (b.hash = t.block_hash OR b.hash IS NULL AND t.height < $4) ORDER BY t.id LIMIT $5 FOR UPDATE OF s, t),"
         " finals AS (UPDATE outbound_txs t SET state = 'final', incarnation = due.before + 1 FROM due"
         " WHERE t.id = due.id RETURNING t.id, t.slot_pk, t.role, t.succeeded),"
         " others AS (UPDATE outbound_txs t SET state = 'gone' FROM finals WHERE t.slot_pk = finals.slot_pk"
@@ -93,7 +93,7 @@ async def reopen_undone(
         "SELECT t.id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk AND s.state = ANY($6::text[])"
         " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height"
         " WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'final' AND t.height > $4"
-        " AND (t.height > $3 OR b.hash <> t.block_hash) ORDER BY t.id LIMIT $5 FOR UPDATE OF t, s",
+        " AND (t.height > $3 OR b.hash <> t.block_hash) ORDER BY t.id LIMIT $5 FOR UPDATE OF s, t",
         (*chain_scope.key, found.height, found.height - chain_scope.info.hashes_kept, FINISHED_MAX, list(states)),
     )
     undone = await _read(conn, list(rows.scalars()))

@@ -88,8 +88,8 @@ async def lock_slot(conn: AsyncConnection, slot: int) -> Sequence[TxRow]:
     )
     if found.first() is None:
         return []
-    rows = await conn.exec_driver_sql(f"{TX} WHERE t.slot_pk = $1 ORDER BY t.id DESC FOR UPDATE OF t", (slot,))
-    return [tx_row(row) for row in rows]
+    rows = await conn.exec_driver_sql(f"{TX} WHERE t.slot_pk = $1 ORDER BY t.id FOR UPDATE OF t", (slot,))
+    return [tx_row(row) for row in reversed(rows.all())]
 
 
 async def waiting(conn: AsyncConnection, chain_scope: ChainScope, now: datetime, limit: int) -> Sequence[IntentRow]:
