@@ -8,7 +8,6 @@ from __future__ import annotations
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import IntentKind
-from cambist.services.addresses.wallets import OwnAddress
 
 from . import nonce_slot_store
 from .context import EngineContext
@@ -30,7 +29,7 @@ async def fill_gaps(conn: AsyncConnection, context: EngineContext, sender: OwnPa
             context.chain_scope,
             merchant_pk=sender.merchant_pk,
             source_pk=sender.pk,
-            recipient=OwnAddress(sender.pk, sender.address),
+            recipient=sender,
             units=1,
         )
         for _ in gaps

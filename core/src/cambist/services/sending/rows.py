@@ -10,15 +10,14 @@ from sqlalchemy import Row
 
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Action, Fee, Intent, Step, Token, Units
+from cambist.services.addresses.wallets import OwnAddress
 
 from .handler import IntentUpdate
 
 
-class OwnPath(Struct, frozen=True):
+class OwnPath(OwnAddress, frozen=True):
     """Where an address of ours is derived, and what it is for."""
 
-    pk: int
-    address: str
     purpose: str
     merchant_pk: int | None
     account: int

@@ -14,18 +14,18 @@ from cambist.services.sending.intents import internal_intent, is_coming, submit
 from cambist.services.sending.rows import OwnPath
 
 # What is mined and not posted yet: gas that has come, and fees at their highest while they are not known.
-_UNPOSTED = """
+_UNPOSTED = f"""
     + coalesce((SELECT sum(i.units) FROM outbound_intents i
         JOIN outbound_slots s ON s.intent_pk = i.id AND s.state = 'open'
         JOIN outbound_txs t ON t.slot_pk = s.id AND t.state = 'mined' AND t.role = 'main' AND t.succeeded
-        WHERE i.recipient_address_pk = $1 AND i.chain = $2 AND i.scope = $3 AND i.kind = 'top_up'
+        WHERE i.recipient_address_pk = $1 AND i.chain = $2 AND i.scope = $3 AND i.kind = '{IntentKind.TOP_UP}'
             AND i.state = 'sending'), 0)
     - coalesce((SELECT sum(paid.fee) FROM outbound_slots s
         CROSS JOIN LATERAL (SELECT coalesce(max(t.fee_paid) FILTER (WHERE t.state = 'mined'),
             max(greatest(t.fee_limit - t.fee_covered, 0) * t.fee_price + t.fee_extra)) AS fee
             FROM outbound_txs t WHERE t.slot_pk = s.id) paid
         WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state = 'open'), 0)
-"""
+"""  # noqa: S608  a constant
 _WALLET_GAS = f"""
 SELECT coalesce((SELECT -balance FROM ledger_accounts WHERE merchant_pk = $4 AND mode = $5 AND asset = $6
     AND purpose = '{Purpose.FLOAT_WALLET}'), 0) {_UNPOSTED}
@@ -33,7 +33,7 @@ SELECT coalesce((SELECT -balance FROM ledger_accounts WHERE merchant_pk = $4 AND
 # The ledger does not tell one deposit address of a merchant from another; each has a short history of its own.
 _DEPOSIT_GAS = f"""
 SELECT coalesce((SELECT sum(units) FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
-        AND kind = 'top_up' AND state = 'done'), 0)
+        AND kind = '{IntentKind.TOP_UP}' AND state = 'done'), 0)
     - coalesce((SELECT sum(t.fee_paid) FROM outbound_slots s JOIN outbound_txs t ON t.slot_pk = s.id
         AND t.state = 'final' WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state <> 'open'), 0)
     {_UNPOSTED}
@@ -61,17 +61,30 @@ async def ask_for_gas(
     conn: AsyncConnection, context: EngineContext, recipient: OwnPath, units: int, now: datetime
 ) -> bool:
     """Have native coin sent to an address of ours, unless some is on its way; return whether it is asked for now."""
-    coming = await is_coming(conn, context.chain_scope, recipient.pk, IntentKind.TOP_UP)
     station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
-    if coming or station is None or units <= 0:
+    return await ask_station(conn, context, station, IntentKind.TOP_UP, recipient, recipient.merchant_pk, units, now)
+
+
+async def ask_station(  # noqa: PLR0913, PLR0917  what, for whom and how much
+    conn: AsyncConnection,
+    context: EngineContext,
+    station: OwnAddress | None,
+    kind: IntentKind,
+    recipient: OwnAddress,
+    merchant_pk: int | None,
+    units: int,
+    now: datetime,
+) -> bool:
+    """Have the gas station do this for an address of ours, unless the same is under way; return whether it is asked."""
+    if station is None or units <= 0 or await is_coming(conn, context.chain_scope, recipient.pk, kind):
         return False
     intent = internal_intent(
-        IntentKind.TOP_UP,
-        context.ids.new("gas"),
+        kind,
+        context.ids.new("gas" if kind is IntentKind.TOP_UP else "loan"),
         context.chain_scope,
-        merchant_pk=recipient.merchant_pk,
+        merchant_pk=merchant_pk,
         source_pk=station.pk,
-        recipient=OwnAddress(recipient.pk, recipient.address),
+        recipient=recipient,
         units=units,
     )
     await submit(conn, [intent], now)

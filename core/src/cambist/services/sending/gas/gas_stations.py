@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import structlog
-from msgspec import Struct
-from msgspec.structs import astuple
-from sqlalchemy import Row
+from msgspec import Struct, structs
+from sqlalchemy import case, func, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models import outbound as tables
+from cambist.db.structs import AnyRow, columns_of, to_struct
+from cambist.domain.intents import IntentKind
 from cambist.domain.money import AmountError, format_units, parse_units
 from cambist.plugin import Chain, ChainError, ChainInfo, LendingChain, Stake, Units
 from cambist.services.addresses.wallets import gas_station
@@ -27,30 +29,6 @@ LOW_TRANSFERS = 100
 RECENT_TXS = 200
 LOW_STAKE_PARTS = 10
 """Where nothing is configured, a stake is low of which less than one part in so many can be lent."""
-
-_WAITING = (
-    "SELECT count(*) FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting'"
-    " AND reason = ANY($3::text[])"
-)
-_DEAREST = (
-    "SELECT coalesce(max(cost), 0) FROM (SELECT (greatest(t.fee_limit - t.fee_covered, 0) * t.fee_price + t.fee_extra)"
-    # A sweep is many transfers at once; its units count them.
-    " / CASE WHEN i.kind = 'sweep' THEN i.units ELSE 1 END AS cost FROM outbound_txs t"
-    " JOIN outbound_slots s ON s.id = t.slot_pk JOIN outbound_intents i ON i.id = s.intent_pk"
-    " WHERE t.chain = $1 AND t.scope = $2 ORDER BY t.id DESC LIMIT $3) AS recent"
-)
-_COLUMNS = (
-    "chain, address, symbol, decimals, balance, is_low, is_stake_low, waiting, checked_at,"
-    " staked, lent, lendable, leaving, withdrawable"
-)
-_BEFORE = f"SELECT {_COLUMNS} FROM gas_stations WHERE mode = $1 AND chain = $2 FOR UPDATE"  # noqa: S608  constants
-_ALL = f"SELECT {_COLUMNS} FROM gas_stations WHERE mode = $1 ORDER BY chain"  # noqa: S608  constants
-_SAVE = (
-    f"INSERT INTO gas_stations (mode, {_COLUMNS})"  # noqa: S608  constants
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
-    " ON CONFLICT (mode, chain) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
-)
 
 
 class LowMarks(Struct, frozen=True, kw_only=True):
@@ -83,6 +61,11 @@ class GasStation(Struct, frozen=True, kw_only=True):
         return "empty" if self.balance == 0 else "low" if self.is_low else "enough"
 
 
+_SELECT = select(*columns_of(GasStation, tables.GasStation), *columns_of(Stake, tables.GasStation)).where(
+    tables.GasStation.mode == MODE
+)
+
+
 async def check(db: Database, chain: Chain, marks: LowMarks, now: datetime) -> GasStation | None:
     """Look at a chain's station, remember what it holds, and alert once when that became too little or enough again.
 
@@ -96,7 +79,6 @@ async def check(db: Database, chain: Chain, marks: LowMarks, now: datetime) -> G
     balance = await chain.balance(own.address, info.native)
     stake = await chain.stake(own.address) if isinstance(chain, LendingChain) else None
     async with db.transaction() as conn:
-        reasons = [WAITS_FOR_GAS, WAITS_FOR_STATION]
         station = GasStation(
             chain=info.id,
             address=own.address,
@@ -104,12 +86,12 @@ async def check(db: Database, chain: Chain, marks: LowMarks, now: datetime) -> G
             decimals=info.native.decimals,
             balance=balance,
             is_low=balance < await _limit(conn, info, marks.balances.get(info.id)),
-            waiting=(await conn.exec_driver_sql(_WAITING, (info.id, SCOPE, reasons))).scalar_one(),
+            waiting=await _waiting(conn, info),
             checked_at=now,
             is_stake_low=stake is not None and _is_low(stake, info, marks.stakes.get(info.id)),
             stake=stake,
         )
-        row = (await conn.exec_driver_sql(_BEFORE, (MODE, info.id))).one_or_none()
+        row = (await conn.execute(_SELECT.where(tables.GasStation.chain == info.id).with_for_update())).one_or_none()
         await _save(conn, station)
     before = None if row is None else _station(row)
     if station.level != ("enough" if before is None else before.level):
@@ -149,25 +131,22 @@ async def check_all(db: Database, chains: Mapping[str, Chain], marks: LowMarks, 
 
 async def list_stations(conn: AsyncConnection) -> Sequence[GasStation]:
     """Return every station as it was last seen."""
-    return [_station(row) for row in await conn.exec_driver_sql(_ALL, (MODE,))]
+    return [_station(row) for row in await conn.execute(_SELECT.order_by(tables.GasStation.chain))]
 
 
-def _station(row: Row[Any]) -> GasStation:
-    stake = None
-    if row.staked is not None:
-        stake = Stake(**{name: Units(int(getattr(row, name))) for name in Stake.__struct_fields__})
-    return GasStation(
-        chain=row.chain,
-        address=row.address,
-        symbol=row.symbol,
-        decimals=row.decimals,
-        balance=Units(int(row.balance)),
-        is_low=row.is_low,
-        is_stake_low=row.is_stake_low,
-        waiting=row.waiting,
-        checked_at=row.checked_at,
-        stake=stake,
+def _station(row: AnyRow) -> GasStation:
+    stake = None if row.staked is None else to_struct(Stake, row)
+    return structs.replace(to_struct(GasStation, row), stake=stake)
+
+
+async def _waiting(conn: AsyncConnection, info: ChainInfo) -> int:
+    waiting = select(func.count()).where(
+        tables.OutboundIntent.chain == info.id,
+        tables.OutboundIntent.scope == SCOPE,
+        tables.OutboundIntent.state == "waiting",
+        tables.OutboundIntent.reason.in_((WAITS_FOR_GAS, WAITS_FOR_STATION)),
     )
+    return await conn.scalar(waiting) or 0
 
 
 async def _limit(conn: AsyncConnection, info: ChainInfo, low_balance: str | None) -> int:
@@ -177,28 +156,28 @@ async def _limit(conn: AsyncConnection, info: ChainInfo, low_balance: str | None
             return max(1, parse_units(low_balance, info.native.decimals))
         except AmountError as error:
             log.warning("gas_low_balance_unusable", chain=info.id, low_balance=low_balance, reason=str(error))
-    dearest = (await conn.exec_driver_sql(_DEAREST, (info.id, SCOPE, RECENT_TXS))).scalar_one()
-    return max(1, int(dearest) * LOW_TRANSFERS)
+    tx, intent = tables.OutboundTx, tables.OutboundIntent
+    cost = func.greatest(tx.fee_limit - tx.fee_covered, 0) * tx.fee_price + tx.fee_extra
+    # A sweep is many transfers at once; its units count them.
+    transfers = case((intent.kind == IntentKind.SWEEP, intent.units), else_=1)
+    recent = (
+        select((cost / transfers).label("cost"))
+        .join(tables.OutboundSlot, tables.OutboundSlot.id == tx.slot_pk)
+        .join(intent, intent.id == tables.OutboundSlot.intent_pk)
+        .where(tx.chain == info.id, tx.scope == SCOPE)
+        .order_by(tx.id.desc())
+        .limit(RECENT_TXS)
+        .subquery()
+    )
+    return max(1, int(await conn.scalar(select(func.max(recent.c.cost))) or 0) * LOW_TRANSFERS)
 
 
 async def _save(conn: AsyncConnection, station: GasStation) -> None:
-    stake = station.stake
-    await conn.exec_driver_sql(
-        _SAVE,
-        (
-            MODE,
-            station.chain,
-            station.address,
-            station.symbol,
-            station.decimals,
-            station.balance,
-            station.is_low,
-            station.is_stake_low,
-            station.waiting,
-            station.checked_at,
-            *((None,) * len(Stake.__struct_fields__) if stake is None else astuple(stake)),
-        ),
-    )
+    seen = structs.asdict(station)
+    stake = seen.pop("stake")
+    seen |= {name: getattr(stake, name, None) for name in Stake.__struct_fields__}
+    saved = insert(tables.GasStation).values(mode=MODE, **seen)
+    await conn.execute(saved.on_conflict_do_update(index_elements=["mode", "chain"], set_=seen))
 
 
 def _alert(station: GasStation) -> None:

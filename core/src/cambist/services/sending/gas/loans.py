@@ -10,8 +10,9 @@ from cambist.domain.intents import IntentKind
 from cambist.plugin import LendingChain
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 from cambist.services.sending.context import EngineContext
-from cambist.services.sending.intents import internal_intent, is_coming, submit
 from cambist.services.sending.rows import IntentRow, OwnPath
+
+from .funding import ask_station
 
 RETURNED_AT_ONCE_MAX = 200
 PATIENCE = timedelta(minutes=10)
@@ -22,33 +23,34 @@ REST_SHARE = 2
 TOO_LATE = "It could not be lent in time."
 NEEDED_AGAIN = "It is needed again."
 
-_HAS_FAILED = """
+_LOANS = f"('{IntentKind.LOAN}', '{IntentKind.LOAN_RETURN}')"
+_HAS_FAILED = f"""
 SELECT EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $3 AND chain = $1 AND scope = $2
-    AND kind = 'loan' AND state = 'failed' AND finished_at > $4)
-"""
+    AND kind = '{IntentKind.LOAN}' AND state = 'failed' AND finished_at > $4)
+"""  # noqa: S608  a constant
 _GIVE_UP = """
 UPDATE outbound_intents SET state = 'failed', reason = $4, finished_at = $5, updated_at = $5
 WHERE recipient_address_pk = $3 AND chain = $1 AND scope = $2 AND kind = '{}' AND state = 'waiting' AND created_at <= $6
 """
 _GIVE_UP_LOAN, _GIVE_UP_RETURN = (_GIVE_UP.format(kind) for kind in (IntentKind.LOAN, IntentKind.LOAN_RETURN))
-_LEAVING = """
+_LEAVING = f"""
 SELECT EXISTS (SELECT FROM outbound_intents i JOIN outbound_slots s ON s.intent_pk = i.id AND s.state = 'open'
-    WHERE i.recipient_address_pk = $3 AND i.chain = $1 AND i.scope = $2 AND i.kind = 'loan_return'
+    WHERE i.recipient_address_pk = $3 AND i.chain = $1 AND i.scope = $2 AND i.kind = '{IntentKind.LOAN_RETURN}'
     AND i.state = 'sending' AND s.created_at > $4
     AND NOT EXISTS (SELECT FROM outbound_txs t WHERE t.slot_pk = s.id AND t.state = 'mined'))
-"""
+"""  # noqa: S608  a constant
 # Whoever is about to send needs what was lent for it. Who waits for a person, or for money, may wait for days.
 # Where not all can be had back (the database is out of a backup, or a person took some), the last loan can.
-_LENT = """
+_LENT = f"""
 SELECT lent.pk, a.address, a.merchant_pk,
     CASE WHEN lent.failed > lent.done THEN least(lent.units, lent.last) ELSE lent.units END AS units
 FROM (
     SELECT recipient_address_pk AS pk,
-        sum(CASE kind WHEN 'loan' THEN units ELSE -units END) FILTER (WHERE state = 'done') AS units,
+        sum(CASE kind WHEN '{IntentKind.LOAN}' THEN units ELSE -units END) FILTER (WHERE state = 'done') AS units,
         max(id) FILTER (WHERE state = 'done') AS done,
-        max(id) FILTER (WHERE state = 'failed' AND kind = 'loan_return') AS failed,
-        (array_agg(units ORDER BY id DESC) FILTER (WHERE state = 'done' AND kind = 'loan'))[1] AS last
-    FROM outbound_intents WHERE chain = $1 AND scope = $2 AND kind IN ('loan', 'loan_return')
+        max(id) FILTER (WHERE state = 'failed' AND kind = '{IntentKind.LOAN_RETURN}') AS failed,
+        (array_agg(units ORDER BY id DESC) FILTER (WHERE state = 'done' AND kind = '{IntentKind.LOAN}'))[1] AS last
+    FROM outbound_intents WHERE chain = $1 AND scope = $2 AND kind IN {_LOANS}
         AND state IN ('done', 'failed')
     GROUP BY recipient_address_pk
 ) lent JOIN addresses a ON a.id = lent.pk
@@ -57,10 +59,10 @@ WHERE lent.units > 0 AND NOT EXISTS (
         AND (w.state = 'sending' OR w.state = 'waiting' AND coalesce(w.reason, 'gas') IN ('gas', 'turn'))
 ) AND NOT EXISTS (
     SELECT FROM outbound_intents l WHERE l.recipient_address_pk = lent.pk AND l.chain = $1 AND l.scope = $2
-        AND l.kind IN ('loan', 'loan_return')
-        AND (l.state IN ('waiting', 'sending') OR l.kind = 'loan_return' AND l.state = 'failed' AND l.finished_at > $3)
+        AND l.kind IN {_LOANS} AND (l.state IN ('waiting', 'sending')
+        OR l.kind = '{IntentKind.LOAN_RETURN}' AND l.state = 'failed' AND l.finished_at > $3)
 ) ORDER BY lent.pk LIMIT $4
-"""
+"""  # noqa: S608  a constant
 
 
 async def sponsor_of(
@@ -107,21 +109,8 @@ async def ask_for_loan(
     """
     late = (*context.chain_scope.key, borrower.pk, TOO_LATE, now, now - PATIENCE)
     await conn.exec_driver_sql(_GIVE_UP_LOAN, late)
-    coming = await is_coming(conn, context.chain_scope, borrower.pk, IntentKind.LOAN)
     station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
-    if coming or station is None or stake <= 0:
-        return False
-    loan = internal_intent(
-        IntentKind.LOAN,
-        context.ids.new("loan"),
-        context.chain_scope,
-        merchant_pk=borrower.merchant_pk,
-        source_pk=station.pk,
-        recipient=OwnAddress(borrower.pk, borrower.address),
-        units=stake,
-    )
-    await submit(conn, [loan], now)
-    return True
+    return await ask_station(conn, context, station, IntentKind.LOAN, borrower, borrower.merchant_pk, stake, now)
 
 
 async def ask_back(context: EngineContext) -> int:
@@ -133,19 +122,9 @@ async def ask_back(context: EngineContext) -> int:
         station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
         if station is None:
             return 0
-        found = list(
-            await conn.exec_driver_sql(_LENT, (*context.chain_scope.key, now - PATIENCE, RETURNED_AT_ONCE_MAX))
-        )
+        lent = (*context.chain_scope.key, now - PATIENCE, RETURNED_AT_ONCE_MAX)
+        found = (await conn.exec_driver_sql(_LENT, lent)).all()
         for row in found:
-            if not await is_coming(conn, context.chain_scope, row.pk, IntentKind.LOAN_RETURN):
-                loan_return = internal_intent(
-                    IntentKind.LOAN_RETURN,
-                    context.ids.new("loan"),
-                    context.chain_scope,
-                    merchant_pk=row.merchant_pk,
-                    source_pk=station.pk,
-                    recipient=OwnAddress(row.pk, row.address),
-                    units=int(row.units),
-                )
-                await submit(conn, [loan_return], now)
+            borrower, units = OwnAddress(row.pk, row.address), int(row.units)
+            await ask_station(conn, context, station, IntentKind.LOAN_RETURN, borrower, row.merchant_pk, units, now)
     return len(found)

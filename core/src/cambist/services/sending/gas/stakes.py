@@ -10,8 +10,11 @@ from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
+from sqlalchemy import exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.outbound import GasStation, OutboundIntent, OutboundSlot, OutboundTx
+from cambist.db.structs import columns_of, to_struct
 from cambist.domain.intents import STAKING, IntentKind
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo, Units
@@ -37,10 +40,6 @@ KINDS: Final[Mapping[StakeAction, IntentKind]] = {
     "unstake": IntentKind.UNSTAKE,
     "withdraw": IntentKind.WITHDRAW_STAKE,
 }
-_CHANGED_SINCE = """
-SELECT EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
-    AND kind = ANY($4::text[]) AND finished_at > $5)
-"""
 
 
 class StakeRequest(Struct, frozen=True, kw_only=True):
@@ -66,12 +65,8 @@ async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
     UnavailableError.
     """
     station = await gas_station(conn, info.family, MODE)
-    row = (
-        await conn.exec_driver_sql(
-            "SELECT balance, staked, lent, withdrawable, checked_at FROM gas_stations WHERE mode = $1 AND chain = $2",
-            (MODE, info.id),
-        )
-    ).one_or_none()
+    seen = select(GasStation).where(GasStation.mode == MODE, GasStation.chain == info.id)
+    row = (await conn.execute(seen)).one_or_none()
     if station is None or row is None:
         raise UnavailableError("CHAIN_UNAVAILABLE", f"The worker has not seen the gas station of {info.id} yet.")
     if row.staked is None:
@@ -80,13 +75,19 @@ async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
     for other in STAKING:
         if await is_coming(conn, chain_scope, station.pk, other):
             raise ConflictError("STAKE_CHANGING", f"A change of the stake on {info.id} is under way already.")
-    changed = await conn.exec_driver_sql(_CHANGED_SINCE, (station.pk, info.id, SCOPE, list(STAKING), row.checked_at))
-    if changed.scalar_one():
+    changed = (
+        OutboundIntent.recipient_address_pk == station.pk,
+        OutboundIntent.chain == info.id,
+        OutboundIntent.scope == SCOPE,
+        OutboundIntent.kind.in_(STAKING),
+        OutboundIntent.finished_at > row.checked_at,
+    )
+    if await conn.scalar(select(exists().where(*changed))):
         text = f"The stake on {info.id} has just changed; the worker looks at it again within half a minute."
         raise ConflictError("STAKE_CHANGING", text)
     room = {"stake": row.balance, "unstake": row.staked - row.lent, "withdraw": row.withdrawable}[action]
-    wanted = int(room) if units is None else units
-    text = f"{format_units(int(room), info.native.decimals)} {info.native.symbol}"
+    wanted = room if units is None else units
+    text = f"{format_units(room, info.native.decimals)} {info.native.symbol}"
     if not 0 < wanted <= room:
         raise InvalidError("STAKE_OUT_OF_RANGE", f"To {action} on {info.id} there is {text}.")
     if action == "withdraw" and wanted != room:
@@ -115,27 +116,19 @@ def read_amount(info: ChainInfo, action: StakeAction, text: str | None) -> Units
 
 async def list_stake_requests(conn: AsyncConnection, chain: str | None = None) -> Sequence[StakeRequest]:
     """Return the latest requests, newest first."""
-    rows = await conn.exec_driver_sql(
-        "SELECT i.reference, i.chain, i.kind, i.units, i.state, i.reason, i.created_at, (SELECT t.tx_id FROM"
-        " outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk WHERE s.intent_pk = i.id ORDER BY t.id DESC LIMIT 1)"
-        " AS tx_id FROM outbound_intents i WHERE i.kind = ANY($1::text[]) AND ($2::text IS NULL OR i.chain = $2)"
-        " ORDER BY i.id DESC LIMIT $3",
-        (list(STAKING), chain, LISTED_MAX),
+    newest = (
+        select(OutboundTx.tx_id)
+        .join(OutboundSlot, OutboundSlot.id == OutboundTx.slot_pk)
+        .where(OutboundSlot.intent_pk == OutboundIntent.id)
+        .order_by(OutboundTx.id.desc())
+        .limit(1)
+        .scalar_subquery()
     )
-    action_of = {kind: action for action, kind in KINDS.items()}
-    return [
-        StakeRequest(
-            reference=row.reference,
-            chain=row.chain,
-            action=action_of[IntentKind(row.kind)],
-            units=Units(int(row.units)),
-            state=row.state,
-            reason=row.reason,
-            tx_id=row.tx_id,
-            created_at=row.created_at,
-        )
-        for row in rows
-    ]
+    listed = select(*columns_of(StakeRequest, OutboundIntent, tx_id=newest)).where(OutboundIntent.kind.in_(STAKING))
+    if chain is not None:
+        listed = listed.where(OutboundIntent.chain == chain)
+    rows = await conn.execute(listed.order_by(OutboundIntent.id.desc()).limit(LISTED_MAX))
+    return [to_struct(StakeRequest, row) for row in rows]
 
 
 class StakeHandler(IntentHandler):
