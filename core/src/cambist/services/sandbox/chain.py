@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import msgspec
-from sqlalchemy import Row
+from sqlalchemy import ColumnElement, and_, func, select
 
 from cambist.db.engine import Database
+from cambist.db.models.sandbox import SandboxBlock, SandboxTransfer
+from cambist.db.models.sandbox import SandboxChain as ChainTable
+from cambist.db.structs import AnyRow, AnySelect
 from cambist.plugin import (
     AddressFamily,
     Block,
@@ -37,6 +40,8 @@ from cambist.plugin import (
 
 SPAN_BLOCKS_MAX = 1000
 
+_BLOCK = (SandboxBlock.height, SandboxBlock.hash, SandboxBlock.parent_hash, SandboxBlock.mined_at)
+
 
 def simulated(info: ChainInfo) -> ChainInfo:
     """Return the chain as it is simulated: the same, but for how much can be read at once."""
@@ -59,24 +64,21 @@ class SandboxChain(Chain):
 
     async def balance(self, address: str, token: Token, at: int | None = None) -> Units:
         """Sum up what the address was sent. Collections are only booked, so nothing that left it can be subtracted."""
-        rows = await self.rows(
-            "SELECT coalesce(sum(units), 0) AS units FROM sandbox_transfers WHERE project_pk = $1 AND chain = $2"
-            " AND recipient = $3 AND contract IS NOT DISTINCT FROM $4 AND height <= coalesce($5, height)"
-            " AND NOT reverts",
-            address,
-            token.contract,
-            at,
+        received = select(func.sum(SandboxTransfer.units).label("units")).where(
+            self.own(SandboxTransfer),
+            SandboxTransfer.recipient == address,
+            SandboxTransfer.contract.is_not_distinct_from(token.contract),
+            SandboxTransfer.height <= func.coalesce(at, SandboxTransfer.height),
+            ~SandboxTransfer.reverts,
         )
-        return Units(int(rows[0].units))
+        return Units((await self.rows(received))[0].units or 0)
 
     async def transaction(self, tx_id: str) -> TxStatus:
         """Look for the transaction; it waits where a reorganisation gave it back."""
-        rows = await self.rows(
-            "SELECT t.height, t.reverts, b.hash, b.parent_hash, b.mined_at FROM sandbox_transfers t"
-            " LEFT JOIN sandbox_blocks b ON b.project_pk = t.project_pk AND b.chain = t.chain AND b.height = t.height"
-            " WHERE t.project_pk = $1 AND t.chain = $2 AND t.tx_id = $3 LIMIT 1",
-            tx_id,
-        )
+        block = and_(self.own(SandboxBlock), SandboxBlock.height == SandboxTransfer.height)
+        columns = SandboxTransfer.reverts, *_BLOCK
+        found = select(*columns).outerjoin(SandboxBlock, block).where(self.own(SandboxTransfer))
+        rows = await self.rows(found.where(SandboxTransfer.tx_id == tx_id).limit(1))
         if not rows:
             return TxStatus(state="unknown")
         if rows[0].height is None:
@@ -117,10 +119,14 @@ class SandboxChain(Chain):
 
     # Its insides.
 
-    async def rows(self, statement: str, *arguments: object) -> Sequence[Row[Any]]:
-        """Return what a statement about this project and chain finds."""
+    def own(self, table: type[ChainTable | SandboxBlock | SandboxTransfer]) -> ColumnElement[bool]:
+        """Return the condition for the rows of this project and chain."""
+        return and_(table.project_pk == self.project_pk, table.chain == self.info.id)
+
+    async def rows(self, statement: AnySelect) -> Sequence[AnyRow]:
+        """Return what a statement finds."""
         async with self._db.autocommit() as conn:
-            return (await conn.exec_driver_sql(statement, (self.project_pk, self.info.id, *arguments))).all()
+            return (await conn.execute(statement)).all()
 
 
 class SandboxView(ChainView):
@@ -131,10 +137,9 @@ class SandboxView(ChainView):
 
     async def head(self) -> Head:
         """Return the newest block. What has the chain's own confirmations is final."""
-        rows = await self._chain.rows(
-            "SELECT c.height, b.hash FROM sandbox_chains c JOIN sandbox_blocks b USING (project_pk, chain, height)"
-            " WHERE c.project_pk = $1 AND c.chain = $2"
-        )
+        newest = and_(self._chain.own(SandboxBlock), SandboxBlock.height == ChainTable.height)
+        found = select(ChainTable.height, SandboxBlock.hash).join(SandboxBlock, newest)
+        rows = await self._chain.rows(found.where(self._chain.own(ChainTable)))
         if not rows:
             raise ChainUnavailableError(f"nobody has used the simulated chain {self._chain.info.id} yet")
         height = rows[0].height
@@ -149,11 +154,11 @@ class SandboxView(ChainView):
         blocks = await self._blocks(span)
         key_of = self._chain.family.address_key
         hashes = {block.height: block.hash for block in blocks}
+        mined = SandboxTransfer.height.between(span.first, span.last), ~SandboxTransfer.reverts
         rows = await self._chain.rows(
-            "SELECT tx_id, position, height, sender, recipient, contract, units FROM sandbox_transfers"
-            " WHERE project_pk = $1 AND chain = $2 AND height BETWEEN $3 AND $4 AND NOT reverts ORDER BY height, id",
-            span.first,
-            span.last,
+            select(SandboxTransfer)
+            .where(self._chain.own(SandboxTransfer), *mined)
+            .order_by(SandboxTransfer.height, SandboxTransfer.id)
         )
         transfers = [
             Transfer(
@@ -164,7 +169,7 @@ class SandboxView(ChainView):
                 sender=row.sender,
                 recipient=row.recipient,
                 contract=row.contract,
-                amount=Units(int(row.units)),
+                amount=Units(row.units),
             )
             for row in rows
             if key_of(row.recipient) in watch
@@ -172,16 +177,12 @@ class SandboxView(ChainView):
         return ScanResult(blocks=blocks, transfers=transfers)
 
     async def _blocks(self, span: Span) -> Sequence[Block]:
-        rows = await self._chain.rows(
-            "SELECT height, hash, parent_hash, mined_at FROM sandbox_blocks"
-            " WHERE project_pk = $1 AND chain = $2 AND height BETWEEN $3 AND $4 ORDER BY height",
-            span.first,
-            span.last,
-        )
+        wanted = self._chain.own(SandboxBlock), SandboxBlock.height.between(span.first, span.last)
+        rows = await self._chain.rows(select(*_BLOCK).where(*wanted).order_by(SandboxBlock.height))
         if len(rows) != span.length:
             raise InconsistentChainError(f"{self._chain.info.id}: blocks {span.first} to {span.last} are not all there")
         return [_block(row) for row in rows]
 
 
-def _block(row: Row[Any]) -> Block:
+def _block(row: AnyRow) -> Block:
     return Block(height=row.height, hash=row.hash, parent_hash=row.parent_hash, time=int(row.mined_at.timestamp()))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payments import Address, Payment
+from cambist.db.models.projects import Project
+from cambist.db.structs import columns_of, to_struct
 from cambist.plugin import ChainInfo, InvalidAddressError, Token, Units
 from cambist.registry import Registry
 from cambist.services.actor import Actor
@@ -52,27 +56,21 @@ async def find_recipient(conn: AsyncConnection, registry: Registry, actor: Actor
     """Find the project's payment that the deposit is for."""
     if (request.payment_id is None) == (request.address is None):
         raise InvalidError.field("paymentId", "or address is required, and not both")
-    address = None if request.address is None else _normalize(registry, request.address)
-    found = await conn.exec_driver_sql(
-        "SELECT p.id, p.chain, p.token, p.contract, p.address, p.expected_units - p.received_units AS remaining,"
-        " p.required_confirmations, j.sandbox_auto_mine FROM payments p JOIN projects j ON j.id = p.project_pk"
-        " WHERE p.project_pk = $1 AND (p.payment_id = $2 OR p.id = ("
-        "  SELECT a.payment_pk FROM addresses a WHERE a.mode = 'sandbox' AND a.family = $3 AND a.address = $4))",
-        (actor.project_pk, request.payment_id, *(address or (None, None))),
+    wanted = Payment.payment_id == request.payment_id
+    if request.address is not None:
+        family, address = _normalize(registry, request.address)
+        own = Address.mode == "sandbox", Address.family == family, Address.address == address
+        wanted = Payment.id == select(Address.payment_pk).where(*own).scalar_subquery()
+    remaining, mines_itself = Payment.expected_units - Payment.received_units, Project.sandbox_auto_mine
+    found = await conn.execute(
+        select(*columns_of(Recipient, Payment, remaining=remaining, mines_itself=mines_itself))
+        .join(Project, Project.id == Payment.project_pk)
+        .where(Payment.project_pk == actor.project_pk, wanted)
     )
     row = found.one_or_none()
     if row is None:
         raise not_found()
-    return Recipient(
-        pk=row.id,
-        chain=row.chain,
-        token=row.token,
-        contract=row.contract,
-        address=row.address,
-        remaining=int(row.remaining),
-        required_confirmations=row.required_confirmations,
-        mines_itself=row.sandbox_auto_mine,
-    )
+    return to_struct(Recipient, row)
 
 
 def _normalize(registry: Registry, text: str) -> tuple[str, str]:

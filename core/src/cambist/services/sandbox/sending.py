@@ -13,13 +13,19 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import structs
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models.outbound import OutboundIntent
+from cambist.db.models.payouts import Payout
+from cambist.db.structs import one_of
+from cambist.domain.intents import IntentKind
 from cambist.plugin import ChainInfo, Fee, SignedTx, Units
 from cambist.ports import Ids
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, lock_balances, post
 from cambist.services.chain_scope import ChainScope
+from cambist.services.receiving.deposits.locks import lock_cursor
 from cambist.services.sending import finality_store, store
 from cambist.services.sending.finality_store import Depth
 from cambist.services.sending.finalizing import REVERTED
@@ -62,11 +68,8 @@ class Sender:
         return len(sent)
 
     async def _make_transfers(self, conn: AsyncConnection, tip: Tip, intents: Sequence[IntentRow]) -> Sequence[str]:
-        rows = await conn.exec_driver_sql(
-            "SELECT intent_pk FROM payouts WHERE intent_pk = ANY($1::bigint[]) AND sandbox_fails",
-            ([intent.id for intent in intents],),
-        )
-        failing = set(rows.scalars())
+        asked = one_of(Payout.intent_pk, [intent.id for intent in intents])
+        failing = set(await conn.scalars(select(Payout.intent_pk).where(asked, Payout.sandbox_fails)))
         new = [
             NewTransfer(
                 sender=intent.source.address,
@@ -92,7 +95,7 @@ class Sender:
         chain_scope, finalized = _chain_scope(project_pk, info), 0
         while True:
             async with db.transaction() as conn:
-                await blocks.lock_cursor(conn, project_pk, info)
+                await lock_cursor(conn, info.id, project_pk)
                 found = await finality_store.depth(conn, chain_scope)
                 finals = [] if found is None else await finality_store.close_final(conn, chain_scope, found)
                 await self._finish(conn, finals, now)
@@ -156,12 +159,6 @@ async def _lock_accounts(conn: AsyncConnection, updates: Sequence[IntentUpdate])
     await lock_balances(conn, MODE, accounts)
 
 
-_UNDER_WAY = """
-SELECT coalesce(sum(units), 0) FROM outbound_intents
-WHERE source_address_pk = $1 AND chain = $2 AND contract IS NOT DISTINCT FROM $3 AND state = 'sending'
-"""
-
-
 async def _collect(conn: AsyncConnection, sent: Sequence[IntentUpdate]) -> None:
     """Book that one-time addresses gave to the main wallet what it lacks for all that leaves it now.
 
@@ -175,10 +172,16 @@ async def _collect(conn: AsyncConnection, sent: Sequence[IntentUpdate]) -> None:
     balances = await lock_balances(conn, MODE, [*sources, *sources.values()])
     postings = []
     for wallet, first in firsts.items():
-        under_way = await conn.exec_driver_sql(_UNDER_WAY, (first.source_pk, first.chain, first.contract))
-        lacking = int(under_way.scalar_one()) + balances[wallet]  # which is below zero: custody leans the other way
+        under_way = select(func.sum(OutboundIntent.units)).where(
+            OutboundIntent.source_address_pk == first.source_pk,
+            OutboundIntent.chain == first.chain,
+            OutboundIntent.contract.is_not_distinct_from(first.contract),
+            OutboundIntent.state == "sending",
+        )
+        # Custody leans the other way: what the wallet holds is below zero.
+        lacking = (await conn.scalar(under_way) or 0) + balances[wallet]
         if lacking > 0:
             movement = Movement(wallet, sources[wallet], Units(lacking))
             reference = f"sandbox:{first.reference}"
-            postings.append(Posting(mode=MODE, kind="collection", reference=reference, movements=[movement]))
+            postings.append(Posting(mode=MODE, kind=IntentKind.COLLECTION, reference=reference, movements=[movement]))
     await post(conn, MODE, postings)

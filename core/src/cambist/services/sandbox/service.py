@@ -10,9 +10,12 @@ from weakref import WeakValueDictionary
 
 import structlog
 from msgspec import Struct
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models.payments import Payment
+from cambist.db.models.projects import Project
 from cambist.hints import Hints
 from cambist.plugin import ChainInfo, InconsistentChainError
 from cambist.ports import Clock, Ids
@@ -23,6 +26,7 @@ from cambist.services.intent_handlers import intent_handlers
 from cambist.services.payouts.rows import PayoutRow
 from cambist.services.pricing.quotes import WORDING, find_asset
 from cambist.services.receiving.deposits import AddressCache, Watcher
+from cambist.services.receiving.deposits.locks import lock_cursor
 from cambist.services.receiving.payments.views import COLUMNS, PaymentView, payment_view
 from cambist.services.supported import find_chain
 
@@ -181,7 +185,7 @@ class Sandbox:
     async def _lock(self, conn: AsyncConnection, project_pk: int, info: ChainInfo, now: datetime) -> Tip:
         """Let nobody change or store the chain until the transaction ends: before any row or account is locked."""
         tip = await blocks.lock_tip(conn, project_pk, info, now)
-        await blocks.lock_cursor(conn, project_pk, info)
+        await lock_cursor(conn, info.id, project_pk)
         return tip
 
     async def follow(self, project_pk: int, info: ChainInfo) -> None:
@@ -250,8 +254,8 @@ class Sandbox:
 
     async def _payment(self, payment_pk: int) -> PaymentView:
         async with self._db.autocommit() as conn:
-            found = await conn.exec_driver_sql(f"SELECT {COLUMNS} FROM payments WHERE id = $1", (payment_pk,))  # noqa: S608  constants
-            return payment_view(found.mappings().one())
+            wanted = select(text(COLUMNS)).select_from(Payment).where(Payment.id == payment_pk)
+            return payment_view((await conn.execute(wanted)).mappings().one())
 
 
 # Every project's chain that has a payment to judge, something to send or to finish, or whose newest block is not the
@@ -281,8 +285,7 @@ ORDER BY random() LIMIT $3
 
 
 async def _mines_itself(conn: AsyncConnection, project_pk: int) -> bool:
-    found = await conn.exec_driver_sql("SELECT sandbox_auto_mine FROM projects WHERE id = $1", (project_pk,))
-    return bool(found.scalar_one())
+    return bool(await conn.scalar(select(Project.sandbox_auto_mine).where(Project.id == project_pk)))
 
 
 def _sandbox_only(actor: Actor) -> None:

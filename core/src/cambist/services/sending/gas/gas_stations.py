@@ -162,7 +162,7 @@ async def _limit(conn: AsyncConnection, info: ChainInfo, low_balance: str | None
     transfers = case((intent.kind == IntentKind.SWEEP, intent.units), else_=1)
     recent = (
         select((cost / transfers).label("cost"))
-        .join(tables.OutboundSlot, tables.OutboundSlot.id == tx.slot_pk)
+        .join_from(tx, tables.OutboundSlot, tables.OutboundSlot.id == tx.slot_pk)
         .join(intent, intent.id == tables.OutboundSlot.intent_pk)
         .where(tx.chain == info.id, tx.scope == SCOPE)
         .order_by(tx.id.desc())
