@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from tests.e2e import test_money_moves, test_withdrawals
+from tests.e2e import test_money_moves
+from tests.e2e.going_out import test_withdrawals
 from tests.support.valkey import mortal_valkey
 
 ALIVE_S, GONE_S = (0.5, 4), 1.5
