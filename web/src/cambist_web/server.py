@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.log import LogLevels
 
+from cambist.cli.web import port_trouble
 from cambist.settings import Settings
 
 BACKLOG = 2048
@@ -36,7 +36,7 @@ def main(settings: Settings) -> int:
     # What would let every worker fail is refused here, with a sentence, once.
     if refused := subprocess.run([sys.executable, "-P", "-m", "cambist_web.check"], check=False).returncode:
         return refused
-    if (taken := _port_trouble(settings)) is not None:
+    if (taken := port_trouble(settings.web)) is not None:
         log.error("web_cannot_listen", host=settings.web.host, port=settings.web.port, reason=taken)
         return 1
     # A forked worker would inherit metrics that were made before it knew that it is one of several.
@@ -61,20 +61,6 @@ def main(settings: Settings) -> int:
         server.serve()
     # It also returns when its workers cannot live, which the supervisor should hear of.
     return 0 if server.interrupt_signal else 1
-
-
-def _port_trouble(settings: Settings) -> str | None:
-    """Return why the port cannot be listened on. Two servers could share it, and each would get half the requests."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            settings.web.host, settings.web.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as error:
-        return error.strerror or str(error)
-    return None
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from cambist.settings_file import DATA_DIR_VARIABLE, secret_variables
 from .apart import apart
 from .options import Invocation, settings_options
 from .supervisor import Child, GivenUpError, Supervisor
-from .web import export_listener
+from .web import export_listener, port_trouble
 
 HEALTH_TIMEOUT_S = 2
 KEYS_TIMEOUT_S = 120
@@ -54,6 +54,8 @@ def running_gateway(invocation: Invocation) -> Iterator[Supervisor]:
     # Until the supervisor takes over, a signal ends this as Ctrl-C does, so that what was started is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = invocation.settings()
+    if (trouble := port_trouble(settings.web)) is not None:
+        raise GivenUpError(f"Nothing can listen on {settings.web.host}:{settings.web.port}: {trouble}.")
     with own_data_dir(settings.data_dir) as data_dir:
         os.environ[DATA_DIR_VARIABLE] = str(data_dir)
         ids = system_ids()

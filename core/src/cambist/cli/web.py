@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 
 import click
+
+from cambist.settings import WebSettings
 
 from .options import Invocation, settings_options
 from .processes import run_process
@@ -26,3 +29,17 @@ def export_listener(host: str | None, port: int | None) -> None:
         os.environ["CAMBIST_WEB__HOST"] = host
     if port is not None:
         os.environ["CAMBIST_WEB__PORT"] = str(port)
+
+
+def port_trouble(settings: WebSettings) -> str | None:
+    """Return why the port cannot be listened on. Two servers could share it, and each would get half the requests."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
