@@ -171,4 +171,4 @@ async def queue_due(gateway: Gateway, pool: ArqRedis) -> None:
     async with gateway.db.autocommit() as conn:
         due = await leases.find_due(conn, gateway.clock.now(), QUEUE_MAX)
     for one in due:
-        await pool.enqueue_job(FUNCTION, one.id, _job_id=f"{one.job_id}:{one.lease_token}")
+        await pool.enqueue_job(FUNCTION, one.pk, _job_id=f"{one.job_id}:{one.lease_token}")

@@ -33,7 +33,6 @@ class ServiceError(Exception):
     """Refuses a request. ``message`` is a sentence for the caller and holds nothing secret."""
 
     def __init__(self, code: str, message: str, details: Sequence[FieldProblem] = ()) -> None:
-        """Keep what the answer is made of."""
         super().__init__(message)
         self.code = code
         self.message = message
@@ -73,7 +72,6 @@ class TooManyError(ServiceError):
     """A limit was reached; ``retry_after_s`` says when to come again."""
 
     def __init__(self, code: str, message: str, *, retry_after_s: int) -> None:
-        """Keep the wait for the Retry-After header."""
         super().__init__(code, message)
         self.retry_after_s = retry_after_s
 

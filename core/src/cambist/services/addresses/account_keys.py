@@ -195,7 +195,6 @@ class AccountKeys:
     """Reads account keys. They never change once claimed, so each process reads each of them once."""
 
     def __init__(self, box: SecretsBox) -> None:
-        """Decrypt with this box."""
         self._box = box
         self._known: OrderedDict[tuple[int | None, str, int], AccountKey] = OrderedDict()
 
@@ -248,7 +247,6 @@ class IndexLeaser:
     """
 
     def __init__(self, db: Database, keys: AccountKeys, clock: Clock) -> None:
-        """Lease from this database."""
         self._db = db
         self._keys = keys
         self._clock = clock

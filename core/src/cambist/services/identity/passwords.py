@@ -24,7 +24,6 @@ class Passwords:
     """Hashes and verifies. Each hash takes 64 MiB and a core for a while, so only ``SLOTS`` run at once."""
 
     def __init__(self, random_bytes: RandomBytes, hasher: PasswordHasher | None = None) -> None:
-        """Take salts from ``random_bytes``."""
         self._random_bytes = random_bytes
         self._hasher = hasher or PasswordHasher()
         self._slots = asyncio.Semaphore(SLOTS)

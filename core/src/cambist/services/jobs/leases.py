@@ -25,7 +25,7 @@ class LeaseLostError(Exception):
 class Due(Struct, frozen=True):
     """A job that can be claimed now."""
 
-    id: int
+    pk: int
     job_id: str
     lease_token: int
 

@@ -32,7 +32,6 @@ class RateUnavailableError(UnavailableError):
     """There is no rate that may be used now; an old one is refused rather than used."""
 
     def __init__(self, symbol: str, fiat: str) -> None:
-        """Say which rate is missing; why stands in the log."""
         super().__init__("RATE_UNAVAILABLE", f"There is no current {fiat.upper()} price for {symbol}; try again later")
 
 

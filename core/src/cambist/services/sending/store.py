@@ -120,14 +120,14 @@ async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> s
 
 
 async def defer(
-    conn: AsyncConnection, rows: Sequence[int], reason: str, due_at: datetime, now: datetime
+    conn: AsyncConnection, intent_pks: Sequence[int], reason: str, due_at: datetime, now: datetime
 ) -> Sequence[int]:
     """Say why they wait and when to look again; return those for which the reason is new."""
     changed = await conn.exec_driver_sql(
         "WITH due AS (SELECT id, reason FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting'"
         " ORDER BY id FOR UPDATE) UPDATE outbound_intents i SET reason = $2, due_at = $3, updated_at = $4 FROM due"
         " WHERE i.id = due.id RETURNING i.id, due.reason IS DISTINCT FROM $2 AS is_new",
-        (list(rows), reason, due_at, now),
+        (list(intent_pks), reason, due_at, now),
     )
     return [row.id for row in changed if row.is_new]
 

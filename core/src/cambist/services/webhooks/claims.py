@@ -105,11 +105,11 @@ async def claim(
     return sorted(claims, key=lambda claim: claim.id)
 
 
-async def release(conn: AsyncConnection, ids: Sequence[int], *, now: datetime) -> None:
+async def release(conn: AsyncConnection, delivery_pks: Sequence[int], *, now: datetime) -> None:
     """Give claimed events back before their lease ends."""
     await conn.exec_driver_sql(
         "UPDATE webhook_deliveries SET due_at = $2 WHERE id = ANY($1::bigint[]) AND status = 'pending'",
-        (list(ids), now),
+        (list(delivery_pks), now),
     )
 
 

@@ -59,7 +59,6 @@ class Lanes:
     """All lanes of one process."""
 
     def __init__(self, limits: Limits) -> None:
-        """Start with every lane unknown."""
         self._limits = limits
         self._lanes: dict[str, Lane] = {}
         self._in_flight = 0

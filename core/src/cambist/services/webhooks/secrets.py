@@ -15,7 +15,6 @@ class SigningSecrets:
     """
 
     def __init__(self, box: SecretsBox) -> None:
-        """Use this box."""
         self._box = box
         self._opened: dict[tuple[str, bytes], str] = {}
 

@@ -93,7 +93,6 @@ class Sender:
     def __init__(
         self, session: aiohttp.ClientSession, *, clock: Clock, timeout_ms: int, allow_private_targets: bool
     ) -> None:
-        """Send through this session, which open_sender makes."""
         self._session = session
         self._clock = clock
         self._timeout_ms = timeout_ms

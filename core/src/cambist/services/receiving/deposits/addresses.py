@@ -64,5 +64,5 @@ class AddressCache:
             prefetch=PREFETCH_ROWS,
         )
         async for row in rows:
-            add(key_of(row[0]))
+            add(key_of(row["address"]))
         self._from_xid = from_xid

@@ -35,10 +35,10 @@ async def lock_payment_deposits(conn: AsyncConnection, payment_pk: int) -> Seque
     return [deposit_row(row) for row in rows]
 
 
-async def lock_deposits(conn: AsyncConnection, rows: Sequence[int]) -> dict[int, DepositRow]:
-    """Return deposits by their rows, locked."""
+async def lock_deposits(conn: AsyncConnection, deposit_pks: Sequence[int]) -> dict[int, DepositRow]:
+    """Return deposits by their primary keys, locked."""
     found = await conn.exec_driver_sql(
         f"SELECT {COLUMNS} FROM deposits d WHERE d.id = ANY($1::bigint[]) ORDER BY d.id FOR UPDATE OF d",  # noqa: S608  constants
-        (list(rows),),
+        (list(deposit_pks),),
     )
     return {row.id: deposit_row(row) for row in found}

@@ -191,7 +191,7 @@ async def save(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanRes
         _row(chain_scope, transfer, owners[transfer.recipient], ordinal, times)
         for ordinal, transfer in enumerate(wanted)
     ]
-    return await _upsert(conn, chain_scope, rows, now)
+    return await _upsert(conn, chain_scope, wanted, rows, now)
 
 
 def _countable(chain_scope: ChainScope, transfer: Transfer) -> bool:
@@ -293,30 +293,35 @@ RETURNING d.payment_pk, d.height, d.tx_id, d.position
 
 
 async def _upsert(
-    conn: AsyncConnection, chain_scope: ChainScope, rows: Sequence[tuple[Any, ...]], now: datetime
+    conn: AsyncConnection,
+    chain_scope: ChainScope,
+    transfers: Sequence[Transfer],
+    rows: Sequence[tuple[Any, ...]],
+    now: datetime,
 ) -> int:
     columns = [list(column) for column in zip(*rows, strict=True)]
     fresh = list(await conn.exec_driver_sql(_UPSERT, (*chain_scope.key, chain_scope.mode, now, *columns)))
     if len(fresh) < len(rows):
-        await _check_standing(conn, chain_scope, rows, {(row.tx_id, row.position) for row in fresh})
+        await _check_standing(conn, chain_scope, transfers, {(row.tx_id, row.position) for row in fresh})
     await mark_dirty(conn, chain_scope, {row.payment_pk for row in fresh if row.payment_pk is not None})
     return len(fresh)
 
 
 async def _check_standing(
-    conn: AsyncConnection, chain_scope: ChainScope, rows: Sequence[tuple[Any, ...]], fresh: set[tuple[str, str]]
+    conn: AsyncConnection, chain_scope: ChainScope, transfers: Sequence[Transfer], fresh: set[tuple[str, str]]
 ) -> None:
     """Refuse a node that shows, in a second block, a transfer which already stands in another."""
-    for row in rows:
-        tx_id, position, block_hash = row[1], row[2], row[13]
-        if (tx_id, position) in fresh:
+    for transfer in transfers:
+        if (transfer.tx_id, transfer.position) in fresh:
             continue
         standing = await conn.exec_driver_sql(
             "SELECT block_hash FROM deposits WHERE chain = $1 AND scope = $2 AND tx_id = $3 AND position = $4",
-            (*chain_scope.key, tx_id, position),
+            (*chain_scope.key, transfer.tx_id, transfer.position),
         )
-        if standing.scalar_one() != block_hash:
-            raise InconsistentChainError(f"{chain_scope.info.id}: transaction {tx_id} stands in two blocks at once")
+        if standing.scalar_one() != transfer.block_hash:
+            raise InconsistentChainError(
+                f"{chain_scope.info.id}: transaction {transfer.tx_id} stands in two blocks at once"
+            )
 
 
 async def mark_dirty(conn: AsyncConnection, chain_scope: ChainScope, payment_pks: set[int]) -> None:
