@@ -132,17 +132,7 @@ async def _pay(conn: AsyncConnection, context: PayoutContext, row: AnyRow, asset
     units = await _allowed(conn, context, settings, actor, asset, int(due.balance) - int(due.threshold))
     if units <= 0:
         return 0
-    new = NewPayout(
-        kind=IntentKind.AUTO_PAYOUT,
-        payout_id=context.ids.new("po"),
-        project_pk=actor.project_pk,
-        merchant_pk=actor.merchant_pk,
-        mode=actor.mode,
-        chain=asset.chain,
-        token=asset.token,
-        to_address=due.to_address,
-        units=units,
-    )
+    new = NewPayout.of(actor, IntentKind.AUTO_PAYOUT, context.ids.new("po"), asset, due.to_address, units)
     await debit_and_queue(conn, context, settings, [new])
     return 1
 

@@ -149,18 +149,8 @@ async def _store(  # noqa: PLR0913, PLR0917  a row, column by column
 
 
 def _payout(judge: Judge, one: Valid, batch_pk: int) -> NewPayout:
-    return NewPayout(
-        kind=IntentKind.PAYOUT,
-        payout_id=one.payout_id,
-        project_pk=judge.actor.project_pk,
-        merchant_pk=judge.actor.merchant_pk,
-        mode=judge.actor.mode,
-        chain=judge.asset.chain,
-        token=judge.asset.token,
-        to_address=one.to_address,
-        units=one.units,
-        batch_pk=batch_pk,
-    )
+    new = NewPayout.of(judge.actor, IntentKind.PAYOUT, one.payout_id, judge.asset, one.to_address, one.units)
+    return msgspec.structs.replace(new, batch_pk=batch_pk)
 
 
 async def _batch(conn: AsyncConnection, project_pk: int, batch_id: str) -> Batch:

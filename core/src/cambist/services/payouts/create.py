@@ -58,17 +58,9 @@ async def create_payout(
     if swap is not None:
         refuse_swap(enabled)
     settings = await require_payouts(conn, actor, asset)
-    new = NewPayout(
-        kind=IntentKind.PAYOUT,
-        payout_id=payout_id,
-        project_pk=actor.project_pk,
-        merchant_pk=actor.merchant_pk,
-        mode=actor.mode,
-        chain=asset.chain,
-        token=asset.token,
-        to_address=check_to_address(context.registry, asset.chain, request.to_address),
-        units=read_units(request.amount or "", asset.token),
-    )
+    to_address = check_to_address(context.registry, asset.chain, request.to_address)
+    units = read_units(request.amount or "", asset.token)
+    new = NewPayout.of(actor, IntentKind.PAYOUT, payout_id, asset, to_address, units)
     (payout,) = await debit_and_queue(conn, context, settings, [new])
     return Made(payout, replayed=False)
 

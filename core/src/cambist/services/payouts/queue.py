@@ -28,12 +28,14 @@ from cambist.services.accounting.ledger import (
     lock_balances,
     post,
 )
+from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.checks import refuse_source
 from cambist.services.addresses.wallets import OwnAddress, main_wallet
 from cambist.services.chain_scope import ChainScope
 from cambist.services.errors import ForbiddenError
 from cambist.services.platform import PlatformSettings
+from cambist.services.pricing.quotes import Asset
 from cambist.services.sending.intents import NewIntent, submit
 
 from . import limits
@@ -69,6 +71,23 @@ class NewPayout(Struct, frozen=True, kw_only=True):
     payment_pk: int | None = None
     deposit_pk: int | None = None
     reason: str | None = None
+
+    @classmethod
+    def of(  # noqa: PLR0913, PLR0917  who sends what to whom
+        cls, actor: Actor, kind: IntentKind, payout_id: str, asset: Asset, to_address: str, units: Units
+    ) -> NewPayout:
+        """Return a payout of the actor's project."""
+        return cls(
+            kind=kind,
+            payout_id=payout_id,
+            project_pk=actor.project_pk,
+            merchant_pk=actor.merchant_pk,
+            mode=actor.mode,
+            chain=asset.chain,
+            token=asset.token,
+            to_address=to_address,
+            units=units,
+        )
 
     @property
     def scope(self) -> int:

@@ -113,17 +113,7 @@ async def create_withdrawal(
             return Made(await get_withdrawal(conn, context.registry, actor.merchant_pk, made), replayed=True)
     order = _read(context.registry, context, request)
     settings = await require_payouts(conn, actor, order.asset)
-    new = NewPayout(
-        kind=IntentKind.WITHDRAWAL,
-        payout_id=withdrawal_id,
-        project_pk=actor.project_pk,
-        merchant_pk=actor.merchant_pk,
-        mode=actor.mode,
-        chain=order.asset.chain,
-        token=order.asset.token,
-        to_address=order.to_address,
-        units=order.units,
-    )
+    new = NewPayout.of(actor, IntentKind.WITHDRAWAL, withdrawal_id, order.asset, order.to_address, order.units)
     await debit_and_queue(conn, context, settings, [new])
     return Made(await get_withdrawal(conn, context.registry, actor.merchant_pk, withdrawal_id), replayed=False)
 

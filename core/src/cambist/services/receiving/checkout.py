@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from msgspec import Struct
-from sqlalchemy import and_, func, select
+from msgspec import Struct, structs
+from sqlalchemy import Interval, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Cursor, Deposit, Payment, Project
+from cambist.db.structs import columns_of, to_struct
 from cambist.domain.payments import Status
 from cambist.plugin import Units
 
@@ -73,46 +74,25 @@ class CheckoutPayment(Struct, frozen=True, kw_only=True):
 
 _PAYMENT = select(
     Payment.id.label("pk"),
-    Payment.payment_id,
-    Payment.public_id,
-    Project.name.label("shop_name"),
-    Payment.mode,
-    Payment.chain,
-    Payment.token,
-    Payment.contract,
-    Payment.decimals,
-    Payment.address,
-    Payment.amount,
-    Payment.fiat_currency,
-    Payment.exchange_rate,
-    Payment.expected_units,
-    Payment.received_units,
-    Payment.required_confirmations,
-    Payment.status,
-    Payment.order_id,
-    Payment.success_url,
-    Payment.cancel_url,
-    Payment.created_at,
-    Payment.expires_at,
-    Payment.updated_at,
-    Payment.grace_s,
+    *columns_of(
+        CheckoutPayment,
+        Payment,
+        shop_name=Project.name,
+        expected=Payment.expected_units,
+        received=Payment.received_units,
+        grace=func.make_interval(0, 0, 0, 0, 0, 0, Payment.grace_s, type_=Interval),
+    ),
 ).join(Project, Project.id == Payment.project_pk)
 
 _DEPOSITS = (
     select(
-        Deposit.chain,
-        Deposit.token,
-        Deposit.decimals,
-        Deposit.units,
-        Deposit.tx_id,
-        Deposit.height,
-        Cursor.head,
-        Cursor.finalized,
-        Deposit.required_confirmations,
-        (Deposit.status == "confirmed").label("confirmed"),
-        Deposit.confirmed_at,
-        Deposit.mined_at,
-        Deposit.matches,
+        *columns_of(
+            CheckoutDeposit,
+            Deposit,
+            head=Cursor.head,
+            finalized=Cursor.finalized,
+            confirmed=Deposit.status == "confirmed",
+        ),
         func.count().over().label("total"),
     )
     .outerjoin(Cursor, and_(Cursor.chain == Deposit.chain, Cursor.scope == Deposit.scope))
@@ -124,21 +104,12 @@ _DEPOSITS = (
 
 async def load_checkout(conn: AsyncConnection, public_id: str) -> CheckoutPayment | None:
     """Return the payment with this public id and the transfers to its address, or None where there is none."""
-    found = (await conn.execute(_PAYMENT.where(Payment.public_id == public_id))).mappings().one_or_none()
+    found = (await conn.execute(_PAYMENT.where(Payment.public_id == public_id))).one_or_none()
     if found is None:
         return None
-    columns = dict(found)
-    rows = (await conn.execute(_DEPOSITS.where(Deposit.payment_pk == columns.pop("pk")))).mappings().all()
-    total = rows[0]["total"] if rows else 0
-    deposits = tuple(
-        CheckoutDeposit(**{name: value for name, value in row.items() if name != "total"}) for row in reversed(rows)
-    )
-    return CheckoutPayment(
-        expected=columns.pop("expected_units"),
-        received=columns.pop("received_units"),
-        status=Status(columns.pop("status")),
-        grace=timedelta(seconds=columns.pop("grace_s")),
-        deposits=deposits,
-        deposits_left_out=total - len(deposits),
-        **columns,
+    rows = (await conn.execute(_DEPOSITS.where(Deposit.payment_pk == found.pk))).all()
+    return structs.replace(
+        to_struct(CheckoutPayment, found),
+        deposits=tuple(to_struct(CheckoutDeposit, row) for row in reversed(rows)),
+        deposits_left_out=rows[0].total - len(rows) if rows else 0,
     )

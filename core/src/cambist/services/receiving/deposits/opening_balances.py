@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import structlog
+from sqlalchemy import exists, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models.deposits import Cursor, Deposit
+from cambist.db.models.ledger import LedgerTransaction
 from cambist.plugin import Chain, ChainError, ChainInfo, LendingChain, Stake, StateUnavailableError, Units
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
 from cambist.services.addresses.wallets import OwnAddress, gas_station
@@ -15,12 +18,6 @@ from .store import WatchedChain, load_cursor
 log = structlog.get_logger(__name__)
 
 KIND = "opening"
-
-_OPENED = "SELECT EXISTS (SELECT FROM ledger_transactions WHERE kind = $1 AND reference = $2)"
-_FUNDED = (
-    "SELECT coalesce(sum(units), 0) FROM deposits WHERE chain = $1 AND scope = $2 AND address_pk = $3"
-    " AND contract IS NULL AND status <> 'orphaned' AND height <= $4"
-)
 
 
 def reference(chain: str, address: str) -> str:
@@ -35,8 +32,8 @@ async def is_open(conn: AsyncConnection, info: ChainInfo, mode: str) -> bool:
 
 
 async def _is_opened(conn: AsyncConnection, info: ChainInfo, station: OwnAddress) -> bool:
-    opened = await conn.exec_driver_sql(_OPENED, (KIND, reference(info.id, station.address)))
-    return bool(opened.scalar_one())
+    opening = LedgerTransaction.kind == KIND, LedgerTransaction.reference == reference(info.id, station.address)
+    return bool(await conn.scalar(select(exists().where(*opening))))
 
 
 async def open_books(
@@ -64,14 +61,23 @@ async def open_books(
         log.debug("opening_waits", chain=chain_scope.info.id, height=cursor.height, error=str(error))
         return False
     async with db.transaction() as conn:
-        still = await conn.exec_driver_sql(
-            "SELECT 1 FROM chain_cursors WHERE chain = $1 AND scope = $2 AND height = $3 AND hash = $4 FOR UPDATE",
-            (*chain_scope.key, cursor.height, cursor.hash),
+        still = select(Cursor.height).where(
+            Cursor.chain == chain_scope.info.id,
+            Cursor.scope == chain_scope.scope,
+            Cursor.height == cursor.height,
+            Cursor.hash == cursor.hash,
         )
-        if still.first() is None:
+        if await conn.scalar(still.with_for_update()) is None:
             return False
-        funded = await conn.exec_driver_sql(_FUNDED, (*chain_scope.key, station.pk, height))
-        opening = max(0, balance - int(funded.scalar_one()))
+        funded = select(func.sum(Deposit.units)).where(
+            Deposit.chain == chain_scope.info.id,
+            Deposit.scope == chain_scope.scope,
+            Deposit.address_pk == station.pk,
+            Deposit.contract.is_(None),
+            Deposit.status != "orphaned",
+            Deposit.height <= height,
+        )
+        opening = max(0, balance - (await conn.scalar(funded) or 0))
         asset = asset_key(chain_scope.info.id, None)
         purposes = (Purpose.CUSTODY_GAS, Purpose.CUSTODY_STAKED, Purpose.FLOAT)
         gas, staked, float_ = (Account(PLATFORM, asset, purpose) for purpose in purposes)

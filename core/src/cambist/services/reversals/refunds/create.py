@@ -100,16 +100,8 @@ async def queue_refund(  # noqa: PLR0913  what goes back, each by name
 
     It is of a payment, or of one deposit. Both are locked, and all was checked.
     """
-    new = NewPayout(
-        kind=IntentKind.REFUND,
-        payout_id=refund_id,
-        project_pk=actor.project_pk,
-        merchant_pk=actor.merchant_pk,
-        mode=actor.mode,
-        chain=asset.chain,
-        token=asset.token,
-        to_address=to_address,
-        units=units,
+    new = msgspec.structs.replace(
+        NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units),
         held_units=Units(sum(part.units for part in held)),
         payment_pk=payment_pk,
         deposit_pk=deposit_pk,

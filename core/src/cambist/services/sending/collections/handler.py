@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.deposits import Deposit
+from cambist.db.structs import one_of
 from cambist.domain.intents import metered_as
 from cambist.services.accounting import usage
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Purpose
@@ -39,10 +42,8 @@ class CollectionHandler(IntentHandler):
 
     async def on_failed(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
         """Let its deposits be collected another time."""
-        await conn.exec_driver_sql(
-            "UPDATE deposits SET collection_pk = NULL WHERE collection_pk = ANY($1::bigint[])",
-            ([one.intent_pk for one in updates],),
-        )
+        collected = one_of(Deposit.collection_pk, [one.intent_pk for one in updates])
+        await conn.execute(update(Deposit).where(collected).values(collection_pk=None))
 
     async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
         """Post that it is where it came from."""

@@ -39,7 +39,7 @@ class Collection(Struct, frozen=True, kw_only=True):
 
 
 # Its own transactions, its share of the sweep that it was in, and the top-ups of its address since the one before it.
-_FEES = """
+_FEES = f"""
 (SELECT coalesce(sum(t.fee_paid), 0) FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk
     WHERE s.intent_pk = i.id AND t.state = 'final')
 + (SELECT coalesce(div(sum(t.fee_paid), max(w.units)), 0) FROM outbound_intents w
@@ -48,9 +48,9 @@ _FEES = """
 + (SELECT coalesce(sum(t.fee_paid), 0) FROM outbound_intents g JOIN outbound_slots s ON s.intent_pk = g.id
     JOIN outbound_txs t ON t.slot_pk = s.id AND t.state = 'final'
     WHERE g.recipient_address_pk = i.source_address_pk AND g.chain = i.chain AND g.scope = i.scope
-    AND g.kind = 'top_up' AND g.created_at >= i.created_at
+    AND g.kind = '{IntentKind.TOP_UP}' AND g.created_at >= i.created_at
     AND g.created_at <= coalesce(i.finished_at, g.created_at))
-"""
+"""  # noqa: S608  a constant
 _LAST_TX = """
 (SELECT t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk
     WHERE s.intent_pk IN (i.id, i.sweep_pk) AND t.role = 'main' ORDER BY t.state = 'final' DESC, t.id DESC LIMIT 1)

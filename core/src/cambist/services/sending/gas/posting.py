@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.payments import Address
+from cambist.db.structs import one_of
 from cambist.plugin import ChainInfo
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Purpose, asset_key
 from cambist.services.sending.handler import IntentHandler, IntentUpdate
@@ -52,10 +55,8 @@ class TopUpHandler(IntentHandler):
 
 
 async def _post_top_ups(conn: AsyncConnection, updates: Sequence[IntentUpdate], *, back: bool) -> None:
-    rows = await conn.exec_driver_sql(
-        "SELECT id, purpose, merchant_pk FROM addresses WHERE id = ANY($1::bigint[])",
-        ([one.recipient_pk for one in updates],),
-    )
+    recipients = one_of(Address.id, [one.recipient_pk for one in updates])
+    rows = await conn.execute(select(Address.id, Address.purpose, Address.merchant_pk).where(recipients))
     owners: dict[int | None, tuple[int, Purpose]] = {
         row.id: (row.merchant_pk or PLATFORM, _FLOAT[row.purpose]) for row in rows
     }
