@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from cambist.plugin import Transfer
+from cambist.testing import EveryAddress
 from cambist_evm.addresses import spell
 from cambist_evm.decode import check_header, check_receipts, transfers_of
 from cambist_evm.networks import NETWORKS
@@ -24,16 +25,6 @@ RECORDED = Path(__file__).parent / "recorded"
 TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 
 Json = dict[str, Any]
-
-
-class Everyone:
-    """A watch that waits for every address."""
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, bytes) and len(key) == 20
-
-    def __len__(self) -> int:
-        return 2**160
 
 
 def load(name: str) -> Json:
@@ -128,7 +119,7 @@ def test_every_transfer_of_a_real_block_is_found(name: str) -> None:
     check_receipts(block, receipts)
     addresses = {log["address"] for receipt in raw_receipts for log in receipt["logs"]}
     contracts = {address: spell(address[2:]) for address in addresses}
-    transfers = transfers_of(block, receipts, contracts, Everyone())
+    transfers = transfers_of(block, receipts, contracts, EveryAddress())
     assert told(transfers) == naive(raw_block, raw_receipts, addresses)
     assert len(block.transactions) == BLOCKS[name][0]
     assert transfers
@@ -140,7 +131,7 @@ def test_only_registered_tokens_count(name: str) -> None:
     chain = load(name)["_source"]["chain"]
     contracts = {token.contract.lower(): token.contract for token in NETWORKS[chain].tokens}
     block, receipts = decoded(*whole_block(name))
-    found = [one for one in transfers_of(block, receipts, contracts, Everyone()) if one.contract is not None]
+    found = [one for one in transfers_of(block, receipts, contracts, EveryAddress()) if one.contract is not None]
     assert len(found) == BLOCKS[name][1]
 
 
@@ -178,7 +169,7 @@ def test_a_recorded_failure_pays_nobody() -> None:
     recorded = load("ethereum_fbfd35db09")
     tx, receipt = recorded["transaction"], recorded["receipt"]
     block = {**recorded["block"], "transactions": [{**tx, "value": "0xde0b6b3a7640000"}]}
-    assert transfers_of(*decoded(block, [receipt]), {}, Everyone()) == []
+    assert transfers_of(*decoded(block, [receipt]), {}, EveryAddress()) == []
 
 
 def movements(name: str) -> list[list[Movement]]:

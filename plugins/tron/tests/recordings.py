@@ -14,16 +14,6 @@ from cambist_tron.wire import TronBlock, TxInfo
 Json = dict[str, Any]
 
 
-class Everyone:
-    """A watch that waits for every address."""
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, bytes) and len(key) == 20
-
-    def __len__(self) -> int:
-        return 2**160
-
-
 def decoded_block(block: Json) -> TronBlock:
     """Decode by way of text, as in production."""
     return msgspec.json.decode(json.dumps(block), type=TronBlock)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cambist.plugin import Transfer
+from cambist.testing import EveryAddress
 from cambist_chainkit.spans import check_links
 from cambist_tron.config import TronConfig, resolve
 from cambist_tron.decode import check_infos, check_transactions, transfers_of
@@ -17,7 +18,7 @@ from cambist_tron.networks import SHASTA
 from devnets.tron.tests.recordings import recorded
 
 from .forging import Json, block, call, trx
-from .recordings import Everyone, address, decoded_block, decoded_infos, told
+from .recordings import address, decoded_block, decoded_infos, told
 
 CONTRACTS = resolve(TronConfig()).contracts
 ALICE, BOB = address("11" * 20), address("22" * 20)
@@ -56,7 +57,7 @@ def around(infos: list[Json]) -> list[Transfer]:
     check_header(whole, number)
     place = {"blockNumber": number, "blockTimeStamp": whole.block_header.raw_data.timestamp}
     standing = [{**info, "id": tx["txID"], **place} for info, tx in zip(infos, txs, strict=True)]
-    return transfers_of(whole, check_infos(whole, decoded_infos(standing), number), CONTRACTS, Everyone())
+    return transfers_of(whole, check_infos(whole, decoded_infos(standing), number), CONTRACTS, EveryAddress())
 
 
 @pytest.mark.parametrize("name", BLOCKS)
@@ -88,7 +89,7 @@ def test_a_whole_real_block_gives_the_transfers_that_it_holds() -> None:
     whole, number = decoded_block(recorded("tatum_getblock_1000000")), 1_000_000
     infos = decoded_infos(recorded("tatum_gettransactioninfobyblocknum_1000000"))
     check_transactions(whole, number)
-    transfers = transfers_of(whole, check_infos(whole, infos, number), CONTRACTS, Everyone())
+    transfers = transfers_of(whole, check_infos(whole, infos, number), CONTRACTS, EveryAddress())
     assert told(transfers) == [
         ("98d0f414", "trace:1", address("3a5bfb715d2086ec513b64e98531e2f58154c44c"), 700_000),
         ("4ef51a57", "trace:2", address("f07e117a4b5f1fda66f8fcedf44065f1dafc5ad7"), 2_457_950_000),
@@ -133,7 +134,7 @@ def test_a_real_native_transfer_is_found_in_its_block() -> None:
     value = tx["raw_data"]["contract"][0]["parameter"]["value"]
     place = {"blockNumber": 30864544, "blockTimeStamp": whole.block_header.raw_data.timestamp}
     infos = decoded_infos([{"id": tx["txID"], **place, "receipt": {"net_usage": 268}}])
-    (found,) = transfers_of(whole, check_infos(whole, infos, 30864544), CONTRACTS, Everyone())
+    (found,) = transfers_of(whole, check_infos(whole, infos, 30864544), CONTRACTS, EveryAddress())
     assert (found.tx_id, found.position, found.amount) == (tx["txID"], "native", 50_000_000)
     assert (found.sender, found.recipient) == (address(value["owner_address"][2:]), address(value["to_address"][2:]))
 
@@ -142,7 +143,7 @@ def test_calldata_is_never_read() -> None:
     """Two real calls of USDT's transfer to padded recipients: without their results they are nothing."""
     whole = decoded_block(recorded("drpc_getnowblock_84939539"))
     infos = [{"id": tx.id, "blockNumber": 84939539, "receipt": {"result": "SUCCESS"}} for tx in whole.transactions]
-    assert transfers_of(whole, decoded_infos(infos), CONTRACTS, Everyone()) == []
+    assert transfers_of(whole, decoded_infos(infos), CONTRACTS, EveryAddress()) == []
 
 
 @pytest.mark.parametrize("name", ["metamask_trongrid_trc10_transfer", "metamask_trongrid_failed_out_of_energy"])
@@ -153,7 +154,7 @@ def test_real_transactions_that_bring_nothing_are_nothing(name: str) -> None:
     ran = {"result": "OUT_OF_ENERGY"} if "failed" in name else {}
     place = {"blockNumber": 7, "blockTimeStamp": whole.block_header.raw_data.timestamp}
     infos = decoded_infos([{"id": tx["txID"], **place, "receipt": ran}])
-    assert transfers_of(whole, check_infos(whole, infos, 7), CONTRACTS, Everyone()) == []
+    assert transfers_of(whole, check_infos(whole, infos, 7), CONTRACTS, EveryAddress()) == []
 
 
 def test_real_transactions_of_one_account_are_told_as_a_naive_walk_tells_them() -> None:
@@ -162,7 +163,7 @@ def test_real_transactions_of_one_account_are_told_as_a_naive_walk_tells_them() 
     whole = decoded_block(block(20829763, "00" * 32, txs))
     place = {"blockNumber": 20829763, "blockTimeStamp": whole.block_header.raw_data.timestamp}
     infos = [{"id": tx["txID"], **place, "receipt": {"result": "SUCCESS"}} for tx in txs]
-    transfers = transfers_of(whole, check_infos(whole, decoded_infos(infos), 20829763), CONTRACTS, Everyone())
+    transfers = transfers_of(whole, check_infos(whole, decoded_infos(infos), 20829763), CONTRACTS, EveryAddress())
     contracts = [(tx["txID"], tx["raw_data"]["contract"][0]) for tx in txs]
     values = [(tx_id, one["parameter"]["value"]) for tx_id, one in contracts if one["type"] == "TransferContract"]
     assert told(transfers) == [

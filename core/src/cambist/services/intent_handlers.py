@@ -8,7 +8,7 @@ from cambist.domain.intents import FACTS, HandlerName
 from cambist.ports import Ids
 
 from .payouts.handler import PayoutHandler
-from .reversals.refunds.handler import RefundUpdates
+from .reversals.refunds.handler import PaymentRefundHandler
 from .sending.collections.handler import CollectionHandler
 from .sending.gas.posting import TopUpHandler
 from .sending.gas.stakes import StakeHandler
@@ -24,7 +24,7 @@ def intent_handlers(ids: Ids) -> IntentHandlers:
 def _handler(name: HandlerName, ids: Ids) -> IntentHandler:
     match name:
         case HandlerName.PAYOUTS:
-            return PayoutHandler(RefundUpdates(ids), ids)
+            return PayoutHandler(PaymentRefundHandler(ids), ids)
         case HandlerName.COLLECTIONS:
             return CollectionHandler()
         case HandlerName.SWEEPS:

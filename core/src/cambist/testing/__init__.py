@@ -5,6 +5,6 @@ because they need pytest.
 """
 
 from .harness import Abilities, ChainHarness, FamilySamples, Sender
-from .watch import watching
+from .watch import EveryAddress, watching
 
-__all__ = ["Abilities", "ChainHarness", "FamilySamples", "Sender", "watching"]
+__all__ = ["Abilities", "ChainHarness", "EveryAddress", "FamilySamples", "Sender", "watching"]

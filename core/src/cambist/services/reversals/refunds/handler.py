@@ -31,7 +31,7 @@ from cambist.services.webhooks.outbox import NewEvent, enqueue
 from . import parts
 
 
-class RefundUpdates:
+class PaymentRefundHandler:
     """Serves payouts of the kind refund. The money in pending is the caller's to move."""
 
     def __init__(self, ids: Ids) -> None:
