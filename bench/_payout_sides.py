@@ -139,7 +139,7 @@ class Payouts:
         """Do what the worker does before the first payout: keys, the gas station, and a first poll of the chain."""
         gateway = self.gateway
         coin_types = {family.coin_type for family in gateway.registry.families.values()}
-        await fill_stock(gateway.db, self.signer, gateway.secrets, coin_types=coin_types, target=3)
+        await fill_stock(gateway.db, self.signer, gateway.secrets, coin_types=coin_types, stock=3)
         async with gateway.db.transaction() as conn:
             await register_gas_stations(conn, gateway.keys, gateway.registry.families.values())
         self.watcher = Watcher(

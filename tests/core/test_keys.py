@@ -47,9 +47,9 @@ async def _register(db, name: str) -> tuple[int, int]:
         return row, await claim_accounts(conn, row)
 
 
-async def _top_up(db, box, *, target=3, coin_types=(60,), keystore=KEYSTORE):
+async def _top_up(db, box, *, stock=3, coin_types=(60,), keystore=KEYSTORE):
     async with db.transaction() as conn:
-        return await top_up_stock(conn, KeystoreXpubs(keystore), box, coin_types=coin_types, target=target)
+        return await top_up_stock(conn, KeystoreXpubs(keystore), box, coin_types=coin_types, stock=stock)
 
 
 async def _owners(db):
@@ -61,16 +61,16 @@ async def _owners(db):
 
 
 async def test_the_stock_is_filled_once_with_both_modes_and_the_platforms_account(db, box):
-    level = await _top_up(db, box, target=2)
+    level = await _top_up(db, box, stock=2)
     assert (level.free, level.added, level.complete) == (2, 6, True)
     assert await _owners(db) == [(index, mode, 60, None) for index in range(3) for mode in ("live", "sandbox")]
-    assert (await _top_up(db, box, target=2)).added == 0
+    assert (await _top_up(db, box, stock=2)).added == 0
 
 
 async def test_a_large_stock_is_made_in_bounded_steps(db, box):
-    level = await _top_up(db, box, target=400)
+    level = await _top_up(db, box, stock=400)
     assert (level.added, level.complete) == (500, False)
-    level = await fill_stock(db, KeystoreXpubs(KEYSTORE), box, coin_types=[60], target=400)
+    level = await fill_stock(db, KeystoreXpubs(KEYSTORE), box, coin_types=[60], stock=400)
     assert (level.free, level.complete) == (400, True)
 
 
@@ -87,7 +87,7 @@ async def test_a_merchant_claims_one_index_in_both_modes_and_never_the_platforms
 
 
 async def test_an_empty_stock_refuses_a_merchant_and_leaves_nothing_behind(db, box):
-    await _top_up(db, box, target=1)
+    await _top_up(db, box, stock=1)
     await _register(db, "first")
     with pytest.raises(KeysUnavailableError):
         await _register(db, "second")
@@ -96,7 +96,7 @@ async def test_an_empty_stock_refuses_a_merchant_and_leaves_nothing_behind(db, b
 
 
 async def test_a_claim_that_is_undone_returns_to_the_stock(db, box):
-    await _top_up(db, box, target=1)
+    await _top_up(db, box, stock=1)
     with pytest.raises(ZeroDivisionError):  # noqa: PT012  the point is where it is raised
         async with db.transaction() as conn:
             await claim_accounts(conn, await _merchant(conn, "first"))
@@ -105,7 +105,7 @@ async def test_a_claim_that_is_undone_returns_to_the_stock(db, box):
 
 
 async def test_merchants_who_register_at_once_get_different_indexes(db, box):
-    await _top_up(db, box, target=20)
+    await _top_up(db, box, stock=20)
     claimed = await asyncio.gather(*(_register(db, f"m{number}") for number in range(20)))
     assert sorted(index for _, index in claimed) == list(range(1, 21))
 
@@ -120,9 +120,9 @@ async def test_a_coin_type_that_comes_later_is_given_to_the_merchants_there_are(
 
 
 async def test_registering_while_a_coin_type_is_added_never_splits_an_index(db, box):
-    await _top_up(db, box, target=30)
+    await _top_up(db, box, stock=30)
     jobs = [_register(db, f"m{number}") for number in range(20)]
-    await asyncio.gather(*jobs[:10], _top_up(db, box, target=30, coin_types=(0, 60)), *jobs[10:])
+    await asyncio.gather(*jobs[:10], _top_up(db, box, stock=30, coin_types=(0, 60)), *jobs[10:])
     by_index: dict[int, set] = {}
     for index, _, _, owner in await _owners(db):
         by_index.setdefault(index, set()).add(owner)
@@ -170,7 +170,7 @@ async def test_a_key_that_was_copied_to_another_row_is_not_accepted(db, box):
 async def test_a_stock_from_another_keystore_is_not_mixed(db, box):
     await _top_up(db, box)
     with pytest.raises(KeystoreError, match="another keystore"):
-        await _top_up(db, box, target=10, keystore=new_keystore(os.urandom))
+        await _top_up(db, box, stock=10, keystore=new_keystore(os.urandom))
     assert len(await _owners(db)) == 8
 
 

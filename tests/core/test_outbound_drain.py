@@ -26,8 +26,8 @@ def rules() -> Rules:
     usdx, mem = (asset_name("memory", registry().chains["memory"].token(symbol).contract) for symbol in ("USDX", "MEM"))
     return Rules(
         hourly_caps={usdx: CAP, mem: MEM_CAP},
-        fresh_target_caps={usdx: FRESH_CAP, mem: 0},
-        fresh_target_delay_s=DAY_S,
+        fresh_address_caps={usdx: FRESH_CAP, mem: 0},
+        fresh_address_delay_s=DAY_S,
     )
 
 
@@ -63,7 +63,7 @@ class Thief:
             found = await conn.exec_driver_sql(statement, params)
             return found.all() if found.returns_rows else []
 
-    async def order(self, kind: str, source_pk: int, target: str, units: int, *, symbol="USDX") -> None:
+    async def order(self, kind: str, source_pk: int, to_address: str, units: int, *, symbol="USDX") -> None:
         """Write an intent that nobody asked for. What stays with us by its kind is said to go to the main wallet."""
         recipient = self.treasury.wallet.pk if kind in {"collection", "top_up"} else None
         self._numbers += 1
@@ -73,7 +73,7 @@ class Thief:
             " recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, due_at, created_at,"
             " updated_at) VALUES ($1, $2, 'live', 'memory', 0, $3, $4, $5, $6, $7, $8, $9, $10, 0, true, $11, $11,"
             " $11)",
-            f"{kind}:theft {self._numbers}", kind, self.treasury.merchant, source_pk, recipient, target, symbol,
+            f"{kind}:theft {self._numbers}", kind, self.treasury.merchant, source_pk, recipient, to_address, symbol,
             token.contract, token.decimals, units, self.treasury.clock.now(),
         )  # fmt: skip
 
@@ -145,7 +145,7 @@ async def test_orders_written_into_the_database_take_no_more_than_the_signer_let
     assert thief.total("USDX", DAY_S) > FRESH_CAP, "what the rules leave open is taken, or nothing was tried"
     assert thief.total("USDX", DAY_S - HOUR_S) <= 24 * FRESH_CAP
     assert thief.most_in_an_hour("USDX") <= CAP
-    assert thief.most_in_an_hour("USDX") > FRESH_CAP, "after their delay, targets get what the cap allows"
+    assert thief.most_in_an_hour("USDX") > FRESH_CAP, "after their delay, addresses get what the cap allows"
     assert thief.total("MEM", DAY_S - HOUR_S) == 0
     assert thief.most_in_an_hour("MEM") <= MEM_CAP
 
@@ -194,7 +194,7 @@ async def test_forgetting_what_was_sent_does_not_open_the_hour_again(treasury):
     assert CAP // 4 <= thief.most_in_an_hour("USDX") <= CAP
 
 
-async def test_a_withdrawal_to_a_fresh_target_waits_whatever_the_database_approves(treasury):
+async def test_a_withdrawal_to_a_fresh_address_waits_whatever_the_database_approves(treasury):
     thief = Thief(treasury)
     await open_everything(thief)
     wanted = await treasury.pay_out("USDX", 100 * ONE, THIEVES[0], kind=IntentKind.WITHDRAWAL)

@@ -52,7 +52,7 @@ async def test_a_signature_is_by_the_key_of_the_path(make):
 
 
 async def test_simulated_chains_are_signed_for_with_the_sandboxs_keys_alone_and_without_rules(make):
-    signer = make(hourly_caps={"memory/USDX": "0"}, allowed_targets={"memory": ()})
+    signer = make(hourly_caps={"memory/USDX": "0"}, allowed_addresses={"memory": ()})
     asked = request(stranger("a"), 5, mode="sandbox", chain="toy")
     assert signed_by(asked, await answer(signer, asked)) == address(WALLET, "sandbox")
     assert (await answer(signer, request(stranger("a"), 5, chain="toy"))).refusal == "UNKNOWN_CHAIN"
@@ -88,7 +88,7 @@ async def test_a_payload_that_cannot_be_read_is_refused_and_its_neighbours_are_s
 
 
 async def test_money_that_stays_with_its_owner_needs_no_rule(make):
-    signer = make(hourly_caps={"memory/USDX": "0", "memory/MEM": "0"}, allowed_targets={"memory": ()})
+    signer = make(hourly_caps={"memory/USDX": "0", "memory/MEM": "0"}, allowed_addresses={"memory": ()})
     collection = request(address(WALLET), 10, path=DEPOSIT, own=(WALLET,), purpose="collection")
     top_up = request(address(DEPOSIT), 10, path=GAS, own=(DEPOSIT,), purpose="top_up", symbol="MEM")
     repair = request(address(WALLET), 0, symbol="MEM", purpose="repair")
@@ -96,7 +96,7 @@ async def test_money_that_stays_with_its_owner_needs_no_rule(make):
 
 
 @pytest.mark.parametrize(
-    "target, own",
+    "to_address, own",
     [
         (stranger("a"), (WALLET,)),  # the claim is a lie
         (stranger("a"), (WALLET, DEPOSIT, GAS)),
@@ -113,9 +113,9 @@ async def test_money_that_stays_with_its_owner_needs_no_rule(make):
         (address(WALLET, "sandbox"), (WALLET,)),  # another tree
     ],
 )
-async def test_everything_else_is_as_good_as_gone_whatever_is_claimed(make, target, own):
+async def test_everything_else_is_as_good_as_gone_whatever_is_claimed(make, to_address, own):
     signer = make(hourly_caps={"memory/USDX": "0.000009"})
-    asked = request(target, 10, path=DEPOSIT, own=own, purpose="collection", reference="collection:1")
+    asked = request(to_address, 10, path=DEPOSIT, own=own, purpose="collection", reference="collection:1")
     assert (await answer(signer, asked)).refusal == "HOURLY_CAP"
 
 
@@ -127,8 +127,8 @@ async def test_the_gas_station_pays_nobody_but_us(make):
     assert (await answer(signer, elsewhere)).refusal == "GAS_STATION_PAYS_OUT"
 
 
-async def test_the_allow_list_names_the_only_targets(make):
-    signer = make(allowed_targets={"memory": (stranger("friend").upper(),)})
+async def test_the_allow_list_names_the_only_addresses(make):
+    signer = make(allowed_addresses={"memory": (stranger("friend").upper(),)})
     assert (await answer(signer, request(stranger("friend"), 1))).refusal is None
     assert (await answer(signer, request(stranger("foe"), 1, sequence=1))).refusal == "TARGET_NOT_ALLOWED"
     assert (await answer(signer, request(stranger("foe"), 1, chain="other"))).refusal is None
@@ -188,8 +188,8 @@ async def test_fees_are_capped_for_each_transaction_and_for_the_hour_inside_the_
     assert (await answer(signer, request(stranger("a"), 1, price=6, sequence=2))).refusal is None
 
 
-async def test_a_fresh_target_waits_for_its_delay_where_one_person_could_ask(make, clock):
-    signer = make(fresh_target_delay_s=DAY_S)
+async def test_a_fresh_address_waits_for_its_delay_where_one_person_could_ask(make, clock):
+    signer = make(fresh_address_delay_s=DAY_S)
     asked = request(stranger("a"), 1, purpose="withdrawal")
     refused = await answer(signer, asked)
     assert (refused.refusal, refused.retry_at) == ("TARGET_TOO_FRESH", clock.now() + timedelta(days=1))
@@ -199,8 +199,8 @@ async def test_a_fresh_target_waits_for_its_delay_where_one_person_could_ask(mak
     assert (await answer(signer, asked)).refusal is None
 
 
-async def test_a_delay_can_begin_when_a_target_is_entered(make, clock):
-    signer = make(fresh_target_delay_s=DAY_S)
+async def test_a_delay_can_begin_when_an_address_is_entered(make, clock):
+    signer = make(fresh_address_delay_s=DAY_S)
     since = await signer.learn("live", "memory", stranger("a").upper())
     assert since == clock.now()
     clock.advance(DAY_S)
@@ -208,13 +208,13 @@ async def test_a_delay_can_begin_when_a_target_is_entered(make, clock):
     assert (await answer(signer, request(stranger("a"), 1, purpose="auto_payout"))).refusal is None
     elsewhere = request(stranger("a"), 1, purpose="auto_payout", chain="other")
     assert (await answer(signer, elsewhere)).refusal == "TARGET_TOO_FRESH"
-    for chain, target in (("memory", "nobody"), ("nowhere", stranger("a"))):
+    for chain, to_address in (("memory", "nobody"), ("nowhere", stranger("a"))):
         with pytest.raises(ValueError, match=r"no address|no chain"):
-            await signer.learn("live", chain, target)
+            await signer.learn("live", chain, to_address)
 
 
-async def test_fresh_targets_share_what_may_go_to_them_at_once(make, clock):
-    signer = make(fresh_target_delay_s=DAY_S, fresh_target_caps={"memory/USDX": "0.00001"})
+async def test_fresh_addresses_share_what_may_go_to_them_at_once(make, clock):
+    signer = make(fresh_address_delay_s=DAY_S, fresh_address_caps={"memory/USDX": "0.00001"})
     for number in range(10):
         assert (await answer(signer, request(stranger(f"s{number}"), 1, sequence=number))).refusal is None
     refused = await answer(signer, request(stranger("next"), 1, sequence=10))
@@ -227,7 +227,7 @@ async def test_fresh_targets_share_what_may_go_to_them_at_once(make, clock):
 
 
 async def test_the_operators_own_list_is_never_fresh(make):
-    signer = make(fresh_target_delay_s=DAY_S, allowed_targets={"memory": (stranger("friend"),)})
+    signer = make(fresh_address_delay_s=DAY_S, allowed_addresses={"memory": (stranger("friend"),)})
     assert (await answer(signer, request(stranger("friend"), 1, purpose="withdrawal"))).refusal is None
 
 

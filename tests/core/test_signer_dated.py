@@ -20,7 +20,7 @@ def asked(
     valid_until: int,
     *,
     serial: int = 0,
-    target: str | None = None,
+    to_address: str | None = None,
     action: str = "transfer",
     path: KeyPath = WALLET,
     own: tuple[KeyPath, ...] = (),
@@ -30,7 +30,7 @@ def asked(
     token = registry_of("memory").token("USDX" if action == "transfer" else "MEM")
     said = DatedPayload(
         chain="memory", valid_until=valid_until, serial=serial, action=action, contract=token.contract,
-        recipient=target or stranger("a"), amount=5, limit=1_000, price=1, extra=0,
+        recipient=to_address or stranger("a"), amount=5, limit=1_000, price=1, extra=0,
     )  # fmt: skip
     return SignRequest(
         mode="live", chain="memory", payload=write_payload(said), path=path, purpose="payout", reference=reference,
@@ -62,15 +62,15 @@ async def test_another_transfer_and_another_sender_are_not_mixed_up(signer):
 
 
 async def test_the_gas_station_lends_to_addresses_of_ours_and_to_nobody_else(signer):
-    ours = asked(100, action="lend", path=GAS, target=address(DEPOSIT), own=(DEPOSIT,))
+    ours = asked(100, action="lend", path=GAS, to_address=address(DEPOSIT), own=(DEPOSIT,))
     (reply,) = await signer.sign([ours])
     assert signed_by(ours, reply) == address(GAS)
-    unproven = asked(100, serial=1, action="lend", path=GAS, target=address(DEPOSIT))
+    unproven = asked(100, serial=1, action="lend", path=GAS, to_address=address(DEPOSIT))
     foreign = asked(100, serial=2, action="lend", path=GAS, own=(DEPOSIT,))
     assert await refusals(signer, unproven, foreign) == ["STAKE_NOT_ALLOWED", "STAKE_NOT_ALLOWED"]
 
 
 @pytest.mark.parametrize("action", ["lend", "stake", "unstake", "withdraw"])
 async def test_no_merchants_address_touches_a_stake(signer, action):
-    request = asked(100, action=action, path=WALLET, target=address(WALLET), own=(WALLET,))
+    request = asked(100, action=action, path=WALLET, to_address=address(WALLET), own=(WALLET,))
     assert await refusals(signer, request) == ["STAKE_NOT_ALLOWED"]

@@ -19,8 +19,8 @@ HOUR_S, DAY_S = 3_600, 86_400
 CAP, FRESH_CAP, APPROVED_BELOW = 1_000, 150, 400
 RULES = {
     "hourly_caps": {"memory/USDX": "0.001", "memory/MEM": "0.000000000000001"},
-    "fresh_target_caps": {"memory/USDX": "0.00015", "memory/MEM": "0.00000000000000015"},
-    "fresh_target_delay_s": DAY_S,
+    "fresh_address_caps": {"memory/USDX": "0.00015", "memory/MEM": "0.00000000000000015"},
+    "fresh_address_delay_s": DAY_S,
     "approval_limits": {"memory/USDX": "0.0004", "memory/MEM": "0.0000000000000004"},
     "fee_caps": {"memory": "0.00000000000001"},
     "fee_hourly_caps": {"memory": "0.0000000000002"},
@@ -33,9 +33,9 @@ PURPOSES = ("payout", "refund", "withdrawal", "auto_payout", "collection", "top_
 
 def lie(random: Random, sequence: int) -> SignRequest:
     """Ask for a transfer of anything from anywhere to anybody, and claim what helps."""
-    target = random.choice([stranger(f"thief {random.randrange(8)}"), *OURS])
+    to_address = random.choice([stranger(f"thief {random.randrange(8)}"), *OURS])
     return request(
-        target,
+        to_address,
         random.choice([0, 1, 50, 149, 150, 151, 399, 400, 999, 1_000, 1_001, random.randrange(2_000)]),
         path=random.choice(PATHS),
         symbol=random.choice(["USDX", "MEM"]),
@@ -56,9 +56,9 @@ class Chain:
 
     def note(self, asked: SignRequest, at: float) -> None:
         said = read_payload(asked.payload)
-        origin, target = asked.path, OURS.get(said.recipient)
-        stays = target is not None and (
-            origin.account == 0 or target == origin or target == KeyPath(account=origin.account, change=1, index=0)
+        origin, end = asked.path, OURS.get(said.recipient)
+        stays = end is not None and (
+            origin.account == 0 or end == origin or end == KeyPath(account=origin.account, change=1, index=0)
         )
         if not stays:
             self.taken[said.contract, origin, said.sequence].append((at, said.recipient, said.amount))
@@ -75,7 +75,7 @@ class Chain:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_no_lie_takes_more_than_the_hour_allows_or_to_a_fresh_target_what_must_wait(tmp_path, seed):
+async def test_no_lie_takes_more_than_the_hour_allows_or_to_a_fresh_address_what_must_wait(tmp_path, seed):
     clock, random, chain = ManualClock(), Random(seed), Chain()
     begin = clock.now()
     first_seen: dict[str, float] = {}
@@ -88,12 +88,12 @@ async def test_no_lie_takes_more_than_the_hour_allows_or_to_a_fresh_target_what_
         now = (clock.now() - begin).total_seconds()
         batch = [lie(random, step) for _ in range(random.randrange(1, 40))]
         for asked, reply in zip(batch, await signer.sign(batch), strict=True):
-            target = read_payload(asked.payload).recipient
-            first_seen.setdefault(target, now)
+            to_address = read_payload(asked.payload).recipient
+            first_seen.setdefault(to_address, now)
             if reply.signature is not None:
                 signed += 1
                 chain.note(asked, now)
-                if now < first_seen[target] + DAY_S and target not in OURS:
+                if now < first_seen[to_address] + DAY_S and to_address not in OURS:
                     fresh_purposes.append(asked.purpose)
                     assert read_payload(asked.payload).amount < APPROVED_BELOW
         times.append(now)
@@ -111,8 +111,8 @@ async def test_no_lie_takes_more_than_the_hour_allows_or_to_a_fresh_target_what_
             assert fresh <= FRESH_CAP
 
 
-async def test_with_nothing_allowed_to_fresh_targets_none_gets_anything_before_its_delay(tmp_path, clock):
-    rules = {**RULES, "fresh_target_caps": {"memory/USDX": "0", "memory/MEM": "0"}, "approval_limits": {}}
+async def test_with_nothing_allowed_to_fresh_addresses_none_gets_anything_before_its_delay(tmp_path, clock):
+    rules = {**RULES, "fresh_address_caps": {"memory/USDX": "0", "memory/MEM": "0"}, "approval_limits": {}}
     signer, random = open_signer(tmp_path / "store", clock, **rules), Random(7)
     for step in range(40):
         batch = [lie(random, step) for _ in range(20)]
@@ -134,7 +134,7 @@ async def test_two_signers_on_one_store_share_its_caps(tmp_path, clock):
 
 
 async def test_a_clock_that_goes_back_does_not_open_the_window_and_delays_nothing_less(tmp_path, clock):
-    rules = {"hourly_caps": {"memory/USDX": "0.001"}, "fresh_target_delay_s": DAY_S}
+    rules = {"hourly_caps": {"memory/USDX": "0.001"}, "fresh_address_delay_s": DAY_S}
     signer = open_signer(tmp_path / "store", clock, **rules)
     start = clock.now()
     clock.advance(5 * HOUR_S)

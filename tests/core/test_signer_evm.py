@@ -57,9 +57,9 @@ async def test_a_signed_transaction_is_the_one_that_another_wallet_makes(registr
     family = registry.families["evm"]
     wallet = account(path)
     ours = KeyPath(account=path.account, change=1, index=0)
-    target = account(ours).address.lower()
-    to = chain.tokens[1].contract if token else target
-    data = transfer_data(bytes.fromhex(target[2:]), 10**6) if token else b""
+    recipient = account(ours).address.lower()
+    to = chain.tokens[1].contract if token else recipient
+    data = transfer_data(bytes.fromhex(recipient[2:]), 10**6) if token else b""
     fields = TxFields(
         chain_id=1, sequence=5, gas=60_000, price=10**9, tip=tip, to=bytes.fromhex(to[2:]),
         value=0 if token else 10**15, data=data,

@@ -12,7 +12,7 @@ from tests.support.treasury import Treasury
 
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):
-    rules = Rules(fresh_target_delay_s=3600)
+    rules = Rules(fresh_address_delay_s=3600)
     async with Treasury(db, clock, ids, tmp_path, rules=rules) as treasury:
         await treasury.open()
         await treasury.receive("USDX", 10_000_000)
@@ -35,23 +35,23 @@ async def learn(treasury, learner) -> int:
 
 
 async def test_a_withdrawal_to_an_address_approved_long_ago_goes_at_once(treasury):
-    target, learner = await treasury.stranger(1), Learner(treasury.signer)
-    await approve(treasury, target)
+    to_address, learner = await treasury.stranger(1), Learner(treasury.signer)
+    await approve(treasury, to_address)
     assert await learn(treasury, learner) == 1
     assert await learn(treasury, learner) == 0
     treasury.clock.advance(3601)
-    await treasury.pay_out("USDX", 4_000_000, target, kind=IntentKind.WITHDRAWAL)
+    await treasury.pay_out("USDX", 4_000_000, to_address, kind=IntentKind.WITHDRAWAL)
     await treasury.work(treasury.engine(), rounds=12)
-    assert await treasury.on_chain(target, "USDX") == 4_000_000
+    assert await treasury.on_chain(to_address, "USDX") == 4_000_000
 
 
 async def test_a_withdrawal_to_a_fresh_address_waits_for_its_delay_and_then_goes(treasury):
-    target, engine = await treasury.stranger(1), treasury.engine()
-    await treasury.pay_out("USDX", 4_000_000, target, kind=IntentKind.WITHDRAWAL)
+    to_address, engine = await treasury.stranger(1), treasury.engine()
+    await treasury.pay_out("USDX", 4_000_000, to_address, kind=IntentKind.WITHDRAWAL)
     await learn(treasury, Learner(treasury.signer))
     await treasury.work(engine, rounds=12, until="enough")
-    assert await treasury.on_chain(target, "USDX") == 0
+    assert await treasury.on_chain(to_address, "USDX") == 0
     assert ("withdrawal", "waiting", "signer: TARGET_TOO_FRESH") in await treasury.open_intents()
     treasury.clock.advance(3601)
     await treasury.work(engine, rounds=12)
-    assert await treasury.on_chain(target, "USDX") == 4_000_000
+    assert await treasury.on_chain(to_address, "USDX") == 4_000_000

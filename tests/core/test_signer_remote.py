@@ -31,7 +31,7 @@ from tests.support.signing import (
     stranger,
 )
 
-RULES = {"hourly_caps": {"memory/USDX": "0.001"}, "fresh_target_delay_s": 60}
+RULES = {"hourly_caps": {"memory/USDX": "0.001"}, "fresh_address_delay_s": 60}
 
 
 @asynccontextmanager

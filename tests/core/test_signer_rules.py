@@ -23,11 +23,11 @@ def test_amounts_are_in_tokens_and_become_smallest_units():
     found = rules(
         hourly_caps={"memory/USDX": "50000.5", "memory/MEM": "1"},
         fee_caps={"memory": "0.05"},
-        allowed_targets={"memory": (stranger("a").upper(),)},
+        allowed_addresses={"memory": (stranger("a").upper(),)},
     )
     assert found.hourly_caps == {USDX: 50_000_500_000, "memory/native": 10**18}
     assert found.fee_caps == {"memory": 5 * 10**16}
-    assert found.allowed_targets == {"memory": frozenset({stranger("a")})}
+    assert found.allowed_addresses == {"memory": frozenset({stranger("a")})}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_amounts_are_in_tokens_and_become_smallest_units():
         ({"hourly_caps": {"memory": "1"}}, "'memory' names no token"),
         ({"approval_limits": {"memory/USDX": "0.0000001"}}, "more than 6 decimals"),
         ({"fee_caps": {"memory/MEM": "1"}}, "there is no chain 'memory/MEM'"),
-        ({"allowed_targets": {"memory": ("nobody",)}}, "signer.allowed_targets.memory: "),
+        ({"allowed_addresses": {"memory": ("nobody",)}}, "signer.allowed_addresses.memory: "),
         ({"delegates": {"nowhere": ()}}, "there is no chain 'nowhere'"),
     ],
 )
@@ -55,16 +55,16 @@ def test_amounts_are_texts_of_plain_digits(tmp_path, amount):
         load_settings(file, {})
 
 
-def test_targets_are_fresh_for_a_day_in_production_unless_the_operator_says_otherwise():
-    assert rules("production").fresh_target_delay_s == 86_400
-    assert rules("production", fresh_target_delay_s=60).fresh_target_delay_s == 60
-    assert rules().fresh_target_delay_s == 0
+def test_addresses_are_fresh_for_a_day_in_production_unless_the_operator_says_otherwise():
+    assert rules("production").fresh_address_delay_s == 86_400
+    assert rules("production", fresh_address_delay_s=60).fresh_address_delay_s == 60
+    assert rules().fresh_address_delay_s == 0
 
 
 def test_what_has_no_limit_is_named():
     sentences = unlimited(rules("production", hourly_caps={"memory/USDX": "1", "memory/MEM": "1"}), CHAINS)
     assert [sentence.split()[0] for sentence in sentences] == [
-        "signer.hourly_caps", "signer.fresh_target_caps", "signer.fee_caps", "signer.fee_hourly_caps",
+        "signer.hourly_caps", "signer.fresh_address_caps", "signer.fee_caps", "signer.fee_hourly_caps",
     ]  # fmt: skip
     assert "memory/USDX" not in sentences[0]
     assert "other/USDX" in sentences[0]

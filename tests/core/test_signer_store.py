@@ -57,7 +57,7 @@ async def test_a_large_amount_waits_for_a_person_and_is_then_signed_once(signer,
     assert (await answer(signer, asked)).refusal == "APPROVAL_NEEDED"
     with operator.book() as book:
         (waiting,) = book.asked()
-    assert (waiting.reference, waiting.text, waiting.target) == ("payout:po_1", "0.0001 USDX", stranger("a"))
+    assert (waiting.reference, waiting.text, waiting.to_address) == ("payout:po_1", "0.0001 USDX", stranger("a"))
     assert operator.approve("payout:po_1") == 1
     # Another sequence than when it was asked for: the gateway may have used that for something else.
     assert (await answer(signer, request(stranger("a"), 100, sequence=3, reference="payout:po_1"))).refusal is None
@@ -109,10 +109,10 @@ async def test_what_is_signed_is_on_disk_and_nothing_in_the_file_is_secret(signe
         assert b"xpub" not in content
 
 
-async def test_old_slots_and_minutes_are_dropped_and_few_targets_kept(tmp_path, clock, monkeypatch):
-    monkeypatch.setattr(store_module, "TARGETS_MAX", 20)
-    monkeypatch.setattr(store_module, "TARGETS_DROPPED", 5)
-    signer = open_signer(tmp_path / "few", clock, fresh_target_delay_s=DAY_S)
+async def test_old_slots_and_minutes_are_dropped_and_few_addresses_kept(tmp_path, clock, monkeypatch):
+    monkeypatch.setattr(store_module, "KNOWN_MAX", 20)
+    monkeypatch.setattr(store_module, "KNOWN_DROPPED", 5)
+    signer = open_signer(tmp_path / "few", clock, fresh_address_delay_s=DAY_S)
     for day in range(12):
         await signer.sign([request(stranger(f"{day}/{at}"), 1, sequence=day * 10 + at) for at in range(10)])
         clock.advance(DAY_S)
@@ -120,11 +120,11 @@ async def test_old_slots_and_minutes_are_dropped_and_few_targets_kept(tmp_path, 
     reader = sqlite3.connect(tmp_path / "few" / FILE)
     (slots,) = reader.execute("SELECT count(*) FROM slots").fetchone()
     (minutes,) = reader.execute("SELECT count(*) FROM spent").fetchone()
-    (targets,) = reader.execute("SELECT count(*) FROM targets").fetchone()
+    (addresses,) = reader.execute("SELECT count(*) FROM known_addresses").fetchone()
     reader.close()
     assert 70 <= slots <= 80
     assert minutes <= 3
-    assert targets <= 20
+    assert addresses <= 20
 
 
 async def test_nothing_is_signed_when_it_cannot_be_remembered(signer, tmp_path, monkeypatch):

@@ -66,8 +66,8 @@ def agreeing(contract: str = SWEEPER, chain_id: int = 1) -> bytes:
 
 def sweeping(*moves: tuple[KeyPath, str]) -> bytes:
     intents = [
-        Intent(source=address(source), to_address=target, token=CHAIN.tokens[1], amount=Units(10**6))
-        for source, target in moves
+        Intent(source=address(source), to_address=to_address, token=CHAIN.tokens[1], amount=Units(10**6))
+        for source, to_address in moves
     ]
     return write_payload(
         TxFields(
@@ -109,7 +109,7 @@ async def test_each_merchants_money_may_go_to_his_own_main_wallet_without_any_ca
 
 
 @pytest.mark.parametrize(
-    "source, target, code",
+    "source, to_address, code",
     [
         (DEPOSIT, "0x" + "77" * 20, "GAS_STATION_PAYS_OUT"),
         (DEPOSIT, address(OTHER_MAIN), "GAS_STATION_PAYS_OUT"),
@@ -118,8 +118,8 @@ async def test_each_merchants_money_may_go_to_his_own_main_wallet_without_any_ca
         (KeyPath(account=3, change=0, index=1), address(MAIN), "FOREIGN_SOURCE"),
     ],
 )
-async def test_one_item_that_goes_elsewhere_spoils_the_sweep(open_signer, source, target, code):
-    payload = sweeping((DEPOSIT, address(MAIN)), (source, target))
+async def test_one_item_that_goes_elsewhere_spoils_the_sweep(open_signer, source, to_address, code):
+    payload = sweeping((DEPOSIT, address(MAIN)), (source, to_address))
     reply = await asked(open_signer(), payload, STATION, DEPOSIT, OTHER_DEPOSIT, MAIN, OTHER_MAIN)
     assert (reply.signature, reply.refusal) == (None, code)
 

@@ -56,11 +56,11 @@ async def test_a_payout_is_signed_by_a_process_that_alone_knows_passphrase_and_w
     payment = await merchant.pay(usdx, 60)
     await customer.pay(payment["depositAddress"], usdx, 60)
     await merchant.until(payment, "paid", seconds=180)
-    target = network.stranger()
-    payout = await merchant.pay_out(usdx, 20, target)
+    to_address = network.stranger()
+    payout = await merchant.pay_out(usdx, 20, to_address)
     await merchant.completed(payout)
     await receiver.wait(payout["payoutId"], "payout.completed")
-    assert await onlooker.holds(target, usdx, 20)
+    assert await onlooker.holds(to_address, usdx, 20)
     assert await onlooker.holds(payment["depositAddress"], usdx, 0)
 
     mnemonic = words[1]
@@ -98,12 +98,12 @@ async def test_what_is_above_the_hourly_cap_waits_and_says_why(gateway, merchant
 async def test_a_signer_that_dies_is_started_again_and_remembers_its_caps(gateway, merchant, network, usdx, onlooker):
     before = gateway.child("signer")
     before.kill()
-    target, other = network.stranger(), network.stranger()
-    payout = await merchant.pay_out(usdx, 5, target)
+    to_address, other = network.stranger(), network.stranger()
+    payout = await merchant.pay_out(usdx, 5, to_address)
     above = await merchant.pay_out(usdx, 1, other)
     await merchant.completed(payout)
     assert gateway.child("signer").pid != before.pid
-    assert await onlooker.holds(target, usdx, 5)
+    assert await onlooker.holds(to_address, usdx, 5)
     await asyncio.sleep(1)
     found = (await merchant.get(f"/api/merchant/wallet/payouts/{above['payoutId']}"))["payout"]
     assert (found["status"], found["txHash"]) == ("processing", None)

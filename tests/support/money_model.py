@@ -102,7 +102,7 @@ class MoneyModel:
         families = self.payment_env.registry.families.values()
         coin_types = {family.coin_type for family in families}
         await fill_stock(
-            self.db, KeystoreXpubs(KEYSTORE), self.payment_env.box, coin_types=coin_types, target=MERCHANTS + 1
+            self.db, KeystoreXpubs(KEYSTORE), self.payment_env.box, coin_types=coin_types, stock=MERCHANTS + 1
         )
         for number in range(MERCHANTS):
             merchant = await self.payment_env.merchant(f"mer_{number}")

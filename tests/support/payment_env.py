@@ -89,7 +89,7 @@ class PaymentEnv:
 
     async def open(self) -> PaymentEnv:
         coin_types = {family.coin_type for family in self.registry.families.values()}
-        await fill_stock(self.db, KeystoreXpubs(KEYSTORE), self.box, coin_types=coin_types, target=2)
+        await fill_stock(self.db, KeystoreXpubs(KEYSTORE), self.box, coin_types=coin_types, stock=2)
         merchant = await self.merchant("mer_1")
         self.live = await self.project(merchant, "prj_live", "live")
         self.test = await self.project(merchant, "prj_test", "sandbox")

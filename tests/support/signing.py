@@ -43,13 +43,13 @@ def stranger(name: str) -> str:
 
 
 def payload(
-    target: str, amount: int, *, sequence: int = 0, symbol: str = "USDX", chain: str = "memory", price: int = 1
+    to_address: str, amount: int, *, sequence: int = 0, symbol: str = "USDX", chain: str = "memory", price: int = 1
 ) -> bytes:
     """Write a transfer of so many smallest units; its fee is at most 1,000 times the price."""
     info = registry_of(chain).token(symbol)
     assert info is not None
     said = Payload(
-        chain=chain, sequence=sequence, contract=info.contract, recipient=target, amount=amount,
+        chain=chain, sequence=sequence, contract=info.contract, recipient=to_address, amount=amount,
         limit=1_000, price=price, tip=None,
     )  # fmt: skip
     return write_payload(said)
@@ -62,7 +62,7 @@ def registry_of(chain: str):
 _REGISTRY = registry()
 
 
-def request(target: str, amount: int, *, path: KeyPath = WALLET, **more: Any) -> SignRequest:
+def request(to_address: str, amount: int, *, path: KeyPath = WALLET, **more: Any) -> SignRequest:
     """Ask for a transfer from the wallet; ``more`` goes to the request or to its payload.
 
     Each slot has a reference of its own, unless one is named.
@@ -72,7 +72,7 @@ def request(target: str, amount: int, *, path: KeyPath = WALLET, **more: Any) ->
     return SignRequest(
         mode=asked.get("mode", "live"),
         chain=more.get("chain", "memory"),
-        payload=payload(target, amount, **more),
+        payload=payload(to_address, amount, **more),
         path=path,
         purpose=asked.get("purpose", "payout"),
         reference=asked.get("reference", f"payout:po_{path} {more.get('sequence', 0)}"),

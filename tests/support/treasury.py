@@ -87,7 +87,7 @@ class Treasury:
         )
         self._stack.push_async_callback(self.signer.aclose)
         coin_types = {family.coin_type for family in self.registry.families.values()}
-        await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, target=3)
+        await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, stock=3)
         async with self.db.transaction() as conn:
             await register_gas_stations(conn, self.keys, self.registry.families.values())
             self.station = (

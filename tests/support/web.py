@@ -73,7 +73,7 @@ async def memory_gateway(
             coin_types = {family.coin_type for family in registry.families.values()}
             async with gateway.db.transaction() as conn:
                 signer = KeystoreXpubs(new_keystore(ids.random_bytes))
-                await top_up_stock(conn, signer, gateway.secrets, coin_types=coin_types, target=stock)
+                await top_up_stock(conn, signer, gateway.secrets, coin_types=coin_types, stock=stock)
         yield gateway
 
 

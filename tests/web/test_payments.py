@@ -29,7 +29,7 @@ async def gateway(database_url, redis_url, clock, ids):
         coin_types = {family.coin_type for family in registry.families.values()}
         async with gateway.db.transaction() as conn:
             signer = KeystoreXpubs(new_keystore(ids.random_bytes))
-            await top_up_stock(conn, signer, gateway.secrets, coin_types=coin_types, target=3)
+            await top_up_stock(conn, signer, gateway.secrets, coin_types=coin_types, stock=3)
         yield gateway
 
 

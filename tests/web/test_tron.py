@@ -196,7 +196,7 @@ async def test_a_merchant_from_before_gets_keys_for_it_when_it_comes(database_ur
         async def top_up(*coin_types):
             async with gateway.db.transaction() as conn:
                 signer = KeystoreXpubs(keystore)
-                await top_up_stock(conn, signer, gateway.secrets, coin_types=coin_types, target=3)
+                await top_up_stock(conn, signer, gateway.secrets, coin_types=coin_types, stock=3)
 
         await top_up(60)
         async with web_client(gateway) as client:

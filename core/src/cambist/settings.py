@@ -116,7 +116,7 @@ class SignerSettings(Group, frozen=True, kw_only=True):
     """What may be signed, whoever asks for it. Without an entry there is no such limit.
 
     The caps, limits and amounts are in tokens by ``chain/SYMBOL``, fees in the native coin by chain, addresses by
-    chain. ``fresh_target_delay_s`` is a day in production and nothing in development, unless it is set.
+    chain. ``fresh_address_delay_s`` is a day in production and nothing in development, unless it is set.
     """
 
     separate: bool = False
@@ -124,10 +124,10 @@ class SignerSettings(Group, frozen=True, kw_only=True):
     socket_group: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     store: Path | None = None
     hourly_caps: Amounts = field(default_factory=dict)
-    fresh_target_caps: Amounts = field(default_factory=dict)
-    fresh_target_delay_s: Annotated[int, Meta(ge=0, le=86_400 * 30)] | None = None
+    fresh_address_caps: Amounts = field(default_factory=dict)
+    fresh_address_delay_s: Annotated[int, Meta(ge=0, le=86_400 * 30)] | None = None
     approval_limits: Amounts = field(default_factory=dict)
-    allowed_targets: Addresses = field(default_factory=dict)
+    allowed_addresses: Addresses = field(default_factory=dict)
     fee_caps: Amounts = field(default_factory=dict)
     fee_hourly_caps: Amounts = field(default_factory=dict)
     delegates: Addresses = field(default_factory=dict)

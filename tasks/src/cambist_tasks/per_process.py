@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from cambist.bootstrap import Gateway
-from cambist.services.payouts.signer_learning import TARGETS_MAX, Learner
+from cambist.services.payouts.signer_learning import ADDRESSES_MAX, Learner
 from cambist.services.recovery import restore
 
 MANIFEST_INTERVAL_S = 60.0
 MANIFEST_FILE = "recovery.json"
-TARGETS_INTERVAL_S = 5.0
+ADDRESSES_INTERVAL_S = 5.0
 
 
 async def write_manifests(gateway: Gateway) -> None:
@@ -32,4 +32,4 @@ async def teach_signer(gateway: Gateway) -> None:
     while True:
         async with gateway.db.autocommit() as conn:
             learned = await learner.learn(conn)
-        await asyncio.sleep(0 if learned >= TARGETS_MAX else TARGETS_INTERVAL_S)
+        await asyncio.sleep(0 if learned >= ADDRESSES_MAX else ADDRESSES_INTERVAL_S)

@@ -83,7 +83,7 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
         works["webhooks"] = deliverer.run
         works["arq"] = partial(run_arq, redis_url(gateway.settings), runners)
         works["recovery_manifest"] = partial(write_manifests, gateway)
-        works["signer_targets"] = partial(teach_signer, gateway)
+        works["signer_addresses"] = partial(teach_signer, gateway)
         log.info("worker_ready", chains=sorted(gateway.chains))
         await run_all(works, stop, grace_s=GRACE_S)
     log.info("worker_stopped")

@@ -81,7 +81,7 @@ def pending(invocation: Invocation) -> None:
 @click.argument("reference")
 @settings_options
 def approve(invocation: Invocation, reference: str) -> None:
-    """Agree to what waits under REFERENCE: to this amount for this target, once."""
+    """Agree to what waits under REFERENCE: to this amount for this address, once."""
     with _book(invocation) as book:
         found = book.asked(reference)
     if not found:
@@ -113,4 +113,4 @@ def _book(invocation: Invocation) -> Iterator[Book]:
 
 def _line(asked: Asked) -> str:
     since = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
-    return f"{asked.reference}  {asked.text}  to {asked.target}  on {asked.chain}  ({asked.purpose}, asked {since})"
+    return f"{asked.reference}  {asked.text}  to {asked.to_address}  on {asked.chain}  ({asked.purpose}, asked {since})"

@@ -40,7 +40,7 @@ class LearnCall(Struct, frozen=True, tag="learn"):
 
     mode: Annotated[str, Meta(max_length=16)]
     chain: Name
-    target: Annotated[str, Meta(max_length=256)]
+    address: Annotated[str, Meta(max_length=256)]
 
 
 class Signed(Struct, frozen=True, tag="signed"):

@@ -120,16 +120,16 @@ def change_passphrase(path: Path, old: str, new: str, random_bytes: RandomBytes,
     """
     keystore = open_keystore(path, old)
     # A link is followed, so that the file is replaced, and not what points to it.
-    target = path.resolve()
-    fresh = target.with_name(f"{target.name}.{os.getpid()}.new")
+    file = path.resolve()
+    fresh = file.with_name(f"{file.name}.{os.getpid()}.new")
     write_new(fresh, _sealed(keystore, new, random_bytes, kdf))
     try:
         if open_keystore(fresh, new).mnemonic != keystore.mnemonic:
             raise KeystoreError("The new file does not hold what the old one holds; nothing was changed.")
-        fresh.replace(target)
-        sync_folder(target.parent)
+        fresh.replace(file)
+        sync_folder(file.parent)
     except OSError as error:
-        raise KeystoreError(f"{target} cannot be replaced: {error.strerror}.") from error
+        raise KeystoreError(f"{file} cannot be replaced: {error.strerror}.") from error
     finally:
         fresh.unlink(missing_ok=True)
 

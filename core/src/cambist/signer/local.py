@@ -68,10 +68,10 @@ class LocalSigner(KeystoreXpubs, Signer):
             replies += await self._in_thread(self._sign, requests[first : first + REQUESTS_MAX])
         return replies
 
-    async def learn(self, mode: str, chain: str, target: str) -> datetime:
-        """Start the delay of a target, as ``Signer.learn`` says."""
-        target = self._reader.known_target(chain, target)
-        return _moment(await self._in_thread(self._learn, chain, target) if mode == "live" else self._now())
+    async def learn(self, mode: str, chain: str, address: str) -> datetime:
+        """Start the delay of an address, as ``Signer.learn`` says."""
+        address = self._reader.normalized(chain, address)
+        return _moment(await self._in_thread(self._learn, chain, address) if mode == "live" else self._now())
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
@@ -106,9 +106,9 @@ class LocalSigner(KeystoreXpubs, Signer):
         key = self._keystore.private_key(request.mode, answer.coin_type, path.account, path.change, path.index)
         return SignReply(signature=key.sign_recoverable(answer.digest, hasher=None))
 
-    def _learn(self, chain: str, target: str) -> int:
+    def _learn(self, chain: str, address: str) -> int:
         with self._store.book(self._now()) as book:
-            return book.learn(chain, target)
+            return book.learn(chain, address)
 
     def _now(self) -> int:
         return int(self._clock.now().timestamp())

@@ -53,7 +53,7 @@ def _ends(minute: int) -> int:
 class Facts(Struct, frozen=True, kw_only=True):
     """What the signer remembers that matters to one reading.
 
-    ``counted`` is what the slot counted before, by counter; ``known_since`` is by target; ``approved`` are those
+    ``counted`` is what the slot counted before, by counter; ``known_since`` is by address; ``approved`` are those
     outflows that a person agreed to. ``elsewhere`` is the slot for which the same reference was signed before, where
     it is another one and may yet take effect, or has.
     """
@@ -70,7 +70,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Whether it is signed, and what is remembered.
 
     ``counts`` is what the slot counts from now on, and only when nothing refuses it; ``learn`` and ``ask`` are the
-    targets whose delay begins and the outflows that a person is asked about, refused or not.
+    addresses whose delay begins and the outflows that a person is asked about, refused or not.
     """
 
     refusal: Refusal | None
@@ -100,10 +100,10 @@ def judge(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
     if refusal is not None:
         return Verdict(refusal=refusal, counts={})
     chain = reading.request.chain
-    allowed = rules.allowed_targets.get(chain, frozenset())
-    targets = {outflow.target for outflow in reading.outflows} - allowed
-    ready_at = {target: facts.known_since.get(target, facts.now) + rules.fresh_target_delay_s for target in targets}
-    fresh = {target: at for target, at in ready_at.items() if at > facts.now}
+    allowed = rules.allowed_addresses.get(chain, frozenset())
+    addresses = {outflow.to_address for outflow in reading.outflows} - allowed
+    ready_at = {one: facts.known_since.get(one, facts.now) + rules.fresh_address_delay_s for one in addresses}
+    fresh = {address: at for address, at in ready_at.items() if at > facts.now}
     counts = _counts(reading, fresh, facts)
     ask = [one for one in reading.outflows if needs_approval(rules, one, facts.elsewhere) and one not in facts.approved]
     refusals = [
@@ -111,7 +111,7 @@ def judge(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
         *_too_fresh(rules, reading, fresh, facts, counts),
         *_capped(rules, reading, facts, counts),
     ]
-    learn = [target for target in fresh if target not in facts.known_since]
+    learn = [address for address in fresh if address not in facts.known_since]
     return Verdict(refusal=max(refusals, key=_lasts, default=None), counts=counts, learn=learn, ask=ask)
 
 
@@ -127,10 +127,10 @@ def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:
     path = reading.request.path
     if reading.delegate is not None and (path.account == PLATFORM_ACCOUNT or path.change == WALLET_CHANGE):
         return Refusal("DELEGATE_NOT_ALLOWED", "No contract gets power over the gas station or a main wallet.")
-    allowed = rules.allowed_targets.get(chain)
+    allowed = rules.allowed_addresses.get(chain)
     for outflow in reading.outflows:
-        if allowed is not None and outflow.target not in allowed:
-            return Refusal("TARGET_NOT_ALLOWED", f"{outflow.target} is not among the allowed targets of {chain}.")
+        if allowed is not None and outflow.to_address not in allowed:
+            return Refusal("TARGET_NOT_ALLOWED", f"{outflow.to_address} is not among the allowed addresses of {chain}.")
     cap = rules.fee_caps.get(chain)
     if cap is not None and reading.fee_max > cap:
         return Refusal("FEE_ABOVE_CAP", f"A fee of up to {reading.fee_max} is more than signer.fee_caps on {chain}.")
@@ -140,7 +140,7 @@ def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:
 def _counts(reading: Reading, fresh: Mapping[str, int], facts: Facts) -> dict[str, int]:
     sums = {f"fee {reading.request.chain}": reading.fee_max}
     for outflow in reading.outflows:
-        for counter in (f"out {outflow.asset}", f"fresh {outflow.asset}")[: 2 if outflow.target in fresh else 1]:
+        for counter in (f"out {outflow.asset}", f"fresh {outflow.asset}")[: 2 if outflow.to_address in fresh else 1]:
             sums[counter] = sums.get(counter, 0) + outflow.amount
     return {counter: max(sums.get(counter, 0), facts.counted.get(counter, 0)) for counter in {**sums, **facts.counted}}
 
@@ -148,11 +148,12 @@ def _counts(reading: Reading, fresh: Mapping[str, int], facts: Facts) -> dict[st
 def _unapproved(ask: Sequence[Outflow], elsewhere: str | None) -> list[Refusal]:
     wait = "waits for 'cambist signer approve'."
     if elsewhere is None:
-        return [Refusal("APPROVAL_NEEDED", f"{one.text} to {one.target} {wait}") for one in ask]
+        return [Refusal("APPROVAL_NEEDED", f"{one.text} to {one.to_address} {wait}") for one in ask]
     number, tx_id = slot_number(elsewhere)
     text = f"was signed before, as {elsewhere}, and {wait}"
     return [
-        Refusal(ALREADY_SIGNED, f"{one.text} to {one.target} {text}", slot_number=number, tx_id=tx_id) for one in ask
+        Refusal(ALREADY_SIGNED, f"{one.text} to {one.to_address} {text}", slot_number=number, tx_id=tx_id)
+        for one in ask
     ]
 
 
@@ -161,17 +162,17 @@ def _too_fresh(
 ) -> list[Refusal]:
     found = []
     for outflow in reading.outflows:
-        ready_at = fresh.get(outflow.target)
+        ready_at = fresh.get(outflow.to_address)
         if ready_at is None:
             continue
         retry_at = facts.now
         if reading.request.purpose in DELAYED:
             retry_at = ready_at
-        elif (cap := rules.fresh_target_caps.get(outflow.asset)) is not None:
+        elif (cap := rules.fresh_address_caps.get(outflow.asset)) is not None:
             room_at = _room_at(f"fresh {outflow.asset}", cap, facts, counts)
             retry_at = ready_at if room_at is None else min(ready_at, room_at)
         if retry_at > facts.now:
-            text = f"{outflow.target} is a fresh target: {outflow.text} must wait."
+            text = f"{outflow.to_address} is a fresh address: {outflow.text} must wait."
             found.append(Refusal("TARGET_TOO_FRESH", text, retry_at))
     return found
 

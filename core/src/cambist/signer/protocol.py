@@ -100,8 +100,8 @@ class Signer(ABC):
         """
 
     @abstractmethod
-    async def learn(self, mode: str, chain: str, target: str) -> datetime:
-        """Start the delay of a target, unless it has started, and return when that was.
+    async def learn(self, mode: str, chain: str, address: str) -> datetime:
+        """Start the delay of an address that money will go to, unless it has started, and return when that was.
 
         Raises ValueError for an unknown chain or an address that is none, SignerUnavailableError.
         """

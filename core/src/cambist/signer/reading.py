@@ -40,10 +40,10 @@ class Refusal(Struct, frozen=True):
 
 
 class Outflow(Struct, frozen=True):
-    """What leaves for one target; ``text`` is the amount in words for the operator."""
+    """What leaves for one address; ``text`` is the amount in words for the operator."""
 
     asset: str
-    target: str
+    to_address: str
     amount: int
     text: str
 
@@ -99,15 +99,15 @@ class Reader:
             return Refusal("UNREADABLE_PAYLOAD", "The payload was read as something that no payload can be.")
         return self._judge_owners(request, chain, family, effects, digest)
 
-    def known_target(self, chain_id: str, target: str) -> str:
-        """Return the one spelling of a target. Raises ValueError."""
+    def normalized(self, chain_id: str, address: str) -> str:
+        """Return the one spelling of an address. Raises ValueError."""
         chain = self._chains.get(chain_id)
         if chain is None:
             raise ValueError(f"there is no chain {chain_id[:64]!r}")
         try:
-            return self._families[chain.family].normalize_address(target)
+            return self._families[chain.family].normalize_address(address)
         except Exception as error:
-            raise ValueError(f"no address of {chain_id}: {target[:128]!r}") from error
+            raise ValueError(f"no address of {chain_id}: {address[:128]!r}") from error
 
     def _judge_owners(
         self, request: SignRequest, chain: ChainInfo, family: AddressFamily, effects: Effects, digest: bytes
@@ -121,8 +121,10 @@ class Reader:
             if isinstance(found, Refusal):
                 return found
             if found is not None:
-                earlier = outflows.get((found.asset, found.target))
-                outflows[found.asset, found.target] = found if earlier is None else _sum(chain, move, earlier, found)
+                earlier = outflows.get((found.asset, found.to_address))
+                outflows[found.asset, found.to_address] = (
+                    found if earlier is None else _sum(chain, move, earlier, found)
+                )
         number = _slot_number(effects)
         if number is None:
             return Refusal("UNREADABLE_PAYLOAD", "The payload has neither a sequence nor an end of its validity.")
@@ -198,7 +200,7 @@ def _is_sound(request: SignRequest) -> bool:
 
 def _sum(chain: ChainInfo, move: Movement, one: Outflow, other: Outflow) -> Outflow:
     amount = one.amount + other.amount
-    return Outflow(one.asset, one.target, amount, _text(chain, move.contract, amount))
+    return Outflow(one.asset, one.to_address, amount, _text(chain, move.contract, amount))
 
 
 def _text(chain: ChainInfo, contract: str | None, amount: int) -> str:

@@ -59,9 +59,9 @@ class RemoteSigner(Signer):
             replies += answer.replies
         return replies
 
-    async def learn(self, mode: str, chain: str, target: str) -> datetime:
-        """Start the delay of a target, as ``Signer.learn`` says."""
-        answer = await self._ask(LearnCall(mode, chain, target))
+    async def learn(self, mode: str, chain: str, address: str) -> datetime:
+        """Start the delay of an address, as ``Signer.learn`` says."""
+        answer = await self._ask(LearnCall(mode, chain, address))
         if not isinstance(answer, Learned):
             raise _unexpected(answer)
         return answer.since

@@ -10,7 +10,7 @@ from cambist.domain.money import AmountError, parse_units
 from cambist.plugin import AddressFamily, ChainInfo, InvalidAddressError, Token
 from cambist.settings import Settings, SettingsError
 
-FRESH_TARGET_DELAY_S = 86_400
+FRESH_ADDRESS_DELAY_S = 86_400
 
 
 def asset_name(chain: str, contract: str | None) -> str:
@@ -21,16 +21,16 @@ def asset_name(chain: str, contract: str | None) -> str:
 class Rules(Struct, frozen=True, kw_only=True):
     """What may be signed. Amounts are in smallest units; what has no entry has no limit.
 
-    By asset: the most that leaves within an hour, the part of it that may go to fresh targets without a delay, and
-    the amount from which a person must agree. By chain: the only targets allowed, the most a transaction may cost
-    and all of them within an hour, and the contracts that may get power over an address of ours.
+    By asset: the most that leaves within an hour, the part of it that may go to fresh addresses without a delay, and
+    the amount from which a person must agree. By chain: the only addresses that money may go to, the most a
+    transaction may cost and all of them within an hour, and the contracts that may get power over an address of ours.
     """
 
     hourly_caps: Mapping[str, int] = field(default_factory=dict)
-    fresh_target_caps: Mapping[str, int] = field(default_factory=dict)
-    fresh_target_delay_s: int = 0
+    fresh_address_caps: Mapping[str, int] = field(default_factory=dict)
+    fresh_address_delay_s: int = 0
     approval_limits: Mapping[str, int] = field(default_factory=dict)
-    allowed_targets: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    allowed_addresses: Mapping[str, frozenset[str]] = field(default_factory=dict)
     fee_caps: Mapping[str, int] = field(default_factory=dict)
     fee_hourly_caps: Mapping[str, int] = field(default_factory=dict)
     delegates: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -42,15 +42,15 @@ def load_rules(settings: Settings, chains: Mapping[str, ChainInfo], families: Ma
     Raises SettingsError for what names no chain, token or address: a mistyped rule would otherwise be none.
     """
     reader = _Reader(chains, families)
-    signer, delay_s = settings.signer, settings.signer.fresh_target_delay_s
+    signer, delay_s = settings.signer, settings.signer.fresh_address_delay_s
     if delay_s is None:
-        delay_s = FRESH_TARGET_DELAY_S if settings.production else 0
+        delay_s = FRESH_ADDRESS_DELAY_S if settings.production else 0
     return Rules(
         hourly_caps=reader.amounts("hourly_caps", signer.hourly_caps),
-        fresh_target_caps=reader.amounts("fresh_target_caps", signer.fresh_target_caps),
-        fresh_target_delay_s=delay_s,
+        fresh_address_caps=reader.amounts("fresh_address_caps", signer.fresh_address_caps),
+        fresh_address_delay_s=delay_s,
         approval_limits=reader.amounts("approval_limits", signer.approval_limits),
-        allowed_targets=reader.addresses("allowed_targets", signer.allowed_targets),
+        allowed_addresses=reader.addresses("allowed_addresses", signer.allowed_addresses),
         fee_caps=reader.fees("fee_caps", signer.fee_caps),
         fee_hourly_caps=reader.fees("fee_hourly_caps", signer.fee_hourly_caps),
         delegates=reader.addresses("delegates", signer.delegates),
@@ -65,8 +65,8 @@ def unlimited(rules: Rules, chains: Mapping[str, ChainInfo]) -> Sequence[str]:
     }
     fees = {chain.id: chain.id for chain in live}
     wanted = [("hourly_caps", tokens), ("fee_caps", fees), ("fee_hourly_caps", fees)]
-    if rules.fresh_target_delay_s:
-        wanted.insert(1, ("fresh_target_caps", tokens))
+    if rules.fresh_address_delay_s:
+        wanted.insert(1, ("fresh_address_caps", tokens))
     found = []
     for setting, names in wanted:
         missing = [label for name, label in names.items() if name not in getattr(rules, setting)]

@@ -116,8 +116,8 @@ class SignerServer:
                     return Signed(tuple(await self._signer.sign(requests)))
                 case XpubCall(mode, coin_type, account_index):
                     return Xpub(await self._signer.account_xpub(mode, coin_type, account_index))
-                case LearnCall(mode, chain, target):
-                    return Learned(await self._signer.learn(mode, chain, target))
+                case LearnCall(mode, chain, address):
+                    return Learned(await self._signer.learn(mode, chain, address))
         except SignerUnavailableError as error:
             return Failed(str(error))
         except (ValueError, KeyError, PluginError) as error:

@@ -1,4 +1,4 @@
-"""What the signer remembers, in a file of its own: what it signed, which targets it knows, what a person agreed to.
+"""What the signer remembers, in a file of its own: what it signed, which addresses it knows, what a person agreed to.
 
 Nothing of it is secret, and nothing of it is in the gateway's database: whoever has that cannot make it forget.
 """
@@ -25,14 +25,14 @@ SLOTS_KEPT_S = 7 * 86_400
 SLOTS_MAX = 5_000_000
 REFERENCES_MAX = 5_000_000
 PRUNED_AT_ONCE = 2_000
-TARGETS_MAX = 500_000
-TARGETS_DROPPED = 50_000
-TARGET_USED_STEP_S = 86_400
+KNOWN_MAX = 500_000
+KNOWN_DROPPED = 50_000
+USED_STEP_S = 86_400
 APPROVALS_MAX = 10_000
 APPROVAL_KEPT_S = 7 * 86_400
 
 _SCHEMA = """
-CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, targets INTEGER NOT NULL);
+CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, known INTEGER NOT NULL);
 INSERT INTO state VALUES (1, 0, 0);
 CREATE TABLE slots (
     id INTEGER PRIMARY KEY AUTOINCREMENT, slot TEXT NOT NULL UNIQUE, at INTEGER NOT NULL, counts BLOB NOT NULL
@@ -40,13 +40,13 @@ CREATE TABLE slots (
 CREATE TABLE spent (
     counter TEXT NOT NULL, minute INTEGER NOT NULL, amount TEXT NOT NULL, PRIMARY KEY (counter, minute)
 ) WITHOUT ROWID;
-CREATE TABLE targets (
-    chain TEXT NOT NULL, target TEXT NOT NULL, since INTEGER NOT NULL, used_at INTEGER NOT NULL,
-    PRIMARY KEY (chain, target)
+CREATE TABLE known_addresses (
+    chain TEXT NOT NULL, address TEXT NOT NULL, since INTEGER NOT NULL, used_at INTEGER NOT NULL,
+    PRIMARY KEY (chain, address)
 ) WITHOUT ROWID;
 CREATE TABLE approvals (
     id INTEGER PRIMARY KEY AUTOINCREMENT, reference TEXT NOT NULL, purpose TEXT NOT NULL, chain TEXT NOT NULL,
-    asset TEXT NOT NULL, target TEXT NOT NULL, amount TEXT NOT NULL, text TEXT NOT NULL,
+    asset TEXT NOT NULL, to_address TEXT NOT NULL, amount TEXT NOT NULL, text TEXT NOT NULL,
     asked_at INTEGER NOT NULL, approved_at INTEGER, slot TEXT
 );
 CREATE INDEX approvals_reference ON approvals (reference);
@@ -64,7 +64,7 @@ _PRUNE = (
 _SPENT = "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT (counter, minute) DO UPDATE SET amount = excluded.amount"
 _ASKED = (
     "SELECT id, approved_at, slot FROM approvals"
-    " WHERE reference = ? AND chain = ? AND asset = ? AND target = ? AND amount = ?"
+    " WHERE reference = ? AND chain = ? AND asset = ? AND to_address = ? AND amount = ?"
 )
 
 
@@ -79,7 +79,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     reference: str
     purpose: str
     chain: str
-    target: str
+    to_address: str
     text: str
     asked_at: int
 
@@ -132,8 +132,8 @@ class Book:
     def __init__(self, connection: sqlite3.Connection, now: int) -> None:
         """Begin at this time, or where an earlier one ended if that is later."""
         self._run = connection.execute
-        state = self._run("SELECT now, targets FROM state").fetchone()
-        self._targets: int = state["targets"]
+        state = self._run("SELECT now, known FROM state").fetchone()
+        self._known: int = state["known"]
         self.now: int = max(now, state["now"])
         self._windows: dict[str, Window] = {}
         self._changed: set[str] = set()
@@ -144,9 +144,9 @@ class Book:
         counted = {} if row is None else msgspec.json.decode(row["counts"], type=dict[str, str])
         known = {}
         for outflow in reading.outflows:
-            since = self._since(reading.request.chain, outflow.target)
+            since = self._since(reading.request.chain, outflow.to_address)
             if since is not None:
-                known[outflow.target] = since
+                known[outflow.to_address] = since
         elsewhere = self._elsewhere(reading)
         approved = [
             one for one in reading.outflows if needs_approval(rules, one, elsewhere) and self._is_approved(reading, one)
@@ -162,8 +162,8 @@ class Book:
 
     def record(self, rules: Rules, reading: Reading, facts: Facts, verdict: Verdict) -> None:
         """Remember the verdict."""
-        for target in verdict.learn:
-            self.learn(reading.request.chain, target)
+        for address in verdict.learn:
+            self.learn(reading.request.chain, address)
         for outflow in verdict.ask:
             self._ask(reading, outflow)
         if verdict.refusal is not None:
@@ -214,21 +214,21 @@ class Book:
         ).fetchone()
         return None if found is None else str(found["slot"])
 
-    def learn(self, chain: str, target: str) -> int:
-        """Return since when the target is known: from now on, unless it was known."""
-        since = self._since(chain, target)
+    def learn(self, chain: str, address: str) -> int:
+        """Return since when the address is known: from now on, unless it was known."""
+        since = self._since(chain, address)
         if since is None:
-            self._run("INSERT INTO targets VALUES (?, ?, ?, ?)", (chain, target, self.now, self.now))
-            self._targets += 1
+            self._run("INSERT INTO known_addresses VALUES (?, ?, ?, ?)", (chain, address, self.now, self.now))
+            self._known += 1
             return self.now
         return since
 
     def write(self) -> None:
         """Write what was kept until the end, and drop what is too old to matter."""
         minute = self.now // MINUTE_S
-        if self._targets > TARGETS_MAX:
-            self._drop_targets()
-        self._run("UPDATE state SET now = ?, targets = ?", (self.now, self._targets))
+        if self._known > KNOWN_MAX:
+            self._drop_known()
+        self._run("UPDATE state SET now = ?, known = ?", (self.now, self._known))
         for counter in self._changed:
             self._run(_SPENT, (counter, minute, str(self._windows[counter].minutes[minute])))
         if self._changed:
@@ -238,7 +238,7 @@ class Book:
     def asked(self, reference: str | None = None) -> Sequence[Asked]:
         """Return what a person is asked about, oldest first."""
         rows = self._run(
-            "SELECT id AS pk, reference, purpose, chain, target, text, asked_at FROM approvals"
+            "SELECT id AS pk, reference, purpose, chain, to_address, text, asked_at FROM approvals"
             " WHERE approved_at IS NULL AND (? IS NULL OR reference = ?) ORDER BY id",
             (reference, reference),
         )
@@ -255,25 +255,31 @@ class Book:
             found = self._windows[counter] = Window({row["minute"]: int(row["amount"]) for row in rows})
         return found
 
-    def _since(self, chain: str, target: str) -> int | None:
-        row = self._run("SELECT since, used_at FROM targets WHERE chain = ? AND target = ?", (chain, target)).fetchone()
+    def _since(self, chain: str, address: str) -> int | None:
+        row = self._run(
+            "SELECT since, used_at FROM known_addresses WHERE chain = ? AND address = ?", (chain, address)
+        ).fetchone()
         if row is None:
             return None
-        if row["used_at"] + TARGET_USED_STEP_S <= self.now:
-            self._run("UPDATE targets SET used_at = ? WHERE chain = ? AND target = ?", (self.now, chain, target))
+        if row["used_at"] + USED_STEP_S <= self.now:
+            self._run(
+                "UPDATE known_addresses SET used_at = ? WHERE chain = ? AND address = ?", (self.now, chain, address)
+            )
         since: int = row["since"]
         return since
 
-    def _drop_targets(self) -> None:
+    def _drop_known(self) -> None:
         """Forget those that were used longest ago: what is forgotten is fresh again."""
-        surplus = self._targets - TARGETS_MAX
-        oldest = "SELECT chain, target FROM targets ORDER BY used_at LIMIT ?"
-        self._run(f"DELETE FROM targets WHERE (chain, target) IN ({oldest})", (surplus + TARGETS_DROPPED,))  # noqa: S608  ours
-        self._targets = self._run("SELECT count(*) AS targets FROM targets").fetchone()["targets"]
+        surplus = self._known - KNOWN_MAX
+        oldest = "SELECT chain, address FROM known_addresses ORDER BY used_at LIMIT ?"
+        self._run(f"DELETE FROM known_addresses WHERE (chain, address) IN ({oldest})", (surplus + KNOWN_DROPPED,))  # noqa: S608  ours
+        self._known = self._run("SELECT count(*) AS known FROM known_addresses").fetchone()["known"]
 
     def _asked(self, reading: Reading, outflow: Outflow) -> list[sqlite3.Row]:
         request = reading.request
-        rows = self._run(_ASKED, (request.reference, request.chain, outflow.asset, outflow.target, str(outflow.amount)))
+        rows = self._run(
+            _ASKED, (request.reference, request.chain, outflow.asset, outflow.to_address, str(outflow.amount))
+        )
         oldest = self.now - APPROVAL_KEPT_S
         return [row for row in rows if row["approved_at"] is None or row["approved_at"] > oldest]
 
@@ -294,9 +300,9 @@ class Book:
             return
         request = reading.request
         self._run(
-            "INSERT INTO approvals (reference, purpose, chain, asset, target, amount, text, asked_at)"
+            "INSERT INTO approvals (reference, purpose, chain, asset, to_address, amount, text, asked_at)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (request.reference, request.purpose, request.chain, outflow.asset, outflow.target, str(outflow.amount),
+            (request.reference, request.purpose, request.chain, outflow.asset, outflow.to_address, str(outflow.amount),
              outflow.text, self.now),
         )  # fmt: skip
         self._run("DELETE FROM approvals WHERE id <= (SELECT max(id) - ? FROM approvals)", (APPROVALS_MAX,))

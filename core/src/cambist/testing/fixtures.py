@@ -182,8 +182,8 @@ async def stock_keys(gateway: Gateway, parts: Parts) -> None:
     """Derive the account keys that a worker would have derived by now."""
     coin_types = {family.coin_type for family in gateway.registry.families.values()}
     if coin_types and parts.keystore is not None:
-        signer, target = KeystoreXpubs(parts.keystore), gateway.settings.keys.stock
-        await fill_stock(gateway.db, signer, gateway.secrets, coin_types=coin_types, target=target)
+        signer, stock = KeystoreXpubs(parts.keystore), gateway.settings.keys.stock
+        await fill_stock(gateway.db, signer, gateway.secrets, coin_types=coin_types, stock=stock)
 
 
 def _run(coroutine: object) -> None:

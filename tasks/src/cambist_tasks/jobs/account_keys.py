@@ -17,7 +17,7 @@ async def derive_account_keys(gateway: Gateway) -> bool:
     coin_types = {family.coin_type for family in gateway.registry.families.values()}
     async with gateway.db.transaction() as conn:
         level = await top_up_stock(
-            conn, gateway.signer, gateway.secrets, coin_types=coin_types, target=gateway.settings.keys.stock
+            conn, gateway.signer, gateway.secrets, coin_types=coin_types, stock=gateway.settings.keys.stock
         )
     if level.complete:
         async with gateway.db.transaction() as conn:

@@ -96,9 +96,9 @@ def _row_name(mode: str, coin_type: int, account_index: int) -> str:
 
 
 async def top_up_stock(
-    conn: AsyncConnection, signer: XpubSource, box: SecretsBox, *, coin_types: Collection[int], target: int
+    conn: AsyncConnection, signer: XpubSource, box: SecretsBox, *, coin_types: Collection[int], stock: int
 ) -> StockLevel:
-    """Derive account keys until ``target`` merchants can register, a bounded number of them at a time.
+    """Derive account keys until ``stock`` merchants can register, a bounded number of them at a time.
 
     Coin types that are new are added for every index, and given to the merchants who have it. Raises
     KeystoreError when the stock comes from another keystore, and SignerUnavailableError.
@@ -106,7 +106,7 @@ async def top_up_stock(
     await conn.exec_driver_sql("SELECT pg_advisory_xact_lock($1)", (_STOCK_LOCK,))
     free = (await conn.execute(_FREE)).scalar_one()
     highest = await conn.scalar(select(func.max(_key.account_index))) or 0
-    wanted = highest + max(0, target - free)
+    wanted = highest + max(0, stock - free)
     left = ROWS_PER_TOP_UP_MAX
     for mode in MODES:
         for coin_type in sorted(coin_types):
@@ -122,12 +122,12 @@ async def top_up_stock(
 
 
 async def fill_stock(
-    db: Database, signer: XpubSource, box: SecretsBox, *, coin_types: Collection[int], target: int
+    db: Database, signer: XpubSource, box: SecretsBox, *, coin_types: Collection[int], stock: int
 ) -> StockLevel:
     """Top the stock up until it is complete, each step in a transaction of its own."""
     while True:
         async with db.transaction() as conn:
-            level = await top_up_stock(conn, signer, box, coin_types=coin_types, target=target)
+            level = await top_up_stock(conn, signer, box, coin_types=coin_types, stock=stock)
         if level.complete:
             return level
 

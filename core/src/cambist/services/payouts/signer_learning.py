@@ -10,7 +10,7 @@ from cambist.domain.intents import DELAYED
 from cambist.domain.payouts import Status
 from cambist.signer.protocol import Signer
 
-TARGETS_MAX = 500
+ADDRESSES_MAX = 500
 KNOWN_MAX = 100_000
 
 _APPROVED = select(ApprovedAddress.mode, ApprovedAddress.chain, ApprovedAddress.address)
@@ -20,8 +20,8 @@ _WAITING = select(Payout.mode, Payout.chain, Payout.to_address).where(
     Payout.status.in_((Status.REQUESTED, Status.PROCESSING)),
 )
 _COMING = union(
-    _APPROVED.order_by(ApprovedAddress.id.desc()).limit(TARGETS_MAX),
-    _WAITING.order_by(Payout.id.desc()).limit(TARGETS_MAX),
+    _APPROVED.order_by(ApprovedAddress.id.desc()).limit(ADDRESSES_MAX),
+    _WAITING.order_by(Payout.id.desc()).limit(ADDRESSES_MAX),
 )
 
 
@@ -33,19 +33,19 @@ class Learner:
         self._known: set[tuple[str, str, str]] = set()
 
     async def learn(self, conn: AsyncConnection) -> int:
-        """Tell of approved addresses and waiting withdrawals; return how many were news here.
+        """Tell of approved addresses and waiting withdrawals; return how many were new here.
 
         Raises SignerUnavailableError.
         """
         rows = await conn.execute(_COMING)
-        news = [one for row in rows if (one := (row.mode, row.chain, row.address)) not in self._known]
+        new = [one for row in rows if (one := (row.mode, row.chain, row.address)) not in self._known]
         if len(self._known) > KNOWN_MAX:
             self._known.clear()
-        for mode, chain, to_address in news:
+        for mode, chain, to_address in new:
             try:
                 await self._signer.learn(mode, chain, to_address)
             except ValueError:
                 continue  # a chain that was switched off since; asked again with the next process
             finally:
                 self._known.add((mode, chain, to_address))
-        return len(news)
+        return len(new)

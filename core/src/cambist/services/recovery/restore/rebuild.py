@@ -78,7 +78,7 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
             claimed = select(func.count(AccountKey.account_index.distinct())).where(AccountKey.merchant_pk.is_not(None))
             free = highest - (await conn.execute(claimed)).scalar_one()
         # The stock is derived in order, so with so many free ones every account of the manifest is among them.
-        await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, target=max(1, free))
+        await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, stock=max(1, free))
 
     async def _check_seed(self, conn: AsyncConnection, manifest: Manifest) -> None:
         for entry in manifest.families:
