@@ -122,7 +122,8 @@ async def finish(
 async def note_missing(conn: AsyncConnection, slots: Sequence[int], height: int | None) -> None:
     """Remember from which height on something else seems to have taken these nonce slots; None: nothing has."""
     await conn.exec_driver_sql(
-        "UPDATE outbound_slots SET missing_since = $2 WHERE id = ANY($1::bigint[]) AND state = 'open'",
+        "WITH due AS (SELECT id FROM outbound_slots WHERE id = ANY($1::bigint[]) AND state = 'open' ORDER BY id"
+        " FOR UPDATE) UPDATE outbound_slots s SET missing_since = $2 FROM due WHERE s.id = due.id",
         (list(slots), height),
     )
 

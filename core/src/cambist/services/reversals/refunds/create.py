@@ -66,53 +66,29 @@ async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
     deposits = await lock_payment_deposits(conn, payment.id)
     payment = await _find(conn, actor, payment_id, lock=True)
     units = _units(payment, deposits, request, asset.token)
-    return await queue_refund(
-        conn,
-        context,
-        actor,
-        settings,
-        refund_id=refund_id,
-        asset=asset,
-        to_address=to_address,
-        units=units,
-        held=parts.held_parts(deposits, units),
-        payment_pk=payment.id,
-        reason=request.reason,
-    )
+    refund = NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units)
+    refund = msgspec.structs.replace(refund, payment_pk=payment.id, reason=request.reason)
+    return await queue_refund(conn, context, settings, refund, parts.held_parts(deposits, units))
 
 
-async def queue_refund(  # noqa: PLR0913  what goes back, each by name
+async def queue_refund(
     conn: AsyncConnection,
     context: PayoutContext,
-    actor: Actor,
     settings: PlatformSettings,
-    *,
-    refund_id: str,
-    asset: Asset,
-    to_address: str,
-    units: Units,
+    refund: NewPayout,
     held: Sequence[parts.Part],
-    payment_pk: int | None,
-    deposit_pk: int | None = None,
-    reason: str | None,
 ) -> Made:
     """Set aside what a refund takes, of it the parts ``held`` from held, and queue it.
 
     It is of a payment, or of one deposit. Both are locked, and all was checked.
     """
-    new = msgspec.structs.replace(
-        NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units),
-        held_units=Units(sum(part.units for part in held)),
-        payment_pk=payment_pk,
-        deposit_pk=deposit_pk,
-        reason=reason,
-    )
+    new = msgspec.structs.replace(refund, held_units=Units(sum(part.units for part in held)))
     (payout,) = await debit_and_queue(conn, context, settings, [new])
     await parts.take(conn, payout.pk, held)
-    if payment_pk is not None:
-        counted = {"refunded_units": Payment.refunded_units + units, "updated_at": context.clock.now()}
-        await conn.execute(update(Payment).where(Payment.id == payment_pk).values(counted))
-    return Made(await get_refund(conn, actor.project_pk, refund_id), replayed=False)
+    if new.payment_pk is not None:
+        counted = {"refunded_units": Payment.refunded_units + new.units, "updated_at": context.clock.now()}
+        await conn.execute(update(Payment).where(Payment.id == new.payment_pk).values(counted))
+    return Made(await get_refund(conn, new.project_pk, new.payout_id), replayed=False)
 
 
 async def claim(  # noqa: PLR0913, PLR0917  whose key, for what

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -27,7 +28,7 @@ from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import ConflictError
 from cambist.services.payouts.create import require_payouts
-from cambist.services.payouts.queue import PayoutContext
+from cambist.services.payouts.queue import NewPayout, PayoutContext
 from cambist.services.pricing.quotes import read_units
 from cambist.services.receiving.deposits import crediting, judging
 from cambist.services.receiving.deposits.locks import lock_cursor, lock_deposits
@@ -127,20 +128,13 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
         raise ConflictError("REFUND_EXCEEDS_HELD", f"Of this deposit, {most} {asset.token.symbol} are held.")
     if units == held:
         await _resolve(conn, case.deposit, "refunded", context.clock.now())
-    return await queue_refund(
-        conn,
-        context,
-        actor,
-        settings,
-        refund_id=refund_id,
-        asset=asset,
-        to_address=to_address,
-        units=units,
-        held=[parts.Part(case.deposit, units)],
+    new = msgspec.structs.replace(
+        NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units),
         payment_pk=None if case.payment is None else case.payment.id,
         deposit_pk=case.deposit.id,
         reason=request.reason,
     )
+    return await queue_refund(conn, context, settings, new, [parts.Part(case.deposit, units)])
 
 
 async def _resolve(conn: AsyncConnection, deposit: DepositRow, resolution: str, now: datetime) -> None:
