@@ -1,0 +1,62 @@
+"""The driver's own connections: never shared by two statements, never used again when something went wrong on them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from cambist.db.direct import CONNECTIONS_MAX
+
+PID = "SELECT pg_backend_pid() AS pid"
+SLOW = "SELECT pg_backend_pid() AS pid FROM pg_sleep(0.2)"
+
+
+async def pid(db, statement: str = PID) -> int:
+    return (await db.fetch_row(statement))["pid"]
+
+
+async def test_one_after_the_other_they_share_a_connection_and_at_once_none(db):
+    assert await pid(db) == await pid(db)
+    pids = await asyncio.gather(*(pid(db, SLOW) for _ in range(CONNECTIONS_MAX)))
+    assert len(set(pids)) == CONNECTIONS_MAX
+
+
+async def test_more_at_once_than_there_are_connections_wait_their_turn(db):
+    pids = await asyncio.gather(*(pid(db, SLOW) for _ in range(3 * CONNECTIONS_MAX)))
+    assert len(set(pids)) == CONNECTIONS_MAX
+
+
+async def test_who_waits_too_long_is_told_and_takes_nothing_with_him(db):
+    direct = db.fetch_row.__self__
+    direct._timeout_s = 0.05
+    busy = [asyncio.create_task(pid(db, SLOW)) for _ in range(CONNECTIONS_MAX)]
+    await asyncio.sleep(0.01)
+    with pytest.raises(TimeoutError):
+        await pid(db)
+    assert len(set(await asyncio.gather(*busy))) == CONNECTIONS_MAX
+    assert len(set(await asyncio.gather(*(pid(db, SLOW) for _ in range(CONNECTIONS_MAX))))) == CONNECTIONS_MAX
+
+
+async def test_a_connection_on_which_a_statement_failed_or_was_given_up_is_not_used_again(db):
+    before = await pid(db)
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await db.fetch_row("SELECT 1 / 0 AS pid")
+    after = await pid(db)
+    assert after != before
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await db.fetch_row("SELECT pg_sleep(5)")
+    assert await pid(db) != after
+
+
+async def test_connections_that_the_server_closed_are_replaced(db):
+    await asyncio.gather(*(pid(db, SLOW) for _ in range(CONNECTIONS_MAX)))
+    async with db.autocommit() as conn:
+        await conn.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    await asyncio.sleep(0.2)
+    assert len(set(await asyncio.gather(*(pid(db, SLOW) for _ in range(CONNECTIONS_MAX))))) == CONNECTIONS_MAX
