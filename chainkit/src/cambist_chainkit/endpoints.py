@@ -11,7 +11,7 @@ from cambist.plugin import ConfigError
 def check_endpoints(rpc_urls: Sequence[str], *, quorum: int, where: str) -> None:
     """Raise ConfigError for what is no address, for one that stands there twice, and for too few to agree."""
     for position, url in enumerate(rpc_urls, start=1):
-        # The address may carry a key, so the message tells its place and never its text.
+        # The address may carry a key, so the message tells its number and never its text.
         if not _is_http_address(url):
             message = f"{where}.rpc_urls: number {position} is no http(s) address"
             raise ConfigError(message)

@@ -39,7 +39,7 @@ class Sweep(Struct, frozen=True, kw_only=True):
 
 
 class SweepPlan(Struct, frozen=True, kw_only=True):
-    """What can be swept: all that is not refused. ``refused`` has a place for each transfer that was asked for."""
+    """What can be swept: all that is not refused. ``refused`` has an entry for each transfer that was asked for."""
 
     sweep: Sweep | None
     refused: tuple[str | None, ...]

@@ -84,7 +84,7 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """A block's place in the chain. ``time`` is seconds since 1970 UTC as the block itself says."""
+    """A block's position in the chain. ``time`` is seconds since 1970 UTC as the block itself says."""
 
     height: int
     hash: str

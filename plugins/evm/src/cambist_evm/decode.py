@@ -41,7 +41,7 @@ def is_synthetic(tx: RpcTransaction) -> bool:
 
 
 def check_header(header: RpcHeader | RpcBlock, height: int) -> Block:
-    """Return the block's place in the chain. Raises InconsistentChainError when it stands at another height."""
+    """Return the block's position in the chain. Raises InconsistentChainError when it stands at another height."""
     try:
         number, time = int(header.number, 16), int(header.timestamp, 16)
     except ValueError as error:

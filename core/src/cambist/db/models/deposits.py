@@ -64,7 +64,7 @@ class Deposit(Base):
     ones do not count for the order, nor do the returned ones. ``collection_pk`` is the collection that takes it to
     the main wallet. ``resolution`` is what was decided about one that does not simply belong to its order:
     ``accepted``, ``released`` or ``refunded``. ``merchant_pk`` is None for money that the operator sent
-    to the platform's own address. ``ordinal`` is its place within the block.
+    to the platform's own address. ``ordinal`` is its position within the block.
     """
 
     __tablename__ = "deposits"

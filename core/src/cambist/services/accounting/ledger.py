@@ -7,10 +7,10 @@ Accounts and which way they lean (triggers keep balances equal to movements)::
                held               credit   guarded   confirmed, but not (yet) part of an ended order
                receivable         credit             below zero: spent before a reorg took it back
                cpt                credit             usage credits; below zero down to the operator's limit
-               custody_deposits   debit              what his one-time addresses hold on the chain of his money
-               custody_wallet     debit              what his main wallet holds of his money
-               float_deposits     debit              the platform's money for fees on his one-time addresses
-               float_wallet       debit              the platform's money for fees on his main wallet
+               custody_deposits   debit              what its one-time addresses hold on the chain of its money
+               custody_wallet     debit              what its main wallet holds of its money
+               float_deposits     debit              the platform's money for fees on its one-time addresses
+               float_wallet       debit              the platform's money for fees on its main wallet
     platform   custody_gas        debit              what its gas station holds
     platform   custody_staked     debit              what its gas station has staked, and cannot send
                gas_spent          debit              fees that were paid
@@ -275,7 +275,7 @@ async def lock_balances(conn: AsyncConnection, mode: str, accounts: Iterable[Acc
 
 
 async def balances(conn: AsyncConnection, merchant_pk: int, mode: str, asset: str | None = None) -> Sequence[Balance]:
-    """Return a merchant's balances, one per asset he ever had, or of one asset."""
+    """Return a merchant's balances, one per asset it ever had, or of one asset."""
     account = LedgerAccount
     whose = account.mode == mode, account.merchant_pk == merchant_pk, ~account.debit_normal
     wanted = select(account).where(*whose, account.asset != CPT_ASSET if asset is None else account.asset == asset)

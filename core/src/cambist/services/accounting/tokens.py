@@ -24,7 +24,7 @@ class TokenBalance(Struct, frozen=True, kw_only=True):
 
 
 async def balances(conn: AsyncConnection, registry: Registry, merchant_pk: int, mode: str) -> Sequence[TokenBalance]:
-    """Return what a merchant has of every token he ever had."""
+    """Return what a merchant has of every token that it ever had."""
     found = []
     for balance in await ledger.balances(conn, merchant_pk, mode):
         chain_id, _, contract = balance.asset.partition("/")
@@ -37,7 +37,7 @@ async def balances(conn: AsyncConnection, registry: Registry, merchant_pk: int, 
 
 
 async def balance(conn: AsyncConnection, merchant_pk: int, mode: str, chain: ChainInfo, token: Token) -> TokenBalance:
-    """Return what a merchant has of one token: zeros where he never had any."""
+    """Return what a merchant has of one token: zeros where it never had any."""
     asset = ledger.asset_key(chain.id, token.contract)
     found = await ledger.balances(conn, merchant_pk, mode, asset)
     return TokenBalance(chain=chain.id, token=token, balance=found[0] if found else ledger.Balance(asset=asset))

@@ -101,7 +101,7 @@ SELECT coalesce((
 
 
 async def balance(conn: AsyncConnection, merchant_pk: int, mode: str) -> int:
-    """Return how many credits a merchant has left; below zero, how many he owes."""
+    """Return how many credits a merchant has left; below zero, how many are owed."""
     found = await conn.exec_driver_sql(_BALANCE, (merchant_pk, mode))
     return int(found.scalar_one())
 
@@ -114,7 +114,7 @@ async def require_credit(
     *,
     refusal: type[ServiceError] = ForbiddenError,
 ) -> None:
-    """Refuse a merchant whose credits are used up, as far below zero as the operator lets him get.
+    """Refuse a merchant whose credits are used up, as far below zero as the operator allows.
 
     Raises ``refusal``: ForbiddenError (403) for payouts, PaymentRequiredError (402) for swaps and bridges.
     """
@@ -128,8 +128,8 @@ async def require_credit(
 def _issue(merchant_pk: int, units: int) -> Movement:
     """Move credits from the operator to a merchant, or back where there are less than none."""
     issued = Account(PLATFORM, CPT_ASSET, Purpose.CPT_ISSUED)
-    his = Account(merchant_pk, CPT_ASSET, Purpose.CPT)
-    return Movement(issued, his, Units(units)) if units > 0 else Movement(his, issued, Units(-units))
+    account = Account(merchant_pk, CPT_ASSET, Purpose.CPT)
+    return Movement(issued, account, Units(units)) if units > 0 else Movement(account, issued, Units(-units))
 
 
 async def grant(conn: AsyncConnection, merchant_pk: int, mode: str, units: int, reference: str) -> bool:

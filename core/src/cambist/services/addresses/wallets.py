@@ -12,6 +12,7 @@ from .account_keys import AccountKeys
 WALLET_CHANGE = 1
 """The branch of the account that deposits never use."""
 
+# Statements in which the purpose is a constant: only then is the small index of our own addresses found.
 _FIND = "SELECT id, address FROM addresses WHERE mode = $1 AND family = $2 AND merchant_pk = $3 AND purpose = 'wallet'"
 _GAS_STATION = "SELECT id, address FROM addresses WHERE mode = $1 AND family = $2 AND purpose = 'gas'"
 _INSERT = (

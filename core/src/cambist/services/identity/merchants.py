@@ -56,7 +56,7 @@ def normalize_email(text: str) -> str:
 async def register(  # noqa: PLR0913  each by name
     conn: AsyncConnection, *, email: str, name: str, password_hash: str, ids: Ids, now: datetime
 ) -> Merchant:
-    """Add a merchant, who claims the account keys that the addresses will be derived from, and gets his credits.
+    """Add a merchant, who claims the account keys that the addresses will be derived from, and is given usage credits.
 
     Raises ConflictError for an address that is taken, UnavailableError when no keys are in stock.
     """

@@ -162,7 +162,7 @@ class Projects:
 
 
 async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_id: str) -> Actor:
-    """Let a merchant act for a project of his.
+    """Let a merchant act for one of the merchant's projects.
 
     Raises NotFoundError for a project that does not exist, ForbiddenError for one that is another's.
     """

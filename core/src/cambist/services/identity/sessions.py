@@ -78,7 +78,7 @@ async def open_session(  # noqa: PLR0913  each by name
     now: datetime,
     lifetime_s: int,
 ) -> OpenSession:
-    """Begin a session of somebody who has proven who he is. It ends after ``lifetime_s``, however it is used."""
+    """Begin a session of a merchant who has signed in. It ends after ``lifetime_s``, however it is used."""
     await conn.execute(delete(Session).where(Session.merchant_pk == merchant_pk, Session.expires_at <= now))
     session_id = ids.new("ses")
     token = tokens.new(session_id)

@@ -1,4 +1,4 @@
-"""Shares the ways out among receivers, so that one who hangs delays himself and nobody else.
+"""Shares the ways out among receivers, so that one that hangs delays no other.
 
 Each receiver (scheme, host and port) has a lane, which starts narrow and widens with every quick end of an attempt.
 A lane with an attempt that takes long is slow until one ends quickly: the slow lanes divide a share of their own.

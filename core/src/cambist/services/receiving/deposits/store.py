@@ -221,7 +221,7 @@ async def _internal(
     """Return the transactions in which we moved money between addresses of ours.
 
     The books of what we sent decide. Where they do not know a transaction, because they begin after it, gas is
-    never a deposit, nor is what a merchant's address sends to another of his own.
+    never a deposit, nor is what a merchant's address sends to another of its own.
     """
     senders = list({transfer.sender for transfer in transfers if transfer.sender is not None})
     if not senders:
