@@ -278,7 +278,9 @@ async def balances(conn: AsyncConnection, merchant_pk: int, mode: str, asset: st
     """Return a merchant's balances, one per asset it ever had, or of one asset."""
     account = LedgerAccount
     whose = account.mode == mode, account.merchant_pk == merchant_pk, ~account.debit_normal
-    wanted = select(account).where(*whose, account.asset != CPT_ASSET if asset is None else account.asset == asset)
+    wanted = select(account).where(*whose, account.asset != CPT_ASSET)
+    if asset is not None:
+        wanted = wanted.where(account.asset == asset)
     found: dict[str, dict[str, int]] = {}
     for row in await conn.execute(wanted.order_by(account.asset)):
         found.setdefault(row.asset, {})[row.purpose] = row.balance
