@@ -61,7 +61,7 @@ class OutboundIntent(Base):
             "ix_outbound_intents_failed",
             "source_address_pk",
             "chain",
-            postgresql_where=text("state = 'failed' AND kind = 'collection'"),
+            postgresql_where=text(f"state = 'failed' AND kind = '{IntentKind.COLLECTION}'"),
         ),
         Index(
             "ix_outbound_intents_swept",
@@ -74,13 +74,18 @@ class OutboundIntent(Base):
             "chain",
             postgresql_where=text("state IN ('waiting', 'sending')"),
         ),
-        Index("ix_outbound_intents_gas", "recipient_address_pk", "chain", postgresql_where=text("kind = 'top_up'")),
+        Index(
+            "ix_outbound_intents_gas",
+            "recipient_address_pk",
+            "chain",
+            postgresql_where=text(f"kind = '{IntentKind.TOP_UP}'"),
+        ),
         Index(
             "ix_outbound_intents_loans",
             "chain",
             "scope",
             "recipient_address_pk",
-            postgresql_where=text("kind IN ('loan', 'loan_return')"),
+            postgresql_where=text(f"kind IN ('{IntentKind.LOAN}', '{IntentKind.LOAN_RETURN}')"),
         ),
     )
 

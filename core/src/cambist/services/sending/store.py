@@ -9,6 +9,7 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.allocation import PendingOutflow
+from cambist.domain.intents import IntentKind
 from cambist.plugin import Fee, SignedTx
 from cambist.services.chain_scope import ChainScope
 
@@ -101,7 +102,7 @@ async def waiting(conn: AsyncConnection, chain_scope: ChainScope, now: datetime,
     rows = await conn.exec_driver_sql(
         f"SELECT {INTENT} FROM (SELECT *, row_number() OVER"  # noqa: S608  constants
         " (PARTITION BY source_address_pk ORDER BY priority, due_at, id) AS nth FROM outbound_intents"
-        " w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind <> 'sweep' AND due_at <= $3"
+        f" w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind <> '{IntentKind.SWEEP}' AND due_at <= $3"
         f" AND NOT {SWEPT}) i"
         f" {JOINS} WHERE i.nth <= $4 ORDER BY i.nth, i.due_at, i.priority, i.id LIMIT $5",
         (*chain_scope.key, now, limit, limit * 4),

@@ -25,7 +25,7 @@ UNCOLLECTED_MAX = 500
 RETRY_AFTER = timedelta(hours=6)
 
 # All confirmed, uncollected deposits of one token on one address, together.
-_UNCOLLECTED = """
+_UNCOLLECTED = f"""
 WITH uncollected AS (
     SELECT d.address_pk, d.contract, min(d.token) AS token, min(d.decimals) AS decimals, d.merchant_pk,
            sum(d.units) AS units, min(d.confirmed_at) AS oldest_at
@@ -41,21 +41,21 @@ FROM uncollected p JOIN addresses src ON src.id = p.address_pk
     LEFT JOIN needed w ON w.merchant_pk = p.merchant_pk AND w.contract IS NOT DISTINCT FROM p.contract
 WHERE NOT EXISTS (
     SELECT FROM outbound_intents i WHERE i.source_address_pk = p.address_pk AND i.chain = $1 AND i.scope = $2
-        AND i.kind = 'collection' AND i.contract IS NOT DISTINCT FROM p.contract AND i.state = 'failed'
+        AND i.kind = '{IntentKind.COLLECTION}' AND i.contract IS NOT DISTINCT FROM p.contract AND i.state = 'failed'
         AND i.finished_at > $4
 )
 ORDER BY is_needed DESC, CASE WHEN w.units IS NULL THEN 0 ELSE p.units END DESC, p.oldest_at LIMIT $5
-"""
+"""  # noqa: S608  a constant
 
-_NEEDS = """
+_NEEDS = f"""
 SELECT i.merchant_pk, i.contract, sum(i.units) - coalesce((
-        SELECT sum(c.units) FROM outbound_intents c WHERE c.kind = 'collection' AND c.state IN ('waiting', 'sending')
-            AND c.chain = $1 AND c.scope = $2 AND c.merchant_pk = i.merchant_pk
+        SELECT sum(c.units) FROM outbound_intents c WHERE c.kind = '{IntentKind.COLLECTION}'
+            AND c.state IN ('waiting', 'sending') AND c.chain = $1 AND c.scope = $2 AND c.merchant_pk = i.merchant_pk
             AND c.contract IS NOT DISTINCT FROM i.contract
     ), 0) AS units
 FROM outbound_intents i WHERE i.chain = $1 AND i.scope = $2 AND i.state = 'waiting' AND i.reason = $3
 GROUP BY i.merchant_pk, i.contract
-"""
+"""  # noqa: S608  a constant
 
 
 class Uncollected(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.intents import IntentKind
 from cambist.services.chain_scope import ChainScope
 from cambist.services.sending.rows import INTENT, JOINS, IntentRow, OwnPath, intent_row
 from cambist.services.sending.store import SWEPT
@@ -20,7 +21,7 @@ AND NOT EXISTS (
         AND s.state = 'open'
 ) AND NOT EXISTS (
     SELECT FROM outbound_intents t WHERE t.recipient_address_pk = i.source_address_pk AND t.chain = i.chain
-        AND t.scope = i.scope AND t.kind = 'top_up' AND t.state IN ('waiting', 'sending')
+        AND t.scope = i.scope AND t.kind = '{IntentKind.TOP_UP}' AND t.state IN ('waiting', 'sending')
 ) AND NOT {SWEPT.replace("w.", "i.")}
 """  # noqa: S608  constants
 
@@ -31,7 +32,7 @@ async def candidates(
     """Return collections that nobody has tried to send yet, or that wait for one of these reasons; in their order."""
     rows = await conn.exec_driver_sql(
         f"SELECT {INTENT} FROM outbound_intents i {JOINS} WHERE i.chain = $1 AND i.scope = $2"  # noqa: S608  constants
-        " AND i.kind = 'collection' AND src.purpose = 'payment' AND i.due_at <= $3"
+        f" AND i.kind = '{IntentKind.COLLECTION}' AND src.purpose = 'payment' AND i.due_at <= $3"
         f" AND (i.reason IS NULL OR i.reason = ANY($4::text[])) AND {_FREE} ORDER BY i.priority, i.id LIMIT $5",
         (*chain_scope.key, now, list(reasons), limit),
     )
