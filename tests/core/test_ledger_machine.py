@@ -111,15 +111,15 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(told=st.lists(st.tuples(numbers, st.sampled_from(ORDER)), min_size=1, max_size=16), copies=st.integers(1, 3))
     def tell(self, told, copies):
         """Tell the same several times at once, in another order."""
-        news = self.money_model.news([(payout_id, what) for payout_id, what in self._payouts(told)])
-        self.plan += [self.money_model.tell(news[::direction]) for direction in (1, -1, 1)[:copies] if news]
+        updates = self.money_model.updates([(payout_id, what) for payout_id, what in self._payouts(told)])
+        self.plan += [self.money_model.tell(updates[::direction]) for direction in (1, -1, 1)[:copies] if updates]
 
     @rule(pick=numbers)
     def both(self, pick):
         """Tell that it is dead, and that it was mined: whoever is told first, it was."""
         for payout_id, _ in self._payouts([(pick, "final")]):
             self.plan += [
-                self.money_model.tell(self.money_model.news([(payout_id, what)])) for what in ("failed", "final")
+                self.money_model.tell(self.money_model.updates([(payout_id, what)])) for what in ("failed", "final")
             ]
 
     @rule(merchant=merchants, units=st.integers(-50, 50).filter(bool))

@@ -50,9 +50,9 @@ async def one_thing(payout_env, random, payouts, numbers):
             what = random.choice(["waiting", "broadcast", "final", "failed", "undone"])
             if what == "undone":
                 chosen = [one for one in chosen if one.status == Status.COMPLETED]
-            # What lives twice is told of elsewhere: here, every piece of news is about a transaction of its own.
-            news = {} if what == "waiting" else {"tx_id": f"0x{next(numbers)}"}
-            await payout_env.happens(what, *chosen, **news)
+            # What lives twice is told of elsewhere: here, every update is about a transaction of its own.
+            fields = {} if what == "waiting" else {"tx_id": f"0x{next(numbers)}"}
+            await payout_env.happens(what, *chosen, **fields)
     except ForbiddenError as error:
         return error.code
     return None

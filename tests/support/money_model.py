@@ -66,7 +66,7 @@ AFTER = {
     "failed": lambda status: status if status in FINISHED else Status.FAILED,
     "undone": lambda status: Status.BROADCAST if status is Status.COMPLETED else status,
 }
-"""What each piece of news makes of a payout."""
+"""What each update makes of a payout."""
 ORDER = ("undone", "final", "failed", "broadcast", "waiting")
 """As the engine tells them where one transaction of the database has several."""
 LOCKED = ("undone", "final", "failed")
@@ -267,14 +267,14 @@ class MoneyModel:
             **more,
         )
 
-    def news(self, told: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str, int]]:
+    def updates(self, told: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str, int]]:
         """Give each (payout, what) its own number, so that telling it twice is telling the same."""
         return [(payout_id, what, self._number()) for payout_id, what in told]
 
-    async def tell(self, news: Sequence[tuple[str, str, int]]) -> None:
+    async def tell(self, updates: Sequence[tuple[str, str, int]]) -> None:
         """Call the handlers as the engine does: a transaction for each chain, and in it kind by kind."""
         for chain, info in self.payment_env.registry.chains.items():
-            told = [(self.going[payout_id], what, number) for payout_id, what, number in news]
+            told = [(self.going[payout_id], what, number) for payout_id, what, number in updates]
             told = [one for one in told if one[0].row.chain == chain]
             if told:
                 await self._tell(ChainScope(info=info, scope=0, mode="live"), told)

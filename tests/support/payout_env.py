@@ -145,10 +145,10 @@ class PayoutEnv:
             (row,) = await debit_and_queue(conn, self.context, await platform.load(conn), [new])
         return row
 
-    async def happens(self, what: str, *payouts: PayoutRow, **news: Any) -> None:
+    async def happens(self, what: str, *payouts: PayoutRow, **fields: Any) -> None:
         """Let the engine say what happened: ``waiting``, ``broadcast``, ``final``, ``failed`` or ``undone``."""
         if what in {"broadcast", "final", "undone"}:
-            news = {"tx_id": "0xa", "incarnation": 1, **news}
+            fields = {"tx_id": "0xa", "incarnation": 1, **fields}
         sent = [
             IntentUpdate(
                 intent_pk=payout.intent_pk,
@@ -165,7 +165,7 @@ class PayoutEnv:
                 contract=payout.contract,
                 decimals=payout.decimals,
                 units=payout.units,
-                **news,
+                **fields,
             )
             for payout in payouts
         ]

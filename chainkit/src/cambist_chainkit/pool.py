@@ -43,7 +43,6 @@ class EndpointPool(Generic[E]):
     """
 
     def __init__(self, chain: str, endpoints: Sequence[E], context: PluginContext, *, lag_blocks_max: int) -> None:
-        """Keep them. Nothing is asked yet."""
         self.endpoints = endpoints
         self.chain = chain
         self._lag_blocks_max = lag_blocks_max

@@ -68,7 +68,6 @@ class PooledChain(Chain, Generic[E]):
     """The half of a chain that only reads. Keeps the record of its endpoints, and nothing of the chain itself."""
 
     def __init__(self, info: ChainInfo, pool: EndpointPool[E], *, quorum: int) -> None:
-        """Keep them. Nothing is asked yet."""
         self.info = info
         self.pool = pool
         self.quorum = quorum

@@ -16,7 +16,6 @@ class Endpoint(ABC):
     """
 
     def __init__(self, name: str) -> None:
-        """Start with a clean record. Nothing is asked."""
         self.name = name
         self.head: int | None = None
         self.calls = 0

@@ -39,17 +39,17 @@ def tx(kind: str, value: Json, *, ret: str | None = "SUCCESS", nonce: int = 0) -
     }
 
 
-def trx(source: str, target: str, amount: int, **more: Any) -> Json:
+def trx(source: str, to_address: str, amount: int, **more: Any) -> Json:
     """Return a transfer of native coin."""
-    value = {"owner_address": hex_of(source), "to_address": hex_of(target), "amount": amount}
+    value = {"owner_address": hex_of(source), "to_address": hex_of(to_address), "amount": amount}
     return tx("TransferContract", value, **more)
 
 
-def trc10(source: str, target: str, amount: int, name: str = "USDT", **more: Any) -> Json:
+def trc10(source: str, to_address: str, amount: int, name: str = "USDT", **more: Any) -> Json:
     """Return a transfer of a TRC-10 asset."""
     value = {
         "owner_address": hex_of(source),
-        "to_address": hex_of(target),
+        "to_address": hex_of(to_address),
         "amount": amount,
         "asset_name": name.encode().hex(),
     }
@@ -62,21 +62,21 @@ def call(source: str, contract: str = USDT, data: str = "a9059cbb", **more: Any)
     return tx("TriggerSmartContract", value, **more)
 
 
-def log(source: str, target: str, amount: int, contract: str = USDT) -> Json:
+def log(source: str, to_address: str, amount: int, contract: str = USDT) -> Json:
     """Return a token's Transfer."""
     return {
         "address": hex_of(contract)[2:],
-        "topics": [TRANSFER_TOPIC, hex_of(source)[2:].rjust(64, "0"), hex_of(target)[2:].rjust(64, "0")],
+        "topics": [TRANSFER_TOPIC, hex_of(source)[2:].rjust(64, "0"), hex_of(to_address)[2:].rjust(64, "0")],
         "data": f"{amount:064x}",
     }
 
 
-def inner(source: str, target: str, amount: int, note: str = "call", **more: Any) -> Json:
+def inner(source: str, to_address: str, amount: int, note: str = "call", **more: Any) -> Json:
     """Return an internal transaction."""
     return {
         "hash": "00" * 32,
         "caller_address": hex_of(source),
-        "transferTo_address": hex_of(target),
+        "transferTo_address": hex_of(to_address),
         "callValueInfo": [{"callValue": amount}],
         "note": note.encode().hex(),
         **more,

@@ -64,10 +64,12 @@ class Net:
         await self.node.mine()
         return address
 
-    def intent(self, source: str, target: str, amount: int, symbol: str = "TRX", action: Action = "transfer") -> Intent:
+    def intent(
+        self, source: str, to_address: str, amount: int, symbol: str = "TRX", action: Action = "transfer"
+    ) -> Intent:
         token = self.chain.info.token(symbol)
         assert token is not None
-        return Intent(source=source, to_address=target, token=token, amount=Units(amount), action=action)
+        return Intent(source=source, to_address=to_address, token=token, amount=Units(amount), action=action)
 
     async def planned(self, *intents: Intent, sponsor: str | None = None) -> list[Step]:
         """Return the steps of plans, none of which is refused."""
@@ -93,9 +95,9 @@ class Net:
         await self.node.mine()
         return list(await self.chain.transactions([tx.tx_id for tx in txs]))
 
-    async def act(self, action: Action, target: str, amount: int) -> TxStatus:
+    async def act(self, action: Action, to_address: str, amount: int) -> TxStatus:
         """Do something with the sponsor's stake, which must succeed."""
-        (step,) = await self.planned(self.intent(self.sponsor, target, amount, action=action), sponsor=self.sponsor)
+        (step,) = await self.planned(self.intent(self.sponsor, to_address, amount, action=action), sponsor=self.sponsor)
         (status,) = await self.send(step)
         assert status.state == "succeeded"
         return status

@@ -40,7 +40,7 @@ class Sender:
 
     def __init__(self, net: Net, amount: int) -> None:
         self.amount = amount
-        self.target = net.nobody()
+        self.to_address = net.nobody()
         self.signed: list[tuple[SignedTx, Dated]] = []
 
     async def step(self, net: Net, chain: LendingChain) -> None:
@@ -56,7 +56,7 @@ class Sender:
 
     async def sign(self, net: Net, chain: LendingChain) -> None:
         """Make one more transaction for it."""
-        (plan,) = await chain.plan([net.intent(net.rich, self.target, self.amount)], sponsor=None)
+        (plan,) = await chain.plan([net.intent(net.rich, self.to_address, self.amount)], sponsor=None)
         assert plan.step is not None
         (unsigned,) = await chain.prepare([(plan.step, None)])
         tx = FAMILY.seal(unsigned, net.key(net.rich).sign_recoverable(FAMILY.digest(unsigned.payload), hasher=None))
@@ -112,6 +112,6 @@ async def test_every_transfer_arrives_once(net: Net, seed: int) -> None:
                 for sender in senders:
                     await sender.step(net, chain)
     for sender in senders:
-        assert net.node.balance(sender.target) == sender.amount
+        assert net.node.balance(sender.to_address) == sender.amount
     assert [len(sender.signed) for sender in mined] == [1] * len(mined)
     assert all(len(sender.signed) > 1 for sender in lost)

@@ -49,7 +49,7 @@ FEE = Fee(limit=70_000, price=100)
 def fields(**changes: Any) -> TxFields:
     made: dict[str, Any] = {
         "owner": raw_of(OWNER),
-        "target": b"\x5a" * 20,
+        "to_address": b"\x5a" * 20,
         "amount": 9,
         "ref_block_bytes": b"\x12\x34",
         "ref_block_hash": b"\x01\x02\x03\x04\x05\x06\x07\x08",
@@ -111,7 +111,7 @@ def test_recorded_transfers_are_read_and_written_to_the_byte() -> None:
         assert read.expiration_ms == one["raw_data"]["expiration"]
         assert read.fee_limit == one["raw_data"].get("fee_limit", 0)
         if read.contract is None:
-            assert ((PREFIX + (read.target or b"")).hex(), read.amount) == (value["to_address"], value["amount"])
+            assert ((PREFIX + (read.to_address or b"")).hex(), read.amount) == (value["to_address"], value["amount"])
         else:
             assert (PREFIX + read.contract).hex() == value["contract_address"]
 

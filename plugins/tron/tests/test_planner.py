@@ -27,11 +27,11 @@ PRICES = Prices(
 
 async def test_coin_and_tokens_arrive_and_cost_what_was_planned(net: Net) -> None:
     """Of 600 bytes of free bandwidth, coin takes 265 twice; what is then left is too little for a token's 345."""
-    target = net.nobody()
+    to_address = net.nobody()
     intents = [
         net.intent(net.rich, net.customer, 5),
-        net.intent(net.rich, target, 6, "USDT"),
-        net.intent(net.rich, target, 7, "USDX"),
+        net.intent(net.rich, to_address, 6, "USDT"),
+        net.intent(net.rich, to_address, 7, "USDX"),
         net.intent(net.rich, net.customer, 8),
     ]
     steps = await net.planned(*intents)
@@ -43,8 +43,8 @@ async def test_coin_and_tokens_arrive_and_cost_what_was_planned(net: Net) -> Non
     assert (paid[0], paid[3]) == (0, 0)
     assert paid[1] == 130_285 * ENERGY_SUN + TOKEN_BYTES * BANDWIDTH_SUN
     assert all(fee <= step.fee.cost_max for fee, step in zip(paid, steps, strict=True))
-    assert await net.usdt.balance_of(target) == 6
-    assert await net.usdx.balance_of(target) == 7
+    assert await net.usdt.balance_of(to_address) == 6
+    assert await net.usdx.balance_of(to_address) == 7
 
 
 async def test_a_limit_allows_for_what_may_grow_and_no_more(net: Net) -> None:
@@ -76,12 +76,12 @@ def test_the_factor_grows_by_a_fifth_up_to_its_highest(used: int, penalty: int, 
 
 async def test_new_accounts_cost_their_price(net: Net) -> None:
     """Whoever sends coin there pays 1.1 TRX instead of bandwidth; 1 TRX with staked bandwidth. Tokens make none."""
-    target = net.nobody()
-    (step,) = await net.planned(net.intent(net.rich, target, 5))
+    to_address = net.nobody()
+    (step,) = await net.planned(net.intent(net.rich, to_address, 5))
     assert (step.fee.cost_max, step.fee.extra) == (1_100_000, 1_100_000)
     (status,) = await net.send(step)
     assert status.fee == 1_100_000
-    (step,) = await net.planned(net.intent(net.rich, target, 5))
+    (step,) = await net.planned(net.intent(net.rich, to_address, 5))
     assert step.fee.extra == 0
     await net.node.stake(net.customer, 100_000 * TRX, resource=0)
     (step,) = await net.planned(net.intent(net.customer, net.nobody(), 5))
@@ -124,7 +124,7 @@ async def test_what_the_token_refuses_is_refused(net: Net) -> None:
     listed = await net.holder(100)
     await net.usdt.refuse(listed)
     await net.node.mine()
-    intents = [net.intent(source, target, 5, "USDT") for source, target in (
+    intents = [net.intent(source, to_address, 5, "USDT") for source, to_address in (
         (net.rich, net.customer), (listed, net.rich), (net.rich, net.nobody()),
     )]  # fmt: skip
     good, bad, other = await net.chain.plan(intents, sponsor=net.sponsor)
@@ -179,7 +179,7 @@ async def test_prices_are_the_networks(connect: Connect) -> None:
     """Not those of the main network as they were once."""
     parameters = Parameters(transaction_fee=2_000, new_account_fee=3_000_000)
     async with TronNode(parameters=parameters) as node, connect(node.url) as chain:
-        source, target = node.accounts[:2]
-        coin = Intent(source=source, to_address=target, token=chain.info.native, amount=Units(5))
+        source, to_address = node.accounts[:2]
+        coin = Intent(source=source, to_address=to_address, token=chain.info.native, amount=Units(5))
         plans = await chain.plan([coin, coin, coin, replace(coin, to_address=ZERO_NEIGHBOUR)], sponsor=None)
     assert [fee_of(plan).cost_max for plan in plans] == [0, 0, 530_000, 3_100_000]

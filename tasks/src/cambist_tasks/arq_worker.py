@@ -68,7 +68,7 @@ class Runners(Struct, frozen=True, kw_only=True):
 
     @property
     def context(self) -> dict[str, Any]:
-        """What arq hands to every function."""
+        """The context that arq passes to every function."""
         return {crons.RUNNER: self.crons, requested.RUNNER: self.jobs}
 
 

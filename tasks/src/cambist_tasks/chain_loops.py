@@ -27,7 +27,7 @@ _EXPECTED = (ChainError, SignerUnavailableError, TimeoutError)
 
 
 class Failing(Protocol):
-    """What counts failures, for metrics."""
+    """Counts failures, for metrics."""
 
     failing: bool
     failures: int
@@ -70,7 +70,7 @@ class Pauses:
         return pause_s
 
     def over(self) -> bool:
-        """Begin anew, for it went well; return whether it had failed before."""
+        """Reset the pauses after a success; return True if the try before it had failed."""
         self._backoff.reset()
         failed, self._state.failing = self._state.failing, False
         return failed

@@ -19,7 +19,7 @@ LEASE_S = 60
 
 
 def lease_end(now: datetime) -> datetime:
-    """Return when a lease ends that is taken or prolonged now."""
+    """Return the end of a lease that is taken or prolonged at ``now``."""
     return now + timedelta(seconds=LEASE_S)
 
 

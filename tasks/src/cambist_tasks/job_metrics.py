@@ -32,7 +32,6 @@ class StoredFacts(Collector):
         self.stations: list[GasStation] = []
 
     async def refresh(self) -> None:
-        """Read them now."""
         try:
             async with asyncio.timeout(TIMEOUT_S), self._gateway.db.autocommit() as conn:
                 self._succeeded = await cron_runs.last_successes(conn, list(self._runners.crons.states))
@@ -42,7 +41,6 @@ class StoredFacts(Collector):
             log.warning("metrics_not_refreshed", error=repr(error))
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every metric."""
         yield from self._crons()
         yield from self._jobs()
 

@@ -34,8 +34,6 @@ def _key(name: str) -> int:
 
 
 class Leases:
-    """One worker's leases."""
-
     def __init__(self, db: Database) -> None:
         self._db = db
         self._held: set[str] = set()

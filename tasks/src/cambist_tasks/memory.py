@@ -16,7 +16,7 @@ KEPT_BYTES_MAX = 16 << 20
 
 
 def tune_memory() -> None:
-    """Do it once, when everything is there that lives as long as the process."""
+    """Call once, after everything was made that lives as long as the process."""
     _collect_rarely()
     _keep_freed_memory()
 

@@ -20,7 +20,7 @@ from .watching import ChainState
 
 
 class WorkerCollector(Collector):
-    """Reads chains and deliverer as they are."""
+    """Tells, at each scrape, how watching, sending and delivery stand in this worker."""
 
     def __init__(
         self,
@@ -29,14 +29,12 @@ class WorkerCollector(Collector):
         deliverer: Deliverer,
         stations: Sequence[GasStation],
     ) -> None:
-        """Read these, which go on changing."""
         self._chains = chains
         self._senders = senders
         self._deliverer = deliverer
         self._stations = stations
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every metric."""
         yield from self._watching()
         yield from self._endpoints()
         yield from self._sending()

@@ -14,21 +14,18 @@ STABLE_S = 60.0
 
 
 class Backoff:
-    """Pauses that double up to a ceiling, until ``reset``."""
+    """Pauses in seconds that double up to a ceiling; ``reset`` begins again with the first."""
 
     def __init__(self, first_s: float, max_s: float) -> None:
-        """Begin with the first pause."""
         self._first_s = first_s
         self._max_s = max_s
         self._next_s = first_s
 
     def next_s(self) -> float:
-        """Return the next pause in seconds."""
         pause_s, self._next_s = self._next_s, min(self._max_s, self._next_s * 2)
         return pause_s
 
     def reset(self) -> None:
-        """Begin anew: all is well."""
         self._next_s = self._first_s
 
 

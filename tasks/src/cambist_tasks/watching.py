@@ -25,7 +25,7 @@ class Poller(Protocol):
     """What polls a chain: the deposits service's Watcher."""
 
     async def poll(self) -> PollResult:
-        """Read on, judge what is due, and say where it stands."""
+        """Read the next span and judge what is due; return how far the chain is read."""
 
     def reading_ahead(self) -> AbstractAsyncContextManager[None]:
         """Read the next span while the last one is stored, until the block ends."""
@@ -45,7 +45,6 @@ class ChainState(Struct, kw_only=True):
     failing: bool = False
 
     def note(self, result: PollResult) -> None:
-        """Count what a poll did."""
         self.last = result
         self.polls += 1
         self.blocks += result.blocks

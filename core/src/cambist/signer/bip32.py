@@ -31,7 +31,6 @@ class PrivateNode(Struct, frozen=True):
     number: int = 0
 
     def __repr__(self) -> str:
-        """Show where it is, not what it is."""
         return f"<PrivateNode at depth {self.depth}>"
 
     def hardened(self, index: int) -> PrivateNode:

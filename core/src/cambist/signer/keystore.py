@@ -84,7 +84,6 @@ class Keystore:
         self._leaf = leaf
 
     def __repr__(self) -> str:
-        """Show that it is one, and nothing of it."""
         return "<Keystore>"
 
     def __reduce__(self) -> NoReturn:

@@ -32,7 +32,6 @@ class KeystoreXpubs:
         self._keystore = keystore
 
     async def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
-        """Return the extended public key at ``m/44'/coin_type'/account_index'`` of the mode's seed."""
         return self._keystore.account_xpub(mode, coin_type, account_index)
 
 
@@ -57,19 +56,17 @@ class LocalSigner(KeystoreXpubs, Signer):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="signer")
 
     async def aclose(self) -> None:
-        """Finish what was begun, and close the store."""
+        """Finish the batch that is being signed, and close the store."""
         await asyncio.to_thread(self._thread.shutdown)
         self._store.close()
 
     async def sign(self, requests: Sequence[SignRequest]) -> Sequence[SignReply]:
-        """Answer each request, in their order, as ``Signer.sign`` says."""
         replies: list[SignReply] = []
         for first in range(0, len(requests), REQUESTS_MAX):
             replies += await self._in_thread(self._sign, requests[first : first + REQUESTS_MAX])
         return replies
 
     async def learn(self, mode: str, chain: str, address: str) -> datetime:
-        """Start the delay of an address, as ``Signer.learn`` says."""
         address = self._reader.normalized(chain, address)
         return _moment(await self._in_thread(self._learn, chain, address) if mode == "live" else self._now())
 

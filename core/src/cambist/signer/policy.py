@@ -24,15 +24,14 @@ class Window:
     """What was counted within the last hour, by minute. A minute counts until all of it is an hour old."""
 
     def __init__(self, minutes: Mapping[int, int]) -> None:
-        """Take the amounts by minute, counted since 1970."""
+        """``minutes`` maps minutes since 1970 to amounts."""
         self.minutes = dict(minutes)
 
     def total(self, now: int) -> int:
-        """Return what counts now."""
+        """Return what counts at ``now``, in seconds since 1970."""
         return sum(amount for minute, amount in self.minutes.items() if _ends(minute) > now)
 
     def add(self, now: int, amount: int) -> None:
-        """Count an amount now."""
         minute = now // MINUTE_S
         self.minutes[minute] = self.minutes.get(minute, 0) + amount
 

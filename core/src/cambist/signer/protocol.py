@@ -28,7 +28,6 @@ class KeyPath(Struct, frozen=True, kw_only=True):
     index: Index
 
     def __str__(self) -> str:
-        """Return it as wallets write it."""
         return f"{self.account}'/{self.change}/{self.index}"
 
 
@@ -76,7 +75,7 @@ class SignerUnavailableError(Exception):
 
 
 class XpubSource(Protocol):
-    """Whoever can tell account keys."""
+    """The part of a signer that derives account keys, and signs nothing."""
 
     async def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
         """Return the extended public key at ``m/44'/coin_type'/account_index'`` of the mode's seed."""

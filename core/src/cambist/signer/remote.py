@@ -38,19 +38,16 @@ class RemoteSigner(Signer):
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def aclose(self) -> None:
-        """Close the connection."""
         async with self._lock:
             self._drop()
 
     async def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
-        """Ask for an account key, as ``Signer.account_xpub`` says."""
         answer = await self._ask(XpubCall(mode, coin_type, account_index))
         if not isinstance(answer, Xpub):
             raise _unexpected(answer)
         return answer.xpub
 
     async def sign(self, requests: Sequence[SignRequest]) -> Sequence[SignReply]:
-        """Ask for signatures, as ``Signer.sign`` says."""
         replies: list[SignReply] = []
         for batch in _batches(requests):
             answer = await self._ask(SignCall(tuple(batch)))
@@ -60,7 +57,6 @@ class RemoteSigner(Signer):
         return replies
 
     async def learn(self, mode: str, chain: str, address: str) -> datetime:
-        """Start the delay of an address, as ``Signer.learn`` says."""
         answer = await self._ask(LearnCall(mode, chain, address))
         if not isinstance(answer, Learned):
             raise _unexpected(answer)

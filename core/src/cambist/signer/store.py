@@ -85,7 +85,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class Store:
-    """The file, opened. Several processes may open it; one at a time writes."""
+    """The open file. Several processes may open it; one at a time writes."""
 
     def __init__(self, folder: Path) -> None:
         """Open it, or make it in a folder that only its owner may enter. Raises StoreError."""
@@ -104,12 +104,11 @@ class Store:
             raise StoreError(f"The signer's store {folder} cannot be used: {error}.") from error
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     @contextmanager
     def book(self, now: int) -> Iterator[Book]:
-        """Yield the only one who writes; all of it is on disk when the context ends, or none. Raises StoreError."""
+        """Lock the file for writing; all of it is on disk when the context ends, or none. Raises StoreError."""
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -130,7 +129,7 @@ class Book:
     """The store within one transaction. A clock that went back does not take it back: it waits for the clock."""
 
     def __init__(self, connection: sqlite3.Connection, now: int) -> None:
-        """Begin at this time, or where an earlier one ended if that is later."""
+        """``now`` is in seconds since 1970; a later time at which an earlier transaction ended counts instead."""
         self._run = connection.execute
         state = self._run("SELECT now, known FROM state").fetchone()
         self._known: int = state["known"]
@@ -139,7 +138,6 @@ class Book:
         self._changed: set[str] = set()
 
     def facts(self, rules: Rules, reading: Reading) -> Facts:
-        """Return what matters to the reading."""
         row = self._run("SELECT counts FROM slots WHERE slot = ?", (reading.slot,)).fetchone()
         counted = {} if row is None else msgspec.json.decode(row["counts"], type=dict[str, str])
         known = {}
@@ -161,7 +159,6 @@ class Book:
         )
 
     def record(self, rules: Rules, reading: Reading, facts: Facts, verdict: Verdict) -> None:
-        """Remember the verdict."""
         for address in verdict.learn:
             self.learn(reading.request.chain, address)
         for outflow in verdict.ask:
@@ -224,7 +221,7 @@ class Book:
         return since
 
     def write(self) -> None:
-        """Write what was kept until the end, and drop what is too old to matter."""
+        """Write the counters, and delete what is too old to count."""
         minute = self.now // MINUTE_S
         if self._known > KNOWN_MAX:
             self._drop_known()

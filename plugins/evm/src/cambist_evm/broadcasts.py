@@ -12,7 +12,7 @@ from .wire import RpcFailure
 
 
 async def send(endpoint: Endpoint, txs: Sequence[SignedTx]) -> list[Broadcast]:
-    """Return what one node says to each."""
+    """Return one answer for each transaction, in their order. Raises ChainError."""
     answers = await endpoint.request([("eth_sendRawTransaction", ("0x" + tx.raw.hex(),)) for tx in txs], TEXT)
     return [_verdict(tx, answer) for tx, answer in zip(txs, answers, strict=True)]
 

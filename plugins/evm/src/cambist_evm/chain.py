@@ -47,7 +47,6 @@ class EvmChain(PooledChain[Endpoint], SweepingChain):
     """One network. Keeps the record of its endpoints, and nothing of the chain itself."""
 
     def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], monotonic: Callable[[], float]) -> None:
-        """Keep them. Nothing is asked yet."""
         super().__init__(setup.info, pool, quorum=setup.quorum)
         self._setup = setup
 

@@ -51,7 +51,6 @@ class Endpoint(Record):
     """
 
     def __init__(self, rpc: JsonRpc, setup: ChainSetup) -> None:
-        """Start with a clean record. Nothing is asked."""
         super().__init__(rpc.name)
         self.rpc = rpc
         self.tracing: Literal["debug", "trace", "none"] | None = _fixed_tracing(setup.trace)
@@ -60,7 +59,6 @@ class Endpoint(Record):
         self._setup = setup
 
     def health(self, now: float) -> EndpointHealth:
-        """Return how it is doing."""
         self.calls = self.rpc.calls
         return super().health(now)
 

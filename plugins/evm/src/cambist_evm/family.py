@@ -52,7 +52,6 @@ class EvmFamily(AddressFamily):
         return address
 
     def address_key(self, address: str) -> bytes:
-        """Return the 20 bytes of the address."""
         return bytes.fromhex(address[2:])
 
     def payment_uri(self, chain: ChainInfo, address: str, token: Token, amount: Units) -> str:
@@ -69,7 +68,6 @@ class EvmFamily(AddressFamily):
         return effects_of(chain, payload)
 
     def digest(self, payload: bytes) -> bytes:
-        """Return the payload's Keccak-256."""
         return keccak(payload)
 
     def seal(self, tx: UnsignedTx, signature: bytes) -> SignedTx:

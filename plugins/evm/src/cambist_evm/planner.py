@@ -30,7 +30,6 @@ class Planner:
     """Plans transfers on one chain. Remembers the fee market for a second, and which tokens have code."""
 
     def __init__(self, setup: ChainSetup, market: Remembered[Market], any_endpoint: AskAny) -> None:
-        """Keep what to ask. Nothing is asked yet."""
         self.market = market
         self._setup = setup
         self._any = any_endpoint

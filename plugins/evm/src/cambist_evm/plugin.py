@@ -27,11 +27,9 @@ class EvmPlugin(ChainPlugin[EvmConfig]):
     config_type = EvmConfig
 
     def families(self) -> Sequence[AddressFamily]:
-        """Return the one family that all EVM chains share."""
         return [EvmFamily()]
 
     def chains(self, config: EvmConfig) -> Sequence[ChainInfo]:
-        """Return the configured chains."""
         return [setup.info for setup in resolve(config)]
 
     def connect(self, config: EvmConfig, context: PluginContext) -> AbstractAsyncContextManager[Sequence[Chain]]:
@@ -75,5 +73,4 @@ def _endpoints(setup: ChainSetup, session: aiohttp.ClientSession, context: Plugi
 
 @hookimpl
 def register_chains() -> Sequence[AnyChainPlugin]:
-    """Bring the EVM chains."""
     return [EvmPlugin()]

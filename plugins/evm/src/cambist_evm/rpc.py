@@ -34,7 +34,6 @@ class JsonRpc:
     """
 
     def __init__(self, http: HttpClient, *, batch_calls_max: int) -> None:
-        """Prepare; nothing is sent."""
         self.name = http.name
         self.calls = 0
         self._http = http

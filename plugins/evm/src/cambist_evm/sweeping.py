@@ -35,7 +35,7 @@ class Source:
     """What an endpoint knows of an address that is to be swept."""
 
     def __init__(self, sequence: str | None, code: str | None, sweeper: str) -> None:
-        """Read the answers. Raises ValueError."""
+        """Parse a nonce and a code as nodes answer them, in hex. Raises ValueError."""
         self.sequence = int(sequence or "", 16)
         self.obeys = (code or "").lower() == eip7702.DESIGNATOR + sweeper[2:].lower()
 
@@ -44,7 +44,6 @@ class Sweeping:
     """Plans sweeps on one chain. Remembers whose sweeper it has seen there."""
 
     def __init__(self, setup: ChainSetup, market: Remembered[Market], any_endpoint: AskAny) -> None:
-        """Keep what to ask. Nothing is asked yet."""
         self._setup = setup
         self._market = market
         self._any = any_endpoint

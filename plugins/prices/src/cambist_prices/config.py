@@ -48,7 +48,6 @@ class CoinGeckoConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     timeout_ms: int = 4000
 
     def __post_init__(self) -> None:
-        """Refuse what can never work."""
         _check_http(self.base_url, self.timeout_ms)
         if self.plan == "pro" and not self.api_key:
             raise ValueError("plan 'pro' needs an api_key")
@@ -63,7 +62,6 @@ class KrakenConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     timeout_ms: int = 4000
 
     def __post_init__(self) -> None:
-        """Refuse what can never work."""
         _check_http(self.base_url, self.timeout_ms)
 
 

@@ -39,5 +39,4 @@ class PricesPlugin(PricePlugin[PricesConfig]):
 
 @hookimpl
 def register_price_sources() -> Sequence[AnyPricePlugin]:
-    """Bring the plugin in."""
     return [PricesPlugin()]

@@ -68,7 +68,7 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 class Strategy(Protocol):
-    """A way to get energy."""
+    """A way to get energy for one transfer."""
 
     def offer(self, need: Need) -> Offer | None:
         """Return what it costs, None where it is not possible now."""

@@ -52,7 +52,7 @@ class _Shape(Struct, frozen=True, kw_only=True):
 
     number: int
     name: str
-    target: int | None = None
+    to_address: int | None = None
     amount: int | None = None
     resource: int | None = None
     contract: int | None = None
@@ -61,18 +61,18 @@ class _Shape(Struct, frozen=True, kw_only=True):
     @property
     def kinds(self) -> dict[int, Kind]:
         kinds: dict[int, Kind] = {1: "bytes"}
-        kinds |= {field: "bytes" for field in (self.target, self.contract, self.data) if field is not None}
+        kinds |= {field: "bytes" for field in (self.to_address, self.contract, self.data) if field is not None}
         return kinds | {field: "number" for field in (self.amount, self.resource) if field is not None}
 
 
 _CALL: Final = _Shape(number=31, name="TriggerSmartContract", contract=2, data=4)
 _SHAPES: Final[Mapping[Action, _Shape]] = {
-    "transfer": _Shape(number=1, name="TransferContract", target=2, amount=3),
+    "transfer": _Shape(number=1, name="TransferContract", to_address=2, amount=3),
     "stake": _Shape(number=54, name="FreezeBalanceV2Contract", amount=2, resource=3),
     "unstake": _Shape(number=55, name="UnfreezeBalanceV2Contract", amount=2, resource=3),
     "withdraw": _Shape(number=56, name="WithdrawExpireUnfreezeContract"),
-    "lend": _Shape(number=57, name="DelegateResourceContract", resource=2, amount=3, target=4),
-    "reclaim": _Shape(number=58, name="UnDelegateResourceContract", resource=2, amount=3, target=4),
+    "lend": _Shape(number=57, name="DelegateResourceContract", resource=2, amount=3, to_address=4),
+    "reclaim": _Shape(number=58, name="UnDelegateResourceContract", resource=2, amount=3, to_address=4),
 }
 _ACTIONS: Final[Mapping[int, Action]] = {shape.number: action for action, shape in _SHAPES.items()}
 
@@ -80,13 +80,13 @@ _ACTIONS: Final[Mapping[int, Action]] = {shape.number: action for action, shape 
 class TxFields(Struct, frozen=True, kw_only=True):
     """What a transaction says. Addresses are 20 bytes, times milliseconds since 1970 UTC.
 
-    ``contract`` is the token's, None for TRX. ``target`` is None where an action concerns nobody else, ``amount`` 0
+    ``contract`` is the token's, None for TRX. ``to_address`` is None where an action concerns nobody else, ``amount`` 0
     where all there is is meant. Stakes are stakes for energy.
     """
 
     action: Action = "transfer"
     owner: bytes
-    target: bytes | None
+    to_address: bytes | None
     amount: int
     contract: bytes | None = None
     ref_block_bytes: bytes
@@ -130,11 +130,11 @@ def write_payload(fields: TxFields) -> bytes:
 
 def _contract(fields: TxFields) -> tuple[_Shape, dict[int, int | bytes]]:
     if fields.contract is not None:
-        return _CALL, {2: PREFIX + fields.contract, 4: transfer_data(fields.target or b"", fields.amount)}
+        return _CALL, {2: PREFIX + fields.contract, 4: transfer_data(fields.to_address or b"", fields.amount)}
     shape = _SHAPES[fields.action]
     body: dict[int, int | bytes] = {}
-    if shape.target is not None:
-        body[shape.target] = PREFIX + (fields.target or b"")
+    if shape.to_address is not None:
+        body[shape.to_address] = PREFIX + (fields.to_address or b"")
     if shape.amount is not None:
         body[shape.amount] = fields.amount
     if shape.resource is not None:
@@ -153,11 +153,11 @@ def read_payload(payload: bytes) -> TxFields:
     shape = _CALL if number == _CALL.number else _SHAPES[action]
     wrapped = decode(bytes_in(contract, _PARAMETER), _ANY_FIELDS)
     body = decode(bytes_in(wrapped, _VALUE), shape.kinds)
-    target, amount = _moved(shape, body)
+    to_address, amount = _moved(shape, body)
     fields = TxFields(
         action=action,
         owner=_address(body, 1),
-        target=target,
+        to_address=to_address,
         amount=amount,
         contract=None if shape.contract is None else _address(body, shape.contract),
         ref_block_bytes=bytes_in(raw, _REF),
@@ -181,8 +181,8 @@ def _moved(shape: _Shape, body: Message) -> tuple[bytes | None, int]:
         return transfer
     if shape.resource is not None and number_in(body, shape.resource) != _ENERGY:
         raise UnreadablePayloadError("the payload is about a stake for something other than energy")
-    target = None if shape.target is None else _address(body, shape.target)
-    return target, 0 if shape.amount is None else number_in(body, shape.amount)
+    to_address = None if shape.to_address is None else _address(body, shape.to_address)
+    return to_address, 0 if shape.amount is None else number_in(body, shape.amount)
 
 
 def _address(body: Message, field: int) -> bytes:

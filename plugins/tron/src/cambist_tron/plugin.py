@@ -29,7 +29,6 @@ class TronPlugin(ChainPlugin[TronConfig]):
     config_type = TronConfig
 
     def families(self) -> Sequence[AddressFamily]:
-        """Return the one family."""
         return [TronFamily()]
 
     def chains(self, config: TronConfig) -> Sequence[ChainInfo]:
@@ -76,5 +75,4 @@ def _endpoints(setup: ChainSetup, session: aiohttp.ClientSession, context: Plugi
 
 @hookimpl
 def register_chains() -> Sequence[AnyChainPlugin]:
-    """Bring TRON."""
     return [TronPlugin()]

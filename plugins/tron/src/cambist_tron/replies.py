@@ -75,8 +75,6 @@ class Parameter(Struct, frozen=True):
 
 
 class Parameters(Struct, frozen=True):
-    """All of them."""
-
     parameters: tuple[Parameter, ...] = msgspec.field(name="chainParameter", default=())
 
 

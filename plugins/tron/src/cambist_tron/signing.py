@@ -65,11 +65,11 @@ def _movement(chain: ChainInfo, fields: TxFields) -> Movement:
     if contract is not None and all(token.contract != contract for token in chain.tokens):
         # What code that nobody registered does under this name cannot be told.
         raise UnreadablePayloadError(f"the payload calls {contract}, which is no registered token of {chain.id}")
-    return Movement(contract=contract, recipient=spell(fields.target or b""), amount=Units(fields.amount))
+    return Movement(contract=contract, recipient=spell(fields.to_address or b""), amount=Units(fields.amount))
 
 
 def _staking(fields: TxFields) -> Staking:
-    borrower = None if fields.target is None else spell(fields.target)
+    borrower = None if fields.to_address is None else spell(fields.to_address)
     return Staking(action=fields.action, amount=Units(fields.amount), borrower=borrower)
 
 

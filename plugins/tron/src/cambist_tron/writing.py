@@ -132,7 +132,7 @@ def unsigned(step: Step, tip: Tip, timestamp_ms: int) -> UnsignedTx:
         TxFields(
             action=step.action,
             owner=raw_of(step.sender),
-            target=raw_of(step.to_address) if step.action in _ADDRESSED else None,
+            to_address=raw_of(step.to_address) if step.action in _ADDRESSED else None,
             amount=0 if step.action == "withdraw" else step.amount,
             contract=None if step.token.contract is None else raw_of(step.token.contract),
             # TAPOS: the block's number modulo 65536, and eight bytes from the middle of its id.

@@ -1,4 +1,4 @@
-"""Deleting what is over."""
+"""Deletes rows that are older than the operator keeps them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ log = structlog.get_logger(__name__)
 
 
 async def delete_what_is_over(gateway: Gateway) -> bool:
-    """Delete a batch of everything that is over; True while something may be left."""
+    """Delete a batch of each table; return True while something may be left."""
     deleted = await retention.delete_batch(gateway.db, gateway.settings.retention, gateway.clock.now())
     if any(deleted.values()):
         log.info("deleted", **{name: count for name, count in deleted.items() if count})

@@ -117,7 +117,7 @@ class Sender:
 
 
 _NOTE_MINED = """
-WITH news AS (
+WITH seen AS (
     SELECT t.id, x.height, b.hash, NOT x.reverts AS succeeded
     FROM outbound_txs t
         JOIN sandbox_transfers x ON x.tx_id = t.tx_id AND x.project_pk = t.scope AND x.chain = t.chain
@@ -126,10 +126,10 @@ WITH news AS (
         AND (t.height IS DISTINCT FROM x.height OR t.block_hash IS DISTINCT FROM b.hash)
     ORDER BY t.id FOR UPDATE OF t
 )
-UPDATE outbound_txs t SET state = CASE WHEN news.height IS NULL THEN 'sent' ELSE 'mined' END, height = news.height,
-    block_hash = news.hash, succeeded = CASE WHEN news.height IS NULL THEN NULL ELSE news.succeeded END,
-    fee_paid = CASE WHEN news.height IS NULL THEN NULL ELSE 0 END
-FROM news WHERE t.id = news.id
+UPDATE outbound_txs t SET state = CASE WHEN seen.height IS NULL THEN 'sent' ELSE 'mined' END, height = seen.height,
+    block_hash = seen.hash, succeeded = CASE WHEN seen.height IS NULL THEN NULL ELSE seen.succeeded END,
+    fee_paid = CASE WHEN seen.height IS NULL THEN NULL ELSE 0 END
+FROM seen WHERE t.id = seen.id
 """
 
 

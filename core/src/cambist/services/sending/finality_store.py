@@ -41,12 +41,12 @@ async def note_mined(conn: AsyncConnection, found: Sequence[tuple[TxRow, TxStatu
     """Remember the blocks in which transactions stand, or that they stand in none any more."""
     rows = [(tx, status, status.block) for tx, status in found]
     await conn.exec_driver_sql(
-        "WITH news AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bool[], $5::numeric[])"
-        " AS n (id, height, hash, succeeded, fee)), due AS (SELECT t.id FROM outbound_txs t JOIN news USING (id)"
+        "WITH seen AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bool[], $5::numeric[])"
+        " AS n (id, height, hash, succeeded, fee)), due AS (SELECT t.id FROM outbound_txs t JOIN seen USING (id)"
         " WHERE t.state IN ('stored', 'sent', 'mined') ORDER BY t.id FOR UPDATE OF t)"
-        " UPDATE outbound_txs t SET state = CASE WHEN news.height IS NULL THEN 'sent' ELSE 'mined' END,"
-        " height = news.height, block_hash = news.hash, succeeded = news.succeeded, fee_paid = news.fee"
-        " FROM news JOIN due USING (id) WHERE t.id = news.id",
+        " UPDATE outbound_txs t SET state = CASE WHEN seen.height IS NULL THEN 'sent' ELSE 'mined' END,"
+        " height = seen.height, block_hash = seen.hash, succeeded = seen.succeeded, fee_paid = seen.fee"
+        " FROM seen JOIN due USING (id) WHERE t.id = seen.id",
         (
             [tx.id for tx, _, _ in rows],
             [block and block.height for _, _, block in rows],

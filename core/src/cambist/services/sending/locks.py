@@ -1,7 +1,7 @@
 """Locks taken before handlers are called: all that the updates of several kinds touch, in one go and in one order.
 
 Whoever asks for a payout locks the merchant's accounts together, and polls of the chain lock its cursor before rows
-and accounts. News comes kind by kind, each with rows and accounts of its own; told without this, they would wait for
+and accounts. Updates come kind by kind, each with rows and accounts of its own; told without this, they would wait for
 those two in a circle.
 """
 
@@ -25,7 +25,7 @@ async def lock_chain(conn: AsyncConnection, chain_scope: ChainScope) -> None:
 
 
 async def lock_spending(conn: AsyncConnection, chain_scope: ChainScope, updates: Sequence[IntentUpdate]) -> None:
-    """Lock what merchants spend from, of all that news is about. The chain is held."""
+    """Lock what merchants spend from, of all that the updates are about. The chain is held."""
     paid = [one for one in updates if one.kind in SPENDING_KINDS]
     accounts = [Account(one.merchant_pk or PLATFORM, one.asset, purpose) for one in paid for purpose in SPENDING]
     await lock_balances(conn, chain_scope.mode, accounts)

@@ -127,10 +127,10 @@ class Tracker:
         return {slot: ones for slot, ones in unconfirmed.items() if all(tx.tx_id in dead for tx in ones)}
 
     async def _note(self, asked: Sequence[TxRow], statuses: Mapping[int, TxStatus]) -> None:
-        news = [(tx, statuses[tx.id]) for tx in asked if statuses[tx.id].block is not None or tx.state == "mined"]
-        if news:
+        seen = [(tx, statuses[tx.id]) for tx in asked if statuses[tx.id].block is not None or tx.state == "mined"]
+        if seen:
             async with self._context.db.transaction() as conn:
-                await finality_store.note_mined(conn, news)
+                await finality_store.note_mined(conn, seen)
 
     async def _check_taken(self, taken: Slots, found: Depth) -> None:
         """Give up nonce slots that something else has taken, after as many blocks as confirm a deposit.

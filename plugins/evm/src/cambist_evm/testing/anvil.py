@@ -60,11 +60,9 @@ class Anvil(AnvilProcess):
     # --- Blocks ---
 
     async def height(self) -> int:
-        """Return the newest block's number."""
         return int(await self.call("eth_blockNumber"), 16)
 
     async def mine(self, blocks: int = 1) -> None:
-        """Mine so many blocks."""
         await self.call("anvil_mine", [hex(blocks)])
 
     async def reorg(self, depth: int, replacements: Sequence[tuple[str | Mapping[str, Any], int]] = ()) -> None:

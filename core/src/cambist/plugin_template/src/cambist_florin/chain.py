@@ -43,7 +43,6 @@ class FlorinChain(PooledChain[Endpoint]):
     """One network. Which endpoint is asked, and what a failure does to it, is the pool's part."""
 
     def __init__(self, config: FlorinConfig, pool: EndpointPool[Endpoint]) -> None:
-        """Keep them. Nothing is asked yet."""
         super().__init__(chain_info(config), pool, quorum=config.quorum)
         self._price_max = config.price_max
         self._contracts = frozenset(token.contract for token in self.info.tokens)

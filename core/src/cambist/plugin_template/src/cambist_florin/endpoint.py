@@ -22,7 +22,6 @@ class Endpoint(EndpointRecord):
     """A node behind one address. Raises ChainError and nothing else."""
 
     def __init__(self, client: HttpClient) -> None:
-        """Start with a clean record. Nothing is asked."""
         super().__init__(client.name)
         self._client = client
 
