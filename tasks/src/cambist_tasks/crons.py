@@ -24,6 +24,7 @@ from .jobs.requested import queue_forgotten
 from .jobs.retention import delete_what_is_over
 from .jobs.sandbox import judge_sandbox
 from .jobs.usage import give_allowances, post_usage
+from .run_counts import RunCounts
 from .supervision import Backoff
 
 log = structlog.get_logger(__name__)
@@ -64,14 +65,6 @@ CRONS: Sequence[Cron] = (
 )
 
 
-class CronState(Struct, kw_only=True):
-    """What this process did of a recurring job, for metrics."""
-
-    succeeded: int = 0
-    failed: int = 0
-    duration_s: float = 0.0
-
-
 class CronRunner:
     """Runs recurring jobs in this process: claims the moment, works in slices, records the end."""
 
@@ -79,7 +72,7 @@ class CronRunner:
         self._gateway = gateway
         self._worker = worker
         self._running: set[str] = set()
-        self.states: Mapping[str, CronState] = {cron.name: CronState() for cron in CRONS}
+        self.states: Mapping[str, RunCounts] = {cron.name: RunCounts() for cron in CRONS}
 
     async def run(self, cron: Cron, moment: datetime) -> None:
         """Do the work of a moment, unless it is done already or this process is still at an earlier one."""

@@ -15,6 +15,7 @@ from cambist.services.jobs import cron_runs, records
 from cambist.services.sending.gas.gas_stations import GasStation, list_stations
 
 from .arq_worker import Runners
+from .run_counts import RunCounts
 
 log = structlog.get_logger(__name__)
 
@@ -52,13 +53,7 @@ class StoredFacts(Collector):
             for kind in self._runners.jobs.states:
                 gauge.add_metric([kind], self._counts.get((kind, state), 0))
             yield gauge
-        ended = CounterMetricFamily("cambist_job_runs", "Jobs that ended in this worker.", labels=["kind", "outcome"])
-        duration = CounterMetricFamily("cambist_job_duration_seconds", "Time they took.", labels=["kind"])
-        for kind, done in self._runners.jobs.states.items():
-            ended.add_metric([kind, "succeeded"], done.succeeded)
-            ended.add_metric([kind, "failed"], done.failed)
-            duration.add_metric([kind], done.duration_s)
-        yield from (ended, duration)
+        yield from _runs("cambist_job", "kind", self._runners.jobs.states)
 
     def _crons(self) -> Iterator[Metric]:
         succeeded = GaugeMetricFamily(
@@ -66,10 +61,15 @@ class StoredFacts(Collector):
         )
         for name, moment in self._succeeded.items():
             succeeded.add_metric([name], moment.timestamp())
-        runs = CounterMetricFamily("cambist_cron_runs", "Runs in this worker.", labels=["cron", "outcome"])
-        duration = CounterMetricFamily("cambist_cron_duration_seconds", "Time they took.", labels=["cron"])
-        for name, state in self._runners.crons.states.items():
-            runs.add_metric([name, "succeeded"], state.succeeded)
-            runs.add_metric([name, "failed"], state.failed)
-            duration.add_metric([name], state.duration_s)
-        yield from (succeeded, runs, duration)
+        yield succeeded
+        yield from _runs("cambist_cron", "cron", self._runners.crons.states)
+
+
+def _runs(prefix: str, label: str, states: Mapping[str, RunCounts]) -> Iterator[Metric]:
+    ended = CounterMetricFamily(f"{prefix}_runs", "Runs that ended in this worker.", labels=[label, "outcome"])
+    duration = CounterMetricFamily(f"{prefix}_duration_seconds", "Time they took.", labels=[label])
+    for name, counts in states.items():
+        ended.add_metric([name, "succeeded"], counts.succeeded)
+        ended.add_metric([name, "failed"], counts.failed)
+        duration.add_metric([name], counts.duration_s)
+    yield from (ended, duration)

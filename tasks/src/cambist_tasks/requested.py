@@ -25,6 +25,7 @@ from cambist.services.jobs.records import Job, Kind
 from .job_lease import Lease, lease_end
 from .jobs.reconcile import reconcile
 from .jobs.statements import export_statement
+from .run_counts import RunCounts
 
 log = structlog.get_logger(__name__)
 
@@ -53,14 +54,6 @@ class Requested(Struct, frozen=True, kw_only=True):
     slice_timeout_s: float
 
 
-class JobState(Struct, kw_only=True):
-    """What this process did of one kind of job, for metrics."""
-
-    succeeded: int = 0
-    failed: int = 0
-    duration_s: float = 0.0
-
-
 REQUESTED: Mapping[Kind, Requested] = {
     Kind.RECONCILE: Requested(handler=reconcile, slice_timeout_s=45),
     Kind.STATEMENT_EXPORT: Requested(handler=export_statement, slice_timeout_s=15),
@@ -75,7 +68,7 @@ class JobRunner:
         self._worker = worker
         self._requested = REQUESTED if requested is None else requested
         self._running = 0
-        self.states: Mapping[str, JobState] = {kind: JobState() for kind in self._requested}
+        self.states: Mapping[str, RunCounts] = {kind: RunCounts() for kind in self._requested}
 
     async def run(self, pk: int) -> None:
         """Work on a job for a while, where it is due and this process has room for it."""
@@ -92,7 +85,7 @@ class JobRunner:
             self._running -= 1
 
     async def _work_off(self, job: Job) -> None:
-        state, started = self.states.get(job.kind) or JobState(), self._gateway.clock.monotonic()
+        state, started = self.states.get(job.kind) or RunCounts(), self._gateway.clock.monotonic()
         lease = Lease(self._gateway, job)
         try:
             ended = await self._slices(lease)
