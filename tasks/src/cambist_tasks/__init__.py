@@ -1,1 +1,1 @@
-"""The background side of Cambist: worker, chain watchers and webhook delivery."""
+"""The worker: watches chains, sends on them, delivers webhooks, and runs jobs, which are defined in ``jobs``."""

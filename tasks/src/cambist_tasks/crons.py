@@ -17,10 +17,10 @@ from cambist.services.jobs import cron_runs
 from cambist.services.jobs.cron_runs import CronRun
 
 from .jobs.account_keys import derive_account_keys
+from .jobs.forgotten import queue_forgotten
 from .jobs.gas_stations import check_gas_stations
 from .jobs.payouts import queue_auto_payouts
 from .jobs.prices import record_prices
-from .jobs.requested import queue_forgotten
 from .jobs.retention import delete_what_is_over
 from .jobs.sandbox import judge_sandbox
 from .jobs.usage import give_allowances, post_usage

@@ -13,7 +13,7 @@ import structlog
 from cambist.ports import Clock
 
 from .keystore import Keystore
-from .policy import judge
+from .policy import decide
 from .protocol import NOT_REACHED, REQUESTS_MAX, Signer, SignerUnavailableError, SignReply, SignRequest
 from .reading import Reader, Reading, Refusal
 from .rules import Rules
@@ -77,24 +77,24 @@ class LocalSigner(KeystoreXpubs, Signer):
             raise SignerUnavailableError(str(error)) from error
 
     def _sign(self, requests: Sequence[SignRequest]) -> list[SignReply]:
-        judged = self._judge([self._reader.read(request) for request in requests])
-        return [self._reply(request, answer) for request, answer in zip(requests, judged, strict=True)]
+        decided = self._decide([self._reader.read(request) for request in requests])
+        return [self._reply(request, answer) for request, answer in zip(requests, decided, strict=True)]
 
-    def _judge(self, answers: Sequence[Reading | Refusal]) -> Sequence[Reading | Refusal]:
+    def _decide(self, answers: Sequence[Reading | Refusal]) -> Sequence[Reading | Refusal]:
         """Put refusals in the place of what the rules forbid. What they allow is on disk before this returns."""
         if not any(_is_ruled(answer) for answer in answers):
             return answers
-        judged: list[Reading | Refusal] = []
+        decided: list[Reading | Refusal] = []
         with self._store.book(self._now()) as book:
             for answer in answers:
-                refusal = _unreached(answer, judged)
+                refusal = _unreached(answer, decided)
                 if refusal is None and isinstance(answer, Reading) and _is_ruled(answer):
                     facts = book.facts(self._rules, answer)
-                    verdict = judge(self._rules, answer, facts)
+                    verdict = decide(self._rules, answer, facts)
                     book.record(self._rules, answer, facts, verdict)
                     refusal = verdict.refusal
-                judged.append(refusal or answer)
-        return judged
+                decided.append(refusal or answer)
+        return decided
 
     def _reply(self, request: SignRequest, answer: Reading | Refusal) -> SignReply:
         if isinstance(answer, Refusal):

@@ -93,7 +93,7 @@ def needs_approval(rules: Rules, outflow: Outflow, elsewhere: str | None) -> boo
     return elsewhere is not None or (limit is not None and outflow.amount >= limit)
 
 
-def judge(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
+def decide(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
     """Refuse what the operator's rules forbid, or allow it. Of several refusals, the one that lasts longest is told."""
     refusal = _forbidden(rules, reading)
     if refusal is not None:

@@ -97,7 +97,7 @@ class Reader:
             return Refusal("UNREADABLE_PAYLOAD", f"The payload cannot be read: {type(error).__name__}.")
         if len(digest) != DIGEST_BYTES or effects.fee_max < 0 or any(move.amount < 0 for move in effects.movements):
             return Refusal("UNREADABLE_PAYLOAD", "The payload was read as something that no payload can be.")
-        return self._judge_owners(request, chain, family, effects, digest)
+        return self._resolve_owners(request, chain, family, effects, digest)
 
     def normalized(self, chain_id: str, address: str) -> str:
         """Return the one spelling of an address. Raises ValueError."""
@@ -109,7 +109,7 @@ class Reader:
         except Exception as error:
             raise ValueError(f"no address of {chain_id}: {address[:128]!r}") from error
 
-    def _judge_owners(
+    def _resolve_owners(
         self, request: SignRequest, chain: ChainInfo, family: AddressFamily, effects: Effects, digest: bytes
     ) -> Reading | Refusal:
         own = {self._address(request.mode, family.name, path): path for path in request.own}

@@ -11,7 +11,7 @@ from .base import Base
 
 
 class WebhookDelivery(Base):
-    """One event for one target, written in the transaction that caused it. ``body`` is sent byte for byte.
+    """One event for one URL, written in the transaction that caused it. ``body`` is sent byte for byte.
 
     ``status``: ``pending`` (has attempts left; ``due_at`` says when), ``delivered``, ``dropped`` (every attempt
     failed; kept, and can be sent again), ``no_target`` (nobody to tell when it happened). A worker that claims

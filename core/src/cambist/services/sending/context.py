@@ -61,7 +61,7 @@ class EngineContext(Struct, frozen=True, kw_only=True):
     async def sign(
         self, items: Sequence[tuple[IntentRow, UnsignedTx]], dead: Mapping[int, Sequence[int]]
     ) -> Sequence[SignReply]:
-        """Ask the signer, which judges for itself, up to the first refusal. Raises SignerUnavailableError.
+        """Ask the signer, which decides for itself, up to the first refusal. Raises SignerUnavailableError.
 
         ``dead`` are the numbers of the slots that intents had before, in which something else was mined.
         """

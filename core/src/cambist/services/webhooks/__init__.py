@@ -1,1 +1,1 @@
-"""Telling merchants: the outbox, the delivery with its retries, and the guarded way out."""
+"""Telling merchants: the ``outbox``, the ``delivery`` with its retries, and the ``sender``, which signs what leaves."""

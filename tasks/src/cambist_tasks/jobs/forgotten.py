@@ -1,4 +1,4 @@
-"""Jobs that somebody asked for: waking the workers for those that Redis forgot."""
+"""Jobs that Redis forgot."""
 
 from __future__ import annotations
 
