@@ -10,7 +10,7 @@ from sqlalchemy import func
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import InstrumentedAttribute
 
-from cambist.db.models.base import Base
+from cambist.db.models import Base
 from cambist.db.structs import AnyRow, AnySelect
 
 LIMIT = 25

@@ -11,8 +11,8 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import payouts as tables
-from cambist.db.models.merchants import Merchant
+from cambist.db import models
+from cambist.db.models import Merchant
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.registry import Registry
@@ -55,7 +55,7 @@ def check(registry: Registry, request: ApprovalRequest) -> str:
     return check_to_address(registry, find_chain(registry.chains, request.chain), request.address, "address")
 
 
-_COLUMNS = columns_of(ApprovedAddress, tables.ApprovedAddress)
+_COLUMNS = columns_of(ApprovedAddress, models.ApprovedAddress)
 
 
 async def lock_approvals(conn: AsyncConnection, merchant_pk: int) -> None:
@@ -69,7 +69,7 @@ async def approve(  # noqa: PLR0913, PLR0917  whose, what, and where ids and tim
     """Approve an address; one that is approved already gets the new label. The caller has taken the code."""
     address = check(registry, request)
     await lock_approvals(conn, merchant_pk)
-    new = insert(tables.ApprovedAddress).values(
+    new = insert(models.ApprovedAddress).values(
         approval_id=ids.new("apa"),
         merchant_pk=merchant_pk,
         mode=request.mode,
@@ -82,7 +82,7 @@ async def approve(  # noqa: PLR0913, PLR0917  whose, what, and where ids and tim
         index_elements=["merchant_pk", "mode", "chain", "address"], set_={"label": new.excluded.label}
     )
     approved = to_struct(ApprovedAddress, (await conn.execute(again.returning(*_COLUMNS))).one())
-    count = await conn.scalar(select(func.count()).where(tables.ApprovedAddress.merchant_pk == merchant_pk))
+    count = await conn.scalar(select(func.count()).where(models.ApprovedAddress.merchant_pk == merchant_pk))
     if (count or 0) > ADDRESSES_MAX:
         raise ConflictError(
             "TOO_MANY_APPROVED_ADDRESSES", f"A merchant can have {ADDRESSES_MAX} approved addresses. Delete one first."
@@ -94,11 +94,11 @@ async def is_approved(  # noqa: PLR0913  whose, and where it is
     conn: AsyncConnection, merchant_pk: int, mode: str, chain: str, address: str, *, lock: bool = False
 ) -> bool:
     """Whether auto-payouts may go to an address; ``lock`` keeps it so until the transaction ends."""
-    wanted = select(tables.ApprovedAddress.id).where(
-        tables.ApprovedAddress.merchant_pk == merchant_pk,
-        tables.ApprovedAddress.mode == mode,
-        tables.ApprovedAddress.chain == chain,
-        tables.ApprovedAddress.address == address,
+    wanted = select(models.ApprovedAddress.id).where(
+        models.ApprovedAddress.merchant_pk == merchant_pk,
+        models.ApprovedAddress.mode == mode,
+        models.ApprovedAddress.chain == chain,
+        models.ApprovedAddress.address == address,
     )
     found = await conn.scalar(wanted.with_for_update(read=True, key_share=True) if lock else wanted)
     return found is not None
@@ -106,27 +106,27 @@ async def is_approved(  # noqa: PLR0913  whose, and where it is
 
 async def list_approved(conn: AsyncConnection, merchant_pk: int, mode: Mode | None) -> Sequence[ApprovedAddress]:
     """Return the merchant's approved addresses, oldest first."""
-    wanted = select(*_COLUMNS).where(tables.ApprovedAddress.merchant_pk == merchant_pk)
+    wanted = select(*_COLUMNS).where(models.ApprovedAddress.merchant_pk == merchant_pk)
     if mode is not None:
-        wanted = wanted.where(tables.ApprovedAddress.mode == mode)
-    rows = await conn.execute(wanted.order_by(tables.ApprovedAddress.id))
+        wanted = wanted.where(models.ApprovedAddress.mode == mode)
+    rows = await conn.execute(wanted.order_by(models.ApprovedAddress.id))
     return [to_struct(ApprovedAddress, row) for row in rows]
 
 
 async def withdraw_approval(conn: AsyncConnection, merchant_pk: int, approval_id: str, now: datetime) -> None:
     """Take an approval back, and switch off the auto-payouts that go to its address."""
     await lock_approvals(conn, merchant_pk)
-    whose = tables.ApprovedAddress.merchant_pk == merchant_pk, tables.ApprovedAddress.approval_id == approval_id
+    whose = models.ApprovedAddress.merchant_pk == merchant_pk, models.ApprovedAddress.approval_id == approval_id
     approved = (await conn.execute(select(*_COLUMNS).where(*whose))).one_or_none()
     if approved is None:
         raise NotFoundError("APPROVED_ADDRESS_NOT_FOUND", "There is no such approved address.")
     # The coins first, as an auto-payout that is being made locks them.
     coins = (
-        tables.CoinSettings.merchant_pk == merchant_pk,
-        tables.CoinSettings.mode == approved.mode,
-        tables.CoinSettings.chain == approved.chain,
-        tables.CoinSettings.autopayout_address == approved.address,
+        models.CoinSettings.merchant_pk == merchant_pk,
+        models.CoinSettings.mode == approved.mode,
+        models.CoinSettings.chain == approved.chain,
+        models.CoinSettings.autopayout_address == approved.address,
     )
     off = {"autopayout_policy": "off", "autopayout_address": None, "updated_at": now}
-    await conn.execute(update(tables.CoinSettings).where(*coins).values(off))
-    await conn.execute(delete(tables.ApprovedAddress).where(*whose))
+    await conn.execute(update(models.CoinSettings).where(*coins).values(off))
+    await conn.execute(delete(models.ApprovedAddress).where(*whose))

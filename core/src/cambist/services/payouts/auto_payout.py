@@ -10,9 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models.merchants import Merchant
-from cambist.db.models.payouts import CoinSettings
-from cambist.db.models.projects import Project
+from cambist.db.models import CoinSettings, Merchant, Project
 from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.domain.intents import IntentKind
 from cambist.hints import Hints

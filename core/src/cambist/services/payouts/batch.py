@@ -14,7 +14,7 @@ from msgspec import Struct
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payouts import PayoutBatch
+from cambist.db.models import PayoutBatch
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
 from cambist.services.accounting.ledger import SPENDING, Account, asset_key, lock_balances

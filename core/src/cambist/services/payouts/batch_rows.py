@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, and_, delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payments import IdempotencyKey
+from cambist.db.models import IdempotencyKey
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Units

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import payouts as tables
+from cambist.db import models
 from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.domain.money import AmountError, parse_units
 from cambist.plugin import ChainInfo, Token, Units
@@ -73,16 +73,16 @@ class CoinPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
     autopayout_address: AddressText | UnsetType | None = UNSET
 
 
-_SELECT = select(tables.CoinSettings.chain, tables.CoinSettings.symbol, *columns_of(_Decided, tables.CoinSettings))
+_SELECT = select(models.CoinSettings.chain, models.CoinSettings.symbol, *columns_of(_Decided, models.CoinSettings))
 
 
 def _of(merchant_pk: int, mode: str) -> ColumnElement[bool]:
-    return and_(tables.CoinSettings.merchant_pk == merchant_pk, tables.CoinSettings.mode == mode)
+    return and_(models.CoinSettings.merchant_pk == merchant_pk, models.CoinSettings.mode == mode)
 
 
 async def disabled(conn: AsyncConnection, merchant_pk: int, mode: str) -> frozenset[tuple[str, str]]:
     """Return chain and symbol of what the merchant does not pay out."""
-    rows = await conn.execute(_SELECT.where(_of(merchant_pk, mode), ~tables.CoinSettings.enabled))
+    rows = await conn.execute(_SELECT.where(_of(merchant_pk, mode), ~models.CoinSettings.enabled))
     return frozenset((row.chain, row.symbol) for row in rows)
 
 
@@ -112,11 +112,11 @@ async def replace_enabled(
         enabled.add((chain.id, find_token(chain, coin.token, f"coins[{number}].token").symbol))
     coins = sorted((chain.id, token.symbol) for chain in registry.chains.values() for token in chain.tokens)
     whose = {"merchant_pk": actor.merchant_pk, "mode": actor.mode, "updated_at": now}
-    new = insert(tables.CoinSettings)
+    new = insert(models.CoinSettings)
     changed = new.on_conflict_do_update(
         index_elements=["merchant_pk", "mode", "chain", "symbol"],
         set_={"enabled": new.excluded.enabled, "updated_at": new.excluded.updated_at},
-        where=tables.CoinSettings.enabled != new.excluded.enabled,
+        where=models.CoinSettings.enabled != new.excluded.enabled,
     )
     rows = [
         whose | {"chain": chain, "symbol": symbol, "enabled": (chain, symbol) in enabled} for chain, symbol in coins
@@ -136,13 +136,13 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
     """
     chain = find_chain(registry.chains, coin.chain)
     token = find_token(chain, coin.token)
-    new = insert(tables.CoinSettings).values(
+    new = insert(models.CoinSettings).values(
         merchant_pk=actor.merchant_pk, mode=actor.mode, chain=chain.id, symbol=token.symbol, updated_at=now
     )
     own = (
         _of(actor.merchant_pk, actor.mode),
-        tables.CoinSettings.chain == chain.id,
-        tables.CoinSettings.symbol == token.symbol,
+        models.CoinSettings.chain == chain.id,
+        models.CoinSettings.symbol == token.symbol,
     )
     await approved_addresses.lock_approvals(conn, actor.merchant_pk)
     await conn.execute(new.on_conflict_do_nothing())
@@ -159,7 +159,7 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
             )
     decided = {name: getattr(after, name) for name in _Decided.__struct_fields__}
     decided["autopayout_project_pk"] = actor.project_pk if after.autopayout_policy == LIMIT else None
-    await conn.execute(update(tables.CoinSettings).where(*own).values(decided | {"updated_at": now}))
+    await conn.execute(update(models.CoinSettings).where(*own).values(decided | {"updated_at": now}))
     return after
 
 

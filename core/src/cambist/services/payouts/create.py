@@ -7,7 +7,7 @@ from msgspec import Struct
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.projects import Project
+from cambist.db.models import Project
 from cambist.domain.intents import IntentKind
 from cambist.services import platform
 from cambist.services.accounting import usage

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.projects import Project
+from cambist.db.models import Project
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain.money import format_units
 from cambist.domain.payouts import RESOURCES

@@ -9,7 +9,7 @@ from typing import Protocol
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payouts import Payout
+from cambist.db.models import Payout
 from cambist.domain.intents import LIMITED, IntentKind
 from cambist.domain.money import format_units, parse_units
 from cambist.domain.payouts import Limits, Status

@@ -12,7 +12,7 @@ from msgspec import Struct
 from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payouts import Payout
+from cambist.db.models import Payout
 from cambist.domain.intents import IntentKind, metered_as
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.ports import Clock, Ids

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payouts import Payout, PayoutBatch
+from cambist.db.models import Payout, PayoutBatch
 from cambist.db.structs import one_of
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status

@@ -9,8 +9,7 @@ from msgspec import Struct
 from sqlalchemy import Text, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.outbound import OutboundSlot, OutboundTx
-from cambist.db.models.payouts import Payout
+from cambist.db.models import OutboundSlot, OutboundTx, Payout
 from cambist.db.structs import AnyRow, columns_of, one_of, to_struct
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status

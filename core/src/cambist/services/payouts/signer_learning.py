@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payouts import ApprovedAddress, Payout
+from cambist.db.models import ApprovedAddress, Payout
 from cambist.domain.intents import DELAYED
 from cambist.domain.payouts import Status
 from cambist.signer.protocol import Signer

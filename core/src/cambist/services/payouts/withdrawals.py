@@ -11,8 +11,7 @@ from msgspec import Meta, Struct
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payouts import Payout
-from cambist.db.models.projects import Project
+from cambist.db.models import Payout, Project
 from cambist.db.structs import AnyRow
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status

@@ -11,10 +11,7 @@ from sqlalchemy import ColumnElement, and_, delete, exists, func, select, union,
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.deposits import ChainBlock, Cursor, Deposit
-from cambist.db.models.payments import Payment
-from cambist.db.models.payouts import Payout
-from cambist.db.models.sandbox import SandboxBlock, SandboxChain, SandboxTransfer
+from cambist.db.models import ChainBlock, Cursor, Deposit, Payment, Payout, SandboxBlock, SandboxChain, SandboxTransfer
 from cambist.db.structs import one_of
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.ports import Ids

@@ -10,8 +10,8 @@ import msgspec
 from sqlalchemy import ColumnElement, and_, func, select
 
 from cambist.db.engine import Database
-from cambist.db.models.sandbox import SandboxBlock, SandboxTransfer
-from cambist.db.models.sandbox import SandboxChain as ChainTable
+from cambist.db.models import SandboxBlock, SandboxTransfer
+from cambist.db.models import SandboxChain as ChainTable
 from cambist.db.structs import AnyRow, AnySelect
 from cambist.plugin import (
     AddressFamily,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payouts import Payout
-from cambist.db.models.sandbox import SandboxTransfer
+from cambist.db.models import Payout, SandboxTransfer
 from cambist.domain.payouts import FINISHED
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.payouts.rows import COLUMNS, PayoutRow, payout_row

@@ -6,8 +6,7 @@ from msgspec import Struct
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payments import Address, Payment
-from cambist.db.models.projects import Project
+from cambist.db.models import Address, Payment, Project
 from cambist.db.structs import columns_of, to_struct
 from cambist.plugin import ChainInfo, InvalidAddressError, Token, Units
 from cambist.registry import Registry

@@ -17,8 +17,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models.outbound import OutboundIntent
-from cambist.db.models.payouts import Payout
+from cambist.db.models import OutboundIntent, Payout
 from cambist.db.structs import one_of
 from cambist.domain.intents import IntentKind
 from cambist.plugin import ChainInfo, Fee, SignedTx, Units

@@ -14,8 +14,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models.payments import Payment
-from cambist.db.models.projects import Project
+from cambist.db.models import Payment, Project
 from cambist.hints import Hints
 from cambist.plugin import ChainInfo, InconsistentChainError
 from cambist.ports import Clock, Ids

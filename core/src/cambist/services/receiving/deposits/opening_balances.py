@@ -7,8 +7,7 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models.deposits import Cursor, Deposit
-from cambist.db.models.ledger import LedgerTransaction
+from cambist.db.models import Cursor, Deposit, LedgerTransaction
 from cambist.plugin import Chain, ChainError, ChainInfo, LendingChain, Stake, StateUnavailableError, Units
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
 from cambist.services.addresses.wallets import OwnAddress, gas_station

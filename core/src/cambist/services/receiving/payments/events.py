@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import func
 
-from cambist.db.models.payments import Payment
-from cambist.db.models.projects import Project
+from cambist.db.models import Payment, Project
 from cambist.db.structs import AnyRow
 from cambist.domain.money import format_units
 from cambist.plugin import Units

@@ -10,7 +10,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models.payments import Payment
+from cambist.db.models import Payment
 from cambist.db.structs import columns_of, to_struct
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo

@@ -11,9 +11,7 @@ from msgspec import Meta, Struct
 from sqlalchemy import exists, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.deposits import Deposit
-from cambist.db.models.payments import Payment
-from cambist.db.models.projects import Project
+from cambist.db.models import Deposit, Payment, Project
 from cambist.db.structs import AnyRow
 from cambist.domain.money import AmountError, fiat_to_units
 from cambist.domain.payments import Status

@@ -10,8 +10,16 @@ from sqlalchemy import and_, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models import Address, ChainBlock, Cursor, LedgerAccount, Merchant
-from cambist.db.models.outbound import OutboundIntent, OutboundSlot, OutboundTx
+from cambist.db.models import (
+    Address,
+    ChainBlock,
+    Cursor,
+    LedgerAccount,
+    Merchant,
+    OutboundIntent,
+    OutboundSlot,
+    OutboundTx,
+)
 from cambist.db.structs import one_of
 from cambist.domain.intents import INTERNAL, IntentKind
 from cambist.plugin import ChainInfo

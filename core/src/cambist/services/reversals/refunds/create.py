@@ -9,7 +9,7 @@ from msgspec import Struct
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payments import Payment
+from cambist.db.models import Payment
 from cambist.db.structs import AnyRow
 from cambist.domain import payments as machine
 from cambist.domain.intents import IntentKind

@@ -12,9 +12,7 @@ from datetime import datetime
 from sqlalchemy import and_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payments import Payment
-from cambist.db.models.payouts import Payout
-from cambist.db.models.projects import Project
+from cambist.db.models import Payment, Payout, Project
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain import payments as machine
 from cambist.domain.intents import IntentKind

@@ -8,8 +8,7 @@ from msgspec import Struct
 from sqlalchemy import bindparam, case, delete, func, insert, null, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.deposits import Deposit
-from cambist.db.models.payouts import RefundPart
+from cambist.db.models import Deposit, RefundPart
 from cambist.db.structs import one_of
 from cambist.plugin import Units
 from cambist.services.receiving.deposits.locks import lock_deposits

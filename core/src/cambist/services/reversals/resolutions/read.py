@@ -9,8 +9,7 @@ from msgspec import Struct
 from sqlalchemy import case, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.deposits import Deposit
-from cambist.db.models.payments import Address, Payment
+from cambist.db.models import Address, Deposit, Payment
 from cambist.db.structs import AnyRow, AnySelect
 from cambist.domain.money import format_units
 from cambist.domain.payments import OPEN, Status

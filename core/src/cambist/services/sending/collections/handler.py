@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.deposits import Deposit
+from cambist.db.models import Deposit
 from cambist.db.structs import one_of
 from cambist.domain.intents import metered_as
 from cambist.services.accounting import usage

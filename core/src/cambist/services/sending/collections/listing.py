@@ -10,10 +10,8 @@ from sqlalchemy import BigInteger, Text, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import aliased
 
+from cambist.db.models import Address, Merchant, OutboundIntent
 from cambist.db.models.base import UnitsType
-from cambist.db.models.merchants import Merchant
-from cambist.db.models.outbound import OutboundIntent
-from cambist.db.models.payments import Address
 from cambist.db.structs import columns_of, to_struct
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Units

@@ -11,8 +11,8 @@ from sqlalchemy import case, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
 from cambist.db.engine import Database
-from cambist.db.models import outbound as tables
 from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import AmountError, format_units, parse_units
@@ -61,8 +61,8 @@ class GasStation(Struct, frozen=True, kw_only=True):
         return "empty" if self.balance == 0 else "low" if self.is_low else "enough"
 
 
-_SELECT = select(*columns_of(GasStation, tables.GasStation), *columns_of(Stake, tables.GasStation)).where(
-    tables.GasStation.mode == MODE
+_SELECT = select(*columns_of(GasStation, models.GasStation), *columns_of(Stake, models.GasStation)).where(
+    models.GasStation.mode == MODE
 )
 
 
@@ -91,7 +91,7 @@ async def check(db: Database, chain: Chain, marks: LowMarks, now: datetime) -> G
             is_stake_low=stake is not None and _is_low(stake, info, marks.stakes.get(info.id)),
             stake=stake,
         )
-        row = (await conn.execute(_SELECT.where(tables.GasStation.chain == info.id).with_for_update())).one_or_none()
+        row = (await conn.execute(_SELECT.where(models.GasStation.chain == info.id).with_for_update())).one_or_none()
         await _save(conn, station)
     before = None if row is None else _station(row)
     if station.level != ("enough" if before is None else before.level):
@@ -131,7 +131,7 @@ async def check_all(db: Database, chains: Mapping[str, Chain], marks: LowMarks, 
 
 async def list_stations(conn: AsyncConnection) -> Sequence[GasStation]:
     """Return every station as it was last seen."""
-    return [_station(row) for row in await conn.execute(_SELECT.order_by(tables.GasStation.chain))]
+    return [_station(row) for row in await conn.execute(_SELECT.order_by(models.GasStation.chain))]
 
 
 def _station(row: AnyRow) -> GasStation:
@@ -141,10 +141,10 @@ def _station(row: AnyRow) -> GasStation:
 
 async def _waiting(conn: AsyncConnection, info: ChainInfo) -> int:
     waiting = select(func.count()).where(
-        tables.OutboundIntent.chain == info.id,
-        tables.OutboundIntent.scope == SCOPE,
-        tables.OutboundIntent.state == "waiting",
-        tables.OutboundIntent.reason.in_((WAITS_FOR_GAS, WAITS_FOR_STATION)),
+        models.OutboundIntent.chain == info.id,
+        models.OutboundIntent.scope == SCOPE,
+        models.OutboundIntent.state == "waiting",
+        models.OutboundIntent.reason.in_((WAITS_FOR_GAS, WAITS_FOR_STATION)),
     )
     return await conn.scalar(waiting) or 0
 
@@ -156,14 +156,14 @@ async def _limit(conn: AsyncConnection, info: ChainInfo, low_balance: str | None
             return max(1, parse_units(low_balance, info.native.decimals))
         except AmountError as error:
             log.warning("gas_low_balance_unusable", chain=info.id, low_balance=low_balance, reason=str(error))
-    tx, intent = tables.OutboundTx, tables.OutboundIntent
+    tx, intent = models.OutboundTx, models.OutboundIntent
     cost = func.greatest(tx.fee_limit - tx.fee_covered, 0) * tx.fee_price + tx.fee_extra
     # A sweep is many transfers at once; its units count them.
     transfers = case((intent.kind == IntentKind.SWEEP, intent.units), else_=1)
     recent = (
         select((cost / transfers).label("cost"))
-        .join_from(tx, tables.OutboundSlot, tables.OutboundSlot.id == tx.slot_pk)
-        .join(intent, intent.id == tables.OutboundSlot.intent_pk)
+        .join_from(tx, models.OutboundSlot, models.OutboundSlot.id == tx.slot_pk)
+        .join(intent, intent.id == models.OutboundSlot.intent_pk)
         .where(tx.chain == info.id, tx.scope == SCOPE)
         .order_by(tx.id.desc())
         .limit(RECENT_TXS)
@@ -176,7 +176,7 @@ async def _save(conn: AsyncConnection, station: GasStation) -> None:
     seen = structs.asdict(station)
     stake = seen.pop("stake")
     seen |= {name: getattr(stake, name, None) for name in Stake.__struct_fields__}
-    saved = insert(tables.GasStation).values(mode=MODE, **seen)
+    saved = insert(models.GasStation).values(mode=MODE, **seen)
     await conn.execute(saved.on_conflict_do_update(index_elements=["mode", "chain"], set_=seen))
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.payments import Address
+from cambist.db.models import Address
 from cambist.db.structs import one_of
 from cambist.plugin import ChainInfo
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Purpose, asset_key

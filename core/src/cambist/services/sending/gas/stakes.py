@@ -13,7 +13,7 @@ from msgspec import Struct
 from sqlalchemy import exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models.outbound import GasStation, OutboundIntent, OutboundSlot, OutboundTx
+from cambist.db.models import GasStation, OutboundIntent, OutboundSlot, OutboundTx
 from cambist.db.structs import columns_of, to_struct
 from cambist.domain.intents import STAKING, IntentKind
 from cambist.domain.money import format_units
