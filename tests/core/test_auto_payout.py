@@ -22,8 +22,8 @@ async def payout_env(db, clock, ids):
     return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
-async def approve(payout_env, target=None, **fields):
-    body = {"chain": "memory", "address": target or person("safe"), **fields}
+async def approve(payout_env, to_address=None, **fields):
+    body = {"chain": "memory", "address": to_address or person("safe"), **fields}
     request = msgspec.convert(body, ApprovalRequest)
     async with payout_env.db.transaction() as conn:
         return await approved_addresses.approve(
@@ -36,12 +36,12 @@ async def approve(payout_env, target=None, **fields):
         )
 
 
-async def rule(payout_env, threshold="100", target=None, **fields):
+async def rule(payout_env, threshold="100", to_address=None, **fields):
     """Send what is above the threshold to the safe."""
     patch = {
         "autopayoutPolicy": "limit",
         "autopayoutThreshold": threshold,
-        "autopayoutAddress": target or person("safe"),
+        "autopayoutAddress": to_address or person("safe"),
         **fields,
     }
     async with payout_env.db.transaction() as conn:
@@ -152,7 +152,8 @@ async def test_limits_of_the_operator_cut_it_into_pieces(ruled):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"payoutEnabled": False}, {"cpt": {"floor": 0, "initialAllowance": 0}}, {"targets": {"memory": []}}]
+    "settings",
+    [{"payoutEnabled": False}, {"cpt": {"floor": 0, "initialAllowance": 0}}, {"targets": {"memory": []}}],
 )
 async def test_what_the_operator_does_not_allow_is_tried_again_later(ruled, settings):
     await ruled.fund(150 * USDX)

@@ -43,13 +43,13 @@ async def tx(harness, sender):
     return await signed(harness, sender, await planned(harness, sender, harness.chain.info.native, AMOUNT))
 
 
-def staking(sponsor, action, target, amount, chain) -> Intent:
-    return Intent(source=sponsor.address, to_address=target, token=chain.info.native, amount=amount, action=action)
+def staking(sponsor, action, to_address, amount, chain) -> Intent:
+    return Intent(source=sponsor.address, to_address=to_address, token=chain.info.native, amount=amount, action=action)
 
 
-async def act(harness, sponsor, action, target, amount):
+async def act(harness, sponsor, action, to_address, amount):
     (plan,) = await harness.chain.plan(
-        [staking(sponsor, action, target, amount, harness.chain)], sponsor=sponsor.address
+        [staking(sponsor, action, to_address, amount, harness.chain)], sponsor=sponsor.address
     )
     return await mined(harness, await signed(harness, sponsor, plan.step))
 
@@ -231,8 +231,8 @@ async def test_whatever_happens_no_unit_is_made_or_lost(seed):
         match chance.randrange(7):
             case 0 | 1 | 2:
                 action = chance.choice(("lend", "reclaim", "stake", "unstake", "withdraw"))
-                target = borrower.address if action in ("lend", "reclaim") else sponsor.address
-                await attempt(harness, sponsor, staking(sponsor, action, target, amount, chain))
+                to_address = borrower.address if action in ("lend", "reclaim") else sponsor.address
+                await attempt(harness, sponsor, staking(sponsor, action, to_address, amount, chain))
             case 3:
                 wanted = Intent(
                     source=borrower.address, to_address=everybody[2], token=chain.info.native, amount=amount // 10 + 1

@@ -44,12 +44,12 @@ async def test_death_at_each_moment_of_a_turn_that_sends_is_survived(treasury):
     outlived = False
     while not outlived:
         moment += 1
-        target = await treasury.stranger(moment)
-        payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+        to_address = await treasury.stranger(moment)
+        payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
         outlived = await lives(treasury, Life(moment))
         await treasury.work(engine)
         sent += 1
-        assert await treasury.on_chain(target, "USDX") == AMOUNT, moment
+        assert await treasury.on_chain(to_address, "USDX") == AMOUNT, moment
         assert (await treasury.payout(payout_id)).status == "completed"
     assert moment > 20
     assert treasury.chain.accounts.sequence(treasury.wallet.address) == sent
@@ -60,15 +60,15 @@ async def test_death_at_each_moment_of_a_turn_that_finishes_is_survived(treasury
     outlived, moment = False, 0
     while not outlived:
         moment += 1
-        target = await treasury.stranger(moment)
-        payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+        to_address = await treasury.stranger(moment)
+        payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
         while (await treasury.payout(payout_id)).status != "broadcast":
             await engine.tick()
             await treasury.mine()
         await treasury.mine(treasury.info.confirmations + 1)
         outlived = await lives(treasury, Life(moment))
         await treasury.work(engine)
-        assert await treasury.on_chain(target, "USDX") == AMOUNT, moment
+        assert await treasury.on_chain(to_address, "USDX") == AMOUNT, moment
         told = [event for event, resource in await events(treasury) if resource == payout_id]
         assert told == ["payout.completed"], moment
     assert moment > 5
@@ -80,11 +80,11 @@ async def test_engines_that_die_all_the_time_lose_and_double_nothing(treasury, s
     await treasury.receive("MEM", 10**18)
     native = await treasury.stranger(100)
     await treasury.pay_out("MEM", 10**18, native)
-    targets = [await treasury.stranger(n) for n in range(8)]
-    refusing = targets[3]
-    for number, target in enumerate(targets):
+    to_addresses = [await treasury.stranger(n) for n in range(8)]
+    refusing = to_addresses[3]
+    for number, to_address in enumerate(to_addresses):
         await treasury.pay_out(
-            "USDX", AMOUNT + number, target, kind=chance.choice([IntentKind.PAYOUT, IntentKind.WITHDRAWAL])
+            "USDX", AMOUNT + number, to_address, kind=chance.choice([IntentKind.PAYOUT, IntentKind.WITHDRAWAL])
         )
     for round_ in range(400):
         await lives(treasury, Life(chance.randint(1, 60)))
@@ -95,7 +95,7 @@ async def test_engines_that_die_all_the_time_lose_and_double_nothing(treasury, s
         if await treasury.is_idle():
             break
     await treasury.work(treasury.engine())
-    got = [await treasury.on_chain(target, "USDX") for target in targets]
+    got = [await treasury.on_chain(to_address, "USDX") for to_address in to_addresses]
     assert [units for n, units in enumerate(got) if n != 3] == [AMOUNT + n for n in range(8) if n != 3]
     assert got[3] in {0, AMOUNT + 3}
     assert await treasury.on_chain(native, "MEM") == 10**18
@@ -113,9 +113,9 @@ async def test_requests_looks_and_engines_side_by_side_never_wait_in_a_circle(tr
 
     async def asks() -> None:
         for _ in range(4):
-            target = refusing if chance.random() < 0.2 else await treasury.stranger(len(sent))
+            to_address = refusing if chance.random() < 0.2 else await treasury.stranger(len(sent))
             kind = chance.choice([IntentKind.PAYOUT, IntentKind.WITHDRAWAL])
-            sent.append((target, await treasury.pay_out("USDX", 1000 + len(sent), target, kind=kind)))
+            sent.append((to_address, await treasury.pay_out("USDX", 1000 + len(sent), to_address, kind=kind)))
 
     for _ in range(12):
         address = await treasury.deposit_address()
@@ -125,7 +125,7 @@ async def test_requests_looks_and_engines_side_by_side_never_wait_in_a_circle(tr
         treasury.clock.advance(2)
         await asyncio.gather(asks(), asks(), treasury.poll(), *(engine.tick() for engine in engines))
     await treasury.work(engines[0])
-    statuses = {target: (await treasury.payout(payout_id)).status for target, payout_id in sent}
-    assert {status for target, status in statuses.items() if target != refusing} == {"completed"}
+    statuses = {to_address: (await treasury.payout(payout_id)).status for to_address, payout_id in sent}
+    assert {status for to_address, status in statuses.items() if to_address != refusing} == {"completed"}
     assert statuses[refusing] == "failed"
     await treasury.mine(5)

@@ -20,40 +20,40 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
-async def arrived(treasury, *targets) -> list[int]:
-    return [await treasury.on_chain(target, "USDX") for target in targets]
+async def arrived(treasury, *to_addresses) -> list[int]:
+    return [await treasury.on_chain(to_address, "USDX") for to_address in to_addresses]
 
 
 async def test_a_payout_to_the_same_address_twice_is_two_transactions(treasury):
-    target = await treasury.stranger(1)
-    await treasury.pay_out_many("USDX", [(target, AMOUNT), (target, AMOUNT)])
+    to_address = await treasury.stranger(1)
+    await treasury.pay_out_many("USDX", [(to_address, AMOUNT), (to_address, AMOUNT)])
     await treasury.work(treasury.engine())
-    assert await arrived(treasury, target) == [2 * AMOUNT]
+    assert await arrived(treasury, to_address) == [2 * AMOUNT]
     assert len({tx_id for _, tx_id in await treasury.transactions()}) == 2
 
 
 async def test_addresses_are_activated_before_they_send(treasury):
     """Tokens do not activate an address, so the gas station does, and pays for it."""
-    target = await treasury.stranger(1)
-    await treasury.pay_out("USDX", AMOUNT, target)
+    to_address = await treasury.stranger(1)
+    await treasury.pay_out("USDX", AMOUNT, to_address)
     await treasury.work(treasury.engine())
-    assert await arrived(treasury, target) == [AMOUNT]
+    assert await arrived(treasury, to_address) == [AMOUNT]
     assert await treasury.intents("top_up") == [("top_up", "done"), ("top_up", "done")]
 
 
 async def test_what_nodes_forget_is_sent_again_in_the_same_bytes(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     treasury.chain.faults.forgotten_txs = 2
     await engine.tick()
     tx_id = (await treasury.payout(payout_id)).tx_id
     await treasury.work(engine)
-    assert ((await treasury.payout(payout_id)).tx_id, await arrived(treasury, target)) == (tx_id, [AMOUNT])
+    assert ((await treasury.payout(payout_id)).tx_id, await arrived(treasury, to_address)) == (tx_id, [AMOUNT])
 
 
 async def test_what_has_expired_is_signed_anew_and_arrives_once(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     treasury.chain.faults.mining_paused = True
     await engine.tick()
     first = (await treasury.payout(payout_id)).tx_id
@@ -62,14 +62,14 @@ async def test_what_has_expired_is_signed_anew_and_arrives_once(treasury):
     await treasury.work(engine)
     payout = await treasury.payout(payout_id)
     assert (payout.status, payout.tx_id == first) == ("completed", False)
-    assert await arrived(treasury, target) == [AMOUNT]
+    assert await arrived(treasury, to_address) == [AMOUNT]
     assert [state for state, _ in await treasury.transactions()][-2:] == ["dead", "done"]
     assert treasury.alerts["dead"] == 1
 
 
 async def test_what_nodes_hide_although_it_was_mined_is_not_sent_again(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     await engine.tick()
     tx_id = (await treasury.payout(payout_id)).tx_id
     treasury.chain.faults.hidden.add(tx_id)
@@ -80,13 +80,13 @@ async def test_what_nodes_hide_although_it_was_mined_is_not_sent_again(treasury)
     assert [one for _, one in (await treasury.transactions())[1:]] == [tx_id]
     treasury.chain.faults.hidden.clear()
     await treasury.work(engine)
-    assert await arrived(treasury, target) == [AMOUNT]
+    assert await arrived(treasury, to_address) == [AMOUNT]
 
 
 async def test_nothing_is_given_up_while_the_chain_cannot_prove_it(treasury):
     """Neither by the clock nor because nobody answers."""
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    await treasury.pay_out("USDX", AMOUNT, to_address)
     treasury.chain.faults.mining_paused = True
     await engine.tick()
     treasury.clock.advance(3_600)
@@ -98,13 +98,13 @@ async def test_nothing_is_given_up_while_the_chain_cannot_prove_it(treasury):
     assert [state for state, _ in await treasury.transactions()][-1] == "open"
     treasury.chain.faults.mining_paused = False
     await treasury.work(engine)
-    assert await arrived(treasury, target) == [AMOUNT]
+    assert await arrived(treasury, to_address) == [AMOUNT]
 
 
 async def test_a_signature_that_a_crash_has_lost_is_made_again_only_when_the_lost_one_is_dead(treasury):
     """The signer remembers it; without it, nobody would know whether it was sent."""
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     dying = EngineContext.sign
 
     async def sign_and_die(context, items, dead):
@@ -121,12 +121,12 @@ async def test_a_signature_that_a_crash_has_lost_is_made_again_only_when_the_los
     await treasury.outlive()
     treasury.clock.advance(120)
     await treasury.work(engine)
-    assert await arrived(treasury, target) == [AMOUNT]
+    assert await arrived(treasury, to_address) == [AMOUNT]
 
 
 async def test_what_every_node_refuses_as_long_as_it_is_valid_fails_and_the_money_is_given_back(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     before = (await treasury.balance("USDX")).available
     treasury.chain.faults.rejection = "not with us"
     for _ in range(10):
@@ -142,8 +142,8 @@ async def test_what_every_node_refuses_as_long_as_it_is_valid_fails_and_the_mone
 
 
 async def test_what_another_engine_has_seen_in_a_block_is_not_given_up_whatever_nodes_say(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    await treasury.pay_out("USDX", AMOUNT, to_address)
     await engine.tick()
     tx_id = (await treasury.transactions())[-1][1]
     treasury.chain.faults.hidden.add(tx_id)
@@ -160,13 +160,13 @@ async def test_what_another_engine_has_seen_in_a_block_is_not_given_up_whatever_
     treasury.chain.expired = seen_meanwhile
     await engine.tick()
     await treasury.work(engine)
-    assert await arrived(treasury, target) == [AMOUNT]
+    assert await arrived(treasury, to_address) == [AMOUNT]
     assert (await treasury.transactions())[-1] == ("done", tx_id)
 
 
 async def test_that_nodes_call_it_expired_in_the_end_does_not_hide_why_they_had_refused_it(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     treasury.chain.faults.rejection = "not with us"
     for _ in range(LIFETIME_S // 10):
         await engine.tick()
@@ -179,29 +179,29 @@ async def test_that_nodes_call_it_expired_in_the_end_does_not_hide_why_they_had_
     treasury.clock.advance(120)
     await engine.tick()
     assert (await treasury.payout(payout_id)).status == "failed"
-    assert await arrived(treasury, target) == [0]
+    assert await arrived(treasury, to_address) == [0]
 
 
 async def test_a_death_that_cannot_be_proven_now_keeps_nothing_else_from_being_sent(treasury):
-    engine, targets = await treasury.ready(), [await treasury.stranger(number) for number in range(2)]
-    await treasury.pay_out("USDX", AMOUNT, targets[0])
+    engine, to_addresses = await treasury.ready(), [await treasury.stranger(number) for number in range(2)]
+    await treasury.pay_out("USDX", AMOUNT, to_addresses[0])
     treasury.chain.faults.mining_paused = True
     await engine.tick()
     await treasury.outlive()
     treasury.chain.faults.mining_paused = False
     treasury.chain.faults.unavailable_calls = {"expired"}
-    other_id = await treasury.pay_out("USDX", AMOUNT, targets[1])
+    other_id = await treasury.pay_out("USDX", AMOUNT, to_addresses[1])
     await treasury.work(engine, rounds=10, until="enough")
     assert (await treasury.payout(other_id)).status == "completed"
-    assert await arrived(treasury, *targets) == [0, AMOUNT]
+    assert await arrived(treasury, *to_addresses) == [0, AMOUNT]
     treasury.chain.faults.unavailable_calls = set()
     await treasury.work(engine)
-    assert await arrived(treasury, *targets) == [AMOUNT, AMOUNT]
+    assert await arrived(treasury, *to_addresses) == [AMOUNT, AMOUNT]
 
 
 async def test_a_lost_signature_costs_no_other_transfer_its_own_while_nothing_can_be_proven(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    await treasury.pay_out("USDX", AMOUNT, to_address)
     sign = EngineContext.sign
 
     async def sign_and_die(context, items, dead):
@@ -223,12 +223,12 @@ async def test_a_lost_signature_costs_no_other_transfer_its_own_while_nothing_ca
     await treasury.outlive()
     treasury.clock.advance(120)
     await treasury.work(engine)
-    assert await arrived(treasury, target) == [AMOUNT]
+    assert await arrived(treasury, to_address) == [AMOUNT]
 
 
 async def test_a_database_out_of_a_backup_pays_nothing_twice(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    await treasury.pay_out("USDX", AMOUNT, to_address)
     await engine.tick()
     await treasury.mine()
     async with treasury.db.transaction() as conn:
@@ -241,7 +241,7 @@ async def test_a_database_out_of_a_backup_pays_nothing_twice(treasury):
         await treasury.outlive()
         treasury.clock.advance(120)
         await treasury.work(engine, rounds=3, until="enough")
-    assert await arrived(treasury, target) == [AMOUNT]
+    assert await arrived(treasury, to_address) == [AMOUNT]
     assert [reason for _, _, reason in await treasury.open_intents()] == ["signer: ALREADY_SIGNED"]
     await treasury.post_forgotten()
 
@@ -251,8 +251,8 @@ async def test_death_at_each_moment_of_a_turn_is_survived(treasury):
     moment, outlived = 0, False
     while not outlived:
         moment += 1
-        target = await treasury.stranger(moment)
-        payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+        to_address = await treasury.stranger(moment)
+        payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
         try:
             await fragile(treasury.engine(), Life(moment)).tick()
             outlived = True
@@ -260,6 +260,6 @@ async def test_death_at_each_moment_of_a_turn_is_survived(treasury):
             await treasury.outlive()
             treasury.clock.advance(120)
         await treasury.work(engine)
-        assert await arrived(treasury, target) == [AMOUNT], moment
+        assert await arrived(treasury, to_address) == [AMOUNT], moment
         assert (await treasury.payout(payout_id)).status == "completed"
     assert moment > 15

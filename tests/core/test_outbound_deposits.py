@@ -78,8 +78,8 @@ async def test_a_deposit_that_was_collected_and_spent_and_then_vanished_is_owed(
     await treasury.release("USDX", 5_000_000, treasury.merchant)
     async with treasury.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE deposits SET available_units = units WHERE token = 'USDX'")
-    target = await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDX", 5_000_000, target)
+    to_address = await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", 5_000_000, to_address)
     engine = treasury.engine()
     await treasury.work(engine)
     treasury.chain.reorg(treasury.chain.height - before)

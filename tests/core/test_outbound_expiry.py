@@ -28,10 +28,10 @@ def ways(treasury):
 
 
 async def test_what_every_node_dropped_silently_is_sent_again_once_when_it_is_dead(treasury, ways):
-    engine, target = treasury.engine(), await treasury.stranger(1)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
     for way in ways:
         way.faults.add(Fault.FORGETFUL)
-    payout_id = await treasury.sent(target, ONE)
+    payout_id = await treasury.sent(to_address, ONE)
     for _ in range(5):
         await treasury.mine(15, seconds=45)
         await engine.tick()
@@ -44,31 +44,31 @@ async def test_what_every_node_dropped_silently_is_sent_again_once_when_it_is_de
     assert first != second
     assert (dead, mined) == ("gone", "final")
     assert treasury.node.info(first) is None
-    assert await treasury.on_chain(target, "USDT") == ONE
+    assert await treasury.on_chain(to_address, "USDT") == ONE
     assert (await treasury.payout(payout_id)).tx_id == second
 
 
 async def test_what_nodes_hide_until_it_has_expired_is_never_paid_twice(treasury, ways):
     """It was mined: only asked for by its id, no node has ever heard of it."""
-    engine, target = treasury.engine(), await treasury.stranger(1)
-    payout_id = await treasury.sent(target, ONE)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
+    payout_id = await treasury.sent(to_address, ONE)
     ((tx_id, _),) = await treasury.signed_for(payout_id)
     for way in ways:
         way.hidden.add(tx_id)
     await treasury.outlive(engine)
     await treasury.outlive(engine)
     assert len(await treasury.signed_for(payout_id)) == 1
-    assert await treasury.on_chain(target, "USDT") == ONE
+    assert await treasury.on_chain(to_address, "USDT") == ONE
     for way in ways:
         way.clear()
     await treasury.work(engine)
     assert await treasury.signed_for(payout_id) == [(tx_id, "final")]
-    assert await treasury.on_chain(target, "USDT") == ONE
+    assert await treasury.on_chain(to_address, "USDT") == ONE
 
 
 async def test_what_is_mined_in_the_last_moment_is_not_sent_again(treasury):
-    engine, target = treasury.engine(), await treasury.stranger(1)
-    payout_id = await treasury.sent(target, ONE)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
+    payout_id = await treasury.sent(to_address, ONE)
     ((tx_id, _),) = await treasury.signed_for(payout_id)
     treasury.node.hold_back(tx_id)
     for _ in range(19):
@@ -80,14 +80,14 @@ async def test_what_is_mined_in_the_last_moment_is_not_sent_again(treasury):
     await treasury.outlive(engine)
     await treasury.work(engine)
     assert await treasury.signed_for(payout_id) == [(tx_id, "final")]
-    assert await treasury.on_chain(target, "USDT") == ONE
+    assert await treasury.on_chain(to_address, "USDT") == ONE
 
 
 @pytest.mark.parametrize("fault", [Fault.LAGGING, Fault.HEAD_FROZEN, Fault.NO_BLOCK, Fault.TRUNCATED, Fault.LITE_NODE])
 async def test_nodes_that_cannot_prove_a_death_bring_nothing_to_life(treasury, ways, fault):
     """Some of them hide it as well; the one that tells of it is heard as soon as it can be."""
-    engine, target = treasury.engine(), await treasury.stranger(1)
-    payout_id = await treasury.sent(target, ONE)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
+    payout_id = await treasury.sent(to_address, ONE)
     ((tx_id, _),) = await treasury.signed_for(payout_id)
     await treasury.mine()
     for way in ways:
@@ -104,12 +104,12 @@ async def test_nodes_that_cannot_prove_a_death_bring_nothing_to_life(treasury, w
     treasury.clock.advance(120)
     await treasury.work(engine)
     assert await treasury.signed_for(payout_id) == [(tx_id, "final")]
-    assert await treasury.on_chain(target, "USDT") == ONE
+    assert await treasury.on_chain(to_address, "USDT") == ONE
 
 
 async def test_what_a_reorg_took_and_nobody_mined_again_is_sent_once_more(treasury):
-    engine, target = treasury.engine(), await treasury.stranger(1)
-    payout_id = await treasury.sent(target, ONE)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
+    payout_id = await treasury.sent(to_address, ONE)
     ((first, _),) = await treasury.signed_for(payout_id)
     await treasury.mine()
     await engine.tick()
@@ -119,19 +119,19 @@ async def test_what_a_reorg_took_and_nobody_mined_again_is_sent_once_more(treasu
     await treasury.work(engine)
     states = await treasury.signed_for(payout_id)
     assert [state for _, state in states] == ["gone", "final"]
-    assert await treasury.on_chain(target, "USDT") == ONE
+    assert await treasury.on_chain(to_address, "USDT") == ONE
 
 
 async def test_a_hundred_that_expire_together_are_each_sent_again_once(treasury, ways):
     engine = treasury.engine()
-    targets = [await treasury.stranger(number) for number in range(40)]
+    to_addresses = [await treasury.stranger(number) for number in range(40)]
     for way in ways:
         way.faults.add(Fault.FORGETFUL)
-    paid = await treasury.pay_out_many("USDT", [(target, ONE) for target in targets])
+    paid = await treasury.pay_out_many("USDT", [(to_address, ONE) for to_address in to_addresses])
     await engine.tick()
     await treasury.outlive(engine)
     for way in ways:
         way.clear()
     await treasury.work(engine, rounds=80)
-    assert [await treasury.on_chain(target, "USDT") for target in targets] == [ONE] * len(targets)
+    assert [await treasury.on_chain(to_address, "USDT") for to_address in to_addresses] == [ONE] * len(to_addresses)
     assert {(await treasury.payout(payout_id)).status for payout_id in paid} == {"completed"}

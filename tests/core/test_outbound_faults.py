@@ -27,41 +27,41 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
-async def transfers_to(treasury: Treasury, target: str) -> int:
-    return await treasury.on_chain(target, "USDX")
+async def transfers_to(treasury: Treasury, to_address: str) -> int:
+    return await treasury.on_chain(to_address, "USDX")
 
 
-async def sends(treasury: Treasury, target: str, engine: Engine | None = None) -> str:
+async def sends(treasury: Treasury, to_address: str, engine: Engine | None = None) -> str:
     """Pay out, and take the turn that sends it; nothing is mined yet."""
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     await (engine or treasury.engine()).tick()
     return payout_id
 
 
 @pytest.mark.parametrize("fault", ["forgotten_txs", "unanswered_txs", "lost_txs"])
 async def test_a_transaction_that_nodes_lose_is_sent_again_and_arrives_once(treasury, fault):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
     setattr(treasury.chain.faults, fault, 2)
-    payout_id = await sends(treasury, target, engine)
+    payout_id = await sends(treasury, to_address, engine)
     await treasury.work(engine)
-    assert await transfers_to(treasury, target) == AMOUNT
+    assert await transfers_to(treasury, to_address) == AMOUNT
     assert (await treasury.payout(payout_id)).status == "completed"
     assert treasury.chain.accounts.sequence(treasury.wallet.address) == 2
 
 
 async def test_nodes_that_restart_and_forget_everything_are_told_again(treasury):
     engine = await treasury.ready()
-    targets = [await treasury.stranger(n) for n in range(5)]
-    for target in targets:
-        await treasury.pay_out("USDX", AMOUNT, target)
+    to_addresses = [await treasury.stranger(n) for n in range(5)]
+    for to_address in to_addresses:
+        await treasury.pay_out("USDX", AMOUNT, to_address)
     await engine.tick()
     treasury.chain.forget()
     await treasury.work(engine)
-    assert [await transfers_to(treasury, target) for target in targets] == [AMOUNT] * 5
+    assert [await transfers_to(treasury, to_address) for to_address in to_addresses] == [AMOUNT] * 5
 
 
 async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(treasury, monkeypatch):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
 
     async def killed(_):
         raise ChainUnavailableError("the process is gone")
@@ -69,41 +69,41 @@ async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(tre
     with monkeypatch.context() as patch:
         patch.setattr(treasury.chain, "broadcast", killed)
         with pytest.raises(ChainUnavailableError):
-            await sends(treasury, target, engine)
+            await sends(treasury, to_address, engine)
     await treasury.work(treasury.engine())
-    assert await transfers_to(treasury, target) == AMOUNT
+    assert await transfers_to(treasury, to_address) == AMOUNT
 
 
 async def test_a_transaction_that_is_stuck_is_outbid_and_only_one_of_both_is_mined(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await sends(treasury, target, engine)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await sends(treasury, to_address, engine)
     first = (await treasury.payout(payout_id)).tx_id
     treasury.chain.fees.base_price *= 10
     treasury.clock.advance(61)
     await treasury.work(engine)
     payout = await treasury.payout(payout_id)
     assert (payout.status, payout.tx_id == first) == ("completed", False)
-    assert await transfers_to(treasury, target) == AMOUNT
+    assert await transfers_to(treasury, to_address) == AMOUNT
     assert treasury.alerts["replaced"] >= 1
     assert (await treasury.chain.transaction(first)).state == "unknown"
 
 
 async def test_what_was_underpriced_from_the_start_is_outbid_at_once(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     treasury.chain.fees.price_min *= 1000
     await engine.tick()
     treasury.chain.fees.base_price *= 1000
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"
-    assert await transfers_to(treasury, target) == AMOUNT
+    assert await transfers_to(treasury, to_address) == AMOUNT
 
 
 async def test_above_the_operators_ceiling_nothing_is_sent_and_nothing_fails(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
     fees = treasury.chain.fees
     fees.price_max, fees.base_price = fees.base_price * 4, fees.base_price * 10
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     await treasury.work(engine, rounds=5, until="enough")
     payout = await treasury.payout(payout_id)
     assert (payout.status, payout.waits_for is not None) == ("processing", True)
@@ -111,19 +111,19 @@ async def test_above_the_operators_ceiling_nothing_is_sent_and_nothing_fails(tre
     fees.base_price //= 10
     treasury.clock.advance(30)
     await treasury.work(engine)
-    assert await transfers_to(treasury, target) == AMOUNT
+    assert await transfers_to(treasury, to_address) == AMOUNT
 
 
 async def test_a_sequence_used_behind_our_back_is_given_up_and_the_money_is_sent_once(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await sends(treasury, target, engine)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await sends(treasury, to_address, engine)
     wallet = treasury.wallet.address
     thief = Output(contract=None, recipient=await treasury.stranger(77), amount=1)
     treasury.chain.submit([thief], sender=wallet, sequence=treasury.chain.accounts.sequence(wallet))
     await treasury.mine()
     assert treasury.chain.accounts.sequence(wallet) == 2
     await treasury.work(engine)
-    assert await transfers_to(treasury, target) == AMOUNT
+    assert await transfers_to(treasury, to_address) == AMOUNT
     assert (await treasury.payout(payout_id)).status == "completed"
     assert treasury.alerts["dead"] == 1
     await explain_what_the_thief_took(treasury)
@@ -142,9 +142,9 @@ async def explain_what_the_thief_took(treasury: Treasury) -> None:
 
 
 async def test_a_transaction_that_every_node_refuses_for_good_is_cancelled_and_the_money_given_back(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
     treasury.chain.faults.rejection = "exceeds block gas limit"
-    payout_id = await sends(treasury, target, engine)
+    payout_id = await sends(treasury, to_address, engine)
     treasury.clock.advance(61)
     await engine.tick()
     treasury.chain.faults.rejection = None
@@ -152,7 +152,7 @@ async def test_a_transaction_that_every_node_refuses_for_good_is_cancelled_and_t
     payout = await treasury.payout(payout_id)
     balance = await treasury.balance("USDX")
     assert (payout.status, balance.available, balance.pending) == ("failed", 100 * AMOUNT - 1, 0)
-    assert await transfers_to(treasury, target) == 0
+    assert await transfers_to(treasury, to_address) == 0
     follower = await treasury.stranger(2)
     await treasury.pay_out("USDX", AMOUNT, follower)
     await treasury.work(engine)
@@ -160,9 +160,9 @@ async def test_a_transaction_that_every_node_refuses_for_good_is_cancelled_and_t
 
 
 async def test_a_transfer_that_the_token_refuses_fails_before_a_fee_is_paid(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, target))
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, to_address))
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     await treasury.work(engine)
     payout = await treasury.payout(payout_id)
     assert (payout.status, payout.tx_id) == ("failed", None)
@@ -170,9 +170,9 @@ async def test_a_transfer_that_the_token_refuses_fails_before_a_fee_is_paid(trea
 
 
 async def test_a_transfer_that_is_mined_and_fails_gives_the_money_back_and_the_fee_is_posted(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await sends(treasury, target, engine)
-    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, target))
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await sends(treasury, to_address, engine)
+    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, to_address))
     await treasury.work(engine)
     payout = await treasury.payout(payout_id)
     assert (payout.status, payout.tx_id is not None) == ("failed", True)
@@ -183,8 +183,8 @@ async def test_an_empty_gas_station_holds_what_waits_and_fails_nothing(db, clock
     async with Treasury(db, clock, ids, tmp_path) as treasury:
         await treasury.open(station=0)
         await treasury.receive("USDX", AMOUNT)
-        target, engine = await treasury.stranger(1), treasury.engine()
-        payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+        to_address, engine = await treasury.stranger(1), treasury.engine()
+        payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
         await treasury.work(engine, rounds=6, until="enough")
         assert (await treasury.payout(payout_id)).status == "processing"
         assert treasury.alerts["gas_station_empty"] == 1
@@ -192,28 +192,28 @@ async def test_an_empty_gas_station_holds_what_waits_and_fails_nothing(db, clock
         await treasury.mine(5)
         treasury.clock.advance(60)
         await treasury.work(engine)
-        assert await transfers_to(treasury, target) == AMOUNT
+        assert await transfers_to(treasury, to_address) == AMOUNT
         await treasury.check_books()
 
 
 async def test_engines_side_by_side_send_each_payout_once(treasury):
     await treasury.ready()
     engines = [treasury.engine() for _ in range(3)]
-    targets = [await treasury.stranger(n) for n in range(40)]
-    await treasury.pay_out_many("USDX", [(target, AMOUNT) for target in targets])
+    to_addresses = [await treasury.stranger(n) for n in range(40)]
+    await treasury.pay_out_many("USDX", [(to_address, AMOUNT) for to_address in to_addresses])
     for _ in range(30):
         await asyncio.gather(*(engine.tick() for engine in engines))
         if await treasury.is_idle():
             break
         await treasury.mine()
-    assert [await transfers_to(treasury, target) for target in targets] == [AMOUNT] * 40
+    assert [await transfers_to(treasury, to_address) for to_address in to_addresses] == [AMOUNT] * 40
     assert treasury.chain.accounts.sequence(treasury.wallet.address) == 41
 
 
 @pytest.mark.parametrize("depth", [1, 3, 5])
 async def test_a_reorg_before_or_after_the_end_changes_nothing_in_the_end(treasury, depth):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    payout_id = await sends(treasury, target, engine)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await sends(treasury, to_address, engine)
     await treasury.mine(depth)
     await engine.tick()
     await engine.tick()
@@ -226,7 +226,7 @@ async def test_a_reorg_before_or_after_the_end_changes_nothing_in_the_end(treasu
     assert (await treasury.balance("USDX")).pending == AMOUNT
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"
-    assert await transfers_to(treasury, target) == AMOUNT
+    assert await transfers_to(treasury, to_address) == AMOUNT
 
 
 async def test_a_signer_that_says_later_is_asked_later(db, clock, ids, tmp_path):
@@ -236,24 +236,24 @@ async def test_a_signer_that_says_later_is_asked_later(db, clock, ids, tmp_path)
         await treasury.open()
         await treasury.receive("USDX", 10 * AMOUNT)
         engine = treasury.engine()
-        targets = [await treasury.stranger(n) for n in range(5)]
-        await treasury.pay_out_many("USDX", [(target, AMOUNT) for target in targets])
+        to_addresses = [await treasury.stranger(n) for n in range(5)]
+        await treasury.pay_out_many("USDX", [(to_address, AMOUNT) for to_address in to_addresses])
         await treasury.work(engine, rounds=12, until="enough")
-        assert sum([await transfers_to(treasury, target) for target in targets]) == 2 * AMOUNT
+        assert sum([await transfers_to(treasury, to_address) for to_address in to_addresses]) == 2 * AMOUNT
         for _ in range(3):
             treasury.clock.advance(3700)
             await treasury.work(engine, rounds=12, until="enough")
-        assert [await transfers_to(treasury, target) for target in targets] == [AMOUNT] * 5
+        assert [await transfers_to(treasury, to_address) for to_address in to_addresses] == [AMOUNT] * 5
         await treasury.check_books()
 
 
 async def test_an_outage_of_the_chain_changes_nothing(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
-    await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    await treasury.pay_out("USDX", AMOUNT, to_address)
     treasury.chain.faults.unavailable = True
     for _ in range(3):
         with pytest.raises(ChainUnavailableError):
             await engine.tick()
     treasury.chain.faults.unavailable = False
     await treasury.work(engine)
-    assert await transfers_to(treasury, target) == AMOUNT
+    assert await transfers_to(treasury, to_address) == AMOUNT

@@ -21,48 +21,48 @@ async def treasury(db, clock, ids, tmp_path):
 
 async def test_a_wallet_of_native_coin_is_paid_out_in_parts_to_the_last_unit(treasury):
     await treasury.receive("MEM", 10 * COIN)
-    target, engine = await treasury.stranger(1), treasury.engine()
+    to_address, engine = await treasury.stranger(1), treasury.engine()
     for part in (4, 3, 3):
-        await treasury.pay_out("MEM", part * COIN, target)
+        await treasury.pay_out("MEM", part * COIN, to_address)
         await treasury.work(engine)
         await treasury.check_books()
-    assert await treasury.on_chain(target, "MEM") == 10 * COIN
+    assert await treasury.on_chain(to_address, "MEM") == 10 * COIN
     assert (await treasury.balance("MEM")).available == 0
 
 
 async def test_payouts_of_native_coin_that_are_asked_for_at_once_all_arrive(treasury):
     await treasury.receive("MEM", 10 * COIN)
-    targets = [await treasury.stranger(number) for number in range(10)]
-    await treasury.pay_out_many("MEM", [(target, COIN) for target in targets])
+    to_addresses = [await treasury.stranger(number) for number in range(10)]
+    await treasury.pay_out_many("MEM", [(to_address, COIN) for to_address in to_addresses])
     await treasury.work(treasury.engine())
-    assert [await treasury.on_chain(target, "MEM") for target in targets] == [COIN] * 10
+    assert [await treasury.on_chain(to_address, "MEM") for to_address in to_addresses] == [COIN] * 10
 
 
 async def test_a_deposit_that_is_not_confirmed_yet_pays_no_fee_for_the_one_before(treasury):
     address = await treasury.receive("MEM", 10 * COIN)
-    engine, target = treasury.engine(), await treasury.stranger(1)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
     treasury.chain.transfer(treasury.info.native, address, COIN)
     await treasury.mine()
-    await treasury.pay_out("MEM", 10 * COIN, target)
+    await treasury.pay_out("MEM", 10 * COIN, to_address)
     await treasury.work(engine)
     await treasury.mine(1 + treasury.info.confirmations)
     await treasury.release("MEM", COIN, treasury.merchant)
-    await treasury.pay_out("MEM", COIN, target)
+    await treasury.pay_out("MEM", COIN, to_address)
     await treasury.work(engine)
-    assert await treasury.on_chain(target, "MEM") == 11 * COIN
+    assert await treasury.on_chain(to_address, "MEM") == 11 * COIN
     assert (await treasury.balance("MEM")).available == 0
 
 
 async def test_a_fee_that_was_paid_out_of_a_merchants_coin_is_replaced(treasury):
     await treasury.receive("MEM", 10 * COIN)
-    target, engine = await treasury.stranger(1), treasury.engine()
-    await treasury.pay_out("MEM", 4 * COIN, target)
+    to_address, engine = await treasury.stranger(1), treasury.engine()
+    await treasury.pay_out("MEM", 4 * COIN, to_address)
     await treasury.work(engine)
     eaten = await treasury.on_chain(treasury.wallet.address, "MEM") - 6 * COIN + 1_000
     await spend_on_fees(treasury, eaten)
-    await treasury.pay_out("MEM", 6 * COIN, target)
+    await treasury.pay_out("MEM", 6 * COIN, to_address)
     await treasury.work(engine)
-    assert await treasury.on_chain(target, "MEM") == 10 * COIN
+    assert await treasury.on_chain(to_address, "MEM") == 10 * COIN
 
 
 async def spend_on_fees(treasury: Treasury, units: int) -> None:

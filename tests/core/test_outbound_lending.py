@@ -54,9 +54,9 @@ def refusing(kind: str):
 
 
 async def test_what_waits_for_a_person_borrows_less_and_less_often_and_is_paid_in_the_end(treasury):
-    engine, target = treasury.engine(), await treasury.stranger(1)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
     before = len(await treasury.intents("loan"))
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     with refusing("payout"):
         loans = []
         for _ in range(4):
@@ -86,8 +86,8 @@ async def test_nothing_is_planned_with_a_loan_that_is_on_its_way_back(treasury):
 
 
 async def test_a_return_that_is_not_signed_yet_is_left_when_its_loan_is_needed_again(treasury):
-    engine, target = treasury.engine(), await treasury.stranger(1)
-    await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
+    await treasury.pay_out("USDX", AMOUNT, to_address)
     with refusing("loan_return"):
         while (await treasury.intents("loan_return"))[-1][1] != "waiting":
             await engine.tick()
@@ -100,8 +100,8 @@ async def test_a_return_that_is_not_signed_yet_is_left_when_its_loan_is_needed_a
 
 
 async def test_a_loan_that_is_not_signed_in_time_stops_no_payout(treasury):
-    engine, target = treasury.engine(), await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     with refusing("loan"):
         for _ in range(45):
             await engine.tick()

@@ -129,11 +129,11 @@ async def test_the_books_tell_stake_from_coin_whatever_the_network_pays_out_alon
 
 async def test_while_energy_costs_more_than_the_operator_allows_a_payout_waits(treasury):
     await treasury.receive_many("USDT", [200 * ONE])
-    engine, target = treasury.engine(), await treasury.stranger(1)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
     await treasury.work(engine)
     treasury.price_energy(200)
     treasury.clock.advance(60)
-    payout_id = await treasury.pay_out("USDT", ONE, target)
+    payout_id = await treasury.pay_out("USDT", ONE, to_address)
     await treasury.work(engine, rounds=5, until="enough")
     assert await treasury.open_intents() == [("payout", "waiting", "fees_above_ceiling")]
     assert (await treasury.payout(payout_id)).status != "failed"
@@ -142,4 +142,4 @@ async def test_while_energy_costs_more_than_the_operator_allows_a_payout_waits(t
     treasury.clock.advance(60)
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"
-    assert await treasury.on_chain(target, "USDT") == ONE
+    assert await treasury.on_chain(to_address, "USDT") == ONE

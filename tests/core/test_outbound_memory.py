@@ -24,9 +24,9 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
-async def sends(treasury: Treasury, target: str) -> str:
+async def sends(treasury: Treasury, to_address: str) -> str:
     """Pay out, and take the turn that sends it; nothing is mined yet."""
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     await treasury.engine().tick()
     return payout_id
 
@@ -53,15 +53,15 @@ async def forget_sending(treasury: Treasury) -> None:
 
 
 async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_mined_since(treasury):
-    target = await treasury.stranger(1)
-    await sends(treasury, target)
+    to_address = await treasury.stranger(1)
+    await sends(treasury, to_address)
     await treasury.mine(1)
     await forget_sending(treasury)
     engine = treasury.engine()
     await treasury.work(engine, rounds=10, until="enough")
     treasury.clock.advance(120)
     await treasury.work(engine, rounds=5, until="enough")
-    assert await treasury.on_chain(target, "USDX") == AMOUNT
+    assert await treasury.on_chain(to_address, "USDX") == AMOUNT
     assert [reason for _, _, reason in await treasury.open_intents()] == ["signer: ALREADY_SIGNED"]
     # Others are not kept back by it.
     other = await treasury.stranger(2)
@@ -72,9 +72,9 @@ async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_mined_sinc
 
 
 async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_still_on_its_way(treasury):
-    targets = [await treasury.stranger(n) for n in range(3)]
-    for target in targets:
-        await sends(treasury, target)
+    to_addresses = [await treasury.stranger(n) for n in range(3)]
+    for to_address in to_addresses:
+        await sends(treasury, to_address)
     await forget_sending(treasury)
     # In another order than before.
     async with treasury.db.transaction() as conn:
@@ -83,13 +83,13 @@ async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_still_on_i
     for _ in range(3):
         treasury.clock.advance(120)
         await treasury.work(treasury.engine(), rounds=5, until="enough")
-    assert [await treasury.on_chain(target, "USDX") for target in targets] == [AMOUNT] * 3
+    assert [await treasury.on_chain(to_address, "USDX") for to_address in to_addresses] == [AMOUNT] * 3
     assert await treasury.is_idle()
 
 
 async def test_signatures_that_a_crash_lost_hold_nobody_up_whoever_is_sent_next(treasury):
-    targets = [await treasury.stranger(n) for n in range(4)]
-    await treasury.pay_out_many("USDX", [(target, AMOUNT) for target in targets])
+    to_addresses = [await treasury.stranger(n) for n in range(4)]
+    await treasury.pay_out_many("USDX", [(to_address, AMOUNT) for to_address in to_addresses])
     engine = treasury.engine()
 
     class DiesSigning(Fragile):
@@ -101,33 +101,33 @@ async def test_signatures_that_a_crash_lost_hold_nobody_up_whoever_is_sent_next(
     with pytest.raises(KilledError):
         await Engine(structs.replace(engine.context, signer=signer), treasury.keys).tick()
     # The first is not sendable any more: the token refuses it. Those behind move up, or stay where they were signed.
-    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, targets[0]))
+    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, to_addresses[0]))
     for _ in range(6):
         await treasury.work(engine, rounds=4, until="enough")
         treasury.clock.advance(70)
-    assert [await treasury.on_chain(target, "USDX") for target in targets] == [0, AMOUNT, AMOUNT, AMOUNT]
+    assert [await treasury.on_chain(to_address, "USDX") for to_address in to_addresses] == [0, AMOUNT, AMOUNT, AMOUNT]
     assert await treasury.is_idle()
 
 
 async def test_a_gap_that_a_wrong_count_has_left_is_filled(treasury):
-    engine, target = treasury.engine(), await treasury.stranger(1)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
     treasury.chain.faults.sequences_ahead = 2
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     await engine.tick()
     treasury.chain.faults.sequences_ahead = 0
     for _ in range(6):
         await treasury.work(engine, rounds=3, until="enough")
         treasury.clock.advance(10)
     assert (await treasury.payout(payout_id)).status == "completed"
-    assert await treasury.on_chain(target, "USDX") == AMOUNT
+    assert await treasury.on_chain(to_address, "USDX") == AMOUNT
     assert treasury.alerts["gap"] >= 1
     assert await treasury.is_idle()
 
 
-async def fails_for_good(treasury: Treasury, target: str) -> str:
+async def fails_for_good(treasury: Treasury, to_address: str) -> str:
     """Pay somebody whom the token refuses, until the money is given back."""
-    payout_id = await sends(treasury, target)
-    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, target))
+    payout_id = await sends(treasury, to_address)
+    treasury.chain.faults.refusing.add((treasury.token("USDX").contract, to_address))
     await treasury.work(treasury.engine())
     assert (await treasury.payout(payout_id)).status == "failed"
     treasury.chain.faults.refusing.clear()
@@ -135,9 +135,9 @@ async def fails_for_good(treasury: Treasury, target: str) -> str:
 
 
 async def test_a_failure_that_a_deep_reorg_takes_away_leaves_no_gap_and_is_not_paid(treasury):
-    target, follower = await treasury.stranger(1), await treasury.stranger(2)
+    to_address, follower = await treasury.stranger(1), await treasury.stranger(2)
     before = treasury.chain.height
-    payout_id = await fails_for_good(treasury, target)
+    payout_id = await fails_for_good(treasury, to_address)
     treasury.chain.reorg(treasury.chain.height - before)
     await treasury.poll()
     engine = treasury.engine()
@@ -145,19 +145,19 @@ async def test_a_failure_that_a_deep_reorg_takes_away_leaves_no_gap_and_is_not_p
     await treasury.pay_out("USDX", AMOUNT, follower)
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "failed"
-    assert [await treasury.on_chain(one, "USDX") for one in (target, follower)] == [0, AMOUNT]
+    assert [await treasury.on_chain(one, "USDX") for one in (to_address, follower)] == [0, AMOUNT]
     assert (await treasury.balance("USDX")).available == 99 * AMOUNT - 1
 
 
 async def test_a_failure_that_a_deep_reorg_makes_succeed_is_paid_and_taken_again(treasury):
-    target = await treasury.stranger(1)
+    to_address = await treasury.stranger(1)
     before = treasury.chain.height
-    payout_id = await fails_for_good(treasury, target)
+    payout_id = await fails_for_good(treasury, to_address)
     tx_id = (await treasury.payout(payout_id)).tx_id
     treasury.chain.reorg(treasury.chain.height - before, mine_again=[tx_id])
     await treasury.poll()
     await treasury.work(treasury.engine())
     assert (await treasury.payout(payout_id)).status == "completed"
-    assert await treasury.on_chain(target, "USDX") == AMOUNT
+    assert await treasury.on_chain(to_address, "USDX") == AMOUNT
     balance = await treasury.balance("USDX")
     assert (balance.available, balance.pending, balance.receivable) == (99 * AMOUNT - 1, 0, 0)

@@ -46,24 +46,24 @@ async def test_deposits_are_collected_one_by_one_and_paid_out_to_the_last_unit(t
     assert await treasury.on_chain(coin, native.symbol) < whole
 
 
-async def test_the_same_amount_to_the_same_target_is_sent_as_often_as_it_is_asked_for(treasury):
+async def test_the_same_amount_to_the_same_address_is_sent_as_often_as_it_is_asked_for(treasury):
     await treasury.receive_many("USDT", [100 * ONE])
-    target = await treasury.stranger(1)
-    paid = await treasury.pay_out_many("USDT", [(target, ONE)] * 7)
+    to_address = await treasury.stranger(1)
+    paid = await treasury.pay_out_many("USDT", [(to_address, ONE)] * 7)
     await treasury.work(treasury.engine())
-    assert await treasury.on_chain(target, "USDT") == 7 * ONE
+    assert await treasury.on_chain(to_address, "USDT") == 7 * ONE
     assert len({(await treasury.payout(payout_id)).tx_id for payout_id in paid}) == 7
 
 
 async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(treasury, monkeypatch):
     await treasury.receive_many("USDT", [100 * ONE])
     await treasury.work(treasury.engine())
-    target = await treasury.stranger(1)
+    to_address = await treasury.stranger(1)
 
     async def killed(_):
         raise ChainUnavailableError("the process is gone")
 
-    await treasury.pay_out("USDT", ONE, target)
+    await treasury.pay_out("USDT", ONE, to_address)
     with monkeypatch.context() as patch:
         patch.setattr(treasury.chain, "broadcast", killed)
         for _ in range(5):
@@ -73,42 +73,42 @@ async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(tre
                 break
             await treasury.mine()
     await treasury.work(treasury.engine())
-    assert await treasury.on_chain(target, "USDT") == ONE
+    assert await treasury.on_chain(to_address, "USDT") == ONE
 
 
 async def test_a_node_that_forgets_what_waits_is_told_again(treasury):
     await treasury.receive_many("USDT", [100 * ONE])
     await treasury.work(treasury.engine())
-    targets = [await treasury.stranger(number) for number in range(5)]
+    to_addresses = [await treasury.stranger(number) for number in range(5)]
     engine = treasury.engine()
-    for target in targets:
-        await treasury.pay_out("USDT", ONE, target)
+    for to_address in to_addresses:
+        await treasury.pay_out("USDT", ONE, to_address)
     await engine.tick()
     await treasury.forget()
     await treasury.work(engine)
-    assert [await treasury.on_chain(target, "USDT") for target in targets] == [ONE] * 5
+    assert [await treasury.on_chain(to_address, "USDT") for to_address in to_addresses] == [ONE] * 5
 
 
 async def test_engines_side_by_side_send_each_once(treasury):
     await treasury.receive_many("USDT", [20 * ONE] * 6)
-    targets = [await treasury.stranger(number) for number in range(12)]
+    to_addresses = [await treasury.stranger(number) for number in range(12)]
     engines = [treasury.engine() for _ in range(3)]
-    await treasury.pay_out_many("USDT", [(target, 10 * ONE) for target in targets])
+    await treasury.pay_out_many("USDT", [(to_address, 10 * ONE) for to_address in to_addresses])
     for _ in range(30):
         await asyncio.gather(*(engine.tick() for engine in engines))
         if await treasury.is_idle():
             break
         await treasury.mine()
     assert await treasury.is_idle()
-    assert [await treasury.on_chain(target, "USDT") for target in targets] == [10 * ONE] * 12
+    assert [await treasury.on_chain(to_address, "USDT") for to_address in to_addresses] == [10 * ONE] * 12
     assert await treasury.intents("collection") == [("done", False)] * 6
 
 
 async def test_engines_that_die_all_the_time_lose_and_double_nothing(treasury):
     chance = Random(7)
     await treasury.receive_many("USDT", [50 * ONE, 60 * ONE])
-    targets = [await treasury.stranger(number) for number in range(6)]
-    await treasury.pay_out_many("USDT", [(target, ONE + number) for number, target in enumerate(targets)])
+    to_addresses = [await treasury.stranger(number) for number in range(6)]
+    await treasury.pay_out_many("USDT", [(to_address, ONE + number) for number, to_address in enumerate(to_addresses)])
     for _ in range(80):
         try:
             await fragile(treasury.engine(), Life(chance.randint(1, 60))).tick()
@@ -117,7 +117,7 @@ async def test_engines_that_die_all_the_time_lose_and_double_nothing(treasury):
         if await treasury.is_idle():
             break
     await treasury.work(treasury.engine())
-    assert [await treasury.on_chain(target, "USDT") for target in targets] == [ONE + n for n in range(6)]
+    assert [await treasury.on_chain(to_address, "USDT") for to_address in to_addresses] == [ONE + n for n in range(6)]
 
 
 async def test_reconcile_agrees_at_every_moment(treasury):
@@ -134,9 +134,9 @@ async def test_reconcile_agrees_at_every_moment(treasury):
 
 async def test_a_reorg_deeper_than_what_was_final_undoes_a_payout_and_it_happens_again(treasury):
     await treasury.receive_many("USDT", [100 * ONE])
-    engine, target = treasury.engine(), await treasury.stranger(1)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
     await treasury.work(engine)
-    payout_id = await treasury.pay_out("USDT", ONE, target)
+    payout_id = await treasury.pay_out("USDT", ONE, to_address)
     await engine.tick()
     await treasury.mine(5)
     await treasury.work(engine)
@@ -147,4 +147,4 @@ async def test_a_reorg_deeper_than_what_was_final_undoes_a_payout_and_it_happens
     treasury.clock.advance(10)
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"
-    assert await treasury.on_chain(target, "USDT") == ONE
+    assert await treasury.on_chain(to_address, "USDT") == ONE

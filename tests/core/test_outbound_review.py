@@ -26,9 +26,9 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
-async def sends(treasury: Treasury, engine: Engine, target: str) -> str:
+async def sends(treasury: Treasury, engine: Engine, to_address: str) -> str:
     """Pay out, and take the turn that sends it; nothing is mined yet."""
-    payout_id = await treasury.pay_out("USDX", AMOUNT, target)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     await engine.tick()
     return payout_id
 
@@ -42,10 +42,10 @@ async def passes(treasury: Treasury, engine: Engine, blocks: int) -> None:
 
 @pytest.mark.parametrize("forgotten", [False, True])
 async def test_a_node_that_counts_too_many_transactions_makes_nothing_be_sent_twice(treasury, forgotten):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
     faults = treasury.chain.faults
     faults.mining_paused = True
-    payout_id = await sends(treasury, engine, target)
+    payout_id = await sends(treasury, engine, to_address)
     faults.sequences_ahead = 3
     if forgotten:
         treasury.chain.forget()
@@ -53,15 +53,15 @@ async def test_a_node_that_counts_too_many_transactions_makes_nothing_be_sent_tw
     assert treasury.alerts["dead"] == 0
     faults.sequences_ahead, faults.mining_paused = 0, False
     await treasury.work(engine)
-    assert await treasury.on_chain(target, "USDX") == AMOUNT
+    assert await treasury.on_chain(to_address, "USDX") == AMOUNT
     assert (await treasury.payout(payout_id)).status == "completed"
 
 
 async def test_a_receipt_that_once_was_missing_costs_no_patience_later(treasury):
-    engine, target = await treasury.ready(), await treasury.stranger(1)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
     faults = treasury.chain.faults
     faults.mining_paused = True
-    payout_id = await sends(treasury, engine, target)
+    payout_id = await sends(treasury, engine, to_address)
     faults.sequences_ahead = 1
     treasury.chain.forget()
     await passes(treasury, engine, 1)
@@ -78,10 +78,10 @@ async def test_a_receipt_that_once_was_missing_costs_no_patience_later(treasury)
 
 async def test_all_transactions_of_a_place_are_followed_together_however_many_there_are(treasury, monkeypatch):
     engine = await treasury.ready()
-    targets = [await treasury.stranger(n) for n in range(2)]
+    to_addresses = [await treasury.stranger(n) for n in range(2)]
     monkeypatch.setattr(store, "OPEN_MAX", 2)
-    for target in targets:
-        await sends(treasury, engine, target)
+    for to_address in to_addresses:
+        await sends(treasury, engine, to_address)
     treasury.chain.fees.base_price *= 10
     treasury.clock.advance(61)
     await engine.tick()
@@ -91,17 +91,17 @@ async def test_all_transactions_of_a_place_are_followed_together_however_many_th
     assert treasury.alerts["dead"] == 0
     treasury.clock.advance(61)
     await treasury.work(engine)
-    assert [await treasury.on_chain(target, "USDX") for target in targets] == [AMOUNT] * 2
+    assert [await treasury.on_chain(to_address, "USDX") for to_address in to_addresses] == [AMOUNT] * 2
 
 
 async def test_a_balance_of_before_the_latest_transfer_is_not_spent_again(treasury):
     engine = await treasury.ready()
     await collect_only_what_is_needed(treasury)
     await treasury.receive("USDX", 30 * AMOUNT)
-    targets = [await treasury.stranger(n) for n in range(2)]
-    first = await treasury.pay_out("USDX", 60 * AMOUNT, targets[0])
+    to_addresses = [await treasury.stranger(n) for n in range(2)]
+    first = await treasury.pay_out("USDX", 60 * AMOUNT, to_addresses[0])
     await engine.tick()
-    second = await treasury.pay_out("USDX", 60 * AMOUNT, targets[1])
+    second = await treasury.pay_out("USDX", 60 * AMOUNT, to_addresses[1])
     treasury.chain.faults.balances_lag_blocks = 1
     await passes(treasury, engine, 1)
     treasury.chain.faults.balances_lag_blocks = 0
@@ -167,8 +167,8 @@ async def test_a_pile_that_is_not_there_does_not_keep_back_a_payout_that_another
     # What the books say lies on the larger one is not all there.
     treasury.chain.transfer(treasury.token("USDX"), treasury.chain.faucet, 1, sender=large)
     await treasury.mine()
-    target = await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDX", 280 * AMOUNT, target)
+    to_address = await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", 280 * AMOUNT, to_address)
     for _ in range(40):
         await treasury.work(engine, rounds=1, until="enough")
         treasury.clock.advance(60)

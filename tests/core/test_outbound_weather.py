@@ -94,8 +94,8 @@ async def test_each_payout_arrives_once_and_every_loan_comes_back(db, clock, ids
         weather, paid, engines = Weather(treasury, chance), [], [treasury.engine(), treasury.engine()]
         for step in range(STEPS):
             if len(paid) < PAYOUTS_MAX and chance.random() < 1 / 2:
-                target, symbol = await treasury.stranger(step), chance.choice(["USDX", "USDX", "MEM"])
-                paid.append((target, symbol, await treasury.pay_out(symbol, AMOUNT, target)))
+                to_address, symbol = await treasury.stranger(step), chance.choice(["USDX", "USDX", "MEM"])
+                paid.append((to_address, symbol, await treasury.pay_out(symbol, AMOUNT, to_address)))
             await weather.change()
             with suppress(ChainError):
                 await asyncio.gather(*(engine.tick() for engine in engines[: chance.randrange(1, 3)]))
@@ -109,8 +109,8 @@ async def test_each_payout_arrives_once_and_every_loan_comes_back(db, clock, ids
             if not lent and await treasury.is_idle():
                 break
         assert (await treasury.open_intents(), lent) == ([], 0)
-        for target, symbol, payout_id in paid:
-            payout, arrived = await treasury.payout(payout_id), await treasury.on_chain(target, symbol)
+        for to_address, symbol, payout_id in paid:
+            payout, arrived = await treasury.payout(payout_id), await treasury.on_chain(to_address, symbol)
             assert (payout.status, arrived) == ("completed", AMOUNT), treasury.alerts
         assert min(await floats(treasury)) >= 0
         await treasury.check_books()

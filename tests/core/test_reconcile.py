@@ -43,9 +43,11 @@ class Own:
             )
         return address
 
-    async def send(self, kind, source, target, units, token, *, state="sent", role="main", recipient=True, height=None):
+    async def send(
+        self, kind, source, to_address, units, token, *, state="sent", role="main", recipient=True, height=None
+    ):
         """Have a transfer between addresses made and stored; mine it, or not."""
-        output = Output(contract=token.contract, recipient=target, amount=units)
+        output = Output(contract=token.contract, recipient=to_address, amount=units)
         tx_id = self.chain.submit([output], sender=source)
         async with self.db.transaction() as conn:
             row = await conn.exec_driver_sql(
@@ -60,7 +62,7 @@ class Own:
                 " succeeded) SELECT id, 'memory', 0, $12, $1, '', 1, 1, 0, now(), $11, $13, true FROM slot"
                 " RETURNING (SELECT id FROM intent)",
                 (
-                    tx_id, kind, self.shop.merchant, source, target, token.symbol, token.contract, token.decimals,
+                    tx_id, kind, self.shop.merchant, source, to_address, token.symbol, token.contract, token.decimals,
                     units, recipient, state, role, height,
                 ),
             )  # fmt: skip
@@ -226,9 +228,9 @@ async def test_at_every_block_of_a_busy_gateway_there_is_no_difference(db, clock
         await treasury.receive("MEM", 10**18)
         other, _ = await treasury.new_merchant("mer_2")
         theirs = await treasury.deposit_address(other)
-        targets = [(await treasury.stranger(number), 300_000) for number in range(4)]
-        await treasury.pay_out_many("USDX", [*targets, (theirs, 500_000)])
-        await treasury.pay_out("MEM", 10**17, targets[0][0])
+        to_addresses = [(await treasury.stranger(number), 300_000) for number in range(4)]
+        await treasury.pay_out_many("USDX", [*to_addresses, (theirs, 500_000)])
+        await treasury.pay_out("MEM", 10**17, to_addresses[0][0])
         engine, seen = treasury.engine(), set()
         for _ in range(30):
             while (await engine.tick()).more:

@@ -112,9 +112,9 @@ async def busy(treasury):
         await treasury.receive("USDX", units)
     await treasury.receive("USDX", 4_000_000, merchant=other)
     await treasury.receive("MEM", 3 * 10**18)
-    target, theirs = await treasury.stranger(1), await treasury.deposit_address(other)
-    await treasury.pay_out_many("USDX", [(target, 6_000_000), (theirs, 1_500_000)])
-    await treasury.pay_out("MEM", 10**18, target)
+    to_address, theirs = await treasury.stranger(1), await treasury.deposit_address(other)
+    await treasury.pay_out_many("USDX", [(to_address, 6_000_000), (theirs, 1_500_000)])
+    await treasury.pay_out("MEM", 10**18, to_address)
     await treasury.work(treasury.engine())
     await treasury.mine(treasury.info.confirmations + 1)
     await treasury.receive("USDX", 900_000)
@@ -158,10 +158,10 @@ async def test_restored_money_can_be_spent_and_nothing_is_collected_twice(treasu
     heir.signer, heir.station, heir.merchant, heir.project = treasury.signer, treasury.station, merchant, project_pk
     everything = (await heir.balance("USDX")).available
     assert everything == 14_900_000 - 7_500_000
-    target = await heir.stranger(7)
-    await heir.pay_out("USDX", everything, target)
+    to_address = await heir.stranger(7)
+    await heir.pay_out("USDX", everything, to_address)
     await heir.work(heir.engine())
-    assert await heir.on_chain(target, "USDX") == everything
+    assert await heir.on_chain(to_address, "USDX") == everything
     await heir.mine(heir.info.confirmations + 1)
     assert (await reconcile_chain(empty, heir.chain)).differences == []
 

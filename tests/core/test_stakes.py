@@ -91,10 +91,10 @@ async def test_a_loan_takes_nothing_of_the_stations_coin(db, clock, ids, tmp_pat
         await change(treasury, "stake", 10 * stake_units)
         await treasury.work(treasury.engine())
         await treasury.receive("USDX", AMOUNT)
-        target = await treasury.stranger(1)
-        await treasury.pay_out("USDX", AMOUNT, target)
+        to_address = await treasury.stranger(1)
+        await treasury.pay_out("USDX", AMOUNT, to_address)
         await treasury.work(treasury.engine())
-        assert await treasury.on_chain(target, "USDX") == AMOUNT
+        assert await treasury.on_chain(to_address, "USDX") == AMOUNT
         assert set(await treasury.intents("loan")) == {("loan", "done")}
         await treasury.check_books()
 
@@ -111,10 +111,10 @@ async def test_a_loan_that_fails_is_not_asked_for_again_at_once_and_the_fee_is_b
 
     monkeypatch.setattr(lender.chain, "plan", without_loans)
     await lender.receive("USDX", AMOUNT)
-    target = await lender.stranger(1)
-    await lender.pay_out("USDX", AMOUNT, target)
+    to_address = await lender.stranger(1)
+    await lender.pay_out("USDX", AMOUNT, to_address)
     await lender.work(lender.engine())
-    assert await lender.on_chain(target, "USDX") == AMOUNT
+    assert await lender.on_chain(to_address, "USDX") == AMOUNT
     loans = await lender.intents("loan")
     assert loans == [("loan", "failed")] * len(loans)
     assert 1 <= len(loans) <= 2
@@ -128,8 +128,8 @@ async def test_death_at_each_moment_of_lending_is_survived(lender):
     moment, outlived = 0, 0
     while outlived < 3:
         moment += 3
-        target = await lender.stranger(moment)
-        await lender.pay_out("USDX", AMOUNT, target)
+        to_address = await lender.stranger(moment)
+        await lender.pay_out("USDX", AMOUNT, to_address)
         try:
             for _ in range(6):
                 await fragile(engine, Life(moment)).tick()
@@ -139,7 +139,7 @@ async def test_death_at_each_moment_of_lending_is_survived(lender):
             await lender.outlive()
             lender.clock.advance(120)
         await lender.work(lender.engine())
-        assert await lender.on_chain(target, "USDX") == AMOUNT, moment
+        assert await lender.on_chain(to_address, "USDX") == AMOUNT, moment
     for _ in range(3):
         await lender.work(lender.engine())
     assert (await stake(lender)).lent == 0

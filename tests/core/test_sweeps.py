@@ -66,11 +66,11 @@ async def test_tokens_and_native_coin_of_several_merchants_go_together(treasury)
 async def test_what_a_payout_waits_for_is_swept_whatever_it_is_worth(treasury):
     treasury.prices.board.clear()
     await treasury.receive_many("USDT", [1_000, 2_000, 3_000])
-    target = await treasury.stranger(1)
-    payout_id = await treasury.pay_out("USDT", 6_000, target)
+    to_address = await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDT", 6_000, to_address)
     await treasury.work(treasury.engine())
     assert (await treasury.payout(payout_id)).status == "completed"
-    assert await treasury.on_chain(target, "USDT") == 6_000
+    assert await treasury.on_chain(to_address, "USDT") == 6_000
     assert await treasury.intents("collection") == [("done", True)] * 3
 
 

@@ -73,7 +73,7 @@ class Campaign:
         self.gateway, self.merchant, self.coin, self.db = gateway, merchant, coin, db
         self.node = coin.network
         self.random = Random(SEED)
-        self.amounts = {self.node.stranger(f"target {n}"): ONE + n for n in range(PAYOUTS)}
+        self.amounts = {self.node.stranger(f"payee {n}"): ONE + n for n in range(PAYOUTS)}
         self.done = asyncio.Event()
 
     async def requests(self) -> None:
@@ -155,6 +155,6 @@ async def statuses(db) -> dict[str, int]:
 
 
 async def check_the_chain(coin: Coin, amounts: dict[str, int], first_block: int) -> None:
-    """Read every transfer from the node with another client: one for each target, of just its amount."""
+    """Read every transfer from the node with another client: one for each address, of just its amount."""
     found = await coin.network.onlooker.received(coin, first_block)
     assert {to: units for to, units in found.items() if to in amounts} == {to: [units] for to, units in amounts.items()}

@@ -98,11 +98,11 @@ async def test_words_and_manifest_bring_everything_back(
         assert await first.balance(other.usdx) == {"available": "12"}
         assert await second.balance(usdx) == {"available": "17"}
         await customer.pay(unpaid["depositAddress"], usdx, 9)
-        target = network.stranger()
+        to_address = network.stranger()
         for merchant, coin, amount in ((first, usdx, 16), (first, native, 15), (second, usdx, 17)):
-            await merchant.completed(await merchant.pay_out(coin, amount, target))
-        assert await network.onlooker.holds(target, usdx, 33)
-        assert await network.onlooker.holds(target, native, 15)
+            await merchant.completed(await merchant.pay_out(coin, amount, to_address))
+        assert await network.onlooker.holds(to_address, usdx, 33)
+        assert await network.onlooker.holds(to_address, native, 15)
 
         async def late() -> list | None:
             return (await first.get("/api/merchant/resolutions"))["resolutions"]

@@ -89,10 +89,10 @@ async def signed(db, payout) -> int:
 async def test_a_payout_that_all_nodes_drop_silently_is_sent_again_once_it_has_expired(
     quiet, merchant, network, usdx, ways, story_db, gateway
 ):
-    target = network.stranger()
+    to_address = network.stranger()
     for way in ways:
         way.faults.add(Fault.FORGETFUL)
-    payout = await merchant.pay_out(usdx, 5, target)
+    payout = await merchant.pay_out(usdx, 5, to_address)
 
     async def is_signed() -> bool:
         return await signed(story_db, payout) == 1
@@ -107,7 +107,7 @@ async def test_a_payout_that_all_nodes_drop_silently_is_sent_again_once_it_has_e
         way.clear()
     await finished(network, merchant, payout)
     assert await signed(story_db, payout) == 2
-    assert await network.onlooker.holds(target, usdx, 5)
+    assert await network.onlooker.holds(to_address, usdx, 5)
     await network.mine(SOLID_BEHIND + 1)
     await gateway.reconcile()
 
@@ -115,8 +115,8 @@ async def test_a_payout_that_all_nodes_drop_silently_is_sent_again_once_it_has_e
 async def test_a_payout_that_nodes_deny_until_it_has_expired_is_paid_once(
     quiet, merchant, network, usdx, ways, story_db, gateway
 ):
-    target = network.stranger()
-    payout = await merchant.pay_out(usdx, 5, target)
+    to_address = network.stranger()
+    payout = await merchant.pay_out(usdx, 5, to_address)
 
     async def waiting() -> list[str]:
         return network.node.pending()
@@ -132,7 +132,7 @@ async def test_a_payout_that_nodes_deny_until_it_has_expired_is_paid_once(
         way.clear()
     assert (await finished(network, merchant, payout))["txHash"] == tx_id
     assert await signed(story_db, payout) == 1
-    assert await network.onlooker.holds(target, usdx, 5)
+    assert await network.onlooker.holds(to_address, usdx, 5)
     await gateway.reconcile()
 
 

@@ -53,9 +53,9 @@ class NodeTreasury(Treasury):
             await self.release(symbol, amount, merchant or self.merchant)
         return addresses
 
-    async def sent(self, target: str, units: int, symbol: str = "USDT") -> str:
+    async def sent(self, to_address: str, units: int, symbol: str = "USDT") -> str:
         """Pay out, and take a turn; nothing is mined yet. Return the payout's id."""
-        payout_id = await self.pay_out(symbol, units, target)
+        payout_id = await self.pay_out(symbol, units, to_address)
         await self.engine().tick()
         return payout_id
 

@@ -208,8 +208,8 @@ class Treasury:
         async with self.db.transaction() as conn:
             await ledger.post(conn, "live", [posting])
 
-    async def pay_out(self, symbol: str, units: int, target: str, **more) -> str:
-        return (await self.pay_out_many(symbol, [(target, units)], **more))[0]
+    async def pay_out(self, symbol: str, units: int, to_address: str, **more) -> str:
+        return (await self.pay_out_many(symbol, [(to_address, units)], **more))[0]
 
     async def pay_out_many(
         self,
@@ -230,10 +230,10 @@ class Treasury:
                 mode="live",
                 chain=self.info,
                 token=self.token(symbol),
-                to_address=target,
+                to_address=to_address,
                 units=units,
             )
-            for target, units in wanted
+            for to_address, units in wanted
         ]
         async with self.db.transaction() as conn:
             await queue.debit_and_queue(conn, context, self.platform, payouts)

@@ -100,8 +100,8 @@ async def test_nothing_is_swapped_from_or_to_it(client, merchant, sandbox, field
 
 
 async def test_nothing_is_converted_from_or_to_it(client, merchant):
-    for source, target in (("tron/USDT", "ethereum/USDC"), ("ethereum/USDC", "tron/USDT")):
-        chain, token = target.split("/")
+    for source, other in (("tron/USDT", "ethereum/USDC"), ("ethereum/USDC", "tron/USDT")):
+        chain, token = other.split("/")
         answer = await client.patch(
             f"/api/merchant/wallet/coins/{source}/settings",
             json={"autoConvertDestChain": chain, "autoConvertDestToken": token},
@@ -172,7 +172,7 @@ async def test_a_sandbox_pays_out_and_a_payout_can_be_made_to_fail(client, sandb
 
 
 @pytest.mark.parametrize(
-    "target, code",
+    "to_address, code",
     [
         (PAYOUT["toAddress"][:-1] + "J", "INVALID_ADDRESS"),
         (PAYOUT["toAddress"].lower(), "INVALID_ADDRESS"),
@@ -182,8 +182,8 @@ async def test_a_sandbox_pays_out_and_a_payout_can_be_made_to_fail(client, sandb
         (USDT, "TARGET_IS_CONTRACT"),
     ],
 )
-async def test_money_goes_to_no_address_that_is_none(client, sandbox, target, code):
-    body = {**PAYOUT, "toAddress": target}
+async def test_money_goes_to_no_address_that_is_none(client, sandbox, to_address, code):
+    body = {**PAYOUT, "toAddress": to_address}
     refused(await client.post("/api/merchant/wallet/payout", json=body, headers=sandbox.key), 400, code)
 
 

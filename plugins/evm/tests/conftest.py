@@ -129,8 +129,8 @@ async def wallet(node: Anvil) -> Wallet:
 def intent(wallet: Wallet) -> Callable[..., Intent]:
     """Return a function that makes an intent of the wallet's."""
 
-    def intent(target: str, amount: int, token: Token, source: str = wallet.address) -> Intent:
-        return Intent(source=source, to_address=target, token=token, amount=Units(amount))
+    def intent(to_address: str, amount: int, token: Token, source: str = wallet.address) -> Intent:
+        return Intent(source=source, to_address=to_address, token=token, amount=Units(amount))
 
     return intent
 

@@ -45,8 +45,8 @@ def steps(draw: st.DrawFn) -> Step:
     fee = Fee(
         limit=draw(st.integers(0, 2**40)), price=price, tip=draw(st.none() | st.integers(0, price)), extra=Units(5)
     )
-    target = to_checksum_address(draw(st.binary(min_size=20, max_size=20)))
-    return Step(sender=WALLET.address, to_address=target, token=token, amount=Units(draw(amounts)), fee=fee)
+    to_address = to_checksum_address(draw(st.binary(min_size=20, max_size=20)))
+    return Step(sender=WALLET.address, to_address=to_address, token=token, amount=Units(draw(amounts)), fee=fee)
 
 
 def by_eth_account(step: Step, sequence: int, chain_id: int) -> Any:

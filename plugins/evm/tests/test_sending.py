@@ -267,15 +267,17 @@ async def test_contracts_take_native_coin_if_they_will(
     stranger = await node.deploy("TestToken", "NONE", 6)
     async with connect(node.url, token=token) as chain:
         native = chain.info.native
-        targets = [splitter.address, stranger.address, trap.address]
-        taken, refused, trapped = await chain.plan([intent(target, 5, native) for target in targets], sponsor=None)
+        to_addresses = [splitter.address, stranger.address, trap.address]
+        taken, refused, trapped = await chain.plan(
+            [intent(to_address, 5, native) for to_address in to_addresses], sponsor=None
+        )
         assert taken.step.fee.limit > 21_000
         txs = await sealed(chain, 0, taken.step)
         await chain.broadcast(txs)
         assert await mined_states(chain, txs) == ["succeeded"]
-        for plan, target in ((refused, stranger.address), (trapped, trap.address)):
+        for plan, to_address in ((refused, stranger.address), (trapped, trap.address)):
             assert plan.refused is not None
-            assert f"the recipient refuses the transfer to {target}" in plan.refused
+            assert f"the recipient refuses the transfer to {to_address}" in plan.refused
 
 
 async def test_what_would_be_lost_is_refused(
@@ -291,7 +293,7 @@ async def test_what_would_be_lost_is_refused(
         native, usdx, _ = chain.info.tokens
         zero = "0x" + "0" * 40
         wanted = [(token.address, usdx), (other.address, usdx), (token.address, native), (zero, native)]
-        plans = await chain.plan([intent(target, 1, one) for target, one in wanted], sponsor=None)
+        plans = await chain.plan([intent(to_address, 1, one) for to_address, one in wanted], sponsor=None)
         assert [plan.refused for plan in plans] == [
             f"{token.address} is the contract of USDX: what is sent there is lost",
             f"{other.address} is the contract of USDT: what is sent there is lost",

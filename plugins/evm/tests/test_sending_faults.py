@@ -170,8 +170,10 @@ async def test_nodes_that_estimate_only_what_is_funded_are_lent_to_or_tried_with
     stranger = await node.deploy("TestToken", "NONE", 6)
     proxy.faults = faults
     async with connect(proxy.url) as chain:
-        targets = [customer, splitter.address, stranger.address]
-        plans = await chain.plan([intent(target, 5, chain.info.native) for target in targets], sponsor=None)
+        to_addresses = [customer, splitter.address, stranger.address]
+        plans = await chain.plan(
+            [intent(to_address, 5, chain.info.native) for to_address in to_addresses], sponsor=None
+        )
         plain, taking, refusing = plans
         assert plain.step.fee.limit == 21_000
         assert taking.step.fee.limit > 21_000

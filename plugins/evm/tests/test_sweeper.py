@@ -24,12 +24,12 @@ def token_at(contract: Contract) -> Token:
     return Token(symbol="USDT", contract=contract.address, decimals=6, label="USDT")
 
 
-def an_item(source: str, token: Token, target: str, amount: int) -> Intent:
-    return Intent(source=source, to_address=target, token=token, amount=Units(amount))
+def an_item(source: str, token: Token, to_address: str, amount: int) -> Intent:
+    return Intent(source=source, to_address=to_address, token=token, amount=Units(amount))
 
 
-def pushing(token: str, target: str, amount: int) -> str:
-    return "0x" + (PUSH + encode(["address", "address", "uint256"], [token, target, amount])).hex()
+def pushing(token: str, to_address: str, amount: int) -> str:
+    return "0x" + (PUSH + encode(["address", "address", "uint256"], [token, to_address, amount])).hex()
 
 
 class Site:
@@ -108,10 +108,10 @@ async def test_nobody_else_can_make_it_send_anything(site: Site) -> None:
     mine = an_item(source, usdt, stranger, 500)
     for sender in (stranger, accomplice.address, site.usdt.address, site.wallet):
         await site.node.call("anvil_setBalance", [sender, hex(ETHER)])
-        for target in (site.sweeper, source, accomplice.address):
-            assert await site.collect(mine, sender=sender, to=target) == "0x0"
-            assert await site.send(sender, target, pushing(site.usdt.address, stranger, 500)) == "0x0"
-            assert await site.send(sender, target, pushing(NOBODY, stranger, ETHER)) == "0x0"
+        for to_address in (site.sweeper, source, accomplice.address):
+            assert await site.collect(mine, sender=sender, to=to_address) == "0x0"
+            assert await site.send(sender, to_address, pushing(site.usdt.address, stranger, 500)) == "0x0"
+            assert await site.send(sender, to_address, pushing(NOBODY, stranger, ETHER)) == "0x0"
     assert await site.held(source) == (ETHER, 500)
 
 

@@ -35,8 +35,8 @@ async def ask(merchant, body: dict, key: str | None = None) -> tuple[int, dict]:
 
 
 async def test_two_hundred_payouts_at_once_of_a_balance_for_fifty_are_fifty(rich, network, usdx, story_db, gateway):
-    target = network.stranger()
-    body = {**named(usdx), "amount": "1", "toAddress": target}
+    to_address = network.stranger()
+    body = {**named(usdx), "amount": "1", "toAddress": to_address}
     spent = asyncio.Event()
 
     async def watch() -> int:
@@ -66,14 +66,14 @@ async def test_two_hundred_payouts_at_once_of_a_balance_for_fifty_are_fifty(rich
     assert len({payout["payoutId"] for payout in made}) == COVERED
     for payout in made:
         await rich.completed(payout)
-    assert await network.onlooker.holds(target, usdx, COVERED)
+    assert await network.onlooker.holds(to_address, usdx, COVERED)
     assert await rich.balance(usdx) == {}
     await gateway.reconcile()
 
 
 async def test_one_key_sent_a_hundred_times_at_once_is_one_payout(rich, network, usdx, gateway):
-    target = network.stranger()
-    body = {**named(usdx), "amount": str(COVERED), "toAddress": target}
+    to_address = network.stranger()
+    body = {**named(usdx), "amount": str(COVERED), "toAddress": to_address}
     answers = await asyncio.gather(*(ask(rich, body, "salary") for _ in range(REPETITIONS)))
     assert Counter((status, answer.get("idempotent")) for status, answer in answers) == {
         (201, None): 1,
@@ -83,6 +83,6 @@ async def test_one_key_sent_a_hundred_times_at_once_is_one_payout(rich, network,
     other = await ask(rich, body | {"amount": "1"}, "salary")
     assert (other[0], other[1]["code"]) == (409, "IDEMPOTENCY_KEY_REUSED")
     await rich.completed({"payoutId": payout_id})
-    assert await network.onlooker.holds(target, usdx, COVERED)
+    assert await network.onlooker.holds(to_address, usdx, COVERED)
     assert await rich.balance(usdx) == {}
     await gateway.reconcile()

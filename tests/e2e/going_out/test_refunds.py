@@ -60,11 +60,11 @@ async def test_the_held_excess_goes_back_first(merchant, receiver, customer, onl
 
 
 async def test_refunds_that_are_asked_for_at_once_are_never_more_than_came(merchant, network, usdx, overpaid, gateway):
-    target = network.stranger()
+    to_address = network.stranger()
     path = f"/api/payment/{overpaid['paymentId']}/refund"
 
     async def ask() -> dict:
-        url, body = merchant.url + path, {"toAddress": target, "amount": "1"}
+        url, body = merchant.url + path, {"toAddress": to_address, "amount": "1"}
         async with merchant.session.post(url, json=body, headers=merchant.headers) as response:
             return {"status": response.status, **await response.json()}
 
@@ -75,7 +75,7 @@ async def test_refunds_that_are_asked_for_at_once_are_never_more_than_came(merch
     assert refused == {(409, "REFUND_EXCEEDS_RECEIVED")}
     for refund in made:
         await merchant.completed(refund)
-    assert await network.onlooker.holds(target, usdx, 12)
+    assert await network.onlooker.holds(to_address, usdx, 12)
     assert await merchant.balance(usdx) == {}
     await gateway.reconcile()
 

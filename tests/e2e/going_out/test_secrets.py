@@ -58,11 +58,11 @@ async def busy(merchant, station, blocks, network, onlooker, usdx, receiver) -> 
     payment = await merchant.pay(usdx, 30)
     await usdx.send(payment["depositAddress"], 30)
     await merchant.until(payment, "paid", seconds=180)
-    target = network.stranger()
-    await merchant.completed(await merchant.pay_out(usdx, 10, target))
+    to_address = network.stranger()
+    await merchant.completed(await merchant.pay_out(usdx, 10, to_address))
     await merchant.completed(await merchant.refund(payment, network.stranger(), amount="5"))
-    assert await onlooker.holds(target, usdx, 10)
-    return target
+    assert await onlooker.holds(to_address, usdx, 10)
+    return to_address
 
 
 async def test_no_answer_shows_a_secret_whatever_is_asked(finder, gateway, merchant, session):
@@ -141,7 +141,7 @@ async def test_web_never_opens_the_keystore_or_its_passphrase(
         await until(is_back)
         payment = await merchant.pay(usdx, 3)
         assert len(payment["depositAddress"]) == len(network.stranger())
-        target = network.stranger()
-        await merchant.completed(await merchant.pay_out(usdx, 2, target))
-        assert await network.onlooker.holds(target, usdx, 2)
+        to_address = network.stranger()
+        await merchant.completed(await merchant.pay_out(usdx, 2, to_address))
+        assert await network.onlooker.holds(to_address, usdx, 2)
         assert openings.count() == 0

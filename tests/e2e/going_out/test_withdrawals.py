@@ -22,9 +22,9 @@ async def merchant(station, blocks, usdx, merchant):
     return merchant
 
 
-def request(merchant, coin, target: str, **more) -> dict:
+def request(merchant, coin, to_address: str, **more) -> dict:
     return {
-        "projectId": merchant.project["projectId"], **named(coin), "amount": "5", "toAddress": target, **more
+        "projectId": merchant.project["projectId"], **named(coin), "amount": "5", "toAddress": to_address, **more
     }  # fmt: skip
 
 
@@ -66,8 +66,8 @@ async def test_money_above_the_threshold_goes_to_the_approved_address_by_itself_
 async def test_a_withdrawal_takes_a_session_and_a_code_and_an_api_key_gets_nowhere(
     merchant, receiver, network, usdx, onlooker, gateway
 ):
-    target = network.stranger()
-    body = request(merchant, usdx, target, totpCode=await merchant.phone.code())
+    to_address = network.stranger()
+    body = request(merchant, usdx, to_address, totpCode=await merchant.phone.code())
     with_key = await merchant.post(HERE, body, status=401)
     assert with_key["code"] == "SESSION_REQUIRED"
     as_bearer = {"Authorization": f"Bearer {merchant.headers['X-Api-Key']}"}
@@ -80,13 +80,13 @@ async def test_a_withdrawal_takes_a_session_and_a_code_and_an_api_key_gets_nowhe
     assert await merchant.balance(usdx) == {"available": "10"}
 
     made = (await merchant.post(HERE, body, headers={**merchant.bearer, **merchant.headers}, status=201))["withdrawal"]
-    assert (made["status"], made["amount"], made["toAddress"]) == ("requested", "5", target)
+    assert (made["status"], made["amount"], made["toAddress"]) == ("requested", "5", to_address)
     replayed = await merchant.post(HERE, body | {"toAddress": network.stranger()}, headers=merchant.bearer, status=403)
     assert replayed["code"] == "TWO_FACTOR_INVALID"
     done = await merchant.completed(made)
     told = await receiver.wait(made["withdrawalId"], "withdrawal.completed")
     assert (told["resource"], told["txHash"]) == ("withdrawal", done["txHash"])
-    assert await onlooker.holds(target, usdx, 5)
+    assert await onlooker.holds(to_address, usdx, 5)
     assert await merchant.balance(usdx) == {"available": "5"}
     payouts = (await merchant.get("/api/merchant/wallet/payouts"))["payouts"]
     assert made["withdrawalId"] not in {payout["payoutId"] for payout in payouts}
@@ -95,8 +95,8 @@ async def test_a_withdrawal_takes_a_session_and_a_code_and_an_api_key_gets_nowhe
 
 
 async def test_one_code_sent_many_times_at_once_withdraws_once(merchant, network, usdx, onlooker, gateway):
-    target = network.stranger()
-    body = request(merchant, usdx, target, amount="1", totpCode=await merchant.phone.code())
+    to_address = network.stranger()
+    body = request(merchant, usdx, to_address, amount="1", totpCode=await merchant.phone.code())
 
     async def ask() -> int:
         async with merchant.session.post(merchant.url + HERE, json=body, headers=merchant.bearer) as response:
@@ -106,8 +106,10 @@ async def test_one_code_sent_many_times_at_once_withdraws_once(merchant, network
     answers = await asyncio.gather(*(ask() for _ in range(20)))
     assert sorted(answers) == [201] + [403] * 19
     (made,) = [
-        one for one in (await merchant.get(HERE, headers=merchant.bearer))["withdrawals"] if one["toAddress"] == target
+        one
+        for one in (await merchant.get(HERE, headers=merchant.bearer))["withdrawals"]
+        if one["toAddress"] == to_address
     ]
     await merchant.completed(made)
-    assert await onlooker.holds(target, usdx, 1)
+    assert await onlooker.holds(to_address, usdx, 1)
     assert await merchant.balance(usdx) == {"available": "4"}

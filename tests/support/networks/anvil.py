@@ -63,7 +63,7 @@ class AnvilCustomer(Customer):
         self.address: str = self._key.address
 
     def sign_and_send(self, to: str, coin: Coin, units: int) -> str:
-        eth, target = self._onlooker.client.eth, Web3.to_checksum_address(to)
+        eth, to_address = self._onlooker.client.eth, Web3.to_checksum_address(to)
         tx: TxParams = {
             "chainId": eth.chain_id,
             "nonce": eth.get_transaction_count(Web3.to_checksum_address(self.address), "pending"),
@@ -71,10 +71,10 @@ class AnvilCustomer(Customer):
             "maxPriorityFeePerGas": Web3.to_wei(1, "gwei"),
         }
         if coin.contract is None:
-            tx |= {"to": target, "value": Web3.to_wei(units, "wei"), "gas": 21_000}
+            tx |= {"to": to_address, "value": Web3.to_wei(units, "wei"), "gas": 21_000}
         else:
             token = self._onlooker.token(coin)
-            data = token.encode_abi("transfer", [target, units])
+            data = token.encode_abi("transfer", [to_address, units])
             tx |= {"to": token.address, "value": Web3.to_wei(0, "wei"), "data": data, "gas": 100_000}
         return eth.send_raw_transaction(self._key.sign_transaction(tx).raw_transaction).to_0x_hex()
 

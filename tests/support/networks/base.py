@@ -54,7 +54,7 @@ class Seen(Struct, frozen=True):
     """A mined transaction: what it moved of the native coin, and what it cost."""
 
     sender: str
-    target: str | None
+    to_address: str | None
     units: int
     fee: int
 
@@ -81,7 +81,7 @@ class Onlooker(ABC):
             if tx.sender == address:
                 total -= tx.fee
             if tx.sender == station:
-                total += tx.units * ((tx.target == address) - (station == address))
+                total += tx.units * ((tx.to_address == address) - (station == address))
         return total
 
     async def fees(self, addresses: Iterable[str]) -> int:
@@ -92,8 +92,8 @@ class Onlooker(ABC):
     async def received(self, token: Coin, since: int) -> Mapping[str, Sequence[int]]:
         """Return what each address received of a token since a block, transfer by transfer."""
         found: dict[str, list[int]] = defaultdict(list)
-        for target, units in await asyncio.to_thread(lambda: list(self.read_transfers(token, since))):
-            found[target].append(units)
+        for to_address, units in await asyncio.to_thread(lambda: list(self.read_transfers(token, since))):
+            found[to_address].append(units)
         return found
 
     async def _all(self) -> Sequence[Seen]:
@@ -208,12 +208,12 @@ class Network(ABC):
     async def pay_many(self, coin: Coin, shares: Sequence[tuple[str, Amount]]) -> None:
         """Have a contract pay several in one transaction."""
         splitter = await self.node.deploy("Splitter")
-        targets, units = [to for to, _ in shares], [coin.units(amount) for _, amount in shares]
+        to_addresses, units = [to for to, _ in shares], [coin.units(amount) for _, amount in shares]
         if coin.contract is None:
-            await splitter.send("splitNative", targets, units, **{self.value_field: sum(units)})
+            await splitter.send("splitNative", to_addresses, units, **{self.value_field: sum(units)})
         else:
             await self.send(coin, splitter.address, sum(units))
-            await splitter.send("splitToken", coin.contract, targets, units)
+            await splitter.send("splitToken", coin.contract, to_addresses, units)
 
     async def forge(self, to: str, amount: Amount) -> None:
         """Have a contract that is not USDX say that somebody was paid in a token of that name."""
