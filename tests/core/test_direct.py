@@ -7,6 +7,7 @@ import asyncio
 import asyncpg
 import pytest
 
+from cambist.db import direct
 from cambist.db.direct import CONNECTIONS_MAX
 
 PID = "SELECT pg_backend_pid() AS pid"
@@ -29,8 +30,7 @@ async def test_more_at_once_than_there_are_connections_wait_their_turn(db):
 
 
 async def test_who_waits_too_long_is_told_and_takes_nothing_with_him(db):
-    direct = db.fetch_row.__self__
-    direct._timeout_s = 0.05
+    db.fetch_row.__self__._timeout_s = 0.05
     busy = [asyncio.create_task(pid(db, SLOW)) for _ in range(CONNECTIONS_MAX)]
     await asyncio.sleep(0.01)
     with pytest.raises(TimeoutError):
@@ -49,6 +49,27 @@ async def test_a_connection_on_which_a_statement_failed_or_was_given_up_is_not_u
         async with asyncio.timeout(0.05):
             await db.fetch_row("SELECT pg_sleep(5)")
     assert await pid(db) != after
+
+
+async def test_a_statement_that_was_given_up_ends_at_the_server_too(db):
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await db.fetch_row("SELECT pg_sleep(20)")
+    async with db.autocommit() as conn:
+        running = await conn.exec_driver_sql(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND state = 'active'"
+            " AND query = 'SELECT pg_sleep(20)'"
+        )
+    assert running.all() == []
+
+
+async def test_a_connection_that_was_idle_for_long_is_not_used_again(db, monkeypatch):
+    before = set(await asyncio.gather(*(pid(db, SLOW) for _ in range(CONNECTIONS_MAX))))
+    monkeypatch.setattr(direct, "IDLE_S_MAX", 0.2)
+    await asyncio.sleep(0.3)
+    after = await pid(db)
+    assert after not in before
+    assert await pid(db) == after
 
 
 async def test_connections_that_the_server_closed_are_replaced(db):

@@ -6,12 +6,18 @@ Also past asyncpg's pool, which starts a task to take a connection back: 35 µs,
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import deque
+from contextlib import suppress
 from typing import Any, Protocol
 
 import asyncpg
 
 CONNECTIONS_MAX = 8
 """Each is busy for a millisecond at a time; SQLAlchemy's pool has its own besides."""
+
+IDLE_S_MAX = 300
+"""What stands between may have forgotten a connection that was idle for longer, and then nothing ever answers on it."""
 
 
 class Record(Protocol):
@@ -28,7 +34,7 @@ class Direct:
         self._options = options
         self._timeout_s = timeout_s
         self._room = asyncio.Semaphore(CONNECTIONS_MAX)
-        self._idle: list[Any] = []  # asyncpg ships no types
+        self._idle: deque[tuple[float, Any]] = deque()  # since when; asyncpg ships no types
 
     async def fetch_row(self, statement: str, *arguments: object) -> Record | None:
         """Run one statement as its own transaction, and return its first row.
@@ -41,10 +47,12 @@ class Direct:
             try:
                 row: Record | None = await connection.fetchrow(statement, *arguments)
             except BaseException:
-                # Whatever state it is in, nobody else shall meet it.
-                connection.terminate()
+                # Whatever state it is in, nobody else shall meet it. What still runs is cancelled at the server too:
+                # it would hold its locks and a connection there.
+                with suppress(TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                    await connection.close(timeout=self._timeout_s)
                 raise
-            self._idle.append(connection)
+            self._idle.append((time.monotonic(), connection))
             return row
         finally:
             self._room.release()
@@ -52,7 +60,8 @@ class Direct:
     async def close(self) -> None:
         """Close every connection. Nothing must be under way."""
         while self._idle:
-            await self._idle.pop().close()
+            _, connection = self._idle.pop()
+            await connection.close()
 
     async def _wait_for_room(self) -> None:
         if self._room.locked():
@@ -62,8 +71,10 @@ class Direct:
             await self._room.acquire()
 
     def _idle_connection(self) -> Any:  # noqa: ANN401  asyncpg ships no types
+        while self._idle and time.monotonic() - self._idle[0][0] > IDLE_S_MAX:
+            self._idle.popleft()[1].terminate()
         while self._idle:
-            connection = self._idle.pop()
+            _, connection = self._idle.pop()
             if not connection.is_closed():
                 return connection
         return None
