@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -395,7 +396,8 @@ def test_up_again_after_it_was_killed_leaves_no_process_behind(start_up, tmp_pat
     up = start_up()
     up.wait_until_ready()
     below = _everything_below(up.process.pid)
-    second = run_command("up", "--config", "cambist.toml", "--data-dir", "data", cwd=tmp_path)
+    same = ("up", "--config", "cambist.toml", "--data-dir", "data", "--port", str(up.port))
+    second = run_command(*same, cwd=tmp_path)
     assert second.returncode == 1
     assert f"in use by another cambist process (pid {up.process.pid})" in second.stderr
 
@@ -404,6 +406,15 @@ def test_up_again_after_it_was_killed_leaves_no_process_behind(start_up, tmp_pat
     again.wait_until_ready()
     assert not _still_there(below)
     assert again.stop(signal.SIGINT) == 0
+
+
+def test_up_on_a_port_that_is_taken_says_so_before_it_starts_a_server(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        answer = run_command("up", "--data-dir", "data", "--port", str(port), cwd=tmp_path)
+    assert answer.returncode == 1
+    assert f"Nothing can listen on 127.0.0.1:{port}: Address already in use." in answer.stderr
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["lock"]
 
 
 def test_up_with_a_plugin_that_cannot_be_used_says_so_and_ends(cambist):

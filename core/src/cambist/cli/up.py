@@ -54,9 +54,9 @@ def running_gateway(invocation: Invocation) -> Iterator[Supervisor]:
     # Until the supervisor takes over, a signal ends this as Ctrl-C does, so that what was started is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = invocation.settings()
-    if (trouble := port_trouble(settings.web)) is not None:
-        raise GivenUpError(f"Nothing can listen on {settings.web.host}:{settings.web.port}: {trouble}.")
     with own_data_dir(settings.data_dir) as data_dir:
+        if (trouble := port_trouble(settings.web)) is not None:
+            raise GivenUpError(f"Nothing can listen on {settings.web.host}:{settings.web.port}: {trouble}.")
         os.environ[DATA_DIR_VARIABLE] = str(data_dir)
         ids = system_ids()
         servers = EmbeddedServers(
