@@ -22,7 +22,7 @@ setup: .venv/installed  ## Install every dependency and the workspace into .venv
 demo: .venv/installed  ## Play the story of a payment, then stay up for a visit
 	$(BIN)/cambist demo
 
-test: .venv/installed tests/node_modules/installed  ## Run every test, on every core (WORKERS=0 for one process)
+test: .venv/installed tests/node_modules/installed  ## Run every test, in a process more than there are cores (WORKERS=0 for one)
 	$(PYTEST) -n $(WORKERS) --dist loadfile
 
 test-fast: .venv/installed  ## Run the tests that need no chain's node, no browser and no process start
