@@ -6,10 +6,11 @@ import os
 from random import Random
 
 import pytest
+from base58 import b58encode_check
 from bip_utils import Bip32Slip10Secp256k1, Bip39SeedGenerator, Bip44, Bip44Changes, Bip44Coins
 from hypothesis import given
 from hypothesis import strategies as st
-from tronpy.keys import PrivateKey, to_base58check_address, to_hex_address
+from tronpy.keys import PrivateKey, to_hex_address
 
 from cambist.plugin import ChainInfo, InvalidAddressError, Token, Units
 from cambist_chainkit.bip32 import INDEX_MAX, ExtendedKeyError
@@ -60,9 +61,8 @@ def test_the_private_key_of_the_same_path_owns_the_address(family: TronFamily) -
 
 
 @given(st.binary(min_size=20, max_size=20))
-def test_tronpy_spells_every_address_the_same_way(raw: bytes) -> None:
-    """And reads the same bytes."""
-    assert spell(raw) == to_base58check_address(b"\x41" + raw)
+def test_other_libraries_spell_and_read_every_address_the_same_way(raw: bytes) -> None:
+    assert spell(raw) == b58encode_check(b"\x41" + raw).decode()
     assert hex_of(spell(raw)) == to_hex_address(spell(raw))
 
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
-from sqlalchemy import BigInteger, exists, func, literal, select, update
+from sqlalchemy import BigInteger, exists, func, literal, literal_column, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -175,11 +175,16 @@ async def claim_accounts(conn: AsyncConnection, merchant_pk: int) -> int:
 
 async def register_gas_stations(conn: AsyncConnection, keys: AccountKeys, families: Iterable[AddressFamily]) -> None:
     """Make the platform's own addresses, m/44'/coin'/0'/0/0, known as ours: what they send is no deposit."""
+    station = models.Address.purpose == literal_column("'gas'")  # a constant, as in the index
+    rows = await conn.execute(select(models.Address.mode, models.Address.family).where(station))
+    known = {(row.mode, row.family) for row in rows}
     for family in families:
         for mode in MODES:
+            if (mode, family.name) in known:
+                continue
             xpub = await keys.account_xpub(conn, None, mode, family.coin_type)
             address = family.derive_address(xpub, 0, 0)
-            station = insert(models.Address).values(
+            new = insert(models.Address).values(
                 mode=mode,
                 family=family.name,
                 address=address,
@@ -188,7 +193,7 @@ async def register_gas_stations(conn: AsyncConnection, keys: AccountKeys, famili
                 change=0,
                 address_index=0,
             )
-            await conn.execute(station.on_conflict_do_nothing())
+            await conn.execute(new.on_conflict_do_nothing())
 
 
 class AccountKeys:
