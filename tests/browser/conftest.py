@@ -4,7 +4,7 @@ import os
 import shutil
 
 import pytest
-from playwright.async_api import async_playwright
+from playwright.async_api import async_playwright, expect
 
 from tests.support.checkout import PaymentEnv, checkout_app, serving
 
@@ -26,6 +26,7 @@ async def chromium():
         if os.environ.get("CAMBIST_TEST_CI") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
+    expect.set_options(timeout=15_000)
     async with async_playwright() as playwright:
         # A sandbox of its own needs user namespaces, which containers running as root do not have.
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
