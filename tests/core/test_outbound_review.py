@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 from msgspec import json, structs
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.accounting import ledger
-from cambist.services.sending import store
+from cambist.services.sending import finality_store, store
 from cambist.services.sending.engine import Engine
 from cambist.services.sending.finalizing import finalize
 from cambist.testing.memory.blocks import Output
@@ -237,6 +238,76 @@ async def test_replacing_a_transaction_and_finalizing_it_do_not_wait_in_a_circle
         finalizing = asyncio.create_task(finalize(engine.context))
         await somebody_waits(treasury)
         assert [tx.state for tx in await store.lock_slot(conn, slot)] == ["mined"]
+    assert await finalizing
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def replaced(treasury: Treasury, engine: Engine) -> tuple[str, list[str]]:
+    """Pay out twice, and have the first transaction be replaced; return the first payout and the ids of all three."""
+    treasury.chain.faults.mining_paused = True
+    payout_id, _ = [await sends(treasury, engine, await treasury.stranger(n)) for n in range(2)]
+    treasury.chain.fees.base_price *= 10
+    treasury.clock.advance(61)
+    await engine.tick()
+    assert treasury.alerts["replaced"] == 1
+    treasury.chain.fees.base_price //= 10
+    treasury.chain.faults.mining_paused = False
+    async with treasury.db.transaction() as conn:
+        found = await conn.exec_driver_sql("SELECT tx_id FROM outbound_txs ORDER BY id DESC LIMIT 3")
+        return payout_id, list(reversed(found.scalars().all()))
+
+
+async def note_try(treasury: Treasury, engine: Engine, conn: AsyncConnection, tx_id: str) -> None:
+    """Lock a transaction as an engine does that has broadcast it, one after another in the order of their ids."""
+    await store.note_tries(conn, engine.context.chain_scope, [], [tx_id], treasury.clock.now())
+
+
+async def test_remembering_what_was_broadcast_and_finalizing_do_not_wait_in_a_circle(treasury):
+    engine = await treasury.ready()
+    payout_id, (first, _, replacement) = await replaced(treasury, engine)
+    await passes(treasury, engine, treasury.info.confirmations)
+    await treasury.mine()
+    async with treasury.db.transaction() as conn:
+        await note_try(treasury, engine, conn, first)
+        finalizing = asyncio.create_task(finalize(engine.context))
+        await somebody_waits(treasury)
+        await note_try(treasury, engine, conn, replacement)
+    assert await finalizing
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).tx_id == replacement
+
+
+async def test_remembering_what_was_broadcast_and_undoing_do_not_wait_in_a_circle(treasury):
+    engine = await treasury.ready()
+    before = treasury.chain.height
+    payout_id, (first, _, replacement) = await replaced(treasury, engine)
+    await treasury.work(engine)
+    treasury.chain.reorg(treasury.chain.height - before)
+    await treasury.poll()
+    async with treasury.db.transaction() as conn:
+        await note_try(treasury, engine, conn, first)
+        finalizing = asyncio.create_task(finalize(engine.context))
+        await somebody_waits(treasury)
+        await note_try(treasury, engine, conn, replacement)
+    assert await finalizing
+    assert (await treasury.payout(payout_id)).status == "broadcast"
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def test_missing_what_takes_nonces_and_finalizing_do_not_wait_in_a_circle(treasury):
+    engine = await treasury.ready()
+    payout_id, _ = await replaced(treasury, engine)
+    await passes(treasury, engine, treasury.info.confirmations)
+    await treasury.mine()
+    async with treasury.db.transaction() as conn:
+        found = await conn.exec_driver_sql("SELECT id FROM outbound_slots WHERE state = 'open' ORDER BY id")
+        first, second = found.scalars()
+        await finality_store.note_missing(conn, [first], None)
+        finalizing = asyncio.create_task(finalize(engine.context))
+        await somebody_waits(treasury)
+        await finality_store.note_missing(conn, [second], None)
     assert await finalizing
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"

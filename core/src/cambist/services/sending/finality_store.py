@@ -57,27 +57,37 @@ async def note_mined(conn: AsyncConnection, found: Sequence[tuple[TxRow, TxStatu
     )
 
 
+_DEEP = """
+FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk
+    LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height
+WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'mined' AND t.height <= $3 AND s.state = 'open'
+    AND (b.hash = t.block_hash OR b.hash IS NULL AND t.height < $4)
+"""
+
+
 async def close_final(conn: AsyncConnection, chain_scope: ChainScope, found: Depth) -> Sequence[TxRow]:
     """Make transactions final whose block is deep, close their slots, and return them; locked until the end.
 
     The block must be the one that the watcher knows at its height, or older than what the watcher remembers. What an
     intent counts as its incarnation goes on where an earlier transaction of it, or the sweep it was in, left off.
     """
+    key = (*chain_scope.key, found.deep, found.height - chain_scope.info.hashes_kept)
+    due = await conn.exec_driver_sql(f"SELECT t.slot_pk {_DEEP} ORDER BY t.id LIMIT $5", (*key, FINISHED_MAX))
+    slots = list(due.scalars())
+    if not slots:
+        return []
+    await _lock(conn, slots)
     rows = await conn.exec_driver_sql(
-        "WITH due AS (SELECT t.id, t.slot_pk, (SELECT max(o.incarnation) FROM outbound_txs o JOIN outbound_slots p"
+        "WITH due AS (SELECT t.id, t.slot_pk, (SELECT max(o.incarnation) FROM outbound_txs o JOIN outbound_slots p"  # noqa: S608  a constant
         " ON p.id = o.slot_pk WHERE p.intent_pk = s.intent_pk OR p.intent_pk = (SELECT i.sweep_pk FROM"
-        " outbound_intents i WHERE i.id = s.intent_pk)) AS before"
-        " FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
-        " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height"
-        " WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'mined' AND t.height <= $3 AND s.state = 'open'"
-        " AND (b.hash = t.block_hash OR b.hash IS NULL AND t.height < $4) ORDER BY t.id LIMIT $5 FOR UPDATE OF s, t),"
+        f" outbound_intents i WHERE i.id = s.intent_pk)) AS before {_DEEP} AND s.id = ANY($5::bigint[])),"
         " finals AS (UPDATE outbound_txs t SET state = 'final', incarnation = due.before + 1 FROM due"
         " WHERE t.id = due.id RETURNING t.id, t.slot_pk, t.role, t.succeeded),"
         " others AS (UPDATE outbound_txs t SET state = 'gone' FROM finals WHERE t.slot_pk = finals.slot_pk"
         " AND t.id <> finals.id), slots AS (UPDATE outbound_slots s SET state = CASE WHEN finals.role = 'cancel' THEN"
         " 'cancelled' WHEN finals.succeeded THEN 'done' ELSE 'reverted' END FROM finals WHERE s.id = finals.slot_pk)"
         " SELECT id FROM finals",
-        (*chain_scope.key, found.deep, found.height - chain_scope.info.hashes_kept, FINISHED_MAX),
+        (*key, slots),
     )
     return await _read(conn, list(rows.scalars()))
 
@@ -90,21 +100,25 @@ async def reopen_undone(
     The intent of one that had failed keeps the reason for it: its money was given back, and may be spent by now.
     """
     rows = await conn.exec_driver_sql(
-        "SELECT t.id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk AND s.state = ANY($6::text[])"
+        "SELECT t.id, t.slot_pk FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+        " AND s.state = ANY($6::text[])"
         " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height"
         " WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'final' AND t.height > $4"
-        " AND (t.height > $3 OR b.hash <> t.block_hash) ORDER BY t.id LIMIT $5 FOR UPDATE OF s, t",
+        " AND (t.height > $3 OR b.hash <> t.block_hash) ORDER BY t.id LIMIT $5",
         (*chain_scope.key, found.height, found.height - chain_scope.info.hashes_kept, FINISHED_MAX, list(states)),
     )
-    undone = await _read(conn, list(rows.scalars()))
-    if undone:
-        await conn.exec_driver_sql(
-            "WITH txs AS (UPDATE outbound_txs SET state = 'sent', height = NULL, block_hash = NULL, succeeded = NULL,"
-            " fee_paid = NULL, tried_at = NULL WHERE slot_pk = ANY($1::bigint[])), slots AS (UPDATE outbound_slots"
-            " SET state = 'open' WHERE id = ANY($1::bigint[])) UPDATE outbound_intents SET state = 'sending',"
-            " finished_at = NULL WHERE id = ANY($2::bigint[])",
-            ([tx.slot for tx in undone], [tx.intent.id for tx in undone]),
-        )
+    due = rows.all()
+    if not due:
+        return []
+    await _lock(conn, [row.slot_pk for row in due])
+    undone = await _read(conn, [row.id for row in due])
+    await conn.exec_driver_sql(
+        "WITH txs AS (UPDATE outbound_txs SET state = 'sent', height = NULL, block_hash = NULL, succeeded = NULL,"
+        " fee_paid = NULL, tried_at = NULL WHERE slot_pk = ANY($1::bigint[])), slots AS (UPDATE outbound_slots"
+        " SET state = 'open' WHERE id = ANY($1::bigint[])) UPDATE outbound_intents SET state = 'sending',"
+        " finished_at = NULL WHERE id = ANY($2::bigint[])",
+        ([tx.slot for tx in undone], [tx.intent.id for tx in undone]),
+    )
     return undone
 
 
@@ -136,6 +150,15 @@ async def mark_dead(conn: AsyncConnection, slot: int, now: datetime) -> None:
         " due_at = $2, updated_at = $2 FROM slots WHERE i.id = slots.intent_pk",
         (slot, now),
     )
+
+
+async def _lock(conn: AsyncConnection, slots: Sequence[int]) -> None:
+    """Lock nonce slots, then all their transactions, each in the order of their ids, as everybody locks them."""
+    for statement in (
+        "SELECT id FROM outbound_slots WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE",
+        "SELECT id FROM outbound_txs WHERE slot_pk = ANY($1::bigint[]) ORDER BY id FOR UPDATE",
+    ):
+        await conn.exec_driver_sql(statement, (list(slots),))
 
 
 async def _read(conn: AsyncConnection, ids: Sequence[int]) -> Sequence[TxRow]:
