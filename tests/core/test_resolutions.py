@@ -74,6 +74,16 @@ async def test_every_reason_is_listed_and_can_be_asked_for(payment_env, refund_e
     assert [one.reason for one in await refund_env.waiting(chain="other")] == ["wrong_chain"]
 
 
+async def test_what_is_decided_is_not_read_to_find_what_waits(payment_env, refund_env):
+    async with payment_env.db.transaction() as conn:
+        for setting in ("plan_cache_mode = force_generic_plan", "enable_seqscan = off"):
+            await conn.exec_driver_sql(f"SET LOCAL {setting}")
+        await list_resolutions(conn, payment_env.test, reason=None, chain=None, page=1, limit=25)
+        scans = "SELECT pg_stat_get_xact_numscans('ix_deposits_held'::regclass)"
+        # One for the page, and one to count.
+        assert (await conn.exec_driver_sql(scans)).scalar_one() == 2
+
+
 async def test_released_money_is_the_merchants_and_its_payment_stays(payment_env, refund_env):
     payment_id = await late(payment_env, refund_env, "10")
     (one,) = await refund_env.waiting()

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
-from sqlalchemy import case, or_, select
+from sqlalchemy import case, literal_column, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Address, Deposit, Payment
@@ -65,9 +65,6 @@ _reason = case(
     (Payment.status.in_((Status.EXPIRED, Status.UNDERPAID)), Reason.LATE),
     else_=Reason.SURPLUS,
 )
-_HELD_UNITS = Deposit.units - Deposit.available_units - Deposit.returned_units
-
-
 _SELECT = (
     select(
         Deposit.deposit_id,
@@ -82,7 +79,7 @@ _SELECT = (
         Deposit.confirmed_at,
         Deposit.resolution,
         Deposit.resolved_at,
-        _HELD_UNITS.label("held_units"),
+        (Deposit.units - Deposit.available_units - Deposit.returned_units).label("held_units"),
         Address.address,
         Payment.payment_id,
         Payment.status.label("payment_status"),
@@ -110,8 +107,9 @@ async def list_resolutions(  # noqa: PLR0913  filters and paging, each by name
     """Return one page of what waits for a decision: of the project's payments, and what came for none."""
     # What was accepted while another deposit of its payment was not confirmed yet is decided, though still held.
     waiting = of_project(_SELECT, actor).where(
-        Deposit.status == "confirmed",
-        _HELD_UNITS > 0,
+        # As ix_deposits_held says it, literally: else no plan uses it.
+        Deposit.status == literal_column("'confirmed'"),
+        Deposit.available_units + Deposit.returned_units < Deposit.units,
         Payment.id.is_(None) | ~Deposit.matches | Payment.status.not_in(OPEN),
         or_(Deposit.resolution.is_(None), Deposit.resolution != "accepted", Payment.status != Status.EXPIRED),
     )
