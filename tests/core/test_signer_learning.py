@@ -55,3 +55,12 @@ async def test_a_withdrawal_to_a_fresh_address_waits_for_its_delay_and_then_goes
     treasury.clock.advance(3601)
     await treasury.work(engine, rounds=12)
     assert await treasury.on_chain(to_address, "USDX") == 4_000_000
+
+
+async def test_payouts_that_have_ended_are_not_read_to_find_what_waits(treasury):
+    async with treasury.db.transaction() as conn:
+        for setting in ("plan_cache_mode = force_generic_plan", "enable_seqscan = off"):
+            await conn.exec_driver_sql(f"SET LOCAL {setting}")
+        await Learner(treasury.signer).learn(conn)
+        scans = "SELECT pg_stat_get_xact_numscans('ix_payouts_open'::regclass)"
+        assert (await conn.exec_driver_sql(scans)).scalar_one() == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select, union
+from sqlalchemy import literal_column, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ApprovedAddress, Payout
@@ -17,7 +17,8 @@ _APPROVED = select(ApprovedAddress.mode, ApprovedAddress.chain, ApprovedAddress.
 _WAITING = select(Payout.mode, Payout.chain, Payout.to_address).where(
     Payout.kind.in_(sorted(DELAYED)),
     Payout.mode == "live",
-    Payout.status.in_((Status.REQUESTED, Status.PROCESSING)),
+    # Literally, or ix_payouts_open is in no plan that is kept for all values.
+    Payout.status.in_([literal_column(f"'{status}'") for status in (Status.REQUESTED, Status.PROCESSING)]),
 )
 _COMING = union(
     _APPROVED.order_by(ApprovedAddress.id.desc()).limit(ADDRESSES_MAX),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import structs
-from sqlalchemy import func, select
+from sqlalchemy import func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
@@ -175,7 +175,8 @@ async def _collect(conn: AsyncConnection, sent: Sequence[IntentUpdate]) -> None:
             OutboundIntent.source_address_pk == first.source_pk,
             OutboundIntent.chain == first.chain,
             OutboundIntent.contract.is_not_distinct_from(first.contract),
-            OutboundIntent.state == "sending",
+            # Literally, or ix_outbound_intents_open is in no plan that is kept for all values.
+            OutboundIntent.state == literal_column("'sending'"),
         )
         # Custody leans the other way: what the wallet holds is below zero.
         lacking = (await conn.scalar(under_way) or 0) + balances[wallet]

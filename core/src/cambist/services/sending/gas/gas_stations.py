@@ -7,7 +7,7 @@ from datetime import datetime
 
 import structlog
 from msgspec import Struct, structs
-from sqlalchemy import case, func, select
+from sqlalchemy import case, func, literal_column, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -143,7 +143,8 @@ async def _waiting(conn: AsyncConnection, info: ChainInfo) -> int:
     waiting = select(func.count()).where(
         models.OutboundIntent.chain == info.id,
         models.OutboundIntent.scope == SCOPE,
-        models.OutboundIntent.state == "waiting",
+        # Literally, or ix_outbound_intents_waiting is in no plan that is kept for all values.
+        models.OutboundIntent.state == literal_column("'waiting'"),
         models.OutboundIntent.reason.in_((WAITS_FOR_GAS, WAITS_FOR_STATION)),
     )
     return await conn.scalar(waiting) or 0
