@@ -166,7 +166,7 @@ def test_a_file_that_is_no_store_is_refused_and_not_replaced(tmp_path, content):
 def test_a_store_of_a_later_version_is_refused(tmp_path):
     Store(tmp_path / "store").close()
     later = sqlite3.connect(tmp_path / "store" / FILE)
-    later.execute("PRAGMA user_version = 3")
+    later.execute("PRAGMA user_version = 4")
     later.close()
-    with pytest.raises(StoreError, match="of version 3"):
+    with pytest.raises(StoreError, match="of version 4"):
         Store(tmp_path / "store")

@@ -14,7 +14,7 @@ from tronpy.keys import PrivateKey, to_hex_address
 
 from cambist.plugin import ChainInfo, InvalidAddressError, Token, Units
 from cambist_chainkit.bip32 import INDEX_MAX, ExtendedKeyError
-from cambist_tron.addresses import hex_of, raw_of, spell, spell_hex
+from cambist_tron.addresses import ZERO_ADDRESS, hex_of, raw_of, spell, spell_hex
 from cambist_tron.family import TronFamily
 
 CASES = 10_000 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 300
@@ -146,3 +146,7 @@ def test_a_payment_code_says_the_address_and_nothing_else(family: TronFamily, cu
     chain = ChainInfo(id="tron", name="TRON", family="tron", tokens=(TRX, usdt), confirmations=19)
     for token in chain.tokens:
         assert family.payment_uri(chain, customer, token, Units(12_345_678)) == customer
+
+
+def test_the_zero_address_is_that_of_twenty_zero_bytes() -> None:
+    assert spell(bytes(20)) == ZERO_ADDRESS

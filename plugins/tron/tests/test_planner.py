@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from cambist.plugin import FeeAboveCeilingError, Intent, Units
-from cambist_tron.addresses import spell
+from cambist_tron.addresses import ZERO_ADDRESS, spell
 from cambist_tron.fees import Prices
-from cambist_tron.planner import ZERO_ADDRESS
 from cambist_tron_node import Parameters, TronNode
 from cambist_tron_node.tokens import deploy_token
 

@@ -19,7 +19,6 @@ from .reading import Outflow, Reading
 from .rules import Rules
 
 FILE = "signed.sqlite"
-VERSION = 2
 LOCK_TIMEOUT_S = 20
 SLOTS_KEPT_S = 7 * 86_400
 SLOTS_MAX = 5_000_000
@@ -31,8 +30,10 @@ USED_STEP_S = 86_400
 APPROVALS_MAX = 10_000
 APPROVAL_KEPT_S = 7 * 86_400
 
-_SCHEMA = """
-CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, known INTEGER NOT NULL);
+# What each version adds to the one before. What is remembered keeps a signer from signing twice: it is never made anew.
+_VERSIONS = (
+    """
+CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, targets INTEGER NOT NULL);
 INSERT INTO state VALUES (1, 0, 0);
 CREATE TABLE slots (
     id INTEGER PRIMARY KEY AUTOINCREMENT, slot TEXT NOT NULL UNIQUE, at INTEGER NOT NULL, counts BLOB NOT NULL
@@ -40,23 +41,32 @@ CREATE TABLE slots (
 CREATE TABLE spent (
     counter TEXT NOT NULL, minute INTEGER NOT NULL, amount TEXT NOT NULL, PRIMARY KEY (counter, minute)
 ) WITHOUT ROWID;
-CREATE TABLE known_addresses (
-    chain TEXT NOT NULL, address TEXT NOT NULL, since INTEGER NOT NULL, used_at INTEGER NOT NULL,
-    PRIMARY KEY (chain, address)
+CREATE TABLE targets (
+    chain TEXT NOT NULL, target TEXT NOT NULL, since INTEGER NOT NULL, used_at INTEGER NOT NULL,
+    PRIMARY KEY (chain, target)
 ) WITHOUT ROWID;
 CREATE TABLE approvals (
     id INTEGER PRIMARY KEY AUTOINCREMENT, reference TEXT NOT NULL, purpose TEXT NOT NULL, chain TEXT NOT NULL,
-    asset TEXT NOT NULL, to_address TEXT NOT NULL, amount TEXT NOT NULL, text TEXT NOT NULL,
+    asset TEXT NOT NULL, target TEXT NOT NULL, amount TEXT NOT NULL, text TEXT NOT NULL,
     asked_at INTEGER NOT NULL, approved_at INTEGER, slot TEXT
 );
 CREATE INDEX approvals_reference ON approvals (reference);
-"""
-_SCHEMA_2 = """
+""",
+    """
 CREATE TABLE signed (
     id INTEGER PRIMARY KEY AUTOINCREMENT, chain TEXT NOT NULL, reference TEXT NOT NULL, slot TEXT NOT NULL,
     UNIQUE (chain, reference)
 );
-"""
+""",
+    """
+ALTER TABLE targets RENAME TO known_addresses;
+ALTER TABLE known_addresses RENAME COLUMN target TO address;
+ALTER TABLE approvals RENAME COLUMN target TO to_address;
+ALTER TABLE state RENAME COLUMN targets TO known;
+""",
+)
+VERSION = len(_VERSIONS)
+
 _PRUNE = (
     "DELETE FROM slots WHERE id <= (SELECT coalesce(max(id), 0) - ? FROM slots)"
     " OR id IN (SELECT id FROM (SELECT id, at FROM slots ORDER BY id LIMIT ?) WHERE at < ?)"
@@ -324,13 +334,7 @@ def _make_tables(connection: sqlite3.Connection, file: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()["user_version"]
     if version not in range(VERSION + 1):
         raise StoreError(f"The signer's store {file} is of version {version}, not {VERSION}.")
-    if version == 0:
-        _run_all(connection, _SCHEMA)
-    if version < VERSION:
-        _run_all(connection, _SCHEMA_2)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _run_all(connection: sqlite3.Connection, statements: str) -> None:
-    for statement in filter(str.strip, statements.split(";")):
-        connection.execute(statement)
+    for statements in _VERSIONS[version:]:
+        for statement in filter(str.strip, statements.split(";")):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")

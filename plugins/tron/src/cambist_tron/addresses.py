@@ -16,6 +16,8 @@ from cambist.plugin import InvalidAddressError
 
 ADDRESS_BYTES: Final = 20
 PREFIX: Final = b"\x41"
+ZERO_ADDRESS: Final = "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"
+"""Of 20 zero bytes: nobody has its key, and native coin is burned there."""
 
 _SHAPE: Final = re.compile(r"T[1-9A-HJ-NP-Za-km-z]{33}", re.ASCII)
 _SHOWN_MAX: Final = 64

@@ -14,7 +14,7 @@ from cambist.plugin import ChainInfo, ConfigError, InvalidAddressError, Token, U
 from cambist_chainkit.endpoints import check_endpoints
 from cambist_chainkit.tokens import KnownToken, TokenConfig, merged_tokens
 
-from .addresses import raw_of, spell
+from .addresses import ZERO_ADDRESS, raw_of, spell
 from .networks import NETWORKS, SOLID_DEPTH
 
 NetworkName = Literal["mainnet", "nile", "shasta", "local"]
@@ -39,7 +39,7 @@ TRONGRID_PER_SECOND_WITHOUT_KEY: Final = 3
 _API_KEY: Final = re.compile(r"[!-~]{1,256}", re.ASCII)
 _BLOCK_ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _NOT_BASES: Final = ("/wallet", "/walletsolidity", "/jsonrpc")
-_NOT_TOKENS: Final = {spell(bytes(20)): "the zero address, which is where native coin is burned"}
+_NOT_TOKENS: Final = {ZERO_ADDRESS: "the zero address, which is where native coin is burned"}
 
 
 class TronConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

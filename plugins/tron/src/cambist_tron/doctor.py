@@ -9,7 +9,7 @@ from cambist.plugin import ChainError, FeeAboveCeilingError
 from cambist_chainkit.contracts import DECIMALS, SYMBOL, bytes_of, token_problem
 from cambist_chainkit.gathering import gather_all
 
-from .addresses import hex_of, spell
+from .addresses import ZERO_ADDRESS, hex_of
 from .config import ChainSetup, on_trongrid
 from .endpoint import Endpoint
 from .fees import check_price, read_prices
@@ -20,7 +20,7 @@ BLOCKS_CHECKED: Final = 10
 RUNS_MIN: Final = 200
 """So many runs of contracts without a single internal transaction are not seen on a network in use."""
 
-_NOBODY: Final = hex_of(spell(bytes(20)))
+_NOBODY: Final = hex_of(ZERO_ADDRESS)
 
 
 def key_problems(setup: ChainSetup) -> Sequence[str]:

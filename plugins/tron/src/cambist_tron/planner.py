@@ -16,7 +16,7 @@ from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.remembered import Remembered
 
-from .addresses import ADDRESS_BYTES, spell
+from .addresses import ZERO_ADDRESS
 from .config import ChainSetup
 from .endpoint import Endpoint
 from .energy import TRANSFER_BYTES, Lender, Need, cheapest
@@ -27,8 +27,6 @@ from .resources import Spendable, lendable, read_account, read_resources, read_s
 from .simulation import Trial, measure
 from .staking import Stakes
 from .writing import bandwidth_for
-
-ZERO_ADDRESS: Final = spell(bytes(ADDRESS_BYTES))
 
 AMOUNT_MAX: Final = 2**256 - 1
 
