@@ -1,8 +1,7 @@
 # Every target sets up first what it needs: Python packages in .venv, npm packages in tests/node_modules.
 
 PYTHON ?= python3
-# The stories wait for chains most of the time: one worker more than cores keeps the cores busy.
-WORKERS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)" 2>/dev/null || echo auto)
+WORKERS ?= auto
 MEMBERS := core chainkit web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml devnets/*/pyproject.toml)))
 MANIFESTS := $(MEMBERS:%=%/pyproject.toml)
 BIN := .venv/bin
@@ -22,7 +21,7 @@ setup: .venv/installed  ## Install every dependency and the workspace into .venv
 demo: .venv/installed  ## Play the story of a payment, then stay up for a visit
 	$(BIN)/cambist demo
 
-test: .venv/installed tests/node_modules/installed  ## Run every test, in a process more than there are cores (WORKERS=0 for one)
+test: .venv/installed tests/node_modules/installed  ## Run every test, on every core (WORKERS=0 for one process)
 	$(PYTEST) -n $(WORKERS) --dist loadfile
 
 test-fast: .venv/installed  ## Run the tests that need no chain's node, no browser and no process start
