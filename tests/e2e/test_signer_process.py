@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.support.gateway import GatewayProcess, until
+from tests.support.secrets import memory
 
 PASSPHRASE = "a passphrase that is in no other process"
 CAP = 30
@@ -114,13 +114,7 @@ async def test_a_signer_that_dies_is_started_again_and_remembers_its_caps(gatewa
 def find_in_memory(process: psutil.Process, texts: list[str]) -> dict[str, bool]:
     """Say which texts can be read in a process's memory."""
     found = dict.fromkeys(texts, False)
-    with Path(f"/proc/{process.pid}/mem").open("rb", buffering=0) as memory:
-        for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines():
-            start, end = (int(number, 16) for number in line.split()[0].split("-"))
-            if "rw" not in line.split()[1] or "[v" in line:
-                continue
-            memory.seek(start)
-            content = memory.read(end - start) or b""
-            for text in texts:
-                found[text] |= text.encode() in content
+    for content in memory(process):
+        for text in texts:
+            found[text] |= text.encode() in content
     return found
