@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
+MEMORY = Path("/dev/shm")  # noqa: S108  read by nobody else: each folder made in it is the run's own
+MEMORY_FREE_MIN = 4 * 2**30
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_FREE_MIN:
+    # A database per test and a cluster per gateway: a disk that others use, too, makes each of them wait.
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
 SLOW_FOLDERS = ("tests/e2e/", "tests/browser/", "tests/bench/")
 ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")
 SLOW_FIXTURES = frozenset({"net", "network", "node", "pytester", "shared_node"})
 SLOW_NAMES = frozenset(
-    {"Anvil", "AnvilNetwork", "EmbeddedServers", "TronNode", "anvil_treasury", "tron_treasury"}
+    {"Anvil", "AnvilMachine", "AnvilNetwork", "EmbeddedServers", "TronNode", "anvil_treasury", "tron_treasury"}
     | {"create_subprocess_exec", "run_command", "runpytest_subprocess", "subprocess"}
 )
 """What a module imports, or a test calls, that starts a chain's node or a process."""

@@ -11,16 +11,17 @@ from redis.asyncio import Redis
 
 from cambist.cli import cambist
 from cambist.hints import PREFIX
-from cambist.services.jobs import leases, records, requests
-from cambist.services.jobs.records import Kind
-from cambist.services.jobs.requests import NewJob
+from cambist.services.jobs import leases, requests
+from cambist.services.jobs.requests import Kind, NewJob
+from cambist.settings_file import CONFIG_VARIABLE
 from tests.support.webhooks import make_project
 
 NEW = NewJob(kind=Kind.RECONCILE, arguments={"chain": "memory"}, requested_by="operator")
 
 
 @pytest.fixture
-def typed(tmp_path, database_url, redis_url):
+def typed(tmp_path, database_url, redis_url, monkeypatch):
+    monkeypatch.delenv(CONFIG_VARIABLE, raising=False)  # a command leaves it to the processes that it starts
     config = tmp_path / "cambist.toml"
     config.write_text(f'[database]\nurl = "{database_url}"\n[redis]\nurl = "{redis_url}"\n')
 
@@ -83,7 +84,7 @@ async def test_the_file_of_a_job_is_written_once_it_is_whole(typed, job, db, clo
 
 async def test_workers_are_told_at_once_of_what_a_command_has_queued(typed, job, redis_url):
     async with Redis.from_url(redis_url) as redis, redis.pubsub(ignore_subscribe_messages=True) as pubsub:
-        await pubsub.subscribe(PREFIX + records.TOPIC)
+        await pubsub.subscribe(PREFIX + requests.TOPIC)
         await in_a_thread(typed, "cancel", job.job_id)
         for words in (["reconcile"], ["retry", job.job_id]):
             assert (await in_a_thread(typed, *words)).exit_code == 0
@@ -109,7 +110,7 @@ async def test_a_reconcile_and_a_statement_can_be_asked_for_once_at_a_time(typed
         assert first.exit_code == 0, first.output
         assert first.output == second.output
     async with db.autocommit() as conn:
-        jobs = await records.list_jobs(conn)
+        jobs = await requests.list_jobs(conn)
     assert [(job.kind, job.arguments, job.mode) for job in jobs] == [
         ("statement_export", {"since": "2026-01-01T00:00:00+00:00"}, "live"),
         ("reconcile", {"chain": "memory"}, None),

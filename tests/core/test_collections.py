@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.domain.collections import Holding, WorthRule, is_worth_it
+from cambist.domain.collections import CollectionRule, is_worth_it
 from tests.support.treasury import Treasury
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-RULE = WorthRule(value_min=Decimal(5), fee_share_bps_max=500, age_max=timedelta(days=7))
+RULE = CollectionRule(min_value_usd="5", max_fee_share_bps=500, max_age_hours=7 * 24)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,8 @@ RULE = WorthRule(value_min=Decimal(5), fee_share_bps_max=500, age_max=timedelta(
     ],
 )
 def test_size_share_and_age_decide(value, fee, age_days, expected):
-    holding = Holding(
-        value=value and Decimal(value), fee=fee and Decimal(fee), oldest_at=NOW - timedelta(days=age_days)
-    )
-    assert is_worth_it(holding, RULE, NOW) is expected
+    oldest_at = NOW - timedelta(days=age_days)
+    assert is_worth_it(value and Decimal(value), fee and Decimal(fee), oldest_at, RULE, NOW) is expected
 
 
 @given(
@@ -45,9 +43,8 @@ def test_size_share_and_age_decide(value, fee, age_days, expected):
     share=st.integers(0, 10_000),
 )
 def test_a_fee_is_never_as_much_as_what_it_fetches(value, fee, days, share):
-    rule = WorthRule(value_min=Decimal(0), fee_share_bps_max=share, age_max=timedelta(days=7))
-    holding = Holding(value=value, fee=fee, oldest_at=NOW - timedelta(days=days))
-    assert not (is_worth_it(holding, rule, NOW) and fee >= value)
+    rule = CollectionRule(min_value_usd="0", max_fee_share_bps=share, max_age_hours=7 * 24)
+    assert not (is_worth_it(value, fee, NOW - timedelta(days=days), rule, NOW) and fee >= value)
 
 
 @pytest.fixture

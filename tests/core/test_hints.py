@@ -12,7 +12,7 @@ from cambist.hints import Hints
 
 async def test_a_hint_wakes_every_subscription_of_its_topic_and_no_other() -> None:
     hints = Hints(None)
-    async with hints.subscribe(["a"]) as one, hints.subscribe(["a", "b"]) as two, hints.subscribe(["c"]) as three:
+    async with hints.subscribe("a") as one, hints.subscribe("a") as two, hints.subscribe("c") as three:
         await hints.publish("a")
         assert await one.wait(10)
         assert await two.wait(10)
@@ -22,7 +22,7 @@ async def test_a_hint_wakes_every_subscription_of_its_topic_and_no_other() -> No
 
 async def test_a_hint_that_comes_before_the_wait_is_kept_and_several_are_one() -> None:
     hints = Hints(None)
-    async with hints.subscribe(["a"]) as waiter:
+    async with hints.subscribe("a") as waiter:
         await hints.publish("a", "a")
         await hints.publish("a")
         assert await waiter.wait(0)
@@ -31,7 +31,7 @@ async def test_a_hint_that_comes_before_the_wait_is_kept_and_several_are_one() -
 
 async def test_a_subscription_ends_with_its_context() -> None:
     hints = Hints(None)
-    async with hints.subscribe(["a"]):
+    async with hints.subscribe("a"):
         pass
     assert hints._subscriptions == {}
     await hints.publish("a")
@@ -40,10 +40,10 @@ async def test_a_subscription_ends_with_its_context() -> None:
 async def test_hints_travel_between_processes_also_for_topics_that_come_later(redis_url: str) -> None:
     async with Redis.from_url(redis_url) as here, Redis.from_url(redis_url) as there:
         ours, theirs = Hints(here), Hints(there)
-        async with ours.subscribe(["a"]) as first:
+        async with ours.subscribe("a") as first:
             # The connection wakes everybody once, for what may have been missed before.
             assert await first.wait(3)
-            async with ours.subscribe(["b"]) as later:
+            async with ours.subscribe("b") as later:
                 await asyncio.sleep(0.1)
                 await theirs.publish("b")
                 assert await later.wait(3)
@@ -58,7 +58,7 @@ async def test_hints_travel_between_processes_also_for_topics_that_come_later(re
 async def test_an_outage_of_redis_is_survived_and_what_was_missed_is_made_up_for(redis_url: str) -> None:
     async with Redis.from_url(redis_url) as here, Redis.from_url(redis_url) as there:
         ours = Hints(here)
-        async with ours.subscribe(["a"]) as waiter:
+        async with ours.subscribe("a") as waiter:
             assert await waiter.wait(3)
             await there.client_kill_filter(_type="pubsub")
             # Connected again, everybody is woken once; and hints arrive as before.
@@ -73,7 +73,7 @@ async def test_publishing_never_raises_and_never_takes_long_without_redis() -> N
     async with Redis(host="127.0.0.1", port=1) as nobody:
         hints = Hints(nobody)
         began = perf_counter()
-        async with hints.subscribe(["a"]) as waiter:
+        async with hints.subscribe("a") as waiter:
             for _ in range(100):
                 await hints.publish("a")
             assert await waiter.wait(10)

@@ -9,10 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from cambist.services.errors import ConflictError, NotFoundError
-from cambist.services.jobs import leases, records, requests
+from cambist.services.jobs import leases, requests
 from cambist.services.jobs.leases import LeaseLostError
-from cambist.services.jobs.records import Kind
-from cambist.services.jobs.requests import NewJob
+from cambist.services.jobs.requests import Kind, NewJob
 
 LEASE = timedelta(seconds=60)
 NEW = NewJob(kind=Kind.RECONCILE, arguments={"chain": "memory"}, requested_by="operator", unique_key="all")
@@ -47,10 +46,10 @@ class Jobs:
 
     async def get(self, job):
         async with self.db.autocommit() as conn:
-            return await records.get(conn, job.job_id)
+            return await requests.get(conn, job.job_id)
 
     async def pieces(self, job):
-        return [piece async for piece in records.output(self.db, job)]
+        return [piece async for piece in requests.output(self.db, job)]
 
     async def due(self):
         async with self.db.autocommit() as conn:
@@ -73,9 +72,9 @@ async def test_asking_twice_is_asking_once_until_the_work_has_ended(jobs):
     assert again.job_id != first.job_id
     assert (await jobs.get(first)).result == {"agrees": True}
     async with jobs.db.autocommit() as conn:
-        assert await records.counts(conn) == {("reconcile", "queued"): 1, ("reconcile", "succeeded"): 1}
-        assert [job.job_id for job in await records.list_jobs(conn)] == [again.job_id, first.job_id]
-        assert [job.job_id for job in await records.list_jobs(conn, state="queued")] == [again.job_id]
+        assert await requests.counts(conn) == {("reconcile", "queued"): 1, ("reconcile", "succeeded"): 1}
+        assert [job.job_id for job in await requests.list_jobs(conn)] == [again.job_id, first.job_id]
+        assert [job.job_id for job in await requests.list_jobs(conn, state="queued")] == [again.job_id]
 
 
 async def test_one_worker_gets_the_lease_and_the_next_when_it_is_over(jobs):

@@ -18,8 +18,7 @@ from cambist.services.addresses.account_keys import (
     register_gas_stations,
     top_up_stock,
 )
-from cambist.signer.files import KeystoreError
-from cambist.signer.keystore import Keystore, new_keystore
+from cambist.signer.keystore import Keystore, KeystoreError, new_keystore
 from cambist.signer.local import KeystoreXpubs
 from cambist.testing.memory import MemoryFamily
 
@@ -138,7 +137,7 @@ async def test_account_keys_are_those_of_the_keystore(db, box):
         key = await keys.get(conn, row, "sandbox", 60)
         assert key.account_index == index
         assert key.xpub == KEYSTORE.account_xpub("sandbox", 60, index)
-        assert await keys.account_xpub(conn, None, "live", 60) == KEYSTORE.account_xpub("live", 60, 0)
+        assert (await keys.get(conn, None, "live", 60)).xpub == KEYSTORE.account_xpub("live", 60, 0)
         with pytest.raises(KeysUnavailableError):
             await keys.get(conn, row, "live", 195)
 

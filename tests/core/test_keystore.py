@@ -13,8 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cambist.signer.bip32 import master_node
-from cambist.signer.files import KeystoreError
-from cambist.signer.keystore import Kdf, Keystore, change_passphrase, new_keystore, open_keystore, save_keystore
+from cambist.signer.keystore import (
+    Kdf,
+    Keystore,
+    KeystoreError,
+    change_passphrase,
+    new_keystore,
+    open_keystore,
+    save_keystore,
+)
 
 MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
 PASSPHRASE = "correct horse battery"

@@ -16,7 +16,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from cambist.db.engine import connect
 from cambist.domain.intents import SPENDING
-from cambist.testing.fixtures import fresh_database
 from tests.support.money_model import ASSETS, MERCHANTS, ORDER, MoneyModel
 from tests.support.sandbox_actions import DECISIONS, SandboxActions
 
@@ -193,14 +192,14 @@ class LedgerMachine(RuleBasedStateMachine):
 
 @pytest.mark.campaign
 @pytest.mark.timeout(0 if FULL else 600)
-def test_whatever_is_done_at_once_no_unit_is_lost_doubled_or_invented(servers, _numbers):  # noqa: PT019  names databases
+def test_whatever_is_done_at_once_no_unit_is_lost_doubled_or_invented(databases):
     @seed(SEED)
     class Machine(LedgerMachine):
         totals: ClassVar[Counter[str]] = Counter()
 
         @staticmethod
         def database():
-            return fresh_database(servers, _numbers)
+            return databases.fresh()
 
     run_state_machine_as_test(
         Machine,

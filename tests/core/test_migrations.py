@@ -17,20 +17,20 @@ from cambist.db.migrations import (
     FOLDER,
     UnknownRevisionError,
     current_revision,
-    is_current,
     migrate,
     newest_revision,
+    revision_at,
 )
 from cambist.db.models import Base, LedgerAccount, LedgerMovement, LedgerTransaction
 from cambist.db.models.base import Xid8
 
 
 def test_an_empty_database_is_migrated_to_the_newest_revision_and_a_second_run_changes_nothing(empty_database_url):
-    assert not is_current(empty_database_url)
+    assert asyncio.run(revision_at(empty_database_url)) is None
     migrate(empty_database_url)
-    assert is_current(empty_database_url)
+    assert asyncio.run(revision_at(empty_database_url)) == newest_revision()
     migrate(empty_database_url)
-    assert is_current(empty_database_url)
+    assert asyncio.run(revision_at(empty_database_url)) == newest_revision()
 
 
 def test_a_database_of_another_version_is_refused_in_a_sentence_and_left_as_it_is(empty_database_url):
@@ -39,7 +39,7 @@ def test_a_database_of_another_version_is_refused_in_a_sentence_and_left_as_it_i
     with pytest.raises(UnknownRevisionError, match="revision 9999"):
         migrate(empty_database_url)
     asyncio.run(_set_revision(empty_database_url, newest_revision()))
-    assert is_current(empty_database_url)
+    assert asyncio.run(revision_at(empty_database_url)) == newest_revision()
 
 
 async def _set_revision(url: str, revision: str) -> None:

@@ -12,7 +12,7 @@ from cambist.plugin import Units
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
 from cambist.services.payouts import read
-from cambist.services.payouts.views import payout_view
+from cambist.services.payouts.read import payout_view
 from cambist.testing.memory.family import spell
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PayoutEnv, person

@@ -6,7 +6,7 @@ from cambist.domain.intents import SPENDING, IntentKind
 from cambist.domain.payouts import Release, Status, release, take_again
 from cambist.plugin import Units
 from cambist.services.payouts import read
-from cambist.services.payouts.rows import lock_by_intents
+from cambist.services.payouts.read import lock_by_intents
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PayoutEnv, person
 

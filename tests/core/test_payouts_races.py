@@ -12,7 +12,7 @@ from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.plugin import Units
 from cambist.services.errors import ForbiddenError
-from cambist.services.payouts.rows import COLUMNS, payout_row
+from cambist.services.payouts.read import COLUMNS, payout_row
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PURPOSES, PayoutEnv, person
 

@@ -79,5 +79,5 @@ async def test_a_moment_has_the_price_before_it_unless_that_is_too_old(db, rates
     minutes = [-1, 0, 9, 10, 120, 131]
     moments = [("usdx", start + timedelta(minutes=minute)) for minute in minutes]
     async with db.transaction() as conn:
-        found = await price_points.values_at(conn, "usd", [*moments, ("ETH", start)])
+        found = await price_points.values_at(conn, [*moments, ("ETH", start)])
     assert found == [None, Decimal(1), Decimal(1), Decimal("1.01"), Decimal("1.01"), None, None]

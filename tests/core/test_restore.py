@@ -13,10 +13,9 @@ from cambist.services.addresses.wallets import main_wallet
 from cambist.services.recovery import restore
 from cambist.services.recovery.reconcile import reconcile_chain
 from cambist.services.recovery.restore import RestoreError, Restorer
-from cambist.services.recovery.restore.holdings import ConfirmedDeposit, remains_of
+from cambist.services.recovery.restore.balances import ConfirmedDeposit, remains_of
 from cambist.signer.keystore import Keystore
 from cambist.signer.local import KeystoreXpubs
-from cambist.testing.fixtures import fresh_database
 from tests.support.forgetful import FINALITY_LAG, forgetful_chain
 from tests.support.payment_env import KEYSTORE, registry
 from tests.support.treasury import Treasury
@@ -38,8 +37,8 @@ async def treasury(db, clock, ids, tmp_path, make_chain):
 
 
 @pytest.fixture
-async def empty(servers, _numbers):
-    with fresh_database(servers, _numbers) as url:
+async def empty(databases):
+    with databases.fresh() as url:
         database = connect(url, application_name="cambist-tests", pool_size=5)
         yield database
         await database.close()

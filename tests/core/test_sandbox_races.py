@@ -24,7 +24,8 @@ async def send(payment_env, actor, address, symbol, units):
     info = payment_env.registry.chains[CHAIN]
     async with payment_env.db.transaction() as conn:
         tip = await blocks.lock_tip(conn, actor.project_pk, info, payment_env.clock.now())
-        await blocks.transfer(conn, tip, info.token(symbol), address, units, ids=payment_env.ids)
+        new = blocks.NewTransfer(recipient=address, contract=info.token(symbol).contract, units=units)
+        await blocks.transfers(conn, tip, [new], ids=payment_env.ids)
         await blocks.mine(conn, tip, 5, payment_env.clock.now())
 
 
@@ -40,14 +41,15 @@ async def test_two_projects_that_book_each_others_tokens_do_not_deadlock(payment
     for (actor, _, other), made in zip(actors, payments, strict=True):
         await send(payment_env, actor, made.deposit_address, other, 5)
     together = asyncio.Barrier(2)
-    due = judging._due
+    confirm = judging._confirm
 
-    async def due_together(*args):
+    async def confirmed_together(*args):
+        confirmed = await confirm(*args)
         async with asyncio.timeout(60):
             await together.wait()
-        return await due(*args)
+        return confirmed
 
-    monkeypatch.setattr(judging, "_due", due_together)
+    monkeypatch.setattr(judging, "_confirm", confirmed_together)
     info = payment_env.registry.chains[CHAIN]
     done = await asyncio.gather(
         *[payment_env.sandbox.follow(actor.project_pk, info) for actor, _, _ in actors], return_exceptions=True

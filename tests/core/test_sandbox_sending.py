@@ -11,8 +11,7 @@ from cambist.services.accounting.ledger import Account, Purpose, lock_balances
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from cambist.services.payouts.queue import NewPayout, debit_and_queue
-from cambist.services.reversals.refunds.create import create_refund
-from cambist.services.reversals.refunds.requests import RefundRequest
+from cambist.services.reversals.refunds.create import RefundRequest, create_refund
 from cambist.services.sandbox.chain import SandboxChain
 from cambist.services.sandbox.requests import FailPayout, Mine
 from tests.support.payment_env import PaymentEnv

@@ -50,9 +50,7 @@ def test_a_rotated_key_still_decrypts_what_the_old_one_encrypted(box):
     sealed = box.encrypt(b"secret", field="f", row="1")
     rotated = SecretsBox([NEW, OLD], os.urandom)
     assert rotated.decrypt(sealed, field="f", row="1") == b"secret"
-    assert not rotated.is_current(sealed)
     again = rotated.encrypt(b"secret", field="f", row="1")
-    assert rotated.is_current(again)
     with pytest.raises(SecretsError, match="is not configured"):
         box.decrypt(again, field="f", row="1")
 

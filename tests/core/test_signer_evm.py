@@ -17,7 +17,8 @@ from cambist.signer.protocol import KeyPath, SignRequest
 from cambist.signer.reading import Reader
 from cambist.signer.rules import Rules
 from cambist.signer.store import Store
-from cambist_evm.payload import TxFields, transfer_data, write_payload
+from cambist_chainkit.contracts import transfer_data
+from cambist_evm.payload import TxFields, write_payload
 
 MNEMONIC = " ".join(["test"] * 11 + ["junk"])
 PATHS = [

@@ -15,7 +15,7 @@ from cambist.services import platform
 from cambist.services.accounting import ledger, usage
 from cambist.services.accounting.ledger import CPT_ASSET
 from cambist.services.accounting.usage import Metered
-from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, PaymentRequiredError
+from cambist.services.errors import ConflictError, ForbiddenError, InvalidError
 from cambist.services.identity import merchants
 from cambist.services.platform import PlatformPatch, PlatformSettings
 from tests.support.payment_env import PaymentEnv
@@ -199,9 +199,9 @@ async def test_credits_are_given_back_once_whether_they_were_posted_or_not(payme
 
 
 async def test_credit_is_refused_below_the_floor_and_not_at_it(payment_env, merchant):
-    async def require(**options):
+    async def require():
         async with payment_env.db.transaction() as conn:
-            await usage.require_credit(conn, merchant, "live", SETTINGS, **options)
+            await usage.require_credit(conn, merchant, "live", SETTINGS)
 
     await meter(payment_env, *[(merchant, "live", "payout", "memory", f"po_{number}") for number in range(2)])
     await require()
@@ -209,8 +209,6 @@ async def test_credit_is_refused_below_the_floor_and_not_at_it(payment_env, merc
     with pytest.raises(ForbiddenError, match="-101 CPT") as refused:
         await require()
     assert refused.value.code == "INSUFFICIENT_CPT"
-    with pytest.raises(PaymentRequiredError):
-        await require(refusal=PaymentRequiredError)
     await grant(payment_env, merchant, 1)
     await require()
 

@@ -47,7 +47,7 @@ def test_retries_wait_1_2_4_8_and_16_seconds_and_then_no_more() -> None:
     waits = [due - NOW for n in range(1, 6) if (due := schedule.next_due(n, NOW)) is not None]
     assert waits == [timedelta(seconds=seconds) for seconds in (1, 2, 4, 8, 16)]
     assert schedule.next_due(6, NOW) is None
-    assert schedule.attempts_max == 6
+    assert schedule.retries == 5
 
 
 def test_an_operator_may_ask_for_no_retries_or_other_waits() -> None:

@@ -24,7 +24,7 @@ from cambist.services.webhooks import claims, delivery
 from cambist.services.webhooks.delivery import Deliverer
 from cambist.services.webhooks.lanes import Lanes, Limits
 from cambist.services.webhooks.log import get_delivery, list_deliveries, redeliver
-from cambist.services.webhooks.sender import open_sender
+from cambist.services.webhooks.sender import AttemptResult, open_sender
 from cambist.testing.clock import ManualClock
 from tests.support.webhooks import SECRET, Received, make_project, paid, put, receiver, signing_secrets
 
@@ -250,18 +250,23 @@ async def test_an_attempt_that_outlived_its_lease_counts_when_it_succeeded_and_d
     await put(db, [paid(project, "http://127.0.0.1:1024/")], ids=ids, clock=clock)
     [row] = await rows(db)
 
+    claim = claims.Claim(
+        id=row.id, delivery_id=row.delivery_id, project_id=project[1], event=row.event, url=row.url, origin="",
+        body=row.body, attempts=0, secret_encrypted=None,
+    )  # fmt: skip
+
     def attempt(*, delivered: bool) -> claims.Attempt:
-        return claims.Attempt(
-            id=row.id,
-            attempts=0,
-            delivered=delivered,
-            next_due=None if delivered else clock.now() + timedelta(seconds=1),
+        result = AttemptResult(
             attempted_at=clock.now(),
             duration_ms=1,
             status_code=200 if delivered else 500,
             error=None if delivered else "HTTP 500",
-            response=None,
+            response_preview=None,
+            signature="",
+            timestamp_ms=0,
         )
+        due = None if delivered else clock.now() + timedelta(seconds=1)
+        return claims.Attempt(claim=claim, result=result, next_due=due)
 
     async def state() -> tuple[str, int, int]:
         [now] = await rows(db)

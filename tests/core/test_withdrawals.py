@@ -5,7 +5,7 @@ import pytest
 
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
 from cambist.services.payouts import withdrawals
-from cambist.services.payouts.rows import lock_by_intents
+from cambist.services.payouts.read import lock_by_intents
 from cambist.services.payouts.withdrawals import WithdrawalRequest
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PayoutEnv, person

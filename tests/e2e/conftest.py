@@ -12,8 +12,7 @@ import aiohttp
 import pytest
 
 from cambist.db.engine import Database, connect
-from cambist.testing.fixtures import fresh_database
-from cambist.testing.servers import TestServers
+from cambist.testing.fixtures import Databases
 from tests.support.gateway import GatewayProcess, Merchant, settings_text
 from tests.support.networks import CONFIRMATIONS, NETWORKS, AnvilNetwork, Coin, Customer, Network, Onlooker
 from tests.support.opened import Opened
@@ -63,20 +62,20 @@ def onlooker(network) -> Onlooker:
 
 
 @pytest.fixture(scope="module")
-async def story_database_url(servers, _numbers, opened, network) -> str:
+async def story_database_url(databases, opened, network) -> str:
     """Give the address of a fresh, migrated database for all stories on one network."""
-    return await opened.once(("database", network), lambda: _database(servers, _numbers))
+    return await opened.once(("database", network), lambda: _database(databases))
 
 
 @asynccontextmanager
-async def _database(servers: TestServers, numbers: Any) -> AsyncIterator[str]:
-    with fresh_database(servers, numbers) as url:
+async def _database(databases: Databases) -> AsyncIterator[str]:
+    with databases.fresh() as url:
         yield url
 
 
 @pytest.fixture(scope="module")
-def story_redis_url(servers, _numbers) -> str:
-    return servers.redis(_numbers.redis)
+def story_redis_url(databases) -> str:
+    return databases.redis_url
 
 
 @pytest.fixture(scope="module")

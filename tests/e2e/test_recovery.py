@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from cambist.db.engine import connect
-from cambist.testing.fixtures import fresh_database
 
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
 
@@ -60,9 +59,9 @@ async def state(url: str, coin) -> tuple[dict, set]:
 
 
 @pytest.fixture
-def empty(servers, _numbers):
+def empty(databases):
     """Give the address of a second database, migrated and unused."""
-    with fresh_database(servers, _numbers) as url:
+    with databases.fresh() as url:
         yield url
 
 

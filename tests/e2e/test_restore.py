@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from cambist.db.engine import connect
-from cambist.testing.fixtures import fresh_database
 from tests.support.gateway import ADMIN_KEY, GatewayProcess, Merchant, until
 from tests.support.networks import Coin, Customer
 from tests.support.secrets import keystore_of
@@ -27,9 +26,9 @@ async def shops(gateway, session, station, blocks):
 
 
 @pytest.fixture
-def new_machine(gateway, tmp_path, story_database_url, servers, _numbers):
+def new_machine(gateway, tmp_path, story_database_url, databases):
     """Give an empty database, and the same settings for it; nothing of the old machine but what is told."""
-    with fresh_database(servers, _numbers) as empty:
+    with databases.fresh() as empty:
         text = gateway.config.read_text().replace(story_database_url, empty)
         keys = '\n[keys]\nkeystore = "keystore.json"\npassphrase = { file = "passphrase" }\n'
         (tmp_path / "passphrase").write_text(PASSPHRASE)

@@ -21,7 +21,7 @@ from cambist.registry import GROUP, Registry
 from cambist.services.receiving.deposits import Watcher
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from cambist_web.checkout.live import Checkout, CheckoutOptions
-from cambist_web.checkout.routes import CheckoutPages, asset_file, attach, checkout_of, close, provide_checkout
+from cambist_web.checkout.routes import CheckoutPages, asset_file, checkout_of, close, provide_checkout
 from tests.support.shop import Shop
 
 QUICK = CheckoutOptions(poll_open_s=0.1, poll_late_s=0.1)
@@ -89,7 +89,7 @@ def checkout_app(checkout: Checkout) -> Litestar:
         on_shutdown=[close],
         openapi_config=None,
     )
-    attach(app, checkout)
+    app.state.checkout = checkout
     return app
 
 

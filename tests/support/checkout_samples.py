@@ -62,12 +62,12 @@ PENDING = CheckoutPayment(
 
 
 def deposit(units: int, *, confirmations: int = 4, confirmed: bool = False, **more: Any) -> CheckoutDeposit:
-    """Return a transfer of USDC that was mined two minutes ago."""
+    """Return a transfer of USDC."""
     fields: dict[str, Any] = {
         "chain": "ethereum", "token": "USDC", "decimals": 6, "units": Units(units),
         "tx_id": "0x8f3a51c0e95f4a5be9d2c41d4a1b7e02ab19c6d5e7f8091a2b3c4d5e6f708192",
         "height": 1000, "head": 1000 + confirmations, "finalized": None, "required_confirmations": 12,
-        "confirmed": confirmed, "confirmed_at": NOW if confirmed else None, "mined_at": NOW - timedelta(minutes=2),
+        "confirmed": confirmed, "confirmed_at": NOW if confirmed else None,
         "matches": True,
     }  # fmt: skip
     return CheckoutDeposit(**{**fields, **more})

@@ -22,13 +22,12 @@ from cambist.services.chain_scope import ChainScope
 from cambist.services.errors import ForbiddenError, ServiceError
 from cambist.services.intent_handlers import intent_handlers
 from cambist.services.payouts.queue import NewPayout, PayoutContext, debit_and_queue
-from cambist.services.payouts.rows import COLUMNS, PayoutRow, payout_row
+from cambist.services.payouts.read import COLUMNS, PayoutRow, payout_row
 from cambist.services.platform import PlatformSettings
 from cambist.services.receiving.deposits import crediting
-from cambist.services.receiving.deposits.locks import lock_cursor, lock_deposits
+from cambist.services.receiving.deposits.rows import lock_cursor, lock_deposits
 from cambist.services.reversals.refunds import parts
-from cambist.services.sending.handler import IntentUpdate
-from cambist.services.sending.locks import lock_chain, lock_spending
+from cambist.services.sending.handler import IntentUpdate, lock_spending
 from cambist.signer.local import KeystoreXpubs
 from cambist.testing.clock import ManualClock, seeded_ids
 from cambist.testing.memory.family import named_address
@@ -282,8 +281,8 @@ class MoneyModel:
     async def _tell(self, chain_scope: ChainScope, told: Sequence[tuple[Going, str, int]]) -> None:
         sent = {what: [_sent(one.row, number) for one, said, number in told if said == what] for what in ORDER}
         async with self.db.transaction() as conn:
-            await lock_chain(conn, chain_scope)
-            await lock_spending(conn, chain_scope, [one for what in LOCKED for one in sent[what]])
+            await lock_cursor(conn, *chain_scope.key)
+            await lock_spending(conn, chain_scope.mode, [one for what in LOCKED for one in sent[what]])
             for what in ORDER:
                 await getattr(self.handlers, f"on_{what}")(conn, sent[what], self.clock.now())
         for what in ORDER:

@@ -16,8 +16,8 @@ from cambist.services.actor import Actor
 from cambist.services.payouts import batch, create
 from cambist.services.payouts.handler import PayoutHandler
 from cambist.services.payouts.queue import NewPayout, PayoutContext, debit_and_queue
+from cambist.services.payouts.read import PayoutRow
 from cambist.services.payouts.requests import BatchRequest, PayoutRequest
-from cambist.services.payouts.rows import PayoutRow
 from cambist.services.platform import PlatformPatch
 from cambist.services.sending.handler import IntentUpdate
 from cambist.testing.memory.family import named_address

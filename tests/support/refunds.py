@@ -12,8 +12,8 @@ from cambist.services.accounting.ledger import Account, Movement, Posting, Purpo
 from cambist.services.actor import Actor
 from cambist.services.payouts.queue import PayoutContext
 from cambist.services.reversals.refunds import create, read
+from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.refunds.read import RefundView
-from cambist.services.reversals.refunds.requests import RefundRequest
 from cambist.services.reversals.resolutions import decide
 from cambist.services.reversals.resolutions.read import ResolutionView, get_resolution, list_resolutions
 from cambist.services.sandbox.requests import FailPayout

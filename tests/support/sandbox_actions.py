@@ -11,7 +11,7 @@ from cambist.services.errors import NotFoundError
 from cambist.services.payouts import create as payouts
 from cambist.services.payouts.requests import PayoutRequest
 from cambist.services.reversals.refunds import create as refunds
-from cambist.services.reversals.refunds.requests import RefundRequest
+from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.resolutions import decide
 from cambist.services.sandbox.requests import AdvanceTime, Deposit, FailPayout, Mine, Reorg
 from cambist.testing.memory.family import named_address

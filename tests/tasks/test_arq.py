@@ -22,9 +22,8 @@ from structlog.testing import capture_logs
 from cambist.services.accounting import usage
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.accounting.usage import Metered
-from cambist.services.jobs import records, requests
-from cambist.services.jobs.records import Kind
-from cambist.services.jobs.requests import NewJob
+from cambist.services.jobs import requests
+from cambist.services.jobs.requests import Kind, NewJob
 from cambist.services.platform import PlatformSettings
 from cambist_tasks.arq_worker import QUEUE, open_pool, run_arq, runners_of
 from cambist_tasks.codec import decode, encode
@@ -287,7 +286,7 @@ async def test_a_worker_killed_in_the_middle_of_a_slice_leaves_the_job_to_the_ot
         return (await found(job)).state == "succeeded"
 
     async def file(job):
-        return gzip.decompress(b"".join([piece async for piece in records.output(db, job)]))
+        return gzip.decompress(b"".join([piece async for piece in requests.output(db, job)]))
 
     async def in_the_middle():
         async with db.autocommit() as conn:

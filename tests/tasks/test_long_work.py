@@ -12,9 +12,8 @@ from cambist.registry import Registry
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.accounting.statements import entries, export
 from cambist.services.accounting.statements.entries import Filters
-from cambist.services.jobs import records, requests
-from cambist.services.jobs.records import Kind
-from cambist.services.jobs.requests import NewJob
+from cambist.services.jobs import requests
+from cambist.services.jobs.requests import Kind, NewJob
 from cambist.signer.keystore import Keystore
 from cambist.testing.fixtures import TEST_MNEMONIC
 from cambist.testing.memory import MemoryFamily
@@ -45,7 +44,7 @@ async def done(gateway, **asked):
         job = await requests.request(conn, gateway.ids, new, gateway.clock.now())
     await JobRunner(gateway, "here").run(job.pk)
     async with gateway.db.autocommit() as conn:
-        return await records.get(conn, job.job_id)
+        return await requests.get(conn, job.job_id)
 
 
 def test_every_kind_has_a_function_and_no_slice_is_longer_than_a_run():
@@ -107,7 +106,7 @@ async def test_a_stored_statement_is_the_streamed_one(worker_gateway, shop):
             scope = await entries.scope_of(conn, worker_gateway.registry, shop.merchant, "live", filters)
             bounds = await entries.bounds_of(conn, filters)
         streamed = b"".join([line async for line in export.lines(worker_gateway.db, scope, filters, bounds)])
-        stored = b"".join([piece async for piece in records.output(worker_gateway.db, job)])
+        stored = b"".join([piece async for piece in requests.output(worker_gateway.db, job)])
         assert gzip.decompress(stored) == streamed
         count = streamed.count(b"\r\n") - 1
         assert (job.result["entries"], job.result["complete"]) == (count, True)

@@ -8,9 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from cambist.services.jobs import records, requests
-from cambist.services.jobs.records import TOPIC, Kind
-from cambist.services.jobs.requests import NewJob
+from cambist.services.jobs import requests
+from cambist.services.jobs.requests import TOPIC, Kind, NewJob
 from cambist_tasks.arq_worker import open_pool, runners_of
 from cambist_tasks.crons import CRONS, due_at
 from cambist_tasks.job_lease import LEASE_S
@@ -68,7 +67,7 @@ async def asked(gateway, **more):
 
 async def found(gateway, job):
     async with gateway.db.autocommit() as conn:
-        return await records.get(conn, job.job_id)
+        return await requests.get(conn, job.job_id)
 
 
 async def ended(gateway, job, *, state="succeeded"):
@@ -82,7 +81,7 @@ async def ended(gateway, job, *, state="succeeded"):
 
 
 async def pieces(gateway, job):
-    return [piece async for piece in records.output(gateway.db, job)]
+    return [piece async for piece in requests.output(gateway.db, job)]
 
 
 ALL = [b"%d" % number for number in range(SLICES)]

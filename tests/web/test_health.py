@@ -82,6 +82,7 @@ async def test_the_description_names_every_operation_its_credential_and_its_erro
     operations = [operation for item in schema["paths"].values() for operation in item.values()]
     names = [operation["operationId"] for operation in operations]
     assert len(names) == len(set(names))
+    assert {name for name in names if not re.fullmatch(r"(Get|Post|Put|Patch|Delete)[A-Za-z]+", name)} == set()
     tags = {tag["name"] for tag in schema["tags"]}
     for operation in operations:
         assert operation["summary"], operation

@@ -148,3 +148,15 @@ async def test_guessing_keys_is_limited(database_url, redis_url, clock, ids):
         ]
         assert codes[0] == 401
         assert codes[-1] == 429
+
+
+async def test_what_is_refused_before_its_route_is_counted_too(database_url, redis_url, clock, ids):
+    settings = web_settings(database_url, redis_url, rate_limits=RateLimitSettings(per_address=3))
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        paths = ("/api/admin/settings", "/pay/pub_nobody", "/api/public/chains")
+        for path in paths:
+            codes = [(await client.get(path, headers={"X-Admin-Key": "guessed"})).status_code for _ in range(5)]
+            assert codes[-1] == 429, path
+        counted = (await client.get("/metrics")).text.splitlines()
+    for route in ("/api/admin/settings", "/pay/{public_id}", "/api/public/chains"):
+        assert any(f'route="{route}",status="429"' in line for line in counted), route

@@ -27,6 +27,10 @@ class NoAnswerError(ChainUnavailableError):
     """The endpoint kept silent for as long as it was given: do not wait as long once more."""
 
 
+class UnsupportedError(ChainUnavailableError):
+    """The endpoint does not offer this question: ask in another way, or somebody else."""
+
+
 def from_status(who: str, status: int, retry_after: str | None, now: Callable[[], datetime]) -> ChainError:
     """Return the error that an HTTP status other than 200 stands for."""
     if status == HTTPStatus.TOO_MANY_REQUESTS:

@@ -1,4 +1,4 @@
-"""What token contracts tell of themselves, compared with the registry. Pure."""
+"""What token contracts tell of themselves, compared with the registry, and the one call that moves a token. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ DECIMALS: Final = "313ce567"
 SYMBOL: Final = "95d89b41"
 """The selector of symbol()."""
 
+TRANSFER: Final = bytes.fromhex("a9059cbb")
+"""The selector of transfer(address,uint256)."""
+
 _WORD: Final = 32
+_PADDING: Final = bytes(12)  # before the 20 bytes of an address
+_CALL_BYTES: Final = len(TRANSFER) + 2 * _WORD
 _TEXT_MAX: Final = 256
 _SHOWN_MAX: Final = 32
 
@@ -43,3 +48,18 @@ def bytes_of(digits: str) -> bytes:
         return bytes.fromhex(digits)
     except ValueError:
         return b""
+
+
+def transfer_data(recipient: bytes, amount: int) -> bytes:
+    """Return the call of a token's ``transfer`` to an address of 20 bytes."""
+    return TRANSFER + _PADDING + recipient + amount.to_bytes(_WORD, "big")
+
+
+def read_transfer(data: bytes) -> tuple[bytes, int] | None:
+    """Return recipient and amount of a call of ``transfer``, None for any other data, even one byte longer.
+
+    Some of TRON's wallets write the byte 41 into the recipient's padding, and contracts overlook it. We never do.
+    """
+    if len(data) != _CALL_BYTES or data[:4] != TRANSFER or data[4 : 4 + len(_PADDING)] != _PADDING:
+        return None
+    return data[4 + len(_PADDING) : 4 + _WORD], int.from_bytes(data[4 + _WORD :], "big")

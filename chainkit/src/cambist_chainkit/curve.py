@@ -21,8 +21,7 @@ _BYTE_VALUES: Final = 256
 def add_multiple(point: PublicKey, scalar: bytes) -> PublicKey:
     """Return ``point + scalar * G``, the scalar being 32 bytes. Raises ValueError where there is no such point."""
     if scalar >= ORDER:
-        message = "the scalar is not below the curve's order"
-        raise ValueError(message)
+        raise ValueError("the scalar is not below the curve's order")
     multiples = [row[byte] for row, byte in zip(_multiples(), scalar, strict=True) if byte]
     return PublicKey.combine_keys([*multiples, point])
 

@@ -13,14 +13,11 @@ def check_endpoints(rpc_urls: Sequence[str], *, quorum: int, where: str) -> None
     for position, url in enumerate(rpc_urls, start=1):
         # The address may carry a key, so the message tells its number and never its text.
         if not _is_http_address(url):
-            message = f"{where}.rpc_urls: number {position} is no http(s) address"
-            raise ConfigError(message)
+            raise ConfigError(f"{where}.rpc_urls: number {position} is no http(s) address")
     if len(set(rpc_urls)) < len(rpc_urls):
-        message = f"{where}.rpc_urls names an endpoint twice"
-        raise ConfigError(message)
+        raise ConfigError(f"{where}.rpc_urls names an endpoint twice")
     if rpc_urls and quorum > len(rpc_urls):
-        message = f"{where}.quorum is {quorum}, but there are only {len(rpc_urls)} endpoints to agree"
-        raise ConfigError(message)
+        raise ConfigError(f"{where}.quorum is {quorum}, but there are only {len(rpc_urls)} endpoints to agree")
 
 
 def _is_http_address(url: str) -> bool:

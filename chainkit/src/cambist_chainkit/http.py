@@ -79,8 +79,7 @@ class HttpClient:
                 chunks = [] if response.status == HTTPStatus.TOO_MANY_REQUESTS else await self._read(response)
                 return Answered(response.status, response.headers.get("Retry-After"), chunks)
         except TimeoutError as error:
-            message = f"{self.name} did not answer {asked} in {self._timeout.total} s"
-            raise NoAnswerError(message) from error
+            raise NoAnswerError(f"{self.name} did not answer {asked} in {self._timeout.total} s") from error
         except (aiohttp.ClientError, OSError) as error:
             # Only the error's type: its text can hold the address.
             message = f"{self.name} could not be reached for {asked}: {type(error).__name__}"

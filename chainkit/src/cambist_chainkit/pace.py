@@ -21,7 +21,6 @@ class Pace:
         monotonic: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Start with nothing sent."""
         self._sent: deque[float] = deque(maxlen=per_second)
         self._per_second = per_second
         self._monotonic = monotonic

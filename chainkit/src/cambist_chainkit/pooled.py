@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Final, Generic, TypeVar
 
 from cambist.plugin import (
@@ -38,12 +38,10 @@ class PooledView(ChainView, Generic[E]):
     """One endpoint's view, confirmed by others where the operator asks for a quorum."""
 
     def __init__(self, chain: PooledChain[E], endpoint: E) -> None:
-        """Keep what to ask, and whom."""
         self._chain = chain
         self._endpoint = endpoint
 
     async def head(self) -> Head:
-        """Return the newest block of this endpoint."""
         return await self._endpoint.newest()
 
     async def block(self, height: int) -> Block:
@@ -51,11 +49,9 @@ class PooledView(ChainView, Generic[E]):
         return await self._agreed(lambda endpoint: endpoint.block(height))
 
     async def scan(self, span: Span, watch: Watch) -> ScanResult:
-        """Return every block of the span and its watched transfers."""
         info = self._chain.info
         if span.length > info.span_max:
-            message = f"{span.length} blocks are more than span_max of {info.id}"
-            raise SpanTooWideError(message)
+            raise SpanTooWideError(f"{span.length} blocks are more than span_max of {info.id}")
         return await self._agreed(self._chain.reader(span, watch))
 
     async def _agreed(self, ask: Callable[[E], Awaitable[T]]) -> T:
@@ -84,12 +80,8 @@ class PooledChain(Chain, Generic[E]):
     async def statuses(self, endpoint: E, tx_ids: Sequence[str]) -> Mapping[str, TxStatus]:
         """Return what one endpoint knows of each of these transactions."""
 
-    def view(self) -> AbstractAsyncContextManager[ChainView]:
-        """Pin the endpoint that is in the best shape."""
-        return self._view()
-
     @asynccontextmanager
-    async def _view(self) -> AsyncIterator[ChainView]:
+    async def view(self) -> AsyncIterator[ChainView]:
         async with self.pool.pin() as endpoint:
             yield self.view_of(endpoint)
 
@@ -128,7 +120,6 @@ class PooledChain(Chain, Generic[E]):
         return [found[tx_id] for tx_id in tx_ids]
 
     def endpoints(self) -> Sequence[EndpointHealth]:
-        """Return how each endpoint is doing, best first."""
         return self.pool.health()
 
     async def verified(self) -> tuple[list[E], list[str]]:

@@ -28,7 +28,6 @@ class Endpoint(ABC):
         self.last_error: str | None = None
 
     def health(self, now: float) -> EndpointHealth:
-        """Return how it is doing."""
         return EndpointHealth(
             name=self.name,
             healthy=self.strikes == 0 and now >= self.retry_at and not (self.lagging or self.suspect),

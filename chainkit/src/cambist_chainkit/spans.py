@@ -18,7 +18,7 @@ from cambist.plugin import (
     Transfer,
 )
 
-from .answers import NoAnswerError
+from .answers import NoAnswerError, UnsupportedError
 from .gathering import gather_all
 
 Batch = tuple[Sequence[Block], Sequence[Transfer]]
@@ -30,7 +30,6 @@ async def read_in_batches(
     *,
     batch_blocks_max: int,
     batches_at_once_max: int,
-    unlikely_to_pass: tuple[type[ChainError], ...] = (),
 ) -> ScanResult:
     """Return every block of the span and its transfers; ``read`` gets the heights of one batch.
 
@@ -38,13 +37,12 @@ async def read_in_batches(
     unless by an error that asking again does not help against.
     """
     slots = asyncio.Semaphore(batches_at_once_max)
-    final: tuple[type[ChainError], ...] = (SpanTooWideError, RateLimitedError, NoAnswerError, *unlikely_to_pass)
 
     async def patiently(heights: Sequence[int]) -> Batch:
         async with slots:
             try:
                 return await read(heights)
-            except final:
+            except (SpanTooWideError, RateLimitedError, NoAnswerError, UnsupportedError):
                 raise
             except ChainError:
                 # One bad answer among hundreds, or a block replaced between two of them, must not cost the span.

@@ -57,39 +57,29 @@ def merged_tokens(  # noqa: PLR0913 - what a network is, by keyword
     ``normalized`` gives the one spelling of a contract, None for what is no address; ``not_tokens`` says what some
     normalized addresses are instead.
     """
+
+    def own_token(token: TokenConfig) -> KnownToken:
+        symbol = token.symbol.upper()
+        if SYMBOL.fullmatch(symbol) is None or symbol == native_symbol:
+            raise ConfigError(
+                f"{where}.tokens: {token.symbol!r} is not 1 to 16 letters, digits, dots, dashes, or is the native coin"
+            )
+        contract = normalized(token.contract)
+        if contract is None:
+            raise ConfigError(f"{where}.tokens: the contract of {symbol} is no address, or its checksum is wrong")
+        if contract in not_tokens:
+            raise ConfigError(f"{where}.tokens: the contract of {symbol} is {not_tokens[contract]}")
+        return KnownToken(symbol=symbol, contract=contract, decimals=token.decimals, label=token.label or symbol)
+
     chosen = {token.symbol: token for token in known}
-    added = [_own_token(token, native_symbol, normalized, not_tokens, where) for token in own]
+    added = [own_token(token) for token in own]
     _refuse_twice((token.symbol for token in added), f"{where}.tokens: the symbol")
     chosen.update((token.symbol, token) for token in added)
     _refuse_twice((token.contract for token in chosen.values()), f"{where}.tokens: the contract")
     return list(chosen.values())
 
 
-def _own_token(
-    token: TokenConfig,
-    native_symbol: str,
-    normalized: Callable[[str], str | None],
-    not_tokens: Mapping[str, str],
-    where: str,
-) -> KnownToken:
-    symbol = token.symbol.upper()
-    if SYMBOL.fullmatch(symbol) is None or symbol == native_symbol:
-        message = (
-            f"{where}.tokens: {token.symbol!r} is not 1 to 16 letters, digits, dots, dashes, or is the native coin"
-        )
-        raise ConfigError(message)
-    contract = normalized(token.contract)
-    if contract is None:
-        message = f"{where}.tokens: the contract of {symbol} is no address, or its checksum is wrong"
-        raise ConfigError(message)
-    if contract in not_tokens:
-        message = f"{where}.tokens: the contract of {symbol} is {not_tokens[contract]}"
-        raise ConfigError(message)
-    return KnownToken(symbol=symbol, contract=contract, decimals=token.decimals, label=token.label or symbol)
-
-
 def _refuse_twice(values: Iterable[str], what: str) -> None:
     for value, count in Counter(values).items():
         if count > 1:
-            message = f"{what} {value} is listed twice"
-            raise ConfigError(message)
+            raise ConfigError(f"{what} {value} is listed twice")

@@ -40,8 +40,6 @@ class Gateway(Struct, frozen=True, kw_only=True):
     settings: Settings
     clock: Clock
     ids: Ids
-    random: Random
-    context: PluginContext
     db: Database
     redis: Redis
     hints: Hints
@@ -91,9 +89,7 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
             signer = await stack.enter_async_context(open_signer(settings, registry, clock, parts.keystore))
         db = open_database(settings, role)
         stack.push_async_callback(db.close)
-        redis = Redis.from_url(
-            settings.redis.url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S
-        )
+        redis = open_redis(settings.redis.url)
         stack.push_async_callback(redis.aclose)
         # Its listener waits for as long as nothing happens, which the timeout above would take for an outage.
         keepalive = {} if settings.redis.url.startswith("unix://") else {"socket_keepalive": True}
@@ -103,20 +99,20 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
         stack.push_async_callback(hints.aclose)
         chains = await stack.enter_async_context(registry.connect_chains(context)) if role == "worker" else {}
         sources = await stack.enter_async_context(registry.connect_prices(context))
-        keys = AccountKeys(box)
+        prices, keys = settings.prices, AccountKeys(box)
+        policy = RatePolicy(max_age_s=prices.max_age_s, min_sources=prices.min_sources)
+        limits = RateBookLimits(ttl_s=prices.ttl_s, timeout_ms=prices.timeout_ms)
         yield Gateway(
             role=role,
             settings=settings,
             clock=clock,
             ids=ids,
-            random=random,
-            context=context,
             db=db,
             redis=redis,
             hints=hints,
             registry=registry,
             chains=chains,
-            rates=RateBook(sources, clock, policy=_rate_policy(settings), limits=_rate_limits(settings)),
+            rates=RateBook(sources, clock, policy=policy, limits=limits),
             secrets=box,
             jwt_secret=jwt_secret,
             keys=keys,
@@ -139,6 +135,12 @@ def open_database(settings: Settings, role: str) -> Database:
     )
 
 
+def open_redis(url: str) -> Redis:
+    """Return a client, which gives up soon; nothing is opened before it is used."""
+    client: Redis = Redis.from_url(url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S)
+    return client
+
+
 def secrets_box(settings: Settings, ids: Ids) -> SecretsBox:
     """Return the box with the application keys. Raises SettingsError."""
     keys = settings.keys
@@ -148,13 +150,4 @@ def secrets_box(settings: Settings, ids: Ids) -> SecretsBox:
 
 
 def plugin_context(clock: Clock, random: Random) -> PluginContext:
-    """Return what plugins are lent."""
     return PluginContext(now=clock.now, monotonic=clock.monotonic, random=random, user_agent=f"cambist/{__version__}")
-
-
-def _rate_policy(settings: Settings) -> RatePolicy:
-    return RatePolicy(max_age_s=settings.prices.max_age_s, min_sources=settings.prices.min_sources)
-
-
-def _rate_limits(settings: Settings) -> RateBookLimits:
-    return RateBookLimits(ttl_s=settings.prices.ttl_s, timeout_ms=settings.prices.timeout_ms)

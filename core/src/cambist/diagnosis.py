@@ -8,11 +8,10 @@ from pathlib import Path
 
 import asyncpg
 from msgspec import Struct
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from .bootstrap import open_database, plugin_context
+from .bootstrap import open_database, open_redis, plugin_context
 from .db.migrations import current_revision, newest_revision
 from .logs import redact_text
 from .plugin import Chain
@@ -88,7 +87,7 @@ async def _database(settings: Settings) -> Finding:
 async def _redis(settings: Settings) -> Finding:
     if settings.redis.url is None:
         return Finding("redis", "no address is configured; 'cambist up' starts an embedded one")
-    client = Redis.from_url(settings.redis.url, socket_timeout=5, socket_connect_timeout=5)
+    client = open_redis(settings.redis.url)
     try:
         info = await client.info("server")
     except (RedisError, OSError) as error:

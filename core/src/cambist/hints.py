@@ -1,14 +1,14 @@
 """Wakes whoever waits for something, sooner than the clock would; losing a hint costs time and nothing else.
 
-Topics: ``webhooks`` (something was put into the outbox), ``payment:<public id>`` (it changed), ``jobs`` (one was
-queued). Publish after the commit, for a waiter looks at once. Within the process hints travel directly, between
-processes by Redis.
+Topics: ``webhooks`` (something was put into the outbox), ``payment:<public id>`` (it changed), ``outbound`` (there is
+something to send), ``jobs`` (one was queued). Publish after the commit, for a waiter looks at once. Within the process
+hints travel directly, between processes by Redis.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -27,10 +27,9 @@ _FAILURES = (RedisError, OSError, TimeoutError)
 
 
 class Subscription:
-    """Waits for any of its topics. A hint that comes while nobody waits is kept for the next wait."""
+    """Waits for hints of one topic. A hint that comes while nobody waits is kept for the next wait."""
 
-    def __init__(self, topics: frozenset[str]) -> None:
-        self.topics = topics
+    def __init__(self) -> None:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
@@ -76,18 +75,21 @@ class Hints:
             log.warning("hints_not_published", topics=len(topics), error=repr(error))
 
     @asynccontextmanager
-    async def subscribe(self, topics: Iterable[str]) -> AsyncIterator[Subscription]:
-        """Listen for the topics until the context ends."""
-        subscription = Subscription(frozenset(topics))
-        new = [topic for topic in subscription.topics if topic not in self._subscriptions]
-        for topic in subscription.topics:
-            self._subscriptions.setdefault(topic, set()).add(subscription)
+    async def subscribe(self, topic: str) -> AsyncIterator[Subscription]:
+        """Listen for the topic until the context ends."""
+        subscription = Subscription()
+        waiting = self._subscriptions.setdefault(topic, set())
+        waiting.add(subscription)
         try:
             self._start_listening()
-            await self._tell_redis("subscribe", new)
+            if len(waiting) == 1:
+                await self._tell_redis("subscribe", topic)
             yield subscription
         finally:
-            await self._tell_redis("unsubscribe", self._remove(subscription))
+            waiting.discard(subscription)
+            if not waiting:
+                del self._subscriptions[topic]
+                await self._tell_redis("unsubscribe", topic)
 
     async def aclose(self) -> None:
         if self._listener is not None:
@@ -100,27 +102,17 @@ class Hints:
         for subscription in self._subscriptions.get(topic, ()):
             subscription.wake()
 
-    def _remove(self, subscription: Subscription) -> list[str]:
-        gone = []
-        for topic in subscription.topics:
-            others = self._subscriptions[topic]
-            others.discard(subscription)
-            if not others:
-                del self._subscriptions[topic]
-                gone.append(topic)
-        return gone
-
     def _start_listening(self) -> None:
         if self._redis is not None and (self._listener is None or self._listener.done()):
             self._listener = asyncio.create_task(self._listen(self._redis), name="hints")
 
-    async def _tell_redis(self, command: str, topics: list[str]) -> None:
+    async def _tell_redis(self, command: str, topic: str) -> None:
         """Follow a change of topics on the open connection; a new connection starts from all of them anyway."""
-        if self._pubsub is None or not topics:
+        if self._pubsub is None:
             return
         with suppress(*_FAILURES):
             async with asyncio.timeout(PUBLISH_TIMEOUT_S):
-                await getattr(self._pubsub, command)(*[PREFIX + topic for topic in topics])
+                await getattr(self._pubsub, command)(PREFIX + topic)
 
     async def _listen(self, redis: Redis) -> None:
         while True:

@@ -34,11 +34,9 @@ class SystemClock:
     """The machine's own clock. Made in the composition root only."""
 
     def now(self) -> datetime:
-        """Return the time of day, aware and in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Return the seconds of the system's monotonic clock."""
         return time.monotonic()
 
 
@@ -46,7 +44,6 @@ class Ids:
     """Makes identifiers and secrets from one source of random bytes."""
 
     def __init__(self, random_bytes: RandomBytes) -> None:
-        """Take randomness from here, and only from here."""
         self.random_bytes = random_bytes
 
     def new(self, prefix: str) -> str:

@@ -33,8 +33,7 @@ class SecretsBox:
     def __init__(self, keys: Sequence[bytes], random_bytes: RandomBytes) -> None:
         """Take the current key and the previous ones, 32 bytes each."""
         if not keys or any(len(key) != KEY_BYTES for key in keys):
-            msg = f"an application key has {KEY_BYTES} bytes, and there must be one"
-            raise ValueError(msg)
+            raise ValueError(f"an application key has {KEY_BYTES} bytes, and there must be one")
         self._ciphers = {_key_id(key): AESGCM(key) for key in reversed(keys)}
         self._current = _key_id(keys[0])
         self._random_bytes = random_bytes
@@ -42,8 +41,7 @@ class SecretsBox:
     def encrypt(self, plaintext: bytes, *, field: str, row: str) -> bytes:
         """Return the ciphertext for one field (``table.column``) of one row, whose identity never changes."""
         if len(plaintext) > PLAINTEXT_BYTES_MAX:
-            msg = f"a secret field holds at most {PLAINTEXT_BYTES_MAX} bytes"
-            raise ValueError(msg)
+            raise ValueError(f"a secret field holds at most {PLAINTEXT_BYTES_MAX} bytes")
         header = VERSION + self._current
         nonce = self._random_bytes(NONCE_BYTES)
         return header + nonce + self._ciphers[self._current].encrypt(nonce, plaintext, _bound_to(header, field, row))
@@ -52,21 +50,14 @@ class SecretsBox:
         """Return what ``encrypt`` was given. Raises SecretsError."""
         header, nonce = ciphertext[: 1 + KEY_ID_BYTES], ciphertext[1 + KEY_ID_BYTES : _HEADER_BYTES]
         if len(ciphertext) < _HEADER_BYTES or header[:1] != VERSION:
-            msg = f"{field} of {row} is not an encrypted field"
-            raise SecretsError(msg)
+            raise SecretsError(f"{field} of {row} is not an encrypted field")
         cipher = self._ciphers.get(header[1:])
         if cipher is None:
-            msg = f"{field} of {row} was encrypted with key {header[1:].hex()}, which is not configured"
-            raise SecretsError(msg)
+            raise SecretsError(f"{field} of {row} was encrypted with key {header[1:].hex()}, which is not configured")
         try:
             return cipher.decrypt(nonce, ciphertext[_HEADER_BYTES:], _bound_to(header, field, row))
         except InvalidTag:
-            msg = f"{field} of {row} was changed, or belongs to another row"
-            raise SecretsError(msg) from None
-
-    def is_current(self, ciphertext: bytes) -> bool:
-        """Whether the current key encrypted it; what it did not is encrypted again after a rotation."""
-        return ciphertext[: 1 + KEY_ID_BYTES] == VERSION + self._current
+            raise SecretsError(f"{field} of {row} was changed, or belongs to another row") from None
 
 
 def _key_id(key: bytes) -> bytes:

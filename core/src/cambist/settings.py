@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 Port = Annotated[int, Meta(ge=1, le=65535)]
-Seconds = Annotated[int, Meta(ge=1, le=86_400 * 365)]
 Address = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from .settings import Settings, SettingsError
 
@@ -23,7 +24,6 @@ DATA_DIR_VARIABLE = "CAMBIST_DATA_DIR"
 PREFIX = "CAMBIST_"
 FILE_BYTES_MAX = 2**20
 SECRET_BYTES_MAX = 2**16
-PASSPHRASE = ("keys", "passphrase")
 
 _SIGNER_TABLES = ("environment", "data_dir", "keys", "signer", "plugins", "log")
 _NOT_THE_SIGNERS_KEYS = ("application_key", "previous_keys")
@@ -72,22 +72,23 @@ def load_settings(
         settings = msgspec.convert(resolved, Settings, strict=False, dec_hook=_decode_path)
     except msgspec.ValidationError as error:
         raise SettingsError(f"{source}: {explain(str(error))}") from None
-    settings = msgspec.structs.replace(
+    keys, signer = settings.keys, settings.signer
+
+    def placed(path: Path | None) -> Path | None:
+        return path and folder / path.expanduser()
+
+    settings = replace(
         settings,
         data_dir=(data_dir or folder / settings.data_dir.expanduser()).absolute(),
-        keys=msgspec.structs.replace(
-            settings.keys, keystore=settings.keys.keystore and folder / settings.keys.keystore.expanduser()
-        ),
-        signer=msgspec.structs.replace(
-            settings.signer,
-            socket=settings.signer.socket and folder / settings.signer.socket.expanduser(),
-            store=settings.signer.store and folder / settings.signer.store.expanduser(),
-        ),
+        keys=replace(keys, keystore=placed(keys.keystore)),
+        signer=replace(signer, socket=placed(signer.socket), store=placed(signer.store)),
     )
     if not signer_only:
-        _check(settings, source)
-    elif settings.production and settings.keys.keystore is None:
-        raise SettingsError(f"{source}: {_NO_KEYSTORE}")
+        wrong = problems(settings)
+    else:
+        wrong = [_NO_KEYSTORE] if settings.production and keys.keystore is None else []
+    if wrong:
+        raise SettingsError(f"{source}: {wrong[0]}")
     return settings
 
 
@@ -219,12 +220,6 @@ class _Secrets:
         if not text:
             raise SettingsError(f"{where}, which is empty.")
         return text
-
-
-def _check(settings: Settings, source: str) -> None:
-    """Refuse what each setting allows and their combination does not."""
-    for sentence in problems(settings):
-        raise SettingsError(f"{source}: {sentence}")
 
 
 def problems(settings: Settings) -> list[str]:

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cambist.plugin import ChainInfo, Fee, SignatureError, Step, Token, Units, UnreadablePayloadError, UnsignedTx
+from cambist_chainkit.contracts import TRANSFER
 from cambist_chainkit.curve import ORDER
 from cambist_evm.family import EvmFamily
-from cambist_evm.payload import TRANSFER, TxFields, read_payload, write_payload
+from cambist_evm.payload import TxFields, read_payload, write_payload
 from cambist_evm.planner import unsigned
 from cambist_evm.rlp import RlpError, decode, encode
 from cambist_evm.testing import Wallet

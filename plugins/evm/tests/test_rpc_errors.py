@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cambist.plugin import ChainUnavailableError, RateLimitedError, SpanTooWideError
-from cambist_evm.rpc_errors import MethodUnsupportedError, from_answer
+from cambist_chainkit.answers import UnsupportedError
+from cambist_evm.rpc import from_answer
 from cambist_evm.wire import RpcFailure
 
 
@@ -25,12 +26,12 @@ from cambist_evm.wire import RpcFailure
         (-32005, "limit", RateLimitedError),
         (429, "Your app has exceeded its compute units per second capacity", RateLimitedError),
         (-32007, "50/second request limit reached", RateLimitedError),
-        (-32601, "Method not found", MethodUnsupportedError),
-        (-32601, "the method debug_traceBlockByHash does not exist/is not available", MethodUnsupportedError),
+        (-32601, "Method not found", UnsupportedError),
+        (-32601, "the method debug_traceBlockByHash does not exist/is not available", UnsupportedError),
         (
             -32600,
             "debug_traceBlockByHash is not available on the Free tier - upgrade to a paid plan",
-            MethodUnsupportedError,
+            UnsupportedError,
         ),
         (-32000, "header not found", ChainUnavailableError),
         (-32000, "missing trie node", ChainUnavailableError),

@@ -182,7 +182,7 @@ def test_items_with_dirty_padding_are_not_read() -> None:
 
 def _again(one: Any) -> Intent:
     token = NATIVE if one.contract is None else Token(symbol="T", contract=one.contract, decimals=0, label="T")
-    return Intent(source=one.source, to_address=one.to_address, token=token, amount=one.amount)
+    return Intent(source=one.source, to_address=one.recipient, token=token, amount=one.amount)
 
 
 # --- On a node ---

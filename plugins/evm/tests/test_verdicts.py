@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cambist_evm.reverts import is_revert, reason_of
-from cambist_evm.verdicts import verdict_on
+from cambist_evm.broadcasts import verdict_on
+from cambist_evm.gas import is_revert, reason_of
 from cambist_evm.wire import RpcFailure
 
 SAID = {

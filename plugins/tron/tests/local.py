@@ -10,8 +10,7 @@ from coincurve import PrivateKey
 
 from cambist.plugin import Action, Chain, Dated, Fee, Intent, LendingChain, Plan, SignedTx, Step, TxStatus, Units
 from cambist_tron.family import TronFamily
-from cambist_tron_node import TronNode
-from cambist_tron_node.tokens import TronToken, deploy_token
+from cambist_tron_node import TronNode, TronToken
 
 FAMILY = TronFamily()
 TRX = 10**6
@@ -122,8 +121,8 @@ def fee_of(plan: Plan) -> Fee:
 async def open_net(connect: Connect) -> AsyncIterator[Net]:
     """Start the node, deploy the tokens, and connect."""
     async with TronNode() as node:
-        usdt = await deploy_token(node, "USDT", 6, usdt_like=True)
-        usdx = await deploy_token(node, "USDX", 6)
+        usdt = await node.deploy_token("USDT", 6, usdt_like=True)
+        usdx = await node.deploy_token("USDX", 6)
         net = Net(node, usdt, usdx, connect)
         for token in (usdt, usdx):
             await token.mint(net.rich, Units(PLENTY))

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from cambist.plugin import Intent, Plan, Units
 from cambist_tron.config import EnergyMode
-from cambist_tron.energy import LENDING_BYTES, Burn, Delegate, Lender, Need, cheapest
+from cambist_tron.energy import LENDING_BYTES, Lender, Need, burning, cheapest, lending
 from cambist_tron.replies import Account, Resources
 from cambist_tron.resources import Spendable
 
@@ -28,25 +28,25 @@ def lender(sun: int) -> Lender:
 
 def test_burning_costs_the_energy_and_its_bringing() -> None:
     """Which is a transfer, or an activation, or nothing where the coin is there."""
-    assert Burn().offer(need(50_000)).cost == 5_000_000 + 280_000
-    assert Burn().offer(need(50_000, active=False)).cost == 5_000_000 + 1_100_000
-    assert Burn().offer(need(50_000, sun=5_000_000)).cost == 5_000_000
-    assert Burn().offer(need(50_000, sun=5_000_000, extra=1)).sponsoring == 280_000
+    assert burning(need(50_000)).cost == 5_000_000 + 280_000
+    assert burning(need(50_000, active=False)).cost == 5_000_000 + 1_100_000
+    assert burning(need(50_000, sun=5_000_000)).cost == 5_000_000
+    assert burning(need(50_000, sun=5_000_000, extra=1)).sponsoring == 280_000
 
 
 def test_lending_costs_two_transactions() -> None:
     """And making the sender known; it takes a stake in whole TRX that gives the energy, and is possible or is not."""
-    offer = Delegate(lender(STAKE)).offer(need(50_000, sun=1))
+    offer = lending(need(50_000, sun=1), lender(STAKE))
     assert offer is not None
     assert offer.cost == offer.sponsoring == LENDING_BYTES * 1_000
     assert offer.loan % TRX == 0
     assert offer.loan * 180_000_000_000 // 16_307_698_552 // TRX >= 50_000
-    inactive = Delegate(lender(STAKE)).offer(need(50_000, active=False))
+    inactive = lending(need(50_000, active=False), lender(STAKE))
     assert inactive is not None
     assert inactive.cost == offer.cost + 1_100_000
-    assert Delegate(lender(offer.loan)).offer(need(50_000)) is not None
-    assert Delegate(lender(offer.loan - 1)).offer(need(50_000)) is None
-    assert Delegate(Lender(STAKE, 0, 0)).offer(need(50_000)) is None
+    assert lending(need(50_000), lender(offer.loan)) is not None
+    assert lending(need(50_000), lender(offer.loan - 1)) is None
+    assert lending(need(50_000), Lender(STAKE, 0, 0)) is None
 
 
 @pytest.mark.parametrize(

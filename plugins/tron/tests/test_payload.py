@@ -26,12 +26,12 @@ from cambist.plugin import (
     UnreadablePayloadError,
     UnsignedTx,
 )
+from cambist_chainkit.contracts import TRANSFER
 from cambist_chainkit.curve import ORDER
 from cambist_tron.addresses import PREFIX, of_point, raw_of, spell
-from cambist_tron.family import TronFamily
-from cambist_tron.payload import TRANSFER, TxFields, bandwidth_of, read_payload, read_signed, write_payload
+from cambist_tron.family import ACTIVATION_SUN, BANDWIDTH_SUN, TronFamily
+from cambist_tron.payload import TxFields, bandwidth_of, read_payload, read_signed, write_payload
 from cambist_tron.protobuf import NUMBER_MAX, decode, encode
-from cambist_tron.signing import ACTIVATION_SUN, BANDWIDTH_SUN
 from cambist_tron.writing import PLACEHOLDER_TIP, unsigned
 from devnets.tron.tests.recordings import RECORDED
 

@@ -9,7 +9,6 @@ from cambist.plugin import FeeAboveCeilingError, Intent, Units
 from cambist_tron.addresses import ZERO_ADDRESS, spell
 from cambist_tron.fees import Prices
 from cambist_tron_node import Parameters, TronNode
-from cambist_tron_node.tokens import deploy_token
 
 from .local import TRX, Connect, Net, fee_of, step_of
 
@@ -147,7 +146,7 @@ async def test_what_would_be_lost_is_refused(net: Net) -> None:
     ]
     plans = await net.chain.plan([*wrong, coin], sponsor=None)
     assert [(bool(plan.refused), plan.step is None) for plan in plans] == [(True, True)] * len(wrong) + [(False, False)]
-    unlisted = replace(coin, to_address=(await deploy_token(net.node, "THIRD", 6)).address)
+    unlisted = replace(coin, to_address=(await net.node.deploy_token("THIRD", 6)).address)
     (plan,) = await net.chain.plan([unlisted], sponsor=None)
     assert plan.refused == f"{unlisted.to_address} is a contract, and contracts take no plain transfer of TRX"
 

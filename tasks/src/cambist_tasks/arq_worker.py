@@ -12,7 +12,7 @@ from datetime import UTC
 from typing import Any
 
 from arq.connections import ArqRedis, RedisSettings
-from arq.worker import Worker
+from arq.worker import Worker, func
 from msgspec import Struct
 from redis.asyncio import ConnectionPool
 
@@ -35,7 +35,7 @@ CANCELLATIONS_MAX = 10
 def arq_options(redis_url: str) -> dict[str, Any]:
     """Return what arq's Worker takes. Times of schedules are in UTC on every machine."""
     return {
-        "functions": requested.arq_functions(),
+        "functions": [func(requested.work_off, timeout=requested.ARQ_TIMEOUT_S)],
         "cron_jobs": crons.arq_crons(),
         "redis_settings": RedisSettings.from_dsn(redis_url),  # for arq's health check, which opens its own pool
         "redis_pool": open_pool(redis_url),
@@ -73,7 +73,6 @@ class Runners(Struct, frozen=True, kw_only=True):
 
 
 def runners_of(gateway: Gateway) -> Runners:
-    """Return what runs the jobs of this process."""
     worker = f"{socket.gethostname()}/{os.getpid()}"
     return Runners(gateway=gateway, crons=CronRunner(gateway, worker), jobs=JobRunner(gateway, worker))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 import structlog
+from msgspec import Struct
 
-from cambist.plugin import ChainError, RateLimitedError
+from cambist.plugin import Chain, ChainError, RateLimitedError
 from cambist.signer.protocol import SignerUnavailableError
 
 from .leases import Leases
@@ -26,11 +26,12 @@ PAUSE_ASKED_MAX_S = 300.0
 _EXPECTED = (ChainError, SignerUnavailableError, TimeoutError)
 
 
-class Failing(Protocol):
-    """Counts failures, for metrics."""
+class LoopState(Struct, kw_only=True):
+    """How the loop of one chain goes, for metrics."""
 
-    failing: bool
-    failures: int
+    chain: Chain
+    failing: bool = False
+    failures: int = 0
 
 
 async def run_while_leased(leases: Leases, name: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -47,10 +48,9 @@ async def run_while_leased(leases: Leases, name: str, work: Callable[[], Awaitab
 class Pauses:
     """How long a chain is left alone after one failure and the next. One chain's trouble is nobody else's."""
 
-    def __init__(self, state: Failing, event: str, chain: str) -> None:
+    def __init__(self, state: LoopState, event: str) -> None:
         self._state = state
         self._event = event
-        self._chain = chain
         self._backoff = Backoff(PAUSE_FIRST_S, PAUSE_MAX_S)
 
     def after(self, error: Exception) -> float:
@@ -62,7 +62,7 @@ class Pauses:
             pause_s = max(pause_s, min(error.retry_after, PAUSE_ASKED_MAX_S))
         log.warning(
             self._event,
-            chain=self._chain,
+            chain=self._state.chain.info.id,
             error=f"{type(error).__name__}: {error}",
             pause_s=pause_s,
             exc_info=None if isinstance(error, _EXPECTED) else error,

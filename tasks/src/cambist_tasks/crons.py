@@ -148,7 +148,6 @@ def due_at(cron: Cron, moment: datetime) -> datetime:
 
 
 def arq_crons() -> Sequence[CronJob]:
-    """Return the recurring jobs as arq takes them."""
     return [
         cron(
             _coroutine(one),

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.bootstrap import Gateway
 from cambist.services.jobs import leases
-from cambist.services.jobs.records import Job
+from cambist.services.jobs.requests import Job
 
 LEASE_S = 60
 """Prolonged with every slice. What a dead worker left is taken over when it is over."""

@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.services.jobs import cron_runs, records
+from cambist.services.jobs import cron_runs, requests
 from cambist.services.sending.gas.gas_stations import GasStation, list_stations
 
 from .arq_worker import Runners
@@ -36,7 +36,7 @@ class StoredFacts(Collector):
         try:
             async with asyncio.timeout(TIMEOUT_S), self._gateway.db.autocommit() as conn:
                 self._succeeded = await cron_runs.last_successes(conn, list(self._runners.crons.states))
-                self._counts = await records.counts(conn)
+                self._counts = await requests.counts(conn)
                 self.stations[:] = [one for one in await list_stations(conn) if one.chain in self._gateway.chains]
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             log.warning("metrics_not_refreshed", error=repr(error))

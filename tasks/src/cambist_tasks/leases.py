@@ -71,7 +71,6 @@ class Leases:
             return name in self._held
 
     async def release(self, name: str) -> None:
-        """Release the lease, if this worker holds it."""
         async with self._lock:
             if name not in self._held or self._connection is None:
                 return
@@ -82,7 +81,6 @@ class Leases:
                 await self._lose(error)
 
     async def aclose(self) -> None:
-        """Release all leases."""
         async with self._lock:
             await self._close()
 

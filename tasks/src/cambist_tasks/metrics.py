@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
+from typing import Any, TypeAlias
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -42,17 +43,9 @@ class WorkerCollector(Collector):
         yield from self._webhooks()
 
     def _watching(self) -> Iterator[Metric]:
-        for name, text, value in _CHAIN_GAUGES:
-            gauge = GaugeMetricFamily(f"cambist_chain_{name}", text, labels=["chain"])
-            for state in self._chains:
-                if (number := value(state)) is not None:
-                    gauge.add_metric([state.chain.info.id], number)
-            yield gauge
-        for name, text, value in _CHAIN_COUNTERS:
-            counter = CounterMetricFamily(f"cambist_chain_{name}", text, labels=["chain"])
-            for state in self._chains:
-                counter.add_metric([state.chain.info.id], value(state))
-            yield counter
+        states = {state.chain.info.id: state for state in self._chains}
+        yield from _by_chain(GaugeMetricFamily, "cambist_chain", _CHAIN_GAUGES, states)
+        yield from _by_chain(CounterMetricFamily, "cambist_chain", _CHAIN_COUNTERS, states)
 
     def _endpoints(self) -> Iterator[Metric]:
         labels = ["chain", "endpoint"]
@@ -71,29 +64,20 @@ class WorkerCollector(Collector):
         yield from (healthy, head, calls, failures)
 
     def _sending(self) -> Iterator[Metric]:
-        labels = ["chain"]
-        sending = GaugeMetricFamily("cambist_outbound_sending", "1 while this worker sends there.", labels=labels)
-        failing = GaugeMetricFamily("cambist_outbound_failing", "1 while sending fails.", labels=labels)
-        collected = CounterMetricFamily("cambist_outbound_collections", "Collections that were begun.", labels=labels)
+        states = {state.chain.info.id: state for state in self._senders}
+        yield from _by_chain(GaugeMetricFamily, "cambist_outbound", _SENDING_GAUGES, states)
+        yield from _by_chain(CounterMetricFamily, "cambist_outbound", _SENDING_COUNTERS, states)
         alerts = CounterMetricFamily(
             "cambist_outbound_alerts", "What an operator should look at.", labels=["chain", "alert"]
         )
-        for state in self._senders:
-            chain = state.chain.info.id
-            sending.add_metric([chain], float(state.sending))
-            failing.add_metric([chain], float(state.failing))
-            collected.add_metric([chain], state.collected)
+        for chain, state in states.items():
             for alert, count in sorted(state.alerts.items()):
                 alerts.add_metric([chain, alert], count)
-        yield from (sending, failing, collected, alerts)
+        yield alerts
 
     def _gas_stations(self) -> Iterator[Metric]:
-        for name, text, value in _STATION_GAUGES:
-            gauge = GaugeMetricFamily(f"cambist_gas_station_{name}", text, labels=["chain"])
-            for station in self._stations:
-                if (number := value(station)) is not None:
-                    gauge.add_metric([station.chain], float(number))
-            yield gauge
+        stations = {station.chain: station for station in self._stations}
+        yield from _by_chain(GaugeMetricFamily, "cambist_gas_station", _STATION_GAUGES, stations)
 
     def _webhooks(self) -> Iterator[Metric]:
         counters = self._deliverer.counters
@@ -109,14 +93,29 @@ class WorkerCollector(Collector):
         yield running
 
 
-_CHAIN_GAUGES = (
-    ("watching", "1 while this worker watches the chain.", lambda state: float(state.watching)),
-    ("failing", "1 while polls of the chain fail.", lambda state: float(state.failing)),
+_Numbers: TypeAlias = Sequence[tuple[str, str, Callable[[Any], float | Decimal | None]]]
+"""Names, descriptions, and how each number is read."""
+
+_CHAIN_GAUGES: _Numbers = (
+    ("watching", "1 while this worker watches the chain.", lambda state: state.watching),
+    ("failing", "1 while polls of the chain fail.", lambda state: state.failing),
     ("head", "The newest block that was seen.", lambda state: state.last and state.last.head),
     ("height", "The block up to which everything is stored.", lambda state: state.last and state.last.height),
     ("behind_blocks", "Blocks still to be read.", lambda state: state.last and state.last.behind),
 )
-_STATION_GAUGES = (
+_CHAIN_COUNTERS: _Numbers = (
+    ("polls", "Polls that succeeded.", lambda state: state.polls),
+    ("failures", "Polls that failed.", lambda state: state.failures),
+    ("blocks", "Blocks that were read.", lambda state: state.blocks),
+    ("deposits", "Deposits that were found.", lambda state: state.deposits),
+    ("orphaned", "Deposits that a reorg took back.", lambda state: state.orphaned),
+)
+_SENDING_GAUGES: _Numbers = (
+    ("sending", "1 while this worker sends there.", lambda state: state.sending),
+    ("failing", "1 while sending fails.", lambda state: state.failing),
+)
+_SENDING_COUNTERS: _Numbers = (("collections", "Collections that were begun.", lambda state: state.collected),)
+_STATION_GAUGES: _Numbers = (
     ("balance", "What the gas station holds, in whole coins.", lambda station: _coins(station, station.balance)),
     ("low", "1 while that is too little.", lambda station: station.is_low),
     ("waiting", "Transfers that wait for gas.", lambda station: station.waiting),
@@ -127,13 +126,18 @@ _STATION_GAUGES = (
     ("withdrawable", "What has waited long enough.", lambda station: _staked(station, "withdrawable")),
     ("stake_low", "1 while hardly any of the stake is left.", lambda station: station.is_stake_low),
 )
-_CHAIN_COUNTERS = (
-    ("polls", "Polls that succeeded.", lambda state: state.polls),
-    ("failures", "Polls that failed.", lambda state: state.failures),
-    ("blocks", "Blocks that were read.", lambda state: state.blocks),
-    ("deposits", "Deposits that were found.", lambda state: state.deposits),
-    ("orphaned", "Deposits that a reorg took back.", lambda state: state.orphaned),
-)
+
+
+def _by_chain(
+    family: type[GaugeMetricFamily | CounterMetricFamily], prefix: str, numbers: _Numbers, facts: Mapping[str, Any]
+) -> Iterator[Metric]:
+    """Yield a metric for each of the numbers, with a value for each chain that has one."""
+    for name, text, value in numbers:
+        metric = family(f"{prefix}_{name}", text, labels=["chain"])
+        for chain, known in facts.items():
+            if (number := value(known)) is not None:
+                metric.add_metric([chain], float(number))
+        yield metric
 
 
 def _coins(station: GasStation, units: int) -> Decimal:

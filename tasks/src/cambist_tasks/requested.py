@@ -13,14 +13,13 @@ from typing import Any, TypeAlias
 
 import structlog
 from arq.connections import ArqRedis
-from arq.worker import Function, func
 from msgspec import Struct
 
 from cambist.bootstrap import Gateway
 from cambist.services.errors import ServiceError
-from cambist.services.jobs import leases, records
+from cambist.services.jobs import leases, requests
 from cambist.services.jobs.leases import LeaseLostError
-from cambist.services.jobs.records import Job, Kind
+from cambist.services.jobs.requests import Job, Kind
 
 from .job_lease import Lease, lease_end
 from .jobs.reconcile import reconcile
@@ -31,7 +30,6 @@ log = structlog.get_logger(__name__)
 
 RUNNER = "job_runner"
 """Where the runner is in arq's context."""
-FUNCTION = "work_off"
 ARQ_TIMEOUT_S = 58
 RUN_S = 50.0
 """How long one run of a job may take; a slice that might take longer is left to the next run."""
@@ -124,7 +122,7 @@ class JobRunner:
     async def _release(self, job: Job) -> None:
         async with self._gateway.db.transaction() as conn:
             await leases.release(conn, job, self._gateway.clock.now())
-        await self._gateway.hints.publish(records.TOPIC)
+        await self._gateway.hints.publish(requests.TOPIC)
 
     async def _fail(self, job: Job, error: str, *, again: bool) -> bool:
         """Have the job tried again later, or end it; return whether it has ended."""
@@ -142,18 +140,14 @@ class JobRunner:
         return over
 
 
-def arq_functions() -> list[Function]:
-    """Return the function that arq calls with a job's row id."""
-
-    async def work_off(ctx: dict[Any, Any], pk: int) -> None:
-        await ctx[RUNNER].run(pk)
-
-    return [func(work_off, name=FUNCTION, timeout=ARQ_TIMEOUT_S)]
+async def work_off(ctx: dict[Any, Any], pk: int) -> None:
+    """Work on the job of this row id: what arq calls."""
+    await ctx[RUNNER].run(pk)
 
 
 async def keep_queueing(gateway: Gateway, pool: ArqRedis) -> None:
     """Tell Redis of every job that is due, at each hint; a recurring job gives one for those that Redis forgot."""
-    async with gateway.hints.subscribe([records.TOPIC]) as hints:
+    async with gateway.hints.subscribe(requests.TOPIC) as hints:
         while True:
             await queue_due(gateway, pool)
             await hints.wait(QUEUE_AGAIN_S)
@@ -164,4 +158,4 @@ async def queue_due(gateway: Gateway, pool: ArqRedis) -> None:
     async with gateway.db.autocommit() as conn:
         due = await leases.find_due(conn, gateway.clock.now(), QUEUE_MAX)
     for one in due:
-        await pool.enqueue_job(FUNCTION, one.pk, _job_id=f"{one.job_id}:{one.lease_token}")
+        await pool.enqueue_job(work_off.__name__, one.pk, _job_id=f"{one.job_id}:{one.lease_token}")

@@ -6,17 +6,16 @@ import asyncio
 from collections import Counter
 
 import structlog
-from msgspec import Struct, field
+from msgspec import field
 
 from cambist.bootstrap import Gateway
 from cambist.hints import Hints
-from cambist.plugin import Chain
 from cambist.services.chain_scope import ChainScope
 from cambist.services.intent_handlers import intent_handlers
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.engine import Engine
 
-from .chain_loops import Pauses, run_while_leased
+from .chain_loops import LoopState, Pauses, run_while_leased
 from .leases import Leases
 
 log = structlog.get_logger(__name__)
@@ -25,14 +24,10 @@ TOPIC = "outbound"
 TICK_TIMEOUT_S = 120.0
 
 
-class SendState(Struct, kw_only=True):
+class SendState(LoopState, kw_only=True):
     """How the sending on one chain goes, for metrics."""
 
-    chain: Chain
     sending: bool = False
-    failing: bool = False
-    ticks: int = 0
-    failures: int = 0
     collected: int = 0
     alerts: Counter[str] = field(default_factory=Counter)
 
@@ -49,7 +44,6 @@ class ChainSender:
         self.state = SendState(chain=engine.context.chain, alerts=engine.context.alerts)
 
     async def run(self) -> None:
-        """Send until cancelled, while this worker holds the lease."""
         await run_while_leased(self._leases, self._lease, self._send)
 
     async def _send(self) -> None:
@@ -61,8 +55,8 @@ class ChainSender:
             self.state.sending = False
 
     async def _follow(self) -> None:
-        pauses = Pauses(self.state, "sending_failed", self._info.id)
-        async with self._hints.subscribe([TOPIC]) as hints:
+        pauses = Pauses(self.state, "sending_failed")
+        async with self._hints.subscribe(TOPIC) as hints:
             while await self._leases.holds(self._lease):
                 pause_s = await self._tick(pauses)
                 if pause_s > 0:
@@ -79,13 +73,11 @@ class ChainSender:
             log.info("sending_is_back", chain=self._info.id)
         if done.told:
             await self._hints.publish("webhooks")
-        self.state.ticks += 1
         self.state.collected += done.collected
         return 0.0 if done.more else self._info.poll_interval_ms / 1000
 
 
 def chain_senders(gateway: Gateway, leases: Leases) -> list[ChainSender]:
-    """Return a sender for every connected chain."""
     if gateway.signer is None or not gateway.settings.outbound.enabled:
         return []
     senders = []

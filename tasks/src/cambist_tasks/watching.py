@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
-from typing import Protocol
 
 import structlog
-from msgspec import Struct
 
 from cambist.plugin import Chain
-from cambist.services.receiving.deposits import PollResult
+from cambist.services.receiving.deposits import PollResult, Watcher
 
-from .chain_loops import Pauses, run_while_leased
+from .chain_loops import LoopState, Pauses, run_while_leased
 from .leases import Leases
 
 log = structlog.get_logger(__name__)
@@ -21,28 +18,15 @@ POLL_TIMEOUT_S = 120.0
 """A poll that hangs is given up. A plugin's own timeouts are shorter."""
 
 
-class Poller(Protocol):
-    """What polls a chain: the deposits service's Watcher."""
-
-    async def poll(self) -> PollResult:
-        """Read the next span and judge what is due; return how far the chain is read."""
-
-    def reading_ahead(self) -> AbstractAsyncContextManager[None]:
-        """Read the next span while the last one is stored, until the block ends."""
-
-
-class ChainState(Struct, kw_only=True):
+class ChainState(LoopState, kw_only=True):
     """How the watching of one chain goes, for metrics."""
 
-    chain: Chain
     watching: bool = False
     last: PollResult | None = None
     polls: int = 0
-    failures: int = 0
     blocks: int = 0
     deposits: int = 0
     orphaned: int = 0
-    failing: bool = False
 
     def note(self, result: PollResult) -> None:
         self.last = result
@@ -55,7 +39,7 @@ class ChainState(Struct, kw_only=True):
 class ChainWatch:
     """Polls one chain while this worker holds its lease."""
 
-    def __init__(self, watcher: Poller, chain: Chain, leases: Leases) -> None:
+    def __init__(self, watcher: Watcher, chain: Chain, leases: Leases) -> None:
         self._watcher = watcher
         self._leases = leases
         self._info = chain.info
@@ -63,7 +47,6 @@ class ChainWatch:
         self.state = ChainState(chain=chain)
 
     async def run(self) -> None:
-        """Watch until cancelled, while this worker holds the lease."""
         await run_while_leased(self._leases, self._lease, self._watch)
 
     async def _watch(self) -> None:
@@ -77,7 +60,7 @@ class ChainWatch:
 
     async def _follow(self) -> None:
         loop = asyncio.get_running_loop()
-        pauses = Pauses(self.state, "poll_failed", self._info.id)
+        pauses = Pauses(self.state, "poll_failed")
         while await self._leases.holds(self._lease):
             started = loop.time()
             try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import jwt
-from msgspec import Struct
 
 from cambist.ports import Clock
 from cambist.services.errors import UnauthenticatedError
@@ -20,13 +19,6 @@ LEEWAY = timedelta(seconds=5)
 REQUIRED = ("exp", "iat", "iss", "aud", "sub", "sid")
 
 
-class AccessToken(Struct, frozen=True, kw_only=True):
-    """A token, and how many seconds it works."""
-
-    token: str
-    expires_in_s: int
-
-
 class AccessTokens:
     """Issues and reads access tokens with one key."""
 
@@ -36,8 +28,7 @@ class AccessTokens:
         self._clock = clock
         self._lifetime_s = lifetime_s
 
-    def issue(self, principal: SessionPrincipal) -> AccessToken:
-        """Return a token of this session."""
+    def issue(self, principal: SessionPrincipal) -> str:
         now = self._clock.now()
         claims = {
             "iss": ISSUER,
@@ -47,7 +38,7 @@ class AccessTokens:
             "iat": now,
             "exp": now + timedelta(seconds=self._lifetime_s),
         }
-        return AccessToken(token=jwt.encode(claims, self._key, ALGORITHM), expires_in_s=self._lifetime_s)
+        return jwt.encode(claims, self._key, ALGORITHM)
 
     def session_of(self, token: str) -> str:
         """Return the session that the token names. Raises UnauthenticatedError for anything but a token of ours."""

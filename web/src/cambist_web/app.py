@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import importlib
+import pkgutil
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from litestar import Litestar
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
-from litestar.types import BeforeMessageSendHookHandler, Message, Scope
+from litestar.types import BeforeMessageSendHookHandler, ControllerRouterHandler, Message, Scope
 
 from cambist.bootstrap import Gateway
 from cambist.services.errors import ServiceError
 from cambist.services.webhooks.sender import Sender, open_sender
 from cambist.settings import WebSettings
 
-from . import (
-    admin,
-    api_keys,
-    approved_addresses,
-    checkout,
-    discovery,
-    gas_stations,
-    health,
-    merchants,
-    payments,
-    payouts,
-    projects,
-    quotes,
-    refunds,
-    resolutions,
-    sandbox,
-    stakes,
-    two_factor,
-    usage,
-    wallets,
-    withdrawals,
-)
+from . import api, checkout
+from .checkout.live import Checkout
 from .context import Web
 from .errors import on_http_error, on_service_error, on_unexpected
-from .guards import RefuseUnstorable
-from .health.metrics import RequestMetrics
 from .openapi import DecimalNumbers, Swagger, openapi_config
-from .requests import JsonRequest
+from .request_metrics import RequestMetrics
+from .requests import JsonRequest, RefuseUnstorable
 
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -67,39 +48,18 @@ def create_app(gateway: Gateway) -> Litestar:
 def attach(app: Litestar, gateway: Gateway) -> None:
     """Make this the gateway that the app works on, in the place of any before it. The app must not be running."""
     app.state.gateway, app.state.web = gateway, Web(gateway)
-    checkout.attach(app, checkout.make_checkout(gateway))
+    app.state.checkout = Checkout(db=gateway.db, registry=gateway.registry, clock=gateway.clock, hints=gateway.hints)
 
 
 def build_app(settings: WebSettings) -> Litestar:
     """Return the routes, and what holds for all of them; they work once a gateway is attached."""
     secure = settings.base_url.startswith("https://")
-    nouns = (
-        admin,
-        api_keys,
-        approved_addresses,
-        checkout,
-        discovery,
-        gas_stations,
-        health,
-        merchants,
-        payments,
-        payouts,
-        projects,
-        quotes,
-        refunds,
-        resolutions,
-        sandbox,
-        stakes,
-        two_factor,
-        usage,
-        wallets,
-        withdrawals,
-    )
     return Litestar(
-        route_handlers=[*(handler for noun in nouns for handler in noun.controllers), Swagger],
+        route_handlers=[*_endpoints(), *checkout.controllers, Swagger],
         dependencies={
             "web": Provide(_web, sync_to_thread=False),
             "sender": Provide(_sender, sync_to_thread=False),
+            "checkout": Provide(checkout.provide_checkout, sync_to_thread=False),
         },
         middleware=[RequestMetrics(), RefuseUnstorable()],
         exception_handlers={
@@ -116,6 +76,12 @@ def build_app(settings: WebSettings) -> Litestar:
         plugins=[DecimalNumbers()],
         logging_config=None,
     )
+
+
+def _endpoints() -> Iterator[ControllerRouterHandler]:
+    """Yield the ``controllers`` of every module of ``api``."""
+    for module in pkgutil.iter_modules(api.__path__):
+        yield from importlib.import_module(f"{api.__name__}.{module.name}").controllers
 
 
 @asynccontextmanager

@@ -36,7 +36,6 @@ from .client_address import client_address
 from .context import Web, web_of
 from .errors import AnyRequest
 
-KeyPrincipal: TypeAlias = Actor
 Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
 
 KEY_CHARS_MAX = 128
@@ -47,21 +46,14 @@ ADMIN_SCHEME = "adminKey"
 
 
 def address_of(connection: Connection) -> str:
-    """Return the address that a request is counted for."""
     client = connection.scope["client"]
     peer = client[0] if client is not None else ""
     trusted = web_of(connection.app).trusted_proxies
     return client_address(peer, connection.headers.get("x-forwarded-for") if trusted else None, trusted)
 
 
-async def limit_address(connection: Connection, _: BaseRouteHandler) -> None:
-    """Count the request for the address it comes from. A guard."""
-    web = web_of(connection.app)
-    await web.limiter.take(web.limits.per_address, address_of(connection))
-
-
 class LimitAddress(ASGIMiddleware):
-    """Does what ``limit_address`` does for less: Litestar copies the handler for each guard of a request."""
+    """Counts a request for the address it comes from. No guard: Litestar copies the handler for each of a request."""
 
     scopes = (ScopeType.HTTP,)
 
@@ -199,22 +191,17 @@ def session_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
     )
 
 
+def admin_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
+    """Mount handlers for the operator, whose programs send ``X-Admin-Key``."""
+    return Router(
+        path=path,
+        route_handlers=handlers,
+        middleware=[LimitAddress()],
+        guards=[require_admin],
+        security=[{ADMIN_SCHEME: []}],
+    )
+
+
 def public_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
     """Mount handlers for everybody."""
     return Router(path=path, route_handlers=handlers, middleware=[LimitAddress()], security=[{}])
-
-
-__all__ = [
-    "Actor",
-    "KeyPrincipal",
-    "NamedDependency",
-    "SessionPrincipal",
-    "key_routes",
-    "limit_address",
-    "owned_project_routes",
-    "project_routes",
-    "public_routes",
-    "require_key",
-    "require_session",
-    "session_routes",
-]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hmac
 
 from litestar import Litestar
-from msgspec import Struct
 
 from cambist.bootstrap import Gateway
+from cambist.services.actor import Actor
 from cambist.services.identity.api_keys import key_hash
 from cambist.services.identity.passwords import Passwords
 from cambist.services.identity.projects import Projects
@@ -20,23 +20,46 @@ from cambist.settings import RateLimitSettings
 
 from .access_tokens import AccessTokens
 from .client_address import parse_networks
-from .key_cache import KeyCache
 from .ratelimit import RateLimit, RateLimiter
 
 BAD_CREDENTIALS_PER_MINUTE = 60
 """How often an address may be wrong about a key or token. Right ones are not counted here."""
 CALCULATOR_CACHE_S = 60.0
+KEY_CACHE_TTL_S = 1.0
+"""How long a worker goes on trusting a key that another worker has just revoked."""
+KEY_CACHE_MAX = 10_000
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class Limits:
     """How often who may ask."""
 
-    per_key: RateLimit
-    per_session: RateLimit
-    per_address: RateLimit
-    login_per_address: RateLimit
-    login_per_email: RateLimit
-    bad_credentials: RateLimit
+    def __init__(self, settings: RateLimitSettings) -> None:
+        self.per_key = RateLimit("key", settings.per_key)
+        self.per_session = RateLimit("session", settings.per_key)
+        self.per_address = RateLimit("address", settings.per_address)
+        self.login_per_address = RateLimit("login", settings.login_per_address)
+        self.login_per_email = RateLimit("login-email", settings.login_per_address)
+        self.bad_credentials = RateLimit("bad-credentials", BAD_CREDENTIALS_PER_MINUTE if settings.per_address else 0)
+
+
+class KeyCache:
+    """The keys that were good a moment ago, by hash, so that a busy shop's key is not looked up every time."""
+
+    def __init__(self) -> None:
+        self._found: dict[bytes, tuple[Actor, float]] = {}
+
+    def get(self, hashed: bytes, now: float) -> Actor | None:
+        found = self._found.get(hashed)
+        return found[0] if found is not None and now < found[1] else None
+
+    def put(self, hashed: bytes, actor: Actor, now: float) -> None:
+        if len(self._found) >= KEY_CACHE_MAX:
+            self._found.clear()
+        self._found[hashed] = (actor, now + KEY_CACHE_TTL_S)
+
+    def clear(self) -> None:
+        """Forget every key: one was revoked, or a project switched off, in this very process."""
+        self._found.clear()
 
 
 class Web:
@@ -61,7 +84,7 @@ class Web:
             self.secrets, gateway.ids, allow_private_targets=settings.webhooks.allow_private_targets
         )
         self.limiter = RateLimiter(gateway.redis, gateway.clock)
-        self.limits = _limits(settings.web.rate_limits)
+        self.limits = Limits(settings.web.rate_limits)
         self.key_cache = KeyCache()
         self.sandbox = Sandbox(
             db=gateway.db, registry=gateway.registry, clock=gateway.clock, ids=gateway.ids, hints=gateway.hints
@@ -80,14 +103,3 @@ def web_of(app: Litestar) -> Web:
 def _derive(secret: str, purpose: str) -> bytes:
     """One secret in the settings, a key of its own for each purpose."""
     return hmac.digest(secret.encode(), purpose.encode(), "sha256")
-
-
-def _limits(settings: RateLimitSettings) -> Limits:
-    return Limits(
-        per_key=RateLimit("key", settings.per_key),
-        per_session=RateLimit("session", settings.per_key),
-        per_address=RateLimit("address", settings.per_address),
-        login_per_address=RateLimit("login", settings.login_per_address),
-        login_per_email=RateLimit("login-email", settings.login_per_address),
-        bad_credentials=RateLimit("bad-credentials", BAD_CREDENTIALS_PER_MINUTE if settings.per_address else 0),
-    )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import structlog
@@ -38,33 +37,29 @@ log = structlog.get_logger(__name__)
 
 AnyRequest: TypeAlias = Request[Any, Any, Any]
 
-STATUSES: Mapping[type[ServiceError], int] = MappingProxyType(
-    {
-        InvalidError: 400,
-        UnauthenticatedError: 401,
-        PaymentRequiredError: 402,
-        ForbiddenError: 403,
-        NotFoundError: 404,
-        ConflictError: 409,
-        TooManyError: 429,
-        UnavailableError: 503,
-    }
-)
+STATUSES: Mapping[type[ServiceError], int] = {
+    InvalidError: 400,
+    UnauthenticatedError: 401,
+    PaymentRequiredError: 402,
+    ForbiddenError: 403,
+    NotFoundError: 404,
+    ConflictError: 409,
+    TooManyError: 429,
+    UnavailableError: 503,
+}
 """Kinds of refusal and their HTTP status. A subclass has the status of its kind."""
 
-HTTP_ERRORS: Mapping[int, tuple[str, str]] = MappingProxyType(
-    {
-        400: ("BAD_REQUEST", "The request cannot be understood."),
-        401: ("UNAUTHENTICATED", "Credentials are missing or not valid."),
-        403: ("FORBIDDEN", "This is not allowed."),
-        404: ("ROUTE_NOT_FOUND", "There is nothing at this path."),
-        405: ("METHOD_NOT_ALLOWED", "This path does not take this method."),
-        413: ("BODY_TOO_LARGE", "The body is larger than what is accepted here."),
-        415: ("UNSUPPORTED_MEDIA_TYPE", "Bodies are JSON: send Content-Type: application/json."),
-        429: ("RATE_LIMITED", "Too many requests."),
-        503: ("UNAVAILABLE", "The service is not available right now."),
-    }
-)
+HTTP_ERRORS: Mapping[int, tuple[str, str]] = {
+    400: ("BAD_REQUEST", "The request cannot be understood."),
+    401: ("UNAUTHENTICATED", "Credentials are missing or not valid."),
+    403: ("FORBIDDEN", "This is not allowed."),
+    404: ("ROUTE_NOT_FOUND", "There is nothing at this path."),
+    405: ("METHOD_NOT_ALLOWED", "This path does not take this method."),
+    413: ("BODY_TOO_LARGE", "The body is larger than what is accepted here."),
+    415: ("UNSUPPORTED_MEDIA_TYPE", "Bodies are JSON: send Content-Type: application/json."),
+    429: ("RATE_LIMITED", "Too many requests."),
+    503: ("UNAVAILABLE", "The service is not available right now."),
+}
 """What the framework itself refuses, before any code of ours has seen the request."""
 
 
@@ -93,18 +88,15 @@ def error_response(
     details: tuple[FieldProblem, ...] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response[ErrorBody]:
-    """Return an error in the one shape that errors have."""
     body = ErrorBody(success=False, error=message, code=code, details=details or UNSET)
     return Response(body, status_code=status, headers=headers or {}, media_type="application/json")
 
 
 def status_of(error: ServiceError) -> int:
-    """Return the status of an error's kind."""
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
 def on_service_error(_: AnyRequest, error: ServiceError) -> Response[ErrorBody]:
-    """Answer a refusal by a use case."""
     headers = {}
     if isinstance(error, TooManyError):
         headers["Retry-After"] = str(error.retry_after_s)
@@ -114,7 +106,6 @@ def on_service_error(_: AnyRequest, error: ServiceError) -> Response[ErrorBody]:
 
 
 def on_http_error(_: AnyRequest, error: HTTPException) -> Response[ErrorBody]:
-    """Answer a refusal by the framework."""
     if isinstance(error, ValidationException):
         return _on_parameters(error)
     status = error.status_code if error.status_code in HTTP_ERRORS else 400

@@ -152,8 +152,8 @@ def operation_id(
 ) -> str:
     """Name an operation by its method and path: handlers that serve two paths are two operations."""
     parts = [part if isinstance(part, str) else f"by_{part.name}" for part in path_components]
-    name = "_".join(part for part in [str(http_method).lower(), *parts] if part != "api")
-    return "".join(word.title() for word in name.replace("-", "_").split("_"))
+    name = "_".join(part for part in [http_method.lower(), *parts] if part != "api")
+    return "".join(word.title() for word in re.split(r"[-_.]", name))
 
 
 def described(app: Litestar) -> bytes:
@@ -213,7 +213,6 @@ async def _not_there(_: Response[Any]) -> Response[Any]:
 
 
 def openapi_config() -> OpenAPIConfig:
-    """Return how the API is described."""
     return OpenAPIConfig(
         title="Cambist",
         version=API_VERSION,

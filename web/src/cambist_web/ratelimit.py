@@ -52,7 +52,6 @@ class RateLimit(Struct, frozen=True):
 
     @property
     def batch(self) -> int:
-        """How many tokens are fetched at a time."""
         return max(1, self.per_minute // BATCH_SHARE)
 
 

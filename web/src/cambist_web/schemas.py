@@ -1,11 +1,14 @@
-"""What every answer and every body has in common."""
+"""What answers, bodies and parameters of several endpoints have in common."""
 
 from __future__ import annotations
 
 from typing import Annotated, TypeVar
 
 from litestar import Response
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from litestar.params import HeaderParameter, QueryParameter
+from msgspec import UNSET, Struct, UnsetType, structs
+
+from cambist.services.paging import LIMIT_MAX, PAGE_MAX
 
 
 class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -32,7 +35,10 @@ class Body(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
     """The body of a request: what is not known is refused, since it was meant to do something."""
 
 
-Name = Annotated[str, Meta(min_length=1, max_length=100)]
+Page = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
+Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX)]
+Filter = Annotated[str | None, QueryParameter(max_length=64)]
+NonEmptyFilter = Annotated[str | None, QueryParameter(min_length=1, max_length=64)]
 
 MadeAnswerT = TypeVar("MadeAnswerT", bound=MadeAnswer)
 
@@ -42,3 +48,7 @@ def made_response(answer: MadeAnswerT, *, replayed: bool) -> Response[MadeAnswer
     if replayed:
         return Response(structs.replace(answer, idempotent=True), status_code=200)
     return Response(answer, status_code=201)
+
+
+def idempotency_header(description: str) -> HeaderParameter:
+    return HeaderParameter(name="Idempotency-Key", description=description)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 
 import click
@@ -36,7 +35,7 @@ COMMANDS = (
 class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return [name for name in COMMANDS if importlib.util.find_spec(f"{__name__}.{name}")]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import click
 import msgspec
-from redis.asyncio import Redis
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.bootstrap import REDIS_TIMEOUT_S
+from cambist.bootstrap import open_redis
 from cambist.db.engine import Database
 from cambist.hints import Hints
 from cambist.ports import SystemClock, system_ids
 from cambist.services.accounting.statements.entries import parse_moment
 from cambist.services.errors import ConflictError, ServiceError
 from cambist.services.identity.merchants import find_pk
-from cambist.services.jobs import records, requests
-from cambist.services.jobs.records import STATES, Job, Kind
-from cambist.services.jobs.requests import NewJob
+from cambist.services.jobs import requests
+from cambist.services.jobs.requests import STATES, Job, Kind, NewJob
 from cambist.settings import Settings, SettingsError
 
 from .opened import opened_database
@@ -38,7 +37,7 @@ def jobs(invocation: Invocation, state: str | None) -> None:
 
         async def listed(database: Database) -> Sequence[str]:
             async with database.autocommit() as conn:
-                found = await records.list_jobs(conn, state=state, limit=LISTED_MAX)
+                found = await requests.list_jobs(conn, state=state, limit=LISTED_MAX)
             return [_line(job) for job in found] or ["There are no jobs."]
 
         _answer(invocation, listed)
@@ -49,19 +48,13 @@ def jobs(invocation: Invocation, state: str | None) -> None:
 @click.option("--chain", help="Compare this chain alone.")
 def reconcile(invocation: Invocation, chain: str | None) -> None:
     """Ask a worker to compare the ledger with the chains. While it is asked for already, show that job."""
-
-    async def asked(database: Database) -> Sequence[str]:
-        return await _request(
-            database,
-            NewJob(
-                kind=Kind.RECONCILE,
-                arguments={} if chain is None else {"chain": chain},
-                requested_by="operator",
-                unique_key=chain or "all",
-            ),
-        )
-
-    _answer(invocation, asked, queues=True)
+    new = NewJob(
+        kind=Kind.RECONCILE,
+        arguments={} if chain is None else {"chain": chain},
+        requested_by="operator",
+        unique_key=chain or "all",
+    )
+    _change(invocation, lambda conn: _request(conn, new), queues=True)
 
 
 @jobs.command()
@@ -73,24 +66,20 @@ def reconcile(invocation: Invocation, chain: str | None) -> None:
 def statement(invocation: Invocation, merchant_id: str, mode: str, since: str | None, until: str | None) -> None:
     """Ask a worker for MERCHANT's statement as a compressed file. 'cambist jobs show ID --output FILE' fetches it."""
 
-    async def asked(database: Database) -> Sequence[str]:
+    async def asked(conn: AsyncConnection) -> Job:
         moments = {"since": parse_moment("from", since), "until": parse_moment("to", until)}
         arguments = {name: moment.isoformat() for name, moment in moments.items() if moment is not None}
-        async with database.autocommit() as conn:
-            merchant_pk = await find_pk(conn, merchant_id)
-        return await _request(
-            database,
-            NewJob(
-                kind=Kind.STATEMENT_EXPORT,
-                arguments=arguments,
-                requested_by="operator",
-                unique_key=" ".join([merchant_id, mode, *(f"{name}={value}" for name, value in arguments.items())]),
-                merchant_pk=merchant_pk,
-                mode=mode,
-            ),
+        new = NewJob(
+            kind=Kind.STATEMENT_EXPORT,
+            arguments=arguments,
+            requested_by="operator",
+            unique_key=" ".join([merchant_id, mode, *(f"{name}={value}" for name, value in arguments.items())]),
+            merchant_pk=await find_pk(conn, merchant_id),
+            mode=mode,
         )
+        return await _request(conn, new)
 
-    _answer(invocation, asked, queues=True)
+    _change(invocation, asked, queues=True)
 
 
 @jobs.command()
@@ -106,14 +95,14 @@ def show(invocation: Invocation, job_id: str, output: Path | None) -> None:
 
     async def shown(database: Database) -> Sequence[str]:
         async with database.autocommit() as conn:
-            job = await records.get(conn, job_id)
+            job = await requests.get(conn, job_id)
         if output is not None:
             if job.state != "succeeded":
                 raise ConflictError(
                     "JOB_NOT_SUCCEEDED", f"The job is {job.state}; there is no file before it succeeded."
                 )
             with output.open("wb") as stream:
-                async for piece in records.output(database, job):
+                async for piece in requests.output(database, job):
                     stream.write(piece)
         facts = {name: value for name, value in msgspec.to_builtins(job).items() if name not in {"pk", "merchant_pk"}}
         return [msgspec.json.format(msgspec.json.encode(facts), indent=2).decode()]
@@ -126,12 +115,7 @@ def show(invocation: Invocation, job_id: str, output: Path | None) -> None:
 @click.argument("job_id", metavar="ID")
 def retry(invocation: Invocation, job_id: str) -> None:
     """Queue a job again that has failed or was cancelled. It goes on from where it was; a reconcile begins anew."""
-
-    async def retried(database: Database) -> Sequence[str]:
-        async with database.transaction() as conn:
-            return [_line(await requests.retry(conn, job_id, SystemClock().now()))]
-
-    _answer(invocation, retried, queues=True)
+    _change(invocation, lambda conn: requests.retry(conn, job_id, SystemClock().now()), queues=True)
 
 
 @jobs.command()
@@ -139,22 +123,26 @@ def retry(invocation: Invocation, job_id: str) -> None:
 @click.argument("job_id", metavar="ID")
 def cancel(invocation: Invocation, job_id: str) -> None:
     """Cancel a job that has not ended. What its worker does now is not kept."""
-
-    async def cancelled(database: Database) -> Sequence[str]:
-        async with database.transaction() as conn:
-            return [_line(await requests.cancel(conn, job_id, SystemClock().now()))]
-
-    _answer(invocation, cancelled)
+    _change(invocation, lambda conn: requests.cancel(conn, job_id, SystemClock().now()))
 
 
-async def _request(database: Database, new: NewJob) -> Sequence[str]:
-    async with database.transaction() as conn:
-        return [_line(await requests.request(conn, system_ids(), new, SystemClock().now()))]
+async def _request(conn: AsyncConnection, new: NewJob) -> Job:
+    return await requests.request(conn, system_ids(), new, SystemClock().now())
 
 
 def _line(job: Job) -> str:
     error = f": {job.error}" if job.error else ""
     return f"{job.job_id}  {job.created_at:%Y-%m-%d %H:%M}  {job.kind}  {job.state}  by {job.requested_by}{error}"
+
+
+def _change(invocation: Invocation, work: Callable[[AsyncConnection], Awaitable[Job]], *, queues: bool = False) -> None:
+    """Do the work in a transaction, and show the job as it is then."""
+
+    async def changed(database: Database) -> Sequence[str]:
+        async with database.transaction() as conn:
+            return [_line(await work(conn))]
+
+    _answer(invocation, changed, queues=queues)
 
 
 def _answer(
@@ -182,7 +170,5 @@ async def _wake_workers(settings: Settings) -> None:
     """Have workers look at once; without Redis they look within seconds."""
     if settings.redis.url is None:
         return
-    async with Redis.from_url(
-        settings.redis.url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S
-    ) as redis:
-        await Hints(redis).publish(records.TOPIC)
+    async with open_redis(settings.redis.url) as redis:
+        await Hints(redis).publish(requests.TOPIC)

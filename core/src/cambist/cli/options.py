@@ -28,24 +28,15 @@ class Invocation(Struct, frozen=True):
     config: Path | None
     data_dir: Path | None
 
-    def export(self) -> None:
-        """Tell this process and its children."""
+    def settings(self, *, passphrase: bool = False, signer_only: bool = False) -> Settings:
+        """Read the settings, or what of them concerns the signer, and write the log as they say.
+
+        Raises SettingsError.
+        """
         for name, path in ((CONFIG_VARIABLE, self.config), (DATA_DIR_VARIABLE, self.data_dir)):
             if path is not None:
                 os.environ[name] = str(path.absolute())
-
-    def settings(self, *, passphrase: bool = False) -> Settings:
-        """Read the settings, and write the log as they say. Raises SettingsError."""
-        self.export()
-        return self._logged(process_settings(passphrase=passphrase))
-
-    def signer_settings(self, *, passphrase: bool = True) -> Settings:
-        """Read what concerns the signer, and write the log as it says. Raises SettingsError."""
-        self.export()
-        return self._logged(process_settings(passphrase=passphrase, signer_only=True))
-
-    @staticmethod
-    def _logged(settings: Settings) -> Settings:
+        settings = process_settings(passphrase=passphrase, signer_only=signer_only)
         json = settings.production if settings.log.format == "auto" else settings.log.format == "json"
         configure_logs(level=settings.log.level, json=json)
         return settings
@@ -54,12 +45,10 @@ class Invocation(Struct, frozen=True):
 def settings_options(command: F) -> F:
     """Add ``--config`` and ``--data-dir``, which arrive as one argument, ``invocation``."""
 
-    def found(config: Path | None, data_dir: Path | None) -> Invocation:
-        default = Path(DEFAULT_CONFIG)
-        return Invocation(config or (default if default.exists() else None), data_dir)
-
     def wrapper(config: Path | None, data_dir: Path | None, **options: object) -> object:
-        return command(invocation=found(config, data_dir), **options)
+        default = Path(DEFAULT_CONFIG)
+        found = config or (default if default.exists() else None)
+        return command(invocation=Invocation(found, data_dir), **options)
 
     wrapper.__name__, wrapper.__doc__ = command.__name__, command.__doc__
     wrapper.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.bootstrap import Gateway, open_gateway
+from cambist.bootstrap import open_gateway
 from cambist.ports import system_ids
 from cambist.provision import provision
 from cambist.registry import Registry, RegistryError
@@ -30,14 +31,6 @@ EXIT_DIFFERENCES = 1
 HEIGHT = re.compile(r"([^=]{1,64})=([0-9]{1,15})", re.ASCII)
 
 
-class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    path: Path | None
-    accounts: int | None
-    indexes: int | None
-    heights: tuple[str, ...]
-    gap: int
-
-
 @click.command()
 @settings_options
 @click.argument(
@@ -47,14 +40,14 @@ class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--indexes", type=click.IntRange(0, 10_000_000), help="Without a manifest: addresses of each account.")
 @click.option("--first-height", "heights", multiple=True, metavar="CHAIN=N", help="Without a manifest, per chain.")
 @click.option("--gap", type=click.IntRange(0, 1_000_000), default=GAP, help=f"Addresses beyond those [default: {GAP}].")
-def restore(invocation: Invocation, path: Path | None, **options: Any) -> None:  # noqa: ANN401  checked by click
+def restore(invocation: Invocation, gap: int, **wanted: Any) -> None:  # noqa: ANN401  checked by click
     """Rebuild addresses, deposits and balances in an empty database that 'cambist migrate' has made.
 
     Nothing else may use the database meanwhile. When it stops, the same command goes on from there.
     """
     settings = _settings(invocation)
     try:
-        summary = asyncio.run(_restore(settings, _Wanted(path=path, **options)))
+        summary = asyncio.run(_restore(settings, partial(_manifest, **wanted), gap))
     except (RestoreError, KeystoreError, SignerUnavailableError) as error:
         raise click.ClickException(str(error)) from error
     except RegistryError as error:
@@ -78,38 +71,35 @@ def _settings(invocation: Invocation) -> Settings:
     return invocation.settings(passphrase=not remote)
 
 
-async def _restore(settings: Settings, wanted: _Wanted) -> Summary:
+async def _restore(settings: Settings, manifest: Callable[[Registry], Manifest], gap: int) -> Summary:
     async with open_gateway(settings, role="worker") as gateway:
-        manifest = _manifest(gateway.registry, wanted)
-        return await _restorer(gateway, wanted.gap).restore(manifest, click.echo)
+        wanted = manifest(gateway.registry)
+        if gateway.signer is None:
+            raise SettingsError("Nobody signs here: set keys.keystore and keys.passphrase.")
+        restorer = Restorer(
+            db=gateway.db,
+            registry=gateway.registry,
+            chains=gateway.chains,
+            signer=gateway.signer,
+            box=gateway.secrets,
+            keys=gateway.keys,
+            clock=gateway.clock,
+            ids=gateway.ids,
+            gap=gap,
+        )
+        return await restorer.restore(wanted, click.echo)
 
 
-def _restorer(gateway: Gateway, gap: int) -> Restorer:
-    if gateway.signer is None:
-        raise SettingsError("Nobody signs here: set keys.keystore and keys.passphrase.")
-    return Restorer(
-        db=gateway.db,
-        registry=gateway.registry,
-        chains=gateway.chains,
-        signer=gateway.signer,
-        box=gateway.secrets,
-        keys=gateway.keys,
-        clock=gateway.clock,
-        ids=gateway.ids,
-        gap=gap,
-    )
-
-
-def _manifest(registry: Registry, wanted: _Wanted) -> Manifest:
-    by_hand = (wanted.accounts, wanted.indexes, wanted.heights or None)
-    if wanted.path is not None:
-        if any(option is not None for option in by_hand):
+def _manifest(
+    registry: Registry, *, path: Path | None, accounts: int | None, indexes: int | None, heights: Sequence[str]
+) -> Manifest:
+    if path is not None:
+        if accounts is not None or indexes is not None or heights:
             raise click.UsageError("A manifest says which accounts, indexes and heights there are.")
-        return services.read_manifest(wanted.path)
-    if wanted.accounts is None or wanted.indexes is None or not wanted.heights:
+        return services.read_manifest(path)
+    if accounts is None or indexes is None or not heights:
         raise click.UsageError("Name a MANIFEST; or else --accounts, --indexes, and a --first-height for every chain.")
-    heights = dict(map(_height, wanted.heights))
-    return services.by_hand(registry, range(1, wanted.accounts + 1), wanted.indexes, heights)
+    return services.by_hand(registry, range(1, accounts + 1), indexes, dict(map(_height, heights)))
 
 
 def _height(text: str) -> tuple[str, int]:

@@ -6,8 +6,9 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 import structlog
@@ -37,25 +38,23 @@ def signer() -> None:
 def run(invocation: Invocation) -> None:
     """Open the keystore and sign for the workers, over signer.socket. Needs neither database nor Redis."""
     stop_with_the_supervisor()
-    settings = invocation.signer_settings()
-    if settings.signer_socket is None:
+    settings = invocation.settings(passphrase=True, signer_only=True)
+    path = settings.signer_socket
+    if path is None:
         raise SettingsError("signer.socket must be set: it is where the workers find the signer.")
     os.environ.update(provision(settings, system_ids(), only_keystore=True))
-    settings = invocation.signer_settings()
+    settings = invocation.settings(passphrase=True, signer_only=True)
     try:
-        asyncio.run(_serve(settings))
+        asyncio.run(_serve(settings, path))
     except (RegistryError, KeystoreError) as error:
         raise SettingsError(str(error)) from error
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, path: Path) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    path = settings.signer_socket
-    if path is None:
-        return
     async with (
         open_local_signer(settings, Registry(settings.plugins), SystemClock()) as local,
         SignerServer(local).listen(path, settings.signer.socket_group),
@@ -99,14 +98,10 @@ def approve(invocation: Invocation, reference: str) -> None:
 
 @contextmanager
 def _book(invocation: Invocation) -> Iterator[Book]:
-    settings = invocation.signer_settings(passphrase=False)
+    settings = invocation.settings(signer_only=True)
     try:
-        store = Store(settings.signer_store)
-        try:
-            with store.book(int(SystemClock().now().timestamp())) as book:
-                yield book
-        finally:
-            store.close()
+        with closing(Store(settings.signer_store)) as store, store.book(int(SystemClock().now().timestamp())) as book:
+            yield book
     except StoreError as error:
         raise click.ClickException(str(error)) from error
 

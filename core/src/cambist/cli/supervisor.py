@@ -41,7 +41,6 @@ class Child:
     failures: int = 0
 
     def delay_s(self) -> float:
-        """Return how long to wait before the next start."""
         return float(min(FIRST_DELAY_S * 2 ** min(self.failures - 1, 10), DELAY_S_MAX))
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 import msgspec
 from sqlalchemy import URL, make_url
@@ -26,18 +25,15 @@ class Database:
         self._direct = direct
         self._autocommit = engine.execution_options(isolation_level="AUTOCOMMIT")
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[AsyncConnection]:
-        """Yield a connection whose work is committed when the block ends, and undone when it raises."""
-        async with self.engine.begin() as connection:
-            yield connection
+    def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """Return a connection whose work is committed when the block ends, and undone when it raises."""
+        return self.engine.begin()
 
     def autocommit(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """Return a connection on which every statement is a transaction: no BEGIN and COMMIT on the way."""
         return self._autocommit.connect()
 
     async def close(self) -> None:
-        """Close every connection."""
         await self._direct.close()
         await self.engine.dispose()
 
@@ -69,7 +65,7 @@ def connect(
         pool_recycle=3600,
         # They would be in the text of every error, and so in logs: names, addresses, hashes of passwords.
         hide_parameters=True,
-        json_serializer=_to_json,
+        json_serializer=lambda value: msgspec.json.encode(value).decode(),
         json_deserializer=msgspec.json.decode,
         connect_args={**options, "prepared_statement_cache_size": PREPARED_STATEMENTS_MAX},
     )
@@ -82,10 +78,6 @@ def driver_url(url: str) -> URL:
     """Turn an operator's ``postgres://`` or ``postgresql://`` address into one for the driver."""
     parsed = make_url(url)
     if parsed.drivername not in {"postgres", "postgresql", "postgresql+asyncpg"}:
-        msg = f"The database address starts with {parsed.drivername}://, but only postgresql:// is supported."
-        raise ValueError(msg)
+        scheme = f"{parsed.drivername}://"
+        raise ValueError(f"The database address starts with {scheme}, but only postgresql:// is supported.")
     return parsed.set(drivername="postgresql+asyncpg")
-
-
-def _to_json(value: object) -> str:
-    return msgspec.json.encode(value).decode()

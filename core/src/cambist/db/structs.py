@@ -42,6 +42,11 @@ def to_struct(into: type[S], row: AnyRow) -> S:
     return msgspec.convert(row, into, from_attributes=True)
 
 
+def transposed(rows: Sequence[tuple[Any, ...]]) -> Sequence[list[Any]]:
+    """Return rows, of which there is one at least, as columns: what a statement with ``unnest`` takes."""
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
 def one_of(column: Column, values: Sequence[Any]) -> ColumnElement[bool]:
     """Return ``column = ANY(values)``: one prepared statement for any number of values, unlike IN."""
     return column == func.any(bindparam(None, list(values), type_=ARRAY(column.type)))

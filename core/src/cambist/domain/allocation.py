@@ -109,39 +109,37 @@ def spendable_balance(
 class Funding(Struct, Generic[T], frozen=True, kw_only=True):
     """Whether there are enough units for each intent. ``left`` is the balance without those of the funded ones."""
 
-    funded: Sequence[T]
-    short: Sequence[T]
-    maybe_spent: Sequence[T]
     left: SpendableBalance
+    funded: list[T] = []
+    short: list[T] = []
+    maybe_spent: list[T] = []
 
 
 def fund(intents: Sequence[T], balance: SpendableBalance, room: int) -> Funding[T]:
     """Give units to intents in their order, until ``room`` of them have theirs. What is short takes no room."""
     left = balance.copy()
-    funded: list[T] = []
-    short: list[T] = []
-    maybe_spent: list[T] = []
+    found: Funding[T] = Funding(left=left)
     for intent in intents:
-        if len(funded) >= room:
+        if len(found.funded) >= room:
             break
         if left.reserve(intent.contract, intent.outgoing_units):
-            funded.append(intent)
+            found.funded.append(intent)
         elif left.units[intent.contract] + left.maybe_spent.get(intent.contract, 0) >= intent.outgoing_units:
-            maybe_spent.append(intent)
+            found.maybe_spent.append(intent)
         else:
-            short.append(intent)
-    return Funding(funded=funded, short=short, maybe_spent=maybe_spent, left=left)
+            found.short.append(intent)
+    return found
 
 
 class Allocation(Struct, Generic[T], frozen=True, kw_only=True):
     """What becomes of each funded intent. ``left`` is the balance without what the ready ones send and cost."""
 
-    ready: Sequence[tuple[T, Step]]
-    refused: Sequence[tuple[T, str]]
-    needs_gas: Sequence[tuple[T, Fee]]
-    needs_loan: Sequence[tuple[T, Units]]
-    maybe_spent: Sequence[T]
     left: SpendableBalance
+    ready: list[tuple[T, Step]] = []
+    refused: list[tuple[T, str]] = []
+    needs_gas: list[tuple[T, Fee]] = []
+    needs_loan: list[tuple[T, Units]] = []
+    maybe_spent: list[T] = []
 
 
 def allocate(purpose: str, funding: Funding[T], plans: Sequence[Plan]) -> Allocation[T]:
@@ -153,30 +151,24 @@ def allocate(purpose: str, funding: Funding[T], plans: Sequence[Plan]) -> Alloca
     if purpose == "gas":
         # What a gas station sends and the fees of that come out of one balance: both for the first, then for the next.
         left.units[None] += sum(intent.outgoing_units for intent in funding.funded)
-    ready: list[tuple[T, Step]] = []
-    refused: list[tuple[T, str]] = []
-    needs_gas: list[tuple[T, Fee]] = []
-    needs_loan: list[tuple[T, Units]] = []
-    maybe_spent: list[T] = []
+    found: Allocation[T] = Allocation(left=left)
     for intent, plan in zip(funding.funded, plans, strict=True):
         step = plan.step
         if plan.refused is not None or step is None:
-            refused.append((intent, plan.refused or UNPLANNED))
+            found.refused.append((intent, plan.refused or UNPLANNED))
             continue
         if purpose == "payment":
             step = structs.replace(step, fee=fee_within(step.fee, left.for_fees))
         cost = step.fee.cost_max + step.fee.reserve + (intent.outgoing_units if purpose == "gas" else 0)
-        if needs_gas or left.for_fees + left.counted_twice < cost:
-            needs_gas.append((intent, step.fee))
+        if found.needs_gas or left.for_fees + left.counted_twice < cost:
+            found.needs_gas.append((intent, step.fee))
         elif not left.reserve_fee(cost):
-            maybe_spent.append(intent)
+            found.maybe_spent.append(intent)
         elif plan.loan:
-            needs_loan.append((intent, plan.loan))
+            found.needs_loan.append((intent, plan.loan))
         else:
-            ready.append((intent, step))
-    return Allocation(
-        ready=ready, refused=refused, needs_gas=needs_gas, needs_loan=needs_loan, maybe_spent=maybe_spent, left=left
-    )
+            found.ready.append((intent, step))
+    return found
 
 
 def fee_within(fee: Fee, units: int) -> Fee:

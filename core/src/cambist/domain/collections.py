@@ -4,37 +4,45 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta
+
+from .usage import Group, UsdText
 
 BPS = 10_000
 
 
-class WorthRule(Struct, frozen=True, kw_only=True):
-    """The operator's rule. ``fee_share_bps_max`` is the most that the fee may be of the amount."""
+class CollectionRule(Group, frozen=True, kw_only=True):
+    """When moving a confirmed deposit to the main wallet is worth it.
 
-    value_min: Decimal
-    fee_share_bps_max: int
-    age_max: timedelta
-
-
-class Holding(Struct, frozen=True, kw_only=True):
-    """What lies on an address, and what fetching it costs, both in one currency; None where no price is known."""
-
-    value: Decimal | None
-    fee: Decimal | None
-    oldest_at: datetime
-
-
-def is_worth_it(holding: Holding, rule: WorthRule, now: datetime) -> bool:
-    """Return whether to collect it now.
-
-    It is, when it is large and the fee a small share of it. It also is when it has lain there long enough, if the
-    fee is below what it is worth. Where a price is missing nobody can say, and it stays where it is safe.
+    It is collected when it is worth ``min_value_usd`` and the fee is at most ``max_fee_share_bps`` of it, or when it
+    has lain there for ``max_age_hours``. ``batched`` lets chains that can (EIP-7702) move many at once.
     """
-    if holding.value is None or holding.fee is None or holding.fee >= holding.value:
+
+    enabled: bool = True
+    min_value_usd: UsdText = "5"
+    max_fee_share_bps: Annotated[int, Meta(ge=0, le=10_000)] = 500
+    max_age_hours: Annotated[int, Meta(ge=1, le=87_600)] = 168
+    batched: bool = False
+
+    @property
+    def min_value(self) -> Decimal:
+        """The least worth, in US dollars."""
+        return Decimal(self.min_value_usd)
+
+
+def is_worth_it(
+    value: Decimal | None, fee: Decimal | None, oldest_at: datetime, rule: CollectionRule, now: datetime
+) -> bool:
+    """Return whether to collect now what is worth ``value`` and costs ``fee`` to fetch, both in US dollars.
+
+    Never for a fee as high as what it is worth. Where a price is missing (None) nobody can say, and it stays where it
+    is safe.
+    """
+    if value is None or fee is None or fee >= value:
         return False
-    large = holding.value >= rule.value_min
-    cheap = holding.fee * BPS <= holding.value * rule.fee_share_bps_max
-    old = now - holding.oldest_at >= rule.age_max
+    large = value >= rule.min_value
+    cheap = fee * BPS <= value * rule.max_fee_share_bps
+    old = now - oldest_at >= timedelta(hours=rule.max_age_hours)
     return (large and cheap) or old

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, StrEnum, auto
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -69,37 +70,24 @@ class KindFacts(Struct, frozen=True, kw_only=True):
     priority: int = 100
 
 
-def _merchants(metered_as: Operation, *, is_limited: bool = True, is_delayed: bool = False) -> KindFacts:
-    return KindFacts(
-        handler=HandlerName.PAYOUTS,
-        spends_merchant_money=True,
-        is_limited=is_limited,
-        is_delayed=is_delayed,
-        metered_as=metered_as,
-    )
-
-
-def _internal(
-    handler: HandlerName, *, action: Action = "transfer", priority: int = 100, metered_as: Operation | None = None
-) -> KindFacts:
-    return KindFacts(handler=handler, is_internal=True, action=action, priority=priority, metered_as=metered_as)
-
+_merchants = partial(KindFacts, handler=HandlerName.PAYOUTS, spends_merchant_money=True, is_limited=True)
+_internal = partial(KindFacts, is_internal=True)
 
 FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
     {
-        IntentKind.PAYOUT: _merchants(Operation.PAYOUT),
-        IntentKind.REFUND: _merchants(Operation.REFUND, is_limited=False),
-        IntentKind.WITHDRAWAL: _merchants(Operation.WITHDRAWAL, is_delayed=True),
-        IntentKind.AUTO_PAYOUT: _merchants(Operation.PAYOUT, is_delayed=True),
-        IntentKind.COLLECTION: _internal(HandlerName.COLLECTIONS, priority=50, metered_as=Operation.COLLECTION),
-        IntentKind.SWEEP: _internal(HandlerName.SWEEPS),
-        IntentKind.REPAIR: _internal(HandlerName.NONE, priority=0),
-        IntentKind.TOP_UP: _internal(HandlerName.TOP_UPS, priority=0),
-        IntentKind.LOAN: _internal(HandlerName.NONE, action="lend", priority=0),
-        IntentKind.LOAN_RETURN: _internal(HandlerName.NONE, action="reclaim", priority=0),
-        IntentKind.STAKE: _internal(HandlerName.STAKES, action="stake"),
-        IntentKind.UNSTAKE: _internal(HandlerName.STAKES, action="unstake"),
-        IntentKind.WITHDRAW_STAKE: _internal(HandlerName.STAKES, action="withdraw"),
+        IntentKind.PAYOUT: _merchants(metered_as=Operation.PAYOUT),
+        IntentKind.REFUND: _merchants(metered_as=Operation.REFUND, is_limited=False),
+        IntentKind.WITHDRAWAL: _merchants(metered_as=Operation.WITHDRAWAL, is_delayed=True),
+        IntentKind.AUTO_PAYOUT: _merchants(metered_as=Operation.PAYOUT, is_delayed=True),
+        IntentKind.COLLECTION: _internal(handler=HandlerName.COLLECTIONS, priority=50, metered_as=Operation.COLLECTION),
+        IntentKind.SWEEP: _internal(handler=HandlerName.SWEEPS),
+        IntentKind.REPAIR: _internal(handler=HandlerName.NONE, priority=0),
+        IntentKind.TOP_UP: _internal(handler=HandlerName.TOP_UPS, priority=0),
+        IntentKind.LOAN: _internal(handler=HandlerName.NONE, action="lend", priority=0),
+        IntentKind.LOAN_RETURN: _internal(handler=HandlerName.NONE, action="reclaim", priority=0),
+        IntentKind.STAKE: _internal(handler=HandlerName.STAKES, action="stake"),
+        IntentKind.UNSTAKE: _internal(handler=HandlerName.STAKES, action="unstake"),
+        IntentKind.WITHDRAW_STAKE: _internal(handler=HandlerName.STAKES, action="withdraw"),
     }
 )
 

@@ -35,6 +35,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cambist.plugin import Units
 
@@ -266,22 +267,13 @@ def judge(
     ``deposits`` are those standing in the chain, in chain order; the chain has been scanned to its head.
     """
     steps: list[Transition] = []
-    counted = [deposit for deposit in deposits if deposit.counted]
-    while (status := _TABLE[terms.status](_Facts(terms=terms, deposits=counted, now=now))) is not None:
-        facts = _Facts(terms=terms, deposits=counted, now=now)
+    facts = _Facts(terms=terms, deposits=[deposit for deposit in deposits if deposit.counted], now=now)
+    while (status := _TABLE[facts.terms.status](facts)) is not None:
         step = _enter(status, facts, deposits, extended_events=extended_events)
         steps.append(step)
         if len(steps) > STEPS_MAX:
             raise AssertionError(f"the payment machine does not come to rest: {[str(s.status) for s in steps]}")
-        terms = Terms(
-            status=status,
-            expected=terms.expected,
-            tolerance_bps=terms.tolerance_bps,
-            expires_at=terms.expires_at,
-            grace=terms.grace,
-            order_units=step.order_units,
-            accepted=terms.accepted,
-        )
+        facts = replace(facts, terms=replace(facts.terms, status=status, order_units=step.order_units))
     return steps
 
 

@@ -36,8 +36,7 @@ _ALL_EVENTS = {**EVENTS, **EXTENDED_EVENTS}
 def check_event(event: str) -> str:
     """Return the event's name, or raise ValueError where no catalogue has it."""
     if event not in _ALL_EVENTS:
-        msg = f"{event!r} is no webhook event"
-        raise ValueError(msg)
+        raise ValueError(f"{event!r} is no webhook event")
     return event
 
 
@@ -62,16 +61,11 @@ class RetrySchedule(Struct, frozen=True, kw_only=True):
     retries: int = 5
     base_delay_ms: int = 1000
 
-    @property
-    def attempts_max(self) -> int:
-        """The first attempt and all retries."""
-        return 1 + self.retries
-
     def next_due(self, attempts: int, now: datetime) -> datetime | None:
         """Return when to try again after so many failed attempts; None when it is time to give up.
 
         Retry number n, counted from 0, waits ``base_delay_ms * 2**n`` from the moment the attempt before failed.
         """
-        if attempts >= self.attempts_max:
+        if attempts > self.retries:
             return None
         return now + timedelta(milliseconds=self.base_delay_ms << (attempts - 1))

@@ -86,21 +86,17 @@ class EmbeddedServers:
 
     @property
     def running(self) -> bool:
-        """Whether everything that is wanted runs."""
         return all(server.running for server in (self._postgres, self._valkey) if server is not None)
 
     def stop(self) -> None:
         """Stop everything, the database last."""
-        if self._valkey is not None:
-            self._valkey.stop()
-        if self._postgres is not None:
-            self._postgres.stop()
+        for server in (self._valkey, self._postgres):
+            if server is not None:
+                server.stop()
 
     def __enter__(self) -> Self:
-        """Start."""
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop."""
         self.stop()

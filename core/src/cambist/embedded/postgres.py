@@ -69,7 +69,6 @@ class EmbeddedPostgres:
 
     @property
     def running(self) -> bool:
-        """Whether the server is there."""
         return self._process is not None and self._process.poll() is None
 
     @property

@@ -41,7 +41,6 @@ class EmbeddedValkey:
 
     @property
     def running(self) -> bool:
-        """Whether the server is there."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -71,7 +70,6 @@ class EmbeddedValkey:
         wait_until(self._is_ready, self._process, log_file=self._log_file, timeout_s=20)
 
     def stop(self) -> None:
-        """Stop it."""
         if self._process is not None:
             stop(self._process, _STOP_SIGNALS, timeout_s=5)
             self._process = None

@@ -23,7 +23,6 @@ class RegistryError(Exception):
 
 
 def plugin_error(name: str, text: str) -> RegistryError:
-    """Return the error that says this of the plugin."""
     return RegistryError(f"plugin {name!r}: {text}")
 
 

@@ -30,7 +30,6 @@ class ConnectProblem(Struct, frozen=True, kw_only=True):
 
 
 def log_problem(problem: ConnectProblem) -> None:
-    """Write the problem to the log, with its traceback."""
     _log.error("plugin.connect_failed", plugin=problem.plugin, problem=problem.message, exc_info=problem.error)
 
 
@@ -43,7 +42,6 @@ class Connector:
         self._report = report
 
     def problem(self, name: str, text: str, error: Exception | None = None) -> None:
-        """Report this of the plugin."""
         self._report(ConnectProblem(plugin=name, message=text, error=error))
 
     async def open(

@@ -34,27 +34,19 @@ def installed_plugins(
     points = points_by_name(found)
     used = enabled_tables(tables, points)
     for name in sorted({*points, *used}):
-        enabled = name in used
-        if name not in points:
-            rows.append(_row(name, None, enabled=enabled, api_version=None, problem="it is not installed"))
-        for point in points.get(name, []):
-            api_version, problem = _inspect(name, points)
-            rows.append(_row(name, point, enabled=enabled, api_version=api_version, problem=problem))
+        api_version, problem = _inspect(name, points) if name in points else (None, "it is not installed")
+        rows += [
+            InstalledPlugin(
+                name=name,
+                distribution=dist.name if dist else "?",
+                version=dist.version if dist else "?",
+                api_version=api_version,
+                enabled=name in used,
+                problem=problem,
+            )
+            for dist in [point.dist for point in points.get(name, [])] or [None]
+        ]
     return rows
-
-
-def _row(
-    name: str, point: EntryPoint | None, *, enabled: bool, api_version: int | None, problem: str | None
-) -> InstalledPlugin:
-    dist = point.dist if point else None
-    return InstalledPlugin(
-        name=name,
-        distribution=dist.name if dist else "?",
-        version=dist.version if dist else "?",
-        api_version=api_version,
-        enabled=enabled,
-        problem=problem,
-    )
 
 
 def _inspect(name: str, points: Mapping[str, Sequence[EntryPoint]]) -> tuple[int | None, str | None]:

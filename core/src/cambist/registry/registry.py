@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib.metadata import EntryPoint
 from typing import Any, TypeVar
@@ -53,33 +53,22 @@ class Registry:
         self._chains_of: dict[str, list[ChainInfo]] = {}
         self.chains: Mapping[str, ChainInfo] = self._gather_chains()
 
-    def connect_chains(
+    @asynccontextmanager
+    async def connect_chains(
         self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
-    ) -> AbstractAsyncContextManager[Mapping[str, Chain]]:
+    ) -> AsyncIterator[Mapping[str, Chain]]:
         """Connect every live chain, by id, until the context ends.
 
         A plugin that cannot connect, or does so wrongly, is reported and its chains are missing; the others'
         are there.
         """
-        return self._connect_chains(context, report)
-
-    def connect_prices(
-        self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
-    ) -> AbstractAsyncContextManager[Sequence[PriceSource]]:
-        """Open every price source until the context ends; one that fails is reported and left out."""
-        return self._connect_prices(context, report)
-
-    @asynccontextmanager
-    async def _connect_chains(
-        self, context: PluginContext, report: Callable[[ConnectProblem], None]
-    ) -> AsyncIterator[Mapping[str, Chain]]:
         async with AsyncExitStack() as stack:
             connector = Connector(stack, context, report)
             chains: dict[str, Chain] = {}
             for loaded in self._loaded:
                 expected = {info.id for info in self._chains_of[loaded.name] if info.availability == "live"}
                 openers = [(plugin.connect, config) for plugin, config in loaded.chain_plugins]
-                brought = await connector.open(loaded.name, openers, _chain_id, Chain)
+                brought = await connector.open(loaded.name, openers, lambda chain: chain.info.id, Chain)
                 for chain_id in sorted(brought.keys() - expected):
                     connector.problem(
                         loaded.name, f"it connected the chain {chain_id!r}, which it had not announced as live"
@@ -90,15 +79,16 @@ class Registry:
             yield {chain_id: chains[chain_id] for chain_id in self.chains if chain_id in chains}
 
     @asynccontextmanager
-    async def _connect_prices(
-        self, context: PluginContext, report: Callable[[ConnectProblem], None]
+    async def connect_prices(
+        self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
     ) -> AsyncIterator[Sequence[PriceSource]]:
+        """Open every price source until the context ends; one that fails is reported and left out."""
         async with AsyncExitStack() as stack:
             connector = Connector(stack, context, report)
             sources: dict[str, PriceSource] = {}
             for loaded in self._loaded:
                 openers = [(plugin.connect, config) for plugin, config in loaded.price_plugins]
-                brought = await connector.open(loaded.name, openers, _source_name, PriceSource)
+                brought = await connector.open(loaded.name, openers, lambda source: source.name, PriceSource)
                 for name in brought.keys() & sources.keys():
                     connector.problem(loaded.name, f"there is a price source {name!r} already")
                 sources = brought | sources
@@ -142,14 +132,6 @@ class Registry:
 def _listed(call: Callable[..., Iterable[T]], *arguments: object) -> list[T]:
     """Call, and list what comes back, so that an answer that cannot be listed counts as the call's failure."""
     return list(call(*arguments))
-
-
-def _chain_id(chain: Chain) -> str:
-    return chain.info.id
-
-
-def _source_name(source: PriceSource) -> str:
-    return source.name
 
 
 def _load(name: str, table: object, points: Mapping[str, Sequence[EntryPoint]]) -> _Loaded:

@@ -59,8 +59,10 @@ def hash_request(request: object) -> bytes:
     return hashlib.sha256(msgspec.json.encode(request, order="deterministic")).digest()
 
 
-def claim_of(actor: Actor, operation: str, key: str, asked: object) -> Claim:
-    """Return the key as this request uses it. ``asked`` is all that was asked for, without the key."""
+def claim_of(actor: Actor, operation: str, key: str | None, asked: object) -> Claim | None:
+    """Return the key, if there is one, as this request uses it. ``asked`` is all else that was asked for."""
+    if key is None:
+        return None
     return Claim(
         merchant_pk=actor.merchant_pk,
         project_pk=actor.project_pk,
@@ -71,11 +73,13 @@ def claim_of(actor: Actor, operation: str, key: str, asked: object) -> Claim:
     )
 
 
-async def take_key(conn: AsyncConnection, claim: Claim, resource_id: str, now: datetime) -> str | None:
-    """Take the key for a new resource, and return None; where it was taken before, return what it led to.
+async def take_key(conn: AsyncConnection, claim: Claim | None, resource_id: str, now: datetime) -> str | None:
+    """Take the key, if there is one, for a new resource, and return None; or what it led to where it was taken before.
 
     Waits for a twin that is taking it. Raises ConflictError where it was used for something else.
     """
+    if claim is None:
+        return None
     row = insert(IdempotencyKey).values(**msgspec.structs.asdict(claim), resource_id=resource_id, created_at=now)
     if await conn.scalar(row.on_conflict_do_nothing().returning(IdempotencyKey.key)) is not None:
         return None

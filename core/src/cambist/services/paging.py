@@ -1,4 +1,4 @@
-"""Lists that are read page by page, newest first."""
+"""One row that must be there, and lists that are read page by page, newest first."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from sqlalchemy.orm import InstrumentedAttribute
 from cambist.db.models import Base
 from cambist.db.structs import AnyRow, AnySelect
 
+from .errors import NotFoundError
+
 LIMIT = 25
 LIMIT_MAX = 100
 PAGE_MAX = 1_000_000
@@ -26,6 +28,14 @@ class Page(Struct, Generic[Item], frozen=True, kw_only=True):
 
     items: Sequence[Item]
     total: int
+
+
+async def read_one(conn: AsyncConnection, statement: AnySelect, missing: NotFoundError) -> AnyRow:
+    """Return the row that ``statement`` selects. Raises ``missing`` where there is none."""
+    row = (await conn.execute(statement)).one_or_none()
+    if row is None:
+        raise missing
+    return row
 
 
 async def read_page(  # noqa: PLR0913  a list, and which part of it

@@ -7,9 +7,9 @@ through a cache of at most two seconds, so a change holds everywhere within that
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
-from decimal import Decimal
 from typing import Annotated, Any
 
 import msgspec
@@ -22,9 +22,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db import models
 from cambist.db.engine import Database
 from cambist.domain import usage
+from cambist.domain.collections import CollectionRule
 from cambist.domain.money import AmountError, parse_fiat, parse_units
 from cambist.domain.usage import CptSettings, Credits, Group, Weight
-from cambist.plugin import ChainInfo, InvalidAddressError, Token
+from cambist.plugin import ChainInfo, InvalidAddressError
 from cambist.ports import Clock
 from cambist.registry import Registry
 
@@ -45,25 +46,6 @@ class OutgoingLimit(Group, frozen=True, kw_only=True, omit_defaults=True):
 
     per_transaction: AmountText | None = None
     per_day: AmountText | None = None
-
-
-class CollectionRule(Group, frozen=True, kw_only=True):
-    """When moving a confirmed deposit to the main wallet is worth it.
-
-    It is collected when it is worth ``min_value_usd`` and the fee is at most ``max_fee_share_bps`` of it, or when it
-    has lain there for ``max_age_hours``. ``batched`` lets chains that can (EIP-7702) move many at once.
-    """
-
-    enabled: bool = True
-    min_value_usd: usage.UsdText = "5"
-    max_fee_share_bps: Annotated[int, Meta(ge=0, le=10_000)] = 500
-    max_age_hours: Annotated[int, Meta(ge=1, le=87_600)] = 168
-    batched: bool = False
-
-    @property
-    def min_value(self) -> Decimal:
-        """The least worth, in US dollars."""
-        return Decimal(self.min_value_usd)
 
 
 Limits = Annotated[Mapping[str, OutgoingLimit], Meta(max_length=LIMITS_MAX)]
@@ -149,7 +131,6 @@ class PlatformPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 async def load(conn: AsyncConnection) -> PlatformSettings:
-    """Return the settings as they are now."""
     return msgspec.convert(await conn.scalar(select(models.PlatformSettings.settings)) or {}, PlatformSettings)
 
 
@@ -190,7 +171,8 @@ def checked(patch: PlatformPatch, registry: Registry) -> PlatformPatch:
         for key, limit in patch.limits.items():
             _check_limit(registry, key, limit)
     if patch.collection is not UNSET and patch.collection.min_value_usd is not UNSET:
-        _check_usd("collection.minValueUsd", patch.collection.min_value_usd)
+        with _amount_of("collection.minValueUsd"):
+            parse_fiat(patch.collection.min_value_usd, "usd")
     if patch.cpt is not UNSET:
         _check_cpt(patch.cpt, registry)
     if patch.targets is UNSET:
@@ -211,21 +193,16 @@ def _check_limit(registry: Registry, key: str, limit: OutgoingLimit) -> None:
     chain, _, symbol = key.rpartition("/")
     token = find_token(_chain(registry, chain, f"limits.{key}"), symbol, f"limits.{key}", _WORDING)
     for name, text in (("perTransaction", limit.per_transaction), ("perDay", limit.per_day)):
-        _check_amount(f"limits.{key}.{name}", text, token)
+        if text is not None:
+            with _amount_of(f"limits.{key}.{name}"):
+                parse_units(text, token.decimals)
 
 
-def _check_amount(path: str, text: str | None, token: Token) -> None:
-    if text is None:
-        return
+@contextmanager
+def _amount_of(path: str) -> Iterator[None]:
+    """Name the field whose amount cannot be read."""
     try:
-        parse_units(text, token.decimals)
-    except AmountError as error:
-        raise InvalidError.field(path, str(error)) from None
-
-
-def _check_usd(path: str, text: str) -> None:
-    try:
-        parse_fiat(text, "usd")
+        yield
     except AmountError as error:
         raise InvalidError.field(path, str(error)) from None
 
@@ -260,7 +237,6 @@ class PlatformSettingsCache:
     """One process's copy of the settings, never older than ``ttl_s``."""
 
     def __init__(self, db: Database, clock: Clock, ttl_s: float = CACHE_S) -> None:
-        """Read them when they are first asked for."""
         self._db = db
         self._clock = clock
         self._ttl_s = ttl_s

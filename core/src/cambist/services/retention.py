@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import structlog
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.settings import RetentionSettings
@@ -87,14 +86,11 @@ async def delete_batch(db: Database, settings: RetentionSettings, now: datetime)
     for name, statement, days in rules:
         try:
             async with db.transaction() as conn:
-                deleted[name] = await _delete(conn, statement, now - timedelta(days=days))
+                done = await conn.exec_driver_sql(statement, (now - timedelta(days=days), BATCH))
+                deleted[name] = done.rowcount
         except Exception as error:
             log.exception("retention_failed", table=name)
             errors.append(error)
     if errors:
         raise errors[0]
     return deleted
-
-
-async def _delete(conn: AsyncConnection, statement: str, before: datetime) -> int:
-    return (await conn.exec_driver_sql(statement, (before, BATCH))).rowcount

@@ -9,12 +9,12 @@ import hashlib
 import hmac
 
 from coincurve import PublicKey
+from mnemonic.mnemonic import b58encode
 from msgspec import Struct
 
 HARDENED = 2**31
 _CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _XPUB_VERSION = bytes.fromhex("0488b21e")
-_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 class InvalidKeyError(ArithmeticError):
@@ -58,15 +58,10 @@ class PrivateNode(Struct, frozen=True):
 
     def xpub(self) -> str:
         """Return the extended public key, from which addresses can be derived and nothing can be signed."""
-        payload = (
-            _XPUB_VERSION
-            + self.depth.to_bytes(1, "big")
-            + self.parent_fingerprint
-            + self.number.to_bytes(4, "big")
-            + self.chain_code
-            + self._public()
-        )
-        return _base58check(payload)
+        place = self.depth.to_bytes(1, "big") + self.parent_fingerprint + self.number.to_bytes(4, "big")
+        payload = _XPUB_VERSION + place + self.chain_code + self._public()
+        # Base58 that leaves out leading zero bytes; the version begins with none.
+        return b58encode(payload + hashlib.sha256(hashlib.sha256(payload).digest()).digest()[:4])
 
     def _public(self) -> bytes:
         return PublicKey.from_valid_secret(self.key).format(compressed=True)
@@ -85,12 +80,3 @@ def master_node(seed: bytes) -> PrivateNode:
 
 def _hmac_sha512(key: bytes, message: bytes) -> bytes:
     return hmac.digest(key, message, "sha512")
-
-
-def _base58check(payload: bytes) -> str:
-    data = payload + hashlib.sha256(hashlib.sha256(payload).digest()).digest()[:4]
-    number, text = int.from_bytes(data, "big"), ""
-    while number:
-        number, digit = divmod(number, 58)
-        text = _BASE58[digit] + text
-    return "1" * (len(data) - len(data.lstrip(b"\0"))) + text

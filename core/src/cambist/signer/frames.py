@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from .protocol import REQUESTS_MAX, Name, SignReply, SignRequest
+from .protocol import REQUESTS_MAX, Index, Name, SignReply, SignRequest
 
 FRAME_BYTES_MAX = 16 * 2**20
 LENGTH_BYTES = 4
@@ -31,8 +31,8 @@ class XpubCall(Struct, frozen=True, tag="xpub"):
     """``Signer.account_xpub``."""
 
     mode: Annotated[str, Meta(max_length=16)]
-    coin_type: Annotated[int, Meta(ge=0, lt=2**31)]
-    account_index: Annotated[int, Meta(ge=0, lt=2**31)]
+    coin_type: Index
+    account_index: Index
 
 
 class LearnCall(Struct, frozen=True, tag="learn"):
@@ -71,8 +71,8 @@ class Failed(Struct, frozen=True, tag="failed"):
 Call = SignCall | XpubCall | LearnCall
 Answer = Signed | Xpub | Learned | Failed
 
-_CALLS = msgspec.msgpack.Decoder(Call)
-_ANSWERS = msgspec.msgpack.Decoder(Answer)
+CALLS: msgspec.msgpack.Decoder[Call] = msgspec.msgpack.Decoder(Call)
+ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 
 def encode(message: Call | Answer) -> bytes:
@@ -83,17 +83,8 @@ def encode(message: Call | Answer) -> bytes:
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
-async def read_call(reader: asyncio.StreamReader, *, timeout_s: float) -> Call | None:
-    """Return the next call, however long it takes to begin; None at the end. Raises FrameError."""
-    return await _read(reader, _CALLS, timeout_s)
-
-
-async def read_answer(reader: asyncio.StreamReader, *, timeout_s: float) -> Answer | None:
-    """Return the next answer; None at the end. Raises FrameError."""
-    return await _read(reader, _ANSWERS, timeout_s)
-
-
-async def _read(reader: asyncio.StreamReader, decoder: msgspec.msgpack.Decoder[T], timeout_s: float) -> T | None:
+async def read(reader: asyncio.StreamReader, decoder: msgspec.msgpack.Decoder[T], *, timeout_s: float) -> T | None:
+    """Return the next call or answer, however long it takes to begin; None at the end. Raises FrameError."""
     try:
         first = await reader.read(1)
         if not first:

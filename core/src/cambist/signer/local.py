@@ -14,7 +14,7 @@ from cambist.ports import Clock
 
 from .keystore import Keystore
 from .policy import decide
-from .protocol import NOT_REACHED, REQUESTS_MAX, Signer, SignerUnavailableError, SignReply, SignRequest
+from .protocol import NOT_REACHED, REQUESTS_MAX, Signer, SignerUnavailableError, SignReply, SignRequest, XpubSource
 from .reading import Reader, Reading, Refusal
 from .rules import Rules
 from .store import Store, StoreError
@@ -25,7 +25,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
-class KeystoreXpubs:
+class KeystoreXpubs(XpubSource):
     """Tells account keys from an opened keystore."""
 
     def __init__(self, keystore: Keystore) -> None:
@@ -38,15 +38,7 @@ class KeystoreXpubs:
 class LocalSigner(KeystoreXpubs, Signer):
     """Signs in a thread of its own, one batch after the other."""
 
-    def __init__(
-        self,
-        keystore: Keystore,
-        reader: Reader,
-        *,
-        rules: Rules,
-        store: Store,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, keystore: Keystore, reader: Reader, *, rules: Rules, store: Store, clock: Clock) -> None:
         """Take the store over: it is closed with the signer."""
         super().__init__(keystore)
         self._reader = reader
@@ -125,7 +117,15 @@ def _unreached(answer: Reading | Refusal, before: Sequence[Reading | Refusal]) -
 
 def _refused(request: SignRequest, refusal: Refusal) -> SignReply:
     if refusal.code != NOT_REACHED:
-        _log(request, refusal)
+        log.warning(
+            "signing_refused",
+            code=refusal.code,
+            reason=refusal.reason,
+            chain=request.chain,
+            mode=request.mode,
+            purpose=request.purpose,
+            reference=request.reference,
+        )
     retry_at = None if refusal.retry_at_s is None else _moment(refusal.retry_at_s)
     return SignReply(
         refusal=refusal.code,
@@ -133,18 +133,6 @@ def _refused(request: SignRequest, refusal: Refusal) -> SignReply:
         retry_at=retry_at,
         slot_number=refusal.slot_number,
         tx_id=refusal.tx_id,
-    )
-
-
-def _log(request: SignRequest, refusal: Refusal) -> None:
-    log.warning(
-        "signing_refused",
-        code=refusal.code,
-        reason=refusal.reason,
-        chain=request.chain,
-        mode=request.mode,
-        purpose=request.purpose,
-        reference=request.reference,
     )
 
 

@@ -111,11 +111,8 @@ def decide(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
         *_capped(rules, reading, facts, counts),
     ]
     learn = [address for address in fresh if address not in facts.known_since]
-    return Verdict(refusal=max(refusals, key=_lasts, default=None), counts=counts, learn=learn, ask=ask)
-
-
-def _lasts(refusal: Refusal) -> tuple[bool, int]:
-    return refusal.retry_at_s is None, refusal.retry_at_s or 0
+    longest = max(refusals, key=lambda one: (one.retry_at_s is None, one.retry_at_s or 0), default=None)
+    return Verdict(refusal=longest, counts=counts, learn=learn, ask=ask)
 
 
 def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -74,15 +74,8 @@ class SignerUnavailableError(Exception):
     """Nothing was signed that is known of: ask again. What was signed before counts once, however often it is asked."""
 
 
-class XpubSource(Protocol):
+class XpubSource(ABC):
     """The part of a signer that derives account keys, and signs nothing."""
-
-    async def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
-        """Return the extended public key at ``m/44'/coin_type'/account_index'`` of the mode's seed."""
-
-
-class Signer(ABC):
-    """Holds the keys. Signs what its own reading of a payload and its own rules allow, and nothing else."""
 
     @abstractmethod
     async def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
@@ -90,6 +83,10 @@ class Signer(ABC):
 
         Raises SignerUnavailableError.
         """
+
+
+class Signer(XpubSource):
+    """Holds the keys. Signs what its own reading of a payload and its own rules allow, and nothing else."""
 
     @abstractmethod
     async def sign(self, requests: Sequence[SignRequest]) -> Sequence[SignReply]:

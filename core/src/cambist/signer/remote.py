@@ -6,26 +6,16 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
-from .frames import (
-    Answer,
-    Call,
-    Failed,
-    FrameError,
-    LearnCall,
-    Learned,
-    SignCall,
-    Signed,
-    Xpub,
-    XpubCall,
-    encode,
-    read_answer,
-)
+from . import frames
 from .protocol import REQUESTS_MAX, Signer, SignerUnavailableError, SignReply, SignRequest
 
 CALL_TIMEOUT_S = 60.0
 BATCH_BYTES_MAX = 4 * 2**20
 PATH_BYTES = 24
+
+A = TypeVar("A", bound=frames.Answer)
 
 
 class RemoteSigner(Signer):
@@ -42,42 +32,41 @@ class RemoteSigner(Signer):
             self._drop()
 
     async def account_xpub(self, mode: str, coin_type: int, account_index: int) -> str:
-        answer = await self._ask(XpubCall(mode, coin_type, account_index))
-        if not isinstance(answer, Xpub):
-            raise _unexpected(answer)
-        return answer.xpub
+        return (await self._ask(frames.XpubCall(mode, coin_type, account_index), frames.Xpub)).xpub
 
     async def sign(self, requests: Sequence[SignRequest]) -> Sequence[SignReply]:
         replies: list[SignReply] = []
         for batch in _batches(requests):
-            answer = await self._ask(SignCall(tuple(batch)))
-            if not isinstance(answer, Signed) or len(answer.replies) != len(batch):
+            answer = await self._ask(frames.SignCall(tuple(batch)), frames.Signed)
+            if len(answer.replies) != len(batch):
                 raise _unexpected(answer)
             replies += answer.replies
         return replies
 
     async def learn(self, mode: str, chain: str, address: str) -> datetime:
-        answer = await self._ask(LearnCall(mode, chain, address))
-        if not isinstance(answer, Learned):
-            raise _unexpected(answer)
-        return answer.since
+        return (await self._ask(frames.LearnCall(mode, chain, address), frames.Learned)).since
 
-    async def _ask(self, call: Call) -> Answer:
+    async def _ask(self, call: frames.Call, expected: type[A]) -> A:
+        answer = await self._answer(frames.encode(call))
+        if not isinstance(answer, expected):
+            raise _unexpected(answer)
+        return answer
+
+    async def _answer(self, frame: bytes) -> frames.Answer:
         """Ask, once more if the connection turns out to be dead: asking twice is no harm."""
-        frame = encode(call)
         async with self._lock:
             kept = self._streams is not None
             try:
                 return await self._exchange(frame)
-            except (OSError, FrameError, TimeoutError) as error:
+            except (OSError, frames.FrameError, TimeoutError) as error:
                 if not kept or isinstance(error, TimeoutError):
                     raise self._unavailable(error) from error
             try:
                 return await self._exchange(frame)
-            except (OSError, FrameError, TimeoutError) as error:
+            except (OSError, frames.FrameError, TimeoutError) as error:
                 raise self._unavailable(error) from error
 
-    async def _exchange(self, frame: bytes) -> Answer:
+    async def _exchange(self, frame: bytes) -> frames.Answer:
         try:
             async with asyncio.timeout(self._timeout_s):
                 if self._streams is None:
@@ -85,13 +74,13 @@ class RemoteSigner(Signer):
                 reader, writer = self._streams
                 writer.write(frame)
                 await writer.drain()
-                answer = await read_answer(reader, timeout_s=self._timeout_s)
+                answer = await frames.read(reader, frames.ANSWERS, timeout_s=self._timeout_s)
         except BaseException:  # cancelled, too: the answer to come would be taken for the next call's
             self._drop()
             raise
         if answer is None:
             self._drop()
-            raise FrameError("it hung up")
+            raise frames.FrameError("it hung up")
         return answer
 
     def _drop(self) -> None:
@@ -100,15 +89,12 @@ class RemoteSigner(Signer):
             self._streams = None
 
     def _unavailable(self, error: Exception) -> SignerUnavailableError:
-        return SignerUnavailableError(f"The signer at {self._socket} does not answer: {_words(error)}.")
+        words = str(error) or type(error).__name__
+        return SignerUnavailableError(f"The signer at {self._socket} does not answer: {words}.")
 
 
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
-
-
-def _unexpected(answer: Answer) -> Exception:
-    if isinstance(answer, Failed):
+def _unexpected(answer: frames.Answer) -> Exception:
+    if isinstance(answer, frames.Failed):
         return ValueError(answer.message) if answer.wrong else SignerUnavailableError(answer.message)
     return SignerUnavailableError("The signer answered something else than it was asked.")
 

@@ -15,20 +15,7 @@ import structlog
 from cambist.plugin import PluginError
 from cambist.settings import SettingsError
 
-from .frames import (
-    Answer,
-    Call,
-    Failed,
-    FrameError,
-    LearnCall,
-    Learned,
-    SignCall,
-    Signed,
-    Xpub,
-    XpubCall,
-    encode,
-    read_call,
-)
+from . import frames
 from .protocol import Signer, SignerUnavailableError
 
 CONNECTIONS_MAX = 64
@@ -93,38 +80,38 @@ class SignerServer:
         while not self._stopping:
             self._waiting.add(task)
             try:
-                call = await read_call(reader, timeout_s=self._frame_timeout_s)
-            except FrameError as error:
+                call = await frames.read(reader, frames.CALLS, timeout_s=self._frame_timeout_s)
+            except frames.FrameError as error:
                 log.warning("signer_frame_refused", reason=str(error))
-                await self._write(writer, encode(Failed(str(error), wrong=True)))
+                await self._write(writer, frames.encode(frames.Failed(str(error), wrong=True)))
                 return
             finally:
                 self._waiting.discard(task)
             if call is None:
                 return
-            await self._write(writer, encode(await self._answer(call)))
+            await self._write(writer, frames.encode(await self._answer(call)))
 
     async def _write(self, writer: asyncio.StreamWriter, frame: bytes) -> None:
         writer.write(frame)
         async with asyncio.timeout(self._frame_timeout_s):
             await writer.drain()
 
-    async def _answer(self, call: Call) -> Answer:
+    async def _answer(self, call: frames.Call) -> frames.Answer:
         try:
             match call:
-                case SignCall(requests):
-                    return Signed(tuple(await self._signer.sign(requests)))
-                case XpubCall(mode, coin_type, account_index):
-                    return Xpub(await self._signer.account_xpub(mode, coin_type, account_index))
-                case LearnCall(mode, chain, address):
-                    return Learned(await self._signer.learn(mode, chain, address))
+                case frames.SignCall(requests):
+                    return frames.Signed(tuple(await self._signer.sign(requests)))
+                case frames.XpubCall(mode, coin_type, account_index):
+                    return frames.Xpub(await self._signer.account_xpub(mode, coin_type, account_index))
+                case frames.LearnCall(mode, chain, address):
+                    return frames.Learned(await self._signer.learn(mode, chain, address))
         except SignerUnavailableError as error:
-            return Failed(str(error))
+            return frames.Failed(str(error))
         except (ValueError, KeyError, PluginError) as error:
-            return Failed(str(error), wrong=True)
+            return frames.Failed(str(error), wrong=True)
         except Exception:  # a fault of ours is answered, and never with what it was about
             log.exception("signer_call_failed", call=type(call).__name__)
-            return Failed("The signer failed; its log says why.")
+            return frames.Failed("The signer failed; its log says why.")
 
 
 def _bind(path: Path, group: str | None) -> socket.socket:

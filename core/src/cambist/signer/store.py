@@ -150,11 +150,7 @@ class Book:
     def facts(self, rules: Rules, reading: Reading) -> Facts:
         row = self._run("SELECT counts FROM slots WHERE slot = ?", (reading.slot,)).fetchone()
         counted = {} if row is None else msgspec.json.decode(row["counts"], type=dict[str, str])
-        known = {}
-        for outflow in reading.outflows:
-            since = self._since(reading.request.chain, outflow.to_address)
-            if since is not None:
-                known[outflow.to_address] = since
+        known = {one.to_address: self._since(reading.request.chain, one.to_address) for one in reading.outflows}
         elsewhere = self._elsewhere(reading)
         approved = [
             one for one in reading.outflows if needs_approval(rules, one, elsewhere) and self._is_approved(reading, one)
@@ -163,7 +159,7 @@ class Book:
             now=self.now,
             counted={counter: int(amount) for counter, amount in counted.items()},
             window=self._window,
-            known_since=known,
+            known_since={address: since for address, since in known.items() if since is not None},
             approved=frozenset(approved),
             elsewhere=elsewhere,
         )

@@ -41,8 +41,7 @@ def find_anvil() -> Path:
                     return binary
     found = shutil.which("anvil")
     if found is None:
-        message = "anvil is missing: run npm install in tests/, or name it in CAMBIST_TEST_ANVIL"
-        raise AnvilMissingError(message)
+        raise AnvilMissingError("anvil is missing: run npm install in tests/, or name it in CAMBIST_TEST_ANVIL")
     return Path(found)
 
 
@@ -58,13 +57,11 @@ class AnvilProcess:
         self._drain: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        """Start the node and wait until it listens."""
         await self._start()
         self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop the node."""
         if self._session is not None:
             await self._session.close()
         await self._stop()
@@ -89,8 +86,7 @@ class AnvilProcess:
 
     async def _post(self, body: object) -> Any:  # noqa: ANN401 - JSON
         if self._session is None:
-            message = "anvil is not running: use async with"
-            raise RuntimeError(message)
+            raise RuntimeError("anvil is not running: use async with")
         headers = {"Content-Type": "application/json"}
         async with self._session.post(self.url, data=msgspec.json.encode(body), headers=headers) as response:
             return msgspec.json.decode(await response.read())
@@ -114,8 +110,7 @@ class AnvilProcess:
                 # It logs every call; a full pipe would stop it.
                 self._drain = asyncio.create_task(self._discard())
                 return int(found[1])
-        message = "anvil ended before it listened"
-        raise RuntimeError(message)
+        raise RuntimeError("anvil ended before it listened")
 
     async def _discard(self) -> None:
         output = self._output()
@@ -124,8 +119,7 @@ class AnvilProcess:
 
     def _output(self) -> asyncio.StreamReader:
         if self._process is None or self._process.stdout is None:
-            message = "anvil is not running: use async with"
-            raise RuntimeError(message)
+            raise RuntimeError("anvil is not running: use async with")
         return self._process.stdout
 
     async def _stop(self) -> None:
@@ -149,6 +143,5 @@ def _request(number: int, method: str, params: Sequence[Any]) -> dict[str, Any]:
 
 def _result(method: str, answer: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
     if "error" in answer:
-        message = f"{method}: {answer['error']}"
-        raise RpcRefusedError(message)
+        raise RpcRefusedError(f"{method}: {answer['error']}")
     return answer["result"]

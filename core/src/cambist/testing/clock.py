@@ -14,12 +14,10 @@ class ManualClock:
     """A clock that stands still until it is told to advance."""
 
     def __init__(self, start: datetime = START) -> None:
-        """Start at this moment."""
         self._now = start
         self._monotonic = 1000.0
 
     def now(self) -> datetime:
-        """Return the moment it stands at."""
         return self._now
 
     def monotonic(self) -> float:
@@ -27,10 +25,8 @@ class ManualClock:
         return self._monotonic
 
     def advance(self, seconds: float) -> None:
-        """Let so much time pass."""
         if seconds < 0:
-            msg = "time does not go back; use set() for a clock that was wrong"
-            raise ValueError(msg)
+            raise ValueError("time does not go back; use set() for a clock that was wrong")
         self._now += timedelta(seconds=seconds)
         self._monotonic += seconds
 

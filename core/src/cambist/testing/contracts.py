@@ -34,12 +34,10 @@ class Artifact(msgspec.Struct, dict=True):
     bytecode: str
 
     def creation_code(self, *args: Any) -> bytes:  # noqa: ANN401 - ABI values
-        """Return the code that creates the contract."""
         entries = [entry for entry in self._entries if entry.type == "constructor"]
         return bytes.fromhex(self.bytecode[2:]) + encode(_types(entries[0].inputs) if entries else [], args)
 
     def call_data(self, function: str, *args: Any) -> bytes:  # noqa: ANN401 - ABI values
-        """Return the data of a call."""
         types = _types(self._entry(function).inputs)
         return bytes(keccak_256(f"{function}({','.join(types)})".encode()).digest()[:4]) + encode(types, args)
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import asyncpg
 import pytest
 import redis
-from sqlalchemy import NullPool, text
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from cambist.bootstrap import Gateway, Parts, open_gateway
-from cambist.db.engine import Database, connect, driver_url
+from cambist.db.engine import Database, connect
 from cambist.ports import Ids
 from cambist.services.addresses.account_keys import fill_stock
 from cambist.settings import (
@@ -51,58 +51,64 @@ def servers() -> Iterator[TestServers]:
         yield found
 
 
-class _Numbers:
-    """Names databases: a number of its own for each test of this process, and a share of Valkey's databases."""
+class Databases:
+    """Makes this process's databases, through one connection: to connect takes as long as most tests' own work."""
 
-    def __init__(self, worker: str) -> None:
-        self.worker = worker
-        self.used = 0
+    def __init__(self, servers: TestServers, worker: str) -> None:
+        self._servers = servers
+        self._worker = worker
+        self._numbers = count(1)
+        # A loop in a thread of its own: the test's may be current in this one.
+        self._thread = ThreadPoolExecutor(1, "databases")
+        self._runner = asyncio.Runner()
+        self._connection = self._run(asyncpg.connect(servers.database_url))
 
-    def next_database(self) -> str:
-        self.used += 1
-        return f"test_{self.worker}_{self.used}"
+    @contextmanager
+    def fresh(self, template: str = TEMPLATE) -> Iterator[str]:
+        """Make a database that nobody else uses, migrated unless another template is named; drop it afterwards."""
+        name = f"test_{self._worker}_{next(self._numbers)}"
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+        yield self._servers.database(name)
+        self._execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     @property
-    def redis(self) -> int:
-        number = int(self.worker.removeprefix("gw") or 0) if self.worker != "main" else 0
-        return (1 + number) % REDIS_DATABASES
+    def redis_url(self) -> str:
+        """The address of the Valkey database that is this process's."""
+        return self._servers.redis((1 + int(self._worker.removeprefix("gw"))) % REDIS_DATABASES)
+
+    def close(self) -> None:
+        """End the connection and its thread."""
+        self._run(self._connection.close())
+        self._thread.submit(self._runner.close).result()
+        self._thread.shutdown()
+
+    def _execute(self, statement: str) -> None:
+        self._run(self._connection.execute(statement))
+
+    def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401  asyncpg ships no types
+        return self._thread.submit(self._runner.run, coroutine).result()
 
 
 @pytest.fixture(scope="session")
-def _numbers() -> _Numbers:
-    return _Numbers(os.environ.get("PYTEST_XDIST_WORKER", "main"))
-
-
-async def _execute(url: str, statement: str) -> None:
-    engine = create_async_engine(driver_url(url), poolclass=NullPool, isolation_level="AUTOCOMMIT")
-    async with engine.connect() as connection:
-        await connection.execute(text(statement))
-    await engine.dispose()
-
-
-@contextmanager
-def fresh_database(servers: TestServers, numbers: _Numbers) -> Iterator[str]:
-    """Make a migrated database that nobody else uses, yield its address, and drop it."""
-    name = numbers.next_database()
-    _run(_execute(servers.database_url, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY"))
-    yield servers.database(name)
-    _run(_execute(servers.database_url, f"DROP DATABASE {name} WITH (FORCE)"))
+def databases(servers: TestServers) -> Iterator[Databases]:
+    """Give what makes this process's databases."""
+    databases = Databases(servers, os.environ.get("PYTEST_XDIST_WORKER", "gw0"))
+    yield databases
+    databases.close()
 
 
 @pytest.fixture
-def database_url(servers: TestServers, _numbers: _Numbers) -> Iterator[str]:
+def database_url(databases: Databases) -> Iterator[str]:
     """Give the address of a fresh, migrated database that nobody else uses."""
-    with fresh_database(servers, _numbers) as url:
+    with databases.fresh() as url:
         yield url
 
 
 @pytest.fixture
-def empty_database_url(servers: TestServers, _numbers: _Numbers) -> Iterator[str]:
+def empty_database_url(databases: Databases) -> Iterator[str]:
     """Give the address of a fresh database with nothing in it."""
-    name = _numbers.next_database()
-    _run(_execute(servers.database_url, f"CREATE DATABASE {name}"))
-    yield servers.database(name)
-    _run(_execute(servers.database_url, f"DROP DATABASE {name} WITH (FORCE)"))
+    with databases.fresh("template1") as url:
+        yield url
 
 
 @pytest.fixture
@@ -114,12 +120,11 @@ async def db(database_url: str) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def redis_url(servers: TestServers, _numbers: _Numbers) -> str:
+def redis_url(databases: Databases) -> str:
     """Give the address of an empty Valkey database that no other process of the run uses."""
-    url = servers.redis(_numbers.redis)
-    with redis.Redis.from_url(url) as client:
+    with redis.Redis.from_url(databases.redis_url) as client:
         client.flushdb()
-    return url
+    return databases.redis_url
 
 
 @pytest.fixture
@@ -184,20 +189,3 @@ async def stock_keys(gateway: Gateway, parts: Parts) -> None:
     if coin_types and parts.keystore is not None:
         signer, stock = KeystoreXpubs(parts.keystore), gateway.settings.keys.stock
         await fill_stock(gateway.db, signer, gateway.secrets, coin_types=coin_types, stock=stock)
-
-
-def _run(coroutine: object) -> None:
-    # In a thread of its own: the test's loop may be current in this one.
-    failures: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            asyncio.run(coroutine)  # type: ignore[arg-type]
-        except BaseException as error:  # noqa: BLE001  handed over to the waiting thread
-            failures.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]

@@ -29,8 +29,7 @@ class Conformance:
         """Refuse a class that deviates without saying so."""
         super().__init_subclass__(**kwargs)
         if problems := _problems(cls):
-            msg = f"{cls.__qualname__}: " + "; ".join(problems)
-            raise TypeError(msg)
+            raise TypeError(f"{cls.__qualname__}: " + "; ".join(problems))
 
     @pytest.fixture(autouse=True)
     def _declared_deviation(self, request: pytest.FixtureRequest) -> None:

@@ -26,11 +26,9 @@ def forbid_network() -> None:
 
 def _refuse_remote(event: str, args: tuple[Any, ...]) -> None:
     if event == "socket.connect" and isinstance(args[1], tuple) and not _is_local(str(args[1][0])):
-        msg = f"tests do not connect to {args[1][0]}"
-        raise NetworkRefusedError(msg)
+        raise NetworkRefusedError(f"tests do not connect to {args[1][0]}")
     if event == "socket.getaddrinfo" and args[0] is not None and not _is_local(_text(args[0])):
-        msg = f"tests do not look up {_text(args[0])}"
-        raise NetworkRefusedError(msg)
+        raise NetworkRefusedError(f"tests do not look up {_text(args[0])}")
 
 
 def _text(host: str | bytes) -> str:

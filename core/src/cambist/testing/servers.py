@@ -97,8 +97,7 @@ def _start_holder(folder: Path) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while not (folder / "ready.json").exists():
         if os.waitpid(pid, os.WNOHANG)[0] or time.monotonic() > deadline:
-            msg = f"the test servers did not start: {(folder / 'holder.log').read_text()[-3000:]}"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"the test servers did not start: {(folder / 'holder.log').read_text()[-3000:]}")
         time.sleep(0.02)
 
 

@@ -14,9 +14,7 @@ class EveryAddress:
     """A watch for all addresses of 20 bytes."""
 
     def __contains__(self, key: object) -> bool:
-        """Whether it is the key of an address."""
         return isinstance(key, bytes) and len(key) == 20
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return 2**160

@@ -30,7 +30,6 @@ class Ask(msgspec.Struct, frozen=True):
     view: View
 
     def number(self, name: str, default: int = 0, among: range = LONG) -> int:
-        """Return a whole number."""
         value = self.values.get(name)
         if value is None or value == "":
             return default
@@ -64,7 +63,6 @@ class Ask(msgspec.Struct, frozen=True):
             ) from error
 
     def shown(self, message: Any) -> dict[str, Any]:  # noqa: ANN401 - messages are made at run time
-        """Return a message as this asker wants it."""
         return proto.to_json(message, visible=self.visible)
 
 

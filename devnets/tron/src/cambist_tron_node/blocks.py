@@ -53,7 +53,6 @@ class Block(msgspec.Struct):
         return f"Num:{self.number},ID:{self.id.hex()}"
 
     def to_json(self, *, visible: bool = False, detail: bool = True) -> dict[str, Any]:
-        """Return it as nodes show it."""
         header = {"raw_data": proto.to_json(self.header.raw_data, visible=visible)}
         shown: dict[str, Any] = {"blockID": self.id.hex(), "block_header": header}
         if self.header.witness_signature:
@@ -97,15 +96,12 @@ class Blocks:
 
     @property
     def head(self) -> Block:
-        """The newest block."""
         return self._blocks[-1]
 
     def at(self, number: int) -> Block | None:
-        """Return the block of this number."""
         return self._blocks[number] if 0 <= number < len(self._blocks) else None
 
     def by_id(self, block_id: bytes) -> Block | None:
-        """Return the block of this id."""
         number = self._numbers.get(block_id)
         return None if number is None else self._blocks[number]
 
@@ -114,12 +110,10 @@ class Blocks:
         return self._blocks[number + 1 :]
 
     def append(self, block: Block) -> None:
-        """Put a block on top."""
         self._blocks.append(block)
         self._numbers[block.id] = block.number
 
     def pop(self) -> Block:
-        """Take the newest block off."""
         block = self._blocks.pop()
         del self._numbers[block.id]
         return block
@@ -128,17 +122,14 @@ class Blocks:
 def make(
     parent: Block, transactions: Sequence[Transaction], timestamp_ms: int, makers: Representatives, position: int
 ) -> Block:
-    """Return the next block."""
     number = parent.number + 1
-    header = proto.new("BlockHeader")
-    header.raw_data.timestamp = timestamp_ms
-    header.raw_data.txTrieRoot = merkle_root([each.merkle_leaf for each in transactions])
-    header.raw_data.parentHash = parent.id
-    header.raw_data.number = number
-    header.raw_data.witness_address = makers.at(position)
-    header.raw_data.version = VERSION
+    raw = proto.new(
+        "HeaderRaw", timestamp=timestamp_ms, txTrieRoot=merkle_root([each.merkle_leaf for each in transactions]),
+        parentHash=parent.id, number=number, witness_address=makers.at(position), version=VERSION,
+    )  # fmt: skip
+    header = proto.new("BlockHeader", raw_data=raw)
     makers.seal(header, position)
-    return Block(number, block_id(header.raw_data), header, transactions)
+    return Block(number, block_id(raw), header, transactions)
 
 
 def header_digest(raw_header: Any) -> bytes:  # noqa: ANN401 - a message

@@ -60,6 +60,11 @@ def created(ask: Ask) -> Answer:
         return {"Error": error.error}
     finally:
         ledger.rollback()
+    return built(ask, transaction)
+
+
+def built(ask: Ask, transaction: Transaction) -> Answer:
+    """Return an unsigned transaction as this asker wants it."""
     return {"visible": ask.visible, **transaction.to_json(visible=ask.visible)}
 
 
@@ -91,7 +96,6 @@ async def broadcast(ask: Ask) -> Answer:
 
 
 async def broadcast_hex(ask: Ask) -> Answer:
-    """Take a signed transaction's bytes."""
     try:
         transaction = Transaction.parse(ask.hex("transaction"))
     except DecodeError as error:

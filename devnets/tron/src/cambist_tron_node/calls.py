@@ -11,8 +11,8 @@ from sha3 import keccak_256
 
 from . import proto
 from .asking import Answer, Ask, BadRequestError, Handler
-from .builders import on_head
-from .execution import internal_message, log_message
+from .builders import built, on_head
+from .execution import internal_messages, log_message
 from .machine import OUT_OF_ENERGY, REVERT, SUCCESS, Call, Moment, NoContractError, Outcome
 from .params import TRX
 from .refusals import RefusedError, invalid
@@ -41,10 +41,9 @@ async def constant(ask: Ask) -> Answer:
     answer.energy_used, answer.energy_penalty = outcome.energy_used, outcome.energy_penalty
     answer.constant_result.append(outcome.output)
     answer.logs.extend(log_message(log) for log in outcome.logs)
-    told = enumerate(outcome.internal)
-    answer.internal_transactions.extend(internal_message(each, transaction.id, nonce) for nonce, each in told)
+    answer.internal_transactions.extend(internal_messages(outcome, transaction.id))
     transaction.proto.ret.add(ret=ENUMS["CODE"]["SUCESS" if outcome.status == SUCCESS else "FAILED"])
-    return {**ask.shown(answer), "transaction": _created(ask, transaction)}
+    return {**ask.shown(answer), "transaction": built(ask, transaction)}
 
 
 async def estimate(ask: Ask) -> Answer:
@@ -80,7 +79,7 @@ def trigger(ask: Ask) -> Answer:
             raise invalid("No contract or not a valid smart contract")
     except RefusedError as error:
         return _refused(ask, error.code, error.reason)
-    return {"result": {"result": True}, "transaction": _created(ask, transaction)}
+    return {"result": {"result": True}, "transaction": built(ask, transaction)}
 
 
 def deploy(ask: Ask) -> Answer:
@@ -98,7 +97,7 @@ def deploy(ask: Ask) -> Answer:
     except (proto.MalformedError, ValueError) as error:
         raise BadRequestError("com.alibaba.fastjson.JSONException", str(error)) from error
     held = proto.new(CREATE_CONTRACT, owner_address=owner, new_contract=new)
-    return _created(ask, on_head(ask, CREATE_CONTRACT, held, fee_limit=ask.number("fee_limit")))
+    return built(ask, on_head(ask, CREATE_CONTRACT, held, fee_limit=ask.number("fee_limit")))
 
 
 def contract(ask: Ask) -> Answer:
@@ -135,8 +134,7 @@ def _trigger(ask: Ask, **raw: Any) -> Transaction:  # noqa: ANN401 - fields of R
         words = f"class org.tron.core.services.http.JsonFormat$ParseException : {error}"
         raise RefusedError("OTHER_ERROR", words) from error
     if not held.contract_address:
-        words = "class java.security.InvalidParameterException : contract_address isn't set."
-        raise RefusedError("OTHER_ERROR", words)
+        raise RefusedError("OTHER_ERROR", "class java.security.InvalidParameterException : contract_address isn't set.")
     return on_head(ask, TRIGGER, held, **raw)
 
 
@@ -157,10 +155,6 @@ async def _constant(ask: Ask, transaction: Transaction) -> Outcome:
         return await ask.chain.machine.constant(call, moment, ask.view.mark)
     except NoContractError as error:
         raise invalid("Smart contract is not exist.") from error
-
-
-def _created(ask: Ask, transaction: Transaction) -> Answer:
-    return {"visible": ask.visible, **transaction.to_json(visible=ask.visible)}
 
 
 def _refused(ask: Ask, code: str, reason: str) -> Answer:

@@ -82,7 +82,6 @@ class Chain:
         self.estimates = True
         self._skipped_ms = 0
         self._newest_ms = 0
-        self._granted: tuple[bytes, int] | None = None
         self._trace_internal = trace_internal
         self._branch = 0
         self._filler_key = keys.named_key("filler")
@@ -158,8 +157,7 @@ class Chain:
     async def grant(self, address: bytes, sun: int) -> None:
         """Make a block in which an account has so much more, out of nothing."""
         await self.pool.take_back()
-        self._granted = (address, sun)
-        await self._make([], self._next_slot())
+        await self._make([], self._next_slot(), grant=(address, sun))
         await self.pool.put_back(self.now_ms())
 
     async def reorg(self, depth: int, keep: Sequence[bytes] = (), *, to_pool: bool = False) -> None:
@@ -211,7 +209,9 @@ class Chain:
             await self.machine.rewind(head.mark)
         return transactions
 
-    async def _make(self, wanted: Sequence[Transaction], timestamp_ms: int) -> None:
+    async def _make(
+        self, wanted: Sequence[Transaction], timestamp_ms: int, *, grant: tuple[bytes, int] | None = None
+    ) -> None:
         parent, number = self.blocks.head, self.blocks.head.number + 1
         position = number + self._branch
         moment = Moment(number, timestamp_ms, self.makers.at(position)[1:])
@@ -219,7 +219,10 @@ class Chain:
         infos: list[Any] = []
         size = 0
         self.state.ledger.begin()
-        self._grant()
+        if grant is not None:
+            if self.state.account(grant[0]) is None:
+                self.state.create(grant[0])
+            self.state.credit(*grant)
         for transaction in wanted:
             if size + transaction.size > self.parameters.block_bytes_max:
                 continue
@@ -238,14 +241,6 @@ class Chain:
         block.mark = await self.pool.mark_after(parent.mark)
         self.blocks.append(block)
         self.state.now_ms = timestamp_ms
-
-    def _grant(self) -> None:
-        if self._granted is None:
-            return
-        (address, sun), self._granted = self._granted, None
-        if self.state.account(address) is None:
-            self.state.create(address)
-        self.state.credit(address, sun)
 
     def _next_slot(self) -> int:
         return slot_after(self.blocks.head.timestamp_ms, self.now_ms())

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from . import keys
-from .machine import SUCCESS, Call, Internal, Machine, Moment, Outcome
+from .machine import SUCCESS, Call, Machine, Moment, Outcome
 from .recovery import used_now, using
 from .refusals import invalid
 from .state import CONTRACT, ENERGY, Contract, State
@@ -65,7 +65,7 @@ async def _trigger(state: State, machine: Machine, transaction: Transaction, mom
     outcome = await machine.call(call, moment)
     if outcome.status == SUCCESS:
         _move(state, transaction.owner, contract.address, held.call_value)
-        _apply(state, outcome, transaction)
+        _apply(state, outcome)
     bill = _pay(state, transaction.owner, contract, outcome.energy_used, energy_left)
     return Run(outcome, contract.address, bill)
 
@@ -94,13 +94,13 @@ async def _create(state: State, machine: Machine, transaction: Transaction, mome
     outcome = await machine.create(call, moment)
     contract = Contract(
         made, transaction.owner, held.name, held.abi.SerializeToString(), held.bytecode, outcome.output,
-        held.consume_user_resource_percent, held.origin_energy_limit, transaction.id,
+        held.consume_user_resource_percent, held.origin_energy_limit,
     )  # fmt: skip
     if outcome.status == SUCCESS:
         state.create(made, CONTRACT)
         state.put_contract(contract)
         _move(state, transaction.owner, made, held.call_value)
-        _apply(state, outcome, transaction)
+        _apply(state, outcome)
     return Run(outcome, made, _pay(state, transaction.owner, contract, outcome.energy_used, energy_left))
 
 
@@ -156,23 +156,17 @@ def _use(state: State, address: bytes, energy: int) -> None:
     state.change(address, energy=using(account.energy, energy, state.slot), operated_ms=state.now_ms)
 
 
-def _apply(state: State, outcome: Outcome, transaction: Transaction) -> None:
+def _apply(state: State, outcome: Outcome) -> None:
     """Let happen in the balances what happened in the machine."""
     for internal in outcome.internal:
         if internal.rejected:
             continue
-        target = keys.PREFIX + internal.target
+        caller, target = keys.PREFIX + internal.caller, keys.PREFIX + internal.target
         if internal.note == "create":
-            _note_created(state, internal, transaction)
-        _move(state, keys.PREFIX + internal.caller, target, internal.value)
-
-
-def _note_created(state: State, internal: Internal, transaction: Transaction) -> None:
-    address = keys.PREFIX + internal.target
-    if state.account(address) is None:
-        state.create(address, CONTRACT)
-    origin = keys.PREFIX + internal.caller
-    state.put_contract(Contract(address, origin, "", b"", internal.data, b"", _PERCENT, 0, transaction.id))
+            if state.account(target) is None:
+                state.create(target, CONTRACT)
+            state.put_contract(Contract(target, caller, "", b"", internal.data, b"", _PERCENT, 0))
+        _move(state, caller, target, internal.value)
 
 
 def _move(state: State, owner: bytes, to: bytes, sun: int) -> None:

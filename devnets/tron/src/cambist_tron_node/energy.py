@@ -42,7 +42,6 @@ class Step(msgspec.Struct, frozen=True, rename="camel"):
     gas: int
     gas_cost: int
     depth: int
-    pc: int = 0
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -152,8 +151,7 @@ class Pricing:
     def _frame_cost(self, step: Step, following: Step | None) -> tuple[int, int]:
         frame = next(self._frames, None)
         if frame is None:
-            message = f"the trace tells nothing of a {step.op}"
-            raise ValueError(message)
+            raise ValueError(f"the trace tells nothing of a {step.op}")
         if step.op == "SELFDESTRUCT":
             return (_NEW_ACCOUNT if self._is_dead(frame.target) else 0), step.gas_cost
         if following is None:
@@ -173,9 +171,8 @@ class Pricing:
     def _call_cost(self, frame: Frame, own: int) -> int:
         if frame.target in _PRECOMPILES:
             return own - _WARM + 40
-        pays = frame.value > 0 and frame.kind in {"CALL", "CALLCODE"}
         cost = 40
-        if pays:
+        if frame.value > 0 and frame.kind in {"CALL", "CALLCODE"}:
             own -= _VALUE_CALL
             cost += _VALUE_CALL
             if own >= _NEW_ACCOUNT:

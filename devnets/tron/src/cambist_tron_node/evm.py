@@ -58,8 +58,7 @@ class AnvilMachine:
     @property
     def _world(self) -> World:
         if self._known is None:
-            message = "the machine is not started"
-            raise RuntimeError(message)
+            raise RuntimeError("the machine is not started")
         return self._known
 
     async def start(self, world: World) -> None:
@@ -73,7 +72,6 @@ class AnvilMachine:
         return self._factors.get(contract, 0)
 
     def set_energy_factor(self, contract: bytes, ten_thousandths: int) -> None:
-        """Make a contract's energy dearer by this share, as TRON does with those in great demand."""
         self._factors[contract] = ten_thousandths
 
     async def mark(self) -> int:
@@ -164,8 +162,7 @@ class AnvilMachine:
             if not wrong:
                 return run, balances
             balances.update(wrong)
-        message = "the call looks at other accounts each time"
-        raise RuntimeError(message)
+        raise RuntimeError("the call looks at other accounts each time")
 
     async def _bill(self, call: Call, setting: Setting, run: Trace, balances: Mapping[bytes, int]) -> Bill:
         if run.gas_used > GAS_PRICED_MAX:

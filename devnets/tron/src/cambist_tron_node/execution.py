@@ -6,6 +6,7 @@ It works on the state as it is; whoever calls takes back what a refused transact
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from . import bandwidth, contracts, keys, proto, signatures, system
 from .bandwidth import RESULT_BYTES
 from .contracts import Run
-from .machine import SUCCESS, Internal, Log, Machine, Moment
+from .machine import SUCCESS, Log, Machine, Moment, Outcome
 from .params import DAY_MS
 from .refusals import RefusedError
 from .schema import ENUMS
@@ -98,8 +99,7 @@ def _tell_run(info: Any, run: Run, transaction: Transaction, *, internals: bool)
         info.resMessage = outcome.message.encode()
     info.log.extend(log_message(log) for log in outcome.logs)
     if internals:
-        told = enumerate(outcome.internal)
-        info.internal_transactions.extend(internal_message(each, transaction.id, nonce) for nonce, each in told)
+        info.internal_transactions.extend(internal_messages(outcome, transaction.id))
 
 
 def log_message(log: Log) -> Any:  # noqa: ANN401 - a message
@@ -107,13 +107,14 @@ def log_message(log: Log) -> Any:  # noqa: ANN401 - a message
     return proto.new("Log", address=log.address, topics=log.topics, data=log.data)
 
 
-def internal_message(internal: Internal, parent: bytes, nonce: int) -> Any:  # noqa: ANN401 - a message
-    """Return what a contract did as nodes tell it."""
-    caller, target = keys.PREFIX + internal.caller, keys.PREFIX + internal.target
-    told = parent + caller + target + internal.value.to_bytes(32, "big") + internal.data + nonce.to_bytes(8, "big")
-    message = proto.new(
-        "InternalTransaction", hash=hashlib.sha256(told).digest(), caller_address=caller, transferTo_address=target,
-        note=internal.note.encode(), rejected=internal.rejected,
-    )  # fmt: skip
-    message.callValueInfo.add(callValue=internal.value)
-    return message
+def internal_messages(outcome: Outcome, parent: bytes) -> Iterator[Any]:
+    """Yield what contracts did as nodes tell it."""
+    for nonce, each in enumerate(outcome.internal):
+        caller, target = keys.PREFIX + each.caller, keys.PREFIX + each.target
+        told = parent + caller + target + each.value.to_bytes(32, "big") + each.data + nonce.to_bytes(8, "big")
+        message = proto.new(
+            "InternalTransaction", hash=hashlib.sha256(told).digest(), caller_address=caller, transferTo_address=target,
+            note=each.note.encode(), rejected=each.rejected,
+        )  # fmt: skip
+        message.callValueInfo.add(callValue=each.value)
+        yield message

@@ -129,7 +129,7 @@ class Faults:
     # --- Interference ---
 
     async def before(self, path: str, body: dict[str, Any], request: web.Request) -> web.StreamResponse | None:
-        """Answer instead of the node, or change what it is asked."""
+        """Return an answer instead of the node's, before it has done anything, or None. May change ``body``."""
         struck = self._strike(path)
         request[_STRUCK] = struck
         if self.latency_s:
@@ -146,7 +146,7 @@ class Faults:
         return _instead(name, struck, body)
 
     def lag(self, request: web.Request, head: int) -> int:
-        """Return how many of the newest blocks are not told of."""
+        """Return how many of the newest blocks the answer to this request does not know of."""
         struck = request.get(_STRUCK, frozenset[Fault]())
         if Fault.HEAD_FROZEN not in struck:
             self._frozen = head
@@ -156,7 +156,7 @@ class Faults:
         return min(self.lag_blocks + frozen + back + far, head)
 
     async def after(self, path: str, answer: Answer, request: web.Request) -> Answer:
-        """Spoil the node's answer, or lose it."""
+        """Return the answer, as JSON or a response, spoiled or lost after the node did what it was asked."""
         struck = request.get(_STRUCK, frozenset[Fault]())
         if Fault.ANSWER_LOST in struck:
             return _hang_up(request)
@@ -200,12 +200,10 @@ class Face(Faults):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
         return self._server.url
 
     @property
     def calls(self) -> Counter[str]:
-        """Requests by path."""
         return self._server.calls
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from inspect import isawaitable
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from aiohttp import web
@@ -18,6 +18,9 @@ from .builders import BUILDERS
 from .calls import CALLS, FULL_NODE_CALLS
 from .chain import Chain
 from .reads import FULL_NODE_READS, QUERY_DECIDES, READS
+
+if TYPE_CHECKING:
+    from .faults import Faults
 
 API_KEY_HEADER: Final = "TRON-PRO-API-KEY"
 BODY_BYTES_MAX: Final = 4 << 20
@@ -35,37 +38,19 @@ ENDPOINTS: Final = frozenset(f"{side}/{name}" for side, handlers in _SIDES.items
 _POST_ONLY: Final = frozenset({*BUILDERS, *CALLS, "triggersmartcontract", "deploycontract"})
 
 
-class Interference(Protocol):
-    """What may stand between the node and whoever asks, to fail and to lie."""
-
-    def lag(self, request: web.Request, head: int) -> int:
-        """Return how many of the newest blocks the answer to this request does not know of."""
-
-    @property
-    def hidden(self) -> set[str]:
-        """Ids of transactions that its look-ups do not know."""
-
-    async def before(self, path: str, body: dict[str, Any], request: web.Request) -> web.StreamResponse | None:
-        """Return an answer instead of the node's, before it has done anything, or None. May change ``body``."""
-
-    async def after(self, path: str, answer: Answer, request: web.Request) -> Answer:
-        """Return the answer or another, as JSON or a response, after the node did what it was asked."""
-
-
 class Server:
     """Answers on a loopback port. ``calls`` counts requests by path, ``api_keys`` by the key they carried."""
 
-    def __init__(self, chain: Chain, interference: Interference, port: int) -> None:
+    def __init__(self, chain: Chain, faults: Faults, port: int) -> None:
         self.calls: Counter[str] = Counter()
         self.api_keys: Counter[str] = Counter()
         self.url = ""
-        self.interference = interference
+        self._faults = faults
         self._chain = chain
         self._port = port
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
-        """Start to listen."""
         app = web.Application(client_max_size=BODY_BYTES_MAX)
         app.router.add_route("*", "/{side}/{path}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -95,11 +80,11 @@ class Server:
             values = await _values(request)
         except BadRequestError as error:
             return _json(_error(error))
-        instead = await self.interference.before(name, values, request)
+        instead = await self._faults.before(name, values, request)
         if instead is not None:
             return instead
         answer = await self._answer(handler, side, path, values, request)
-        answer = await self.interference.after(name, answer, request)
+        answer = await self._faults.after(name, answer, request)
         return answer if isinstance(answer, web.StreamResponse) else _json(answer)
 
     async def _answer(
@@ -108,8 +93,8 @@ class Server:
         deciding = request.query if path in QUERY_DECIDES else values
         visible = str(deciding.get("visible", "")).lower() == "true"
         async with self._chain.lock:
-            hidden = frozenset(bytes.fromhex(each) for each in self.interference.hidden)
-            lag = self.interference.lag(request, self._chain.blocks.head.number)
+            hidden = frozenset(bytes.fromhex(each) for each in self._faults.hidden)
+            lag = self._faults.lag(request, self._chain.blocks.head.number)
             view = self._chain.view(solid=side == "walletsolidity", lag=lag, hidden=hidden)
             try:
                 answer = handler(Ask(path, values, visible, self._chain, view))

@@ -82,8 +82,7 @@ class Journal:
 
     def _since(self, mark: int) -> Sequence[tuple[StateKey, str]]:
         if not self._forgotten <= mark <= self.mark():
-            message = f"the state at {mark} is no longer known"
-            raise LookupError(message)
+            raise LookupError(f"the state at {mark} is no longer known")
         return self._former[mark - self._forgotten :]
 
     def _at(self, mark: int) -> Mapping[StateKey, str]:
@@ -93,8 +92,6 @@ class Journal:
 
 def _setting(key: StateKey, value: str) -> tuple[str, Sequence[Any]]:
     address = "0x" + key.address.hex()
-    if key.kind == "code":
-        return "anvil_setCode", [address, value]
-    if key.kind == "nonce":
-        return "anvil_setNonce", [address, value]
-    return "anvil_setStorageAt", [address, key.slot, value]
+    if key.kind == "slot":
+        return "anvil_setStorageAt", [address, key.slot, value]
+    return "anvil_setCode" if key.kind == "code" else "anvil_setNonce", [address, value]

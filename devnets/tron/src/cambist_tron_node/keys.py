@@ -25,7 +25,6 @@ class SignatureMalformedError(ValueError):
 
 
 def named_key(name: str) -> bytes:
-    """Return the private key of this name."""
     return hashlib.sha256(f"cambist local tron: {name}".encode()).digest()
 
 
@@ -57,7 +56,6 @@ def is_address(raw: bytes) -> bool:
 
 
 def base58(address: bytes) -> str:
-    """Return an address's text."""
     return b58encode_check(address).decode()
 
 

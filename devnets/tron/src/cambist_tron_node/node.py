@@ -88,7 +88,6 @@ class TronNode(Accounts):
 
     @property
     def url(self) -> str:
-        """The address it listens at."""
         return self._server.url
 
     @property
@@ -109,7 +108,6 @@ class TronNode(Accounts):
 
     @property
     def head(self) -> int:
-        """The newest block's number."""
         return self.chain.blocks.head.number
 
     @property
@@ -118,7 +116,6 @@ class TronNode(Accounts):
         return self.chain.solid_number
 
     def block_id(self, number: int) -> str:
-        """Return a block's id."""
         block = self.chain.blocks.at(number)
         if block is None:
             raise LookupError(f"there is no block {number}")
@@ -148,7 +145,6 @@ class TronNode(Accounts):
             await self.chain.reorg(depth, [bytes.fromhex(each) for each in keep], to_pool=to_pool)
 
     async def forget_pool(self) -> None:
-        """Forget what waits, as a node does that was started again."""
         async with self.chain.lock:
             await self.chain.forget_pool()
 
@@ -165,5 +161,4 @@ class TronNode(Accounts):
         await self._server.stop()
 
     async def listen_again(self) -> None:
-        """Listen at the same address."""
         await self._server.start()

@@ -36,16 +36,10 @@ class Pool:
         self._open = False
 
     def __len__(self) -> int:
-        """Return how many are pending."""
         return len(self._waiting)
 
     def __iter__(self) -> Iterator[Transaction]:
-        """Iterate in the order they came."""
         return iter(list(self._waiting.values()))
-
-    def get(self, tx_id: bytes) -> Transaction | None:
-        """Return a pending transaction."""
-        return self._waiting.get(tx_id)
 
     def shown(self, tx_id: bytes) -> Transaction | None:
         """Return a pending transaction with the result that it would have, as nodes show it."""

@@ -71,7 +71,6 @@ _classes: Final = _made()
 
 
 def new(message: str, /, **fields: Any) -> Any:  # noqa: ANN401 - the classes are made at run time
-    """Return a message with these fields."""
     return _classes[message](**fields)
 
 

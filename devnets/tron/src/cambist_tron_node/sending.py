@@ -7,11 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
-from . import keys, proto, tokens
+from cambist.testing.contracts import load
+
+from . import keys, proto
 from .chain import Chain
 from .machine import Call, Machine, Moment, Outcome
 from .state import ENERGY
-from .tokens import FEE_LIMIT, TronContract, TronToken
+from .tokens import FEE_LIMIT, TronContract, TronToken, plain
 from .transactions import (
     CREATE_CONTRACT,
     DELEGATE,
@@ -25,6 +27,10 @@ from .transactions import (
 )
 
 LIFETIME_MS: Final = 60_000
+USDT_ENERGY_FACTOR: Final = 34_000
+"""What makes the main network's USDT dearer: the highest factor there is, in ten-thousandths."""
+
+_SYMBOL_BYTES: Final = 32
 
 
 class NotCarriedOutError(Exception):
@@ -60,7 +66,6 @@ class Accounts:
         return account.balance if account is not None else 0
 
     def activated(self, address: str) -> bool:
-        """Tell whether there is an account."""
         return self.chain.state.account(keys.address_bytes(address)) is not None
 
     async def give(self, address: str, sun: int) -> None:
@@ -104,7 +109,6 @@ class Accounts:
         return await self.submit(TRIGGER, held, fee_limit=fee_limit)
 
     async def constant(self, contract: str, data: bytes, *, sender: str | None = None) -> Outcome:
-        """Return what a call would do."""
         head = self.chain.blocks.head
         call = Call(self._sender(sender)[1:], keys.address_bytes(contract)[1:], data, 100_000_000)
         moment = Moment(head.number, head.timestamp_ms, head.header.raw_data.witness_address[1:])
@@ -141,14 +145,23 @@ class Accounts:
         call_value: int = 0,
     ) -> TronContract:
         """Create one of the test contracts in a block of its own."""
-        return await tokens.deploy(self, name, *args, sender=sender, call_value=call_value)
+        artifact = load(name)
+        code = artifact.creation_code(*plain(args))
+        address = await self.create(code, abi=artifact.abi, name=name, sender=sender, call_value=call_value)
+        return TronContract(self, artifact, address)
 
     async def deploy_token(self, symbol: str, decimals: int, *, usdt_like: bool = False) -> TronToken:
         """Create a token in a block of its own: an ordinary one, or one that behaves and costs like USDT on TRON."""
-        return await tokens.deploy_token(self, symbol, decimals, usdt_like=usdt_like)
+        artifact = load("TronUsdt" if usdt_like else "TestToken")
+        if not usdt_like:
+            address = await self.create(artifact.creation_code(symbol, decimals), abi=artifact.abi, name=symbol)
+            return TronToken(self, artifact, address)
+        told = symbol.encode().ljust(_SYMBOL_BYTES, b"\0") + decimals.to_bytes(32, "big")
+        address = await self.create(artifact.creation_code() + told, abi=artifact.abi, name=symbol)
+        self.set_energy_factor(address, USDT_ENERGY_FACTOR)
+        return TronToken(self, artifact, address)
 
     def set_energy_factor(self, contract: str, ten_thousandths: int) -> None:
-        """Make a contract's energy dearer by this share, as TRON does with those in great demand."""
         self.machine.set_energy_factor(keys.address_bytes(contract)[1:], ten_thousandths)
 
     async def submit(self, kind: str, held: Any, *, signers: Iterable[bytes] = (), **raw: Any) -> str:  # noqa: ANN401 - a message, fields of Raw

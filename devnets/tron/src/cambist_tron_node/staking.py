@@ -107,11 +107,8 @@ def undelegate(state: State, held: Held) -> int:
     loose = dict(unlocked(locked, state.now_ms)).get(which, 0) if locked else 0
     available = loose + (free.sun[which] if free else 0)
     if available < sun:
-        if which == ENERGY:
-            words = f"insufficient delegateFrozenBalance(Energy), request={sun}, unlock_balance={available}"
-        else:
-            words = f"insufficient delegatedFrozenBalance(BANDWIDTH), request={sun}, unlock_balance={available}"
-        raise invalid(words)
+        name = "delegateFrozenBalance(Energy)" if which == ENERGY else "delegatedFrozenBalance(BANDWIDTH)"
+        raise invalid(f"insufficient {name}, request={sun}, unlock_balance={available}")
     moved = _take_use(state, receiver, which, sun)
     _unlock(state, owner, receiver)
     left = (state.delegation(owner, receiver, locked=False) or Delegation()).plus(which, -sun, 0)
@@ -148,8 +145,7 @@ def delegatable(state: State, account: Account, which: int) -> int:
 
 def _free_stake(state: State, account: Account, which: int, extra: int = 0) -> int:
     resource = account.resource(which)
-    total = state.parameters.bandwidth_total if which == BANDWIDTH else state.parameters.energy_total
-    used = int((used_now(resource, state.slot) + extra) * TRX * (state.weight(which) / total))
+    used = int((used_now(resource, state.slot) + extra) * TRX * (state.weight(which) / state.total(which)))
     return resource.staked - max(used - resource.borrowed, 0)
 
 
@@ -164,8 +160,7 @@ def _lock_end(state: State, held: Held) -> int:
     blocks = held.lock_period or _LOCK_DEFAULT_MS // BLOCK_MS
     blocks_max = state.parameters.lock_blocks_max
     if not 0 <= blocks <= blocks_max:
-        words = f"The lock period of delegate resource cannot be less than 0 and cannot exceed {blocks_max}!"
-        raise invalid(words)
+        raise invalid(f"The lock period of delegate resource cannot be less than 0 and cannot exceed {blocks_max}!")
     before = state.delegation(held.owner_address, held.receiver_address, locked=True)
     remaining_ms = before.expires_ms[held.resource] - state.now_ms if before else 0
     if blocks * BLOCK_MS < remaining_ms:
@@ -196,8 +191,7 @@ def _take_use(state: State, receiver: bytes, which: int, sun: int) -> int:
     if account is None:
         return 0
     resource = using(account.resource(which), 0, state.slot)
-    total = state.parameters.bandwidth_total if which == BANDWIDTH else state.parameters.energy_total
-    used_max = int(sun / TRX * (total / state.weight(which)))
+    used_max = int(sun / TRX * (state.total(which) / state.weight(which)))
     moved = min(used_max, int(resource.used * (sun / (resource.staked + resource.borrowed))))
     resource = msgspec.structs.replace(resource, used=resource.used - moved, borrowed=resource.borrowed - sun)
     state.put(account.having(which, resource))

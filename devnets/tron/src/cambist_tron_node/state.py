@@ -7,7 +7,7 @@ transaction, one for a block, one for what waits. So an undone block or a refuse
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -25,7 +25,6 @@ _ACTIVE_OPERATIONS: Final = bytes.fromhex("7fff1fc0033e").ljust(32, b"\0")
 
 Key: TypeAlias = tuple[Any, ...]
 Layer: TypeAlias = dict[Key, Any]
-R = TypeVar("R")
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -80,7 +79,6 @@ class Account(msgspec.Struct, frozen=True):
     witness: bool = False
 
     def resource(self, which: int) -> Resource:
-        """Return one of its resources."""
         return self.net if which == BANDWIDTH else self.energy
 
     def having(self, which: int, resource: Resource) -> Account:
@@ -105,7 +103,6 @@ class Contract(msgspec.Struct, frozen=True):
     runtime: bytes
     consume_user_percent: int
     origin_energy_limit: int
-    created_by: bytes
 
 
 class Delegation(msgspec.Struct, frozen=True):
@@ -120,12 +117,6 @@ class Delegation(msgspec.Struct, frozen=True):
         amounts[which] += sun
         ends[which] = expires_ms
         return Delegation((amounts[0], amounts[1]), (ends[0], ends[1]))
-
-
-class Records(Protocol):
-    """Where records are read."""
-
-    def get(self, key: Key) -> Any: ...  # noqa: ANN401 - the key tells what it is
 
 
 class Ledger:
@@ -189,7 +180,6 @@ class Past:
         self._layers = layers
 
     def get(self, key: Key) -> Any:  # noqa: ANN401 - the key tells what it is
-        """Return the record as it was."""
         for layer in self._layers:
             if key in layer:
                 return layer[key]
@@ -231,17 +221,14 @@ class State:
         return found
 
     def put(self, account: Account) -> None:
-        """Write an account."""
         self.ledger.put(("account", account.address), account)
 
     def change(self, address: bytes, **fields: Any) -> Account:  # noqa: ANN401 - fields of Account
-        """Write an account with other fields."""
         account = msgspec.structs.replace(self.known(address), **fields)
         self.put(account)
         return account
 
     def create(self, address: bytes, kind: int = NORMAL) -> Account:
-        """Activate an account."""
         owner = default_owner(address) if kind == NORMAL else None
         actives = (default_active(address),) if kind == NORMAL else ()
         account = Account(address, kind=kind, created_ms=self.now_ms, owner=owner, actives=actives)
@@ -268,12 +255,10 @@ class State:
     # --- Contracts ---
 
     def contract(self, address: bytes) -> Contract | None:
-        """Return what is kept about a contract."""
         found: Contract | None = self._records.get(("contract", address))
         return found
 
     def put_contract(self, contract: Contract) -> None:
-        """Write what is kept about a contract."""
         self.ledger.put(("contract", contract.address), contract)
 
     # --- Stakes ---
@@ -283,6 +268,10 @@ class State:
         others = self.parameters.bandwidth_weight if which == BANDWIDTH else self.parameters.energy_weight
         return others + (self._records.get(("weight", which)) or 0)
 
+    def total(self, which: int) -> int:
+        """Return how much of a resource all stakes share a day."""
+        return self.parameters.bandwidth_total if which == BANDWIDTH else self.parameters.energy_total
+
     def add_weight(self, which: int, trx: int) -> None:
         """Count stake that came or went."""
         self.ledger.put(("weight", which), (self._records.get(("weight", which)) or 0) + trx)
@@ -290,12 +279,10 @@ class State:
     def limit(self, which: int, account: Account) -> int:
         """Return how much of a resource an account's stake gives it a day."""
         resource = account.resource(which)
-        total = self.parameters.bandwidth_total if which == BANDWIDTH else self.parameters.energy_total
         weight = self.weight(which)
-        return int((resource.staked + resource.borrowed) / TRX * (total / weight)) if weight else 0
+        return int((resource.staked + resource.borrowed) / TRX * (self.total(which) / weight)) if weight else 0
 
     def delegation(self, owner: bytes, receiver: bytes, *, locked: bool) -> Delegation | None:
-        """Return what one account lent another."""
         found: Delegation | None = self._records.get(("delegation", owner, receiver, locked))
         return found
 
@@ -322,12 +309,10 @@ class State:
     # --- Transactions ---
 
     def block_number(self, tx_id: bytes) -> int | None:
-        """Return the number of the block a transaction stands in."""
         found: int | None = self._records.get(("tx", tx_id))
         return found
 
     def put_block_number(self, tx_id: bytes, number: int) -> None:
-        """Write which block a transaction stands in."""
         self.ledger.put(("tx", tx_id), number)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from cambist.testing.contracts import Artifact, load
+from cambist.testing.contracts import Artifact
 
 from . import keys
 from .params import TRX
@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from .sending import Accounts
 
 FEE_LIMIT: Final = 1_000 * TRX
-USDT_ENERGY_FACTOR: Final = 34_000
-"""What makes the main network's USDT dearer: the highest factor there is, in ten-thousandths."""
-
-_SYMBOL_BYTES: Final = 32
 
 
 class TronContract:
@@ -45,8 +41,7 @@ class TronContract:
         return self._artifact.answer(function, outcome.output)
 
     def data(self, function: str, *args: Any) -> bytes:  # noqa: ANN401 - ABI values
-        """Return the call's data."""
-        return self._artifact.call_data(function, *_plain(args))
+        return self._artifact.call_data(function, *plain(args))
 
 
 class TronToken(TronContract):
@@ -74,36 +69,10 @@ class TronToken(TronContract):
         return await self.send("removeBlackList", address)
 
 
-async def deploy(
-    node: Accounts,
-    name: str,
-    *args: Any,  # noqa: ANN401 - ABI values
-    sender: str | None = None,
-    call_value: int = 0,
-) -> TronContract:
-    """Create one of the test contracts in a block of its own."""
-    artifact = load(name)
-    code = artifact.creation_code(*_plain(args))
-    address = await node.create(code, abi=artifact.abi, name=name, sender=sender, call_value=call_value)
-    return TronContract(node, artifact, address)
-
-
-async def deploy_token(node: Accounts, symbol: str, decimals: int, *, usdt_like: bool = False) -> TronToken:
-    """Create a token in a block of its own: an ordinary one, or one that behaves and costs like USDT on TRON."""
-    artifact = load("TronUsdt" if usdt_like else "TestToken")
-    if not usdt_like:
-        address = await node.create(artifact.creation_code(symbol, decimals), abi=artifact.abi, name=symbol)
-        return TronToken(node, artifact, address)
-    told = symbol.encode().ljust(_SYMBOL_BYTES, b"\0") + decimals.to_bytes(32, "big")
-    address = await node.create(artifact.creation_code() + told, abi=artifact.abi, name=symbol)
-    node.set_energy_factor(address, USDT_ENERGY_FACTOR)
-    return TronToken(node, artifact, address)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - ABI values
+def plain(value: Any) -> Any:  # noqa: ANN401 - ABI values
     """Return arguments with the 20 bytes of addresses in the place of their base58."""
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if not isinstance(value, str):
         return value
     try:

@@ -10,7 +10,7 @@ import msgspec
 from cambist.testing.anvil import AnvilProcess
 
 from .energy import Frame, Step
-from .journal import Kind, StateKey
+from .journal import StateKey
 from .machine import Call, Internal, Log, Moment
 
 GAS_AT_ONCE: Final = 300_000
@@ -119,7 +119,7 @@ async def trace(anvil: AnvilProcess, call: Call, setting: Setting, balances: Map
         gas_used=int(root.gas_used, 16),
         output=_bytes(root.output),
         frames=tuple(_frames(root.calls, undone=False)),
-        logs=() if root.error else tuple(_logs(root)),
+        logs=tuple(log for _, log in sorted(_logs(root), key=lambda pair: pair[0])),
         writes=_changed_keys(msgspec.convert(writes, _Writes), root, call.caller),
         touched={_bytes(address): int(found["balance"], 16) for address, found in touched.items()},
         # With less gas it may have ended sooner, or otherwise.
@@ -172,19 +172,14 @@ def _frames(calls: Sequence[_Frame], *, undone: bool) -> Iterator[Frame]:
         yield from _frames(inner.calls, undone=rejected)
 
 
-def _logs(root: _Frame) -> Sequence[Log]:
-    found: list[tuple[int, Log]] = []
-
-    def visit(frame: _Frame) -> None:
-        if frame.error is None:
-            for log in frame.logs:
-                topics = tuple(_bytes(topic) for topic in log.topics)
-                found.append((int(log.index, 16), Log(_bytes(log.address), topics, _bytes(log.data))))
-            for inner in frame.calls:
-                visit(inner)
-
-    visit(root)
-    return [log for _, log in sorted(found, key=lambda pair: pair[0])]
+def _logs(frame: _Frame) -> Iterator[tuple[int, Log]]:
+    """Yield what was logged and stands, with its place in the whole run."""
+    if frame.error is None:
+        for log in frame.logs:
+            topics = tuple(_bytes(topic) for topic in log.topics)
+            yield int(log.index, 16), Log(_bytes(log.address), topics, _bytes(log.data))
+        for inner in frame.calls:
+            yield from _logs(inner)
 
 
 def _changed_keys(writes: _Writes, root: _Frame, caller: bytes) -> Mapping[StateKey, str]:
@@ -200,18 +195,18 @@ def _changed_keys(writes: _Writes, root: _Frame, caller: bytes) -> Mapping[State
             found[StateKey(account, "slot", slot)] = value
         if after.nonce and account != caller:
             found[StateKey(account, "nonce")] = hex(after.nonce)
-    found.update(_created(root, "code"))
+    found.update(_created(root))
     return found
 
 
-def _created(frame: _Frame, kind: Kind) -> Mapping[StateKey, str]:
+def _created(frame: _Frame) -> Mapping[StateKey, str]:
     if frame.error is not None:
         return {}
     found: dict[StateKey, str] = {}
     if frame.type in {"CREATE", "CREATE2"} and frame.to is not None:
-        found[StateKey(_bytes(frame.to), kind)] = frame.output
+        found[StateKey(_bytes(frame.to), "code")] = frame.output
     for inner in frame.calls:
-        found.update(_created(inner, kind))
+        found.update(_created(inner))
     return found
 
 

@@ -44,7 +44,6 @@ class Transaction:
         self.id: bytes = hashlib.sha256(self.raw).digest()
         self.size: int = message.ByteSize()
         self.received_ms = 0
-        self._signers: list[bytes] | None = None
 
     @classmethod
     def parse(cls, raw: bytes) -> Transaction:
@@ -98,12 +97,10 @@ class Transaction:
         number: int = self.contract.Permission_id
         return number
 
-    @property
+    @cached_property
     def signers(self) -> list[bytes]:
         """Who signed it. Raises SignatureMalformedError."""
-        if self._signers is None:
-            self._signers = [keys.signer(signature, self.id) for signature in self.proto.signature]
-        return self._signers
+        return [keys.signer(signature, self.id) for signature in self.proto.signature]
 
     @property
     def made_address(self) -> bytes:
@@ -125,30 +122,25 @@ class Transaction:
         return done
 
     def to_json(self, *, visible: bool = False) -> dict[str, Any]:
-        """Return it as nodes show it."""
         shown = proto.to_json(self.proto, visible=visible)
         raw = shown.setdefault("raw_data", {})
         contracts = []
         for contract in self.proto.raw_data.contract:
+            kind = _KIND_NAMES[contract.type]
             row: dict[str, Any] = {
                 "parameter": {
-                    "value": proto.to_json(self._unpacked(contract), visible=visible),
+                    "value": proto.to_json(proto.parse(kind, contract.parameter.value), visible=visible),
                     "type_url": contract.parameter.type_url,
                 },
-                "type": _KIND_NAMES.get(contract.type, contract.type),
+                "type": kind,
             }
             if contract.Permission_id:
                 row["Permission_id"] = contract.Permission_id
             contracts.append(row)
-            if row["type"] == CREATE_CONTRACT:
+            if kind == CREATE_CONTRACT:
                 shown["contract_address"] = self.made_address.hex()
         raw["contract"] = contracts
         return {**shown, "raw_data": raw, "raw_data_hex": self.raw.hex(), "txID": self.id.hex()}
-
-    @staticmethod
-    def _unpacked(contract: Any) -> Message:  # noqa: ANN401 - as above
-        held: Message = proto.parse(_KIND_NAMES[contract.type], contract.parameter.value)
-        return held
 
 
 def _packed(contract: Mapping[str, Any], *, visible: bool) -> Mapping[str, str]:

@@ -36,7 +36,6 @@ class SignedAuthorization(Struct, frozen=True, kw_only=True):
 
     @property
     def body(self) -> list[Encodable]:
-        """Return what stands in a transaction's list."""
         return [*_body(self.authorization), *self.signature]
 
 
@@ -53,8 +52,7 @@ def read_authorization(payload: bytes) -> Authorization:
     try:
         found = _read(_items(decode(payload[1:]), _FIELDS))
     except RlpError as error:
-        message = f"the payload is no authorization: {error}"
-        raise UnreadablePayloadError(message) from error
+        raise UnreadablePayloadError(f"the payload is no authorization: {error}") from error
     if write_authorization(found) != payload:
         raise UnreadablePayloadError("the payload is not written in the canonical way")
     return found

@@ -18,9 +18,6 @@ from cambist.plugin import (
     SweeperDeployment,
     SweepingChain,
     SweepPlan,
-    Token,
-    TxStatus,
-    Units,
     UnsignedTx,
     Watch,
 )
@@ -46,16 +43,19 @@ from .sweeping import Sweeping, sweeper_problem
 class EvmChain(PooledChain[Endpoint], SweepingChain):
     """One network. Keeps the record of its endpoints, and nothing of the chain itself."""
 
+    balances_at = staticmethod(balances_at)
+    statuses = staticmethod(statuses)
+
     def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], monotonic: Callable[[], float]) -> None:
-        super().__init__(setup.info, pool, quorum=setup.quorum)
+        super().__init__(setup.info, pool, quorum=setup.config.quorum)
         self._setup = setup
 
         async def market() -> Market:
             return await pool.ask_any(lambda endpoint: read_market(endpoint, setup))
 
         watch = Remembered(market, monotonic, seconds=MARKET_TTL_S)
-        self._planner = Planner(setup, watch, pool.ask_any)
-        self._sweeping = Sweeping(setup, watch, pool.ask_any)
+        self._planner = Planner(setup, watch, pool)
+        self._sweeping = Sweeping(setup, watch, pool)
 
     def reader(self, span: Span, watch: Watch) -> Callable[[Endpoint], Awaitable[ScanResult]]:
         """Return what reads a span. What only endpoints with traces can see, no quorum can confirm."""
@@ -66,16 +66,6 @@ class EvmChain(PooledChain[Endpoint], SweepingChain):
             return result if traced else without_traces(result)
 
         return read
-
-    async def balances_at(
-        self, endpoint: Endpoint, wanted: Sequence[tuple[str, Token]], at: int | None
-    ) -> Sequence[Units]:
-        """Return several balances from one endpoint."""
-        return await balances_at(endpoint, wanted, at)
-
-    async def statuses(self, endpoint: Endpoint, tx_ids: Sequence[str]) -> Mapping[str, TxStatus]:
-        """Return what one endpoint knows of each of these transactions."""
-        return await statuses(endpoint, tx_ids)
 
     async def next_sequence(self, sender: str) -> int:
         """Return the sender's count of mined transactions, the highest that any endpoint knows."""
@@ -96,7 +86,7 @@ class EvmChain(PooledChain[Endpoint], SweepingChain):
 
     async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
         """Write the payloads. Asks nobody."""
-        return [unsigned(step, sequence, self._setup.chain_id) for step, sequence in steps]
+        return [unsigned(step, sequence, self._setup.network.chain_id) for step, sequence in steps]
 
     async def plan_sweep(self, intents: Sequence[Intent], *, sponsor: str) -> SweepPlan:
         """Return what can be swept together, tried on a node."""
@@ -111,7 +101,6 @@ class EvmChain(PooledChain[Endpoint], SweepingChain):
         return deployment(sponsor)
 
     async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
-        """Hand the transactions to every endpoint that can be asked."""
         return await broadcast_to_all(self.pool, txs, send, size=lambda endpoint: endpoint.short_calls_max)
 
     async def problems(self) -> Sequence[str]:

@@ -69,40 +69,34 @@ class EvmConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ChainSetup(Struct, frozen=True, kw_only=True):
-    """One chain, checked: what the gateway is told of it, and how it is read.
+    """A chain, checked: what the gateway is told of it, its network, the operator's table, and what follows from them.
 
     ``contracts`` maps every registered contract, as nodes spell it (lower case), to its normalized address.
-    ``symbols_onchain`` maps a normalized contract to what it may call itself.
+    ``symbols_onchain`` maps a normalized contract to what it may call itself. What stands here and in ``network`` or
+    ``config``, too, is what holds of both.
     """
 
     info: ChainInfo
-    chain_id: int
-    rpc_urls: tuple[str, ...]
-    quorum: int
-    trace: TraceMode
-    request_timeout_s: float
-    batch_calls_max: int
+    network: Network
+    config: ChainConfig
     short_calls_max: int
-    requests_at_once_max: int
-    response_bytes_max: int
     lag_blocks_max: int
-    bor_receipts: bool
     contracts: Mapping[str, str]
     symbols_onchain: Mapping[str, frozenset[str]]
     fees: FeeBounds
     l1_fee: bool
-    transfer_gas_max: int
 
 
 def resolve(config: EvmConfig) -> Sequence[ChainSetup]:
     """Return every configured chain's setup. Raises ConfigError, naming the setting."""
     setups = [_resolve_chain(chain, table) for chain, table in config.chains.items()]
-    live = Counter(setup.chain_id for setup in setups if setup.info.availability == "live")
+    live = Counter(setup.network.chain_id for setup in setups if setup.info.availability == "live")
     for setup in setups:
-        if live[setup.chain_id] > 1:
+        if live[setup.network.chain_id] > 1:
             # Two watchers of one network would both see, and credit, every deposit.
-            message = f"chain id {setup.chain_id} is configured twice; a network can be listed once only"
-            raise ConfigError(message)
+            raise ConfigError(
+                f"chain id {setup.network.chain_id} is configured twice; a network can be listed once only"
+            )
     return setups
 
 
@@ -140,39 +134,25 @@ def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:
     )
     return ChainSetup(
         info=info,
-        chain_id=network.chain_id,
-        rpc_urls=table.rpc_urls,
-        quorum=table.quorum,
-        trace=table.trace,
-        request_timeout_s=table.request_timeout_ms / 1000,
-        batch_calls_max=table.batch_calls_max,
-        short_calls_max=table.short_calls_max or _short_calls_max(table.batch_calls_max),
-        requests_at_once_max=table.requests_at_once_max,
-        response_bytes_max=table.response_bytes_max,
+        network=network,
+        config=table,
+        # Blocks are hundreds of times as long as short answers; but where batches are unwanted, there are none.
+        short_calls_max=table.short_calls_max or (1 if table.batch_calls_max == 1 else table.batch_calls_max * 10),
         lag_blocks_max=table.lag_blocks_max or network.lag_blocks_max,
-        bor_receipts=network.bor_receipts,
         contracts={known.contract.lower(): known.contract for known in tokens},
         symbols_onchain={known.contract: known.symbols for known in tokens},
         fees=_fees(network, table, where),
         l1_fee=network.l1_fee if table.l1_fee is None else table.l1_fee,
-        transfer_gas_max=network.transfer_gas_max,
     )
 
 
 def _sweeper(text: str, tokens: Sequence[KnownToken], where: str) -> str:
     address = parse_address(text)
     if address is None:
-        message = f"{where}.sweeper is no address, or its checksum is wrong"
-        raise ConfigError(message)
+        raise ConfigError(f"{where}.sweeper is no address, or its checksum is wrong")
     if address in NOT_TOKENS or any(token.contract == address for token in tokens):
-        message = f"{where}.sweeper is no sweeper: 'cambist sweeper' shows its address"
-        raise ConfigError(message)
+        raise ConfigError(f"{where}.sweeper is no sweeper: 'cambist sweeper' shows its address")
     return address
-
-
-def _short_calls_max(batch_calls_max: int) -> int:
-    """Return ten times as many, since blocks are hundreds of times as long; but no batches where they are unwanted."""
-    return 1 if batch_calls_max == 1 else batch_calls_max * 10
 
 
 def _fees(network: Network, table: ChainConfig, where: str) -> FeeBounds:
@@ -192,8 +172,7 @@ def _fees(network: Network, table: ChainConfig, where: str) -> FeeBounds:
 def _wei(chosen: Decimal | None, known: str, where: str) -> int:
     gwei = Decimal(known) if chosen is None else chosen
     if not gwei.is_finite() or not 0 <= gwei <= GWEI_MAX or round(gwei, 9) != gwei:
-        message = f"{where}: {gwei} is not between 0 and {GWEI_MAX} with at most 9 decimals"
-        raise ConfigError(message)
+        raise ConfigError(f"{where}: {gwei} is not between 0 and {GWEI_MAX} with at most 9 decimals")
     return int(gwei * GWEI)
 
 
@@ -201,21 +180,18 @@ def _network(chain: str, table: ChainConfig, where: str) -> Network:
     known = NETWORKS.get(chain)
     if known is not None:
         if table.chain_id not in (None, known.chain_id) or table.native_symbol not in (None, known.native_symbol):
-            message = (
+            raise ConfigError(
                 f"{where}: {chain} is built in with chain id {known.chain_id} and coin {known.native_symbol}; "
                 "give another network another name"
             )
-            raise ConfigError(message)
         return known
     if CHAIN_ID_TEXT.fullmatch(chain) is None:
-        message = f"{where}: a chain's name is 2 to 32 lower-case letters, digits and dashes, a letter first"
-        raise ConfigError(message)
+        raise ConfigError(f"{where}: a chain's name is 2 to 32 lower-case letters, digits and dashes, a letter first")
     if table.chain_id is None or table.native_symbol is None or table.confirmations is None:
-        message = (
+        raise ConfigError(
             f"{where}: {chain} is not built in (those are {', '.join(NETWORKS)}), so it needs chain_id, native_symbol "
             "and confirmations"
         )
-        raise ConfigError(message)
     if SYMBOL.fullmatch(table.native_symbol) is None:
         message = f"{where}.native_symbol: {table.native_symbol!r} is not 1 to 16 letters, digits, dots, dashes"
         raise ConfigError(message)
@@ -236,6 +212,5 @@ def _network(chain: str, table: ChainConfig, where: str) -> Network:
 
 def _check_endpoints(table: ChainConfig, where: str) -> None:
     if not table.rpc_urls and not table.simulated:
-        message = f"{where}.rpc_urls is empty: name at least one endpoint, or set simulated = true"
-        raise ConfigError(message)
+        raise ConfigError(f"{where}.rpc_urls is empty: name at least one endpoint, or set simulated = true")
     check_endpoints(table.rpc_urls, quorum=1 if table.simulated else table.quorum, where=where)

@@ -26,13 +26,12 @@ _PADDING: Final = "0x" + "0" * 24
 _NO_BLOOM: Final = frozenset({"", "0x", "0x" + "0" * 512})
 
 
-def number_of(header: RpcHeader | RpcBlock) -> int:
+def number_of(header: RpcHeader) -> int:
     """Return the block's height. Raises InconsistentChainError where it is no number."""
     try:
         return int(header.number, 16)
     except ValueError as error:
-        message = f"a block came with the number {header.number[:80]!r}"
-        raise InconsistentChainError(message) from error
+        raise InconsistentChainError(f"a block came with the number {header.number[:80]!r}") from error
 
 
 def is_synthetic(tx: RpcTransaction) -> bool:
@@ -40,19 +39,16 @@ def is_synthetic(tx: RpcTransaction) -> bool:
     return tx.sender == tx.to == ZERO_ADDRESS and tx.value == "0x0"
 
 
-def check_header(header: RpcHeader | RpcBlock, height: int) -> Block:
+def check_header(header: RpcHeader, height: int) -> Block:
     """Return the block's position in the chain. Raises InconsistentChainError when it stands at another height."""
     try:
         number, time = int(header.number, 16), int(header.timestamp, 16)
     except ValueError as error:
-        message = f"block {height} came with a number or a time that is none"
-        raise InconsistentChainError(message) from error
+        raise InconsistentChainError(f"block {height} came with a number or a time that is none") from error
     if number != height:
-        message = f"block {height} was asked for and block {number} came"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"block {height} was asked for and block {number} came")
     if len(header.hash) != _WORD_CHARS or len(header.parent_hash) != _WORD_CHARS:
-        message = f"block {height} came without a hash"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"block {height} came without a hash")
     return Block(height=height, hash=header.hash.lower(), parent_hash=header.parent_hash.lower(), time=time)
 
 
@@ -63,8 +59,7 @@ def check_receipts(block: RpcBlock, receipts: Sequence[RpcReceipt]) -> None:
         message = f"block {height} has {len(block.transactions)} transactions, and {len(receipts)} receipts that differ"
         raise InconsistentChainError(message)
     if not {receipt.block_hash for receipt in receipts} <= {block.hash}:
-        message = f"receipts of another block came with block {height}"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"receipts of another block came with block {height}")
     _check_log_indexes(height, receipts)
 
 
@@ -90,8 +85,7 @@ def _check_log_indexes(height: int, receipts: Sequence[RpcReceipt]) -> None:
             return
     except ValueError:
         pass
-    message = f"logs of block {height} are missing, doubled or not numbered"
-    raise InconsistentChainError(message)
+    raise InconsistentChainError(f"logs of block {height} are missing, doubled or not numbered")
 
 
 def token_hits(
@@ -156,8 +150,7 @@ def transfers_of(
 def succeeded(receipt: RpcReceipt) -> bool:
     """Return whether the transaction took effect. Raises InconsistentChainError where the receipt does not tell."""
     if receipt.status is None:
-        message = f"the receipt of {receipt.transaction_hash} has no status"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"the receipt of {receipt.transaction_hash} has no status")
     return int(receipt.status, 16) == 1
 
 
@@ -166,24 +159,14 @@ def _native_transfer(block: RpcBlock, receipt: RpcReceipt, tx: RpcTransaction) -
     # What an address sends to itself changes nothing it holds.
     if amount == 0 or tx.to is None or tx.to.lower() == tx.sender.lower() or not succeeded(receipt):
         return None
-    return Transfer(
-        tx_id=tx.hash.lower(),
-        position="native",
-        height=int(block.number, 16),
-        block_hash=block.hash.lower(),
-        sender=spell(tx.sender[2:].lower()),
-        recipient=spell(tx.to[2:].lower()),
-        contract=None,
-        amount=Units(amount),
-    )
+    return transfer_in(block, tx.hash, "native", tx.sender[2:], tx.to[2:], amount)
 
 
 def _token_transfer(
     block: RpcBlock, receipt: RpcReceipt, ordinal: int, log: RpcLog, contracts: Mapping[str, str]
 ) -> Transfer | None:
     if log.removed:
-        message = f"a log of block {int(block.number, 16)} is marked as removed by a reorg"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"a log of block {int(block.number, 16)} is marked as removed by a reorg")
     _, sender, recipient = log.topics
     padded = sender.startswith(_PADDING) and recipient.startswith(_PADDING)
     if len(log.data) < _WORD_CHARS or not padded or sender == recipient or not succeeded(receipt):
@@ -191,13 +174,22 @@ def _token_transfer(
     amount = int(log.data[2:_WORD_CHARS], 16)
     if amount == 0:
         return None
+    return transfer_in(
+        block, receipt.transaction_hash, f"log:{ordinal}", sender[26:], recipient[26:], amount, contracts[log.address]
+    )
+
+
+def transfer_in(  # noqa: PLR0913, PLR0917 - the fields of a transfer
+    block: RpcBlock, tx_id: str, position: str, sender: str, recipient: str, amount: int, contract: str | None = None
+) -> Transfer:
+    """Return what the block holds; addresses are given as 40 hex digits."""
     return Transfer(
-        tx_id=receipt.transaction_hash.lower(),
-        position=f"log:{ordinal}",
+        tx_id=tx_id.lower(),
+        position=position,
         height=int(block.number, 16),
         block_hash=block.hash.lower(),
-        sender=spell(sender[26:].lower()),
-        recipient=spell(recipient[26:].lower()),
-        contract=contracts[log.address],
+        sender=spell(sender.lower()),
+        recipient=spell(recipient.lower()),
+        contract=contract,
         amount=Units(amount),
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cambist_chainkit.contracts import DECIMALS, SYMBOL, bytes_of, token_problem
 
 from .config import ChainSetup
-from .endpoint import TEXT, Endpoint
+from .endpoint import Endpoint
 from .fees import in_gwei
 from .market import read_market
 
@@ -20,7 +20,7 @@ async def token_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]
         for token in tokens
         for selector in ("0x" + DECIMALS, "0x" + SYMBOL)
     ]
-    answers = [bytes_of((answer or "0x")[2:]) for answer in await endpoint.rpc.batch(calls, TEXT)]
+    answers = [bytes_of((answer or "0x")[2:]) for answer in await endpoint.rpc.batch(calls, str)]
     found = []
     for token, decimals, symbol in zip(tokens, answers[::2], answers[1::2], strict=True):
         problem = token_problem(token, decimals, symbol, setup.symbols_onchain[token.contract or ""])

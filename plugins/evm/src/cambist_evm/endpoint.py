@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeVar
 
-import msgspec
-
 from cambist.plugin import (
     Block,
     ChainError,
@@ -17,26 +15,18 @@ from cambist.plugin import (
     InconsistentChainError,
     SpanTooWideError,
 )
-from cambist_chainkit.answers import NestedTooDeeplyError
+from cambist_chainkit.answers import NestedTooDeeplyError, UnsupportedError
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.record import Endpoint as Record
 
 from .config import ChainSetup, TraceMode
 from .decode import ZERO_ADDRESS, check_header, is_synthetic, number_of
-from .rpc import BatchDecoder, JsonRpc
-from .rpc_errors import MethodUnsupportedError
+from .rpc import JsonRpc
 from .traces import Movement, from_call_frames, from_flat_traces
-from .wire import Answer, FlatTrace, RpcBlock, RpcFailure, RpcHeader, RpcReceipt, RpcTransaction, TracedTransaction
+from .wire import FlatTrace, RpcBlock, RpcFailure, RpcHeader, RpcReceipt, RpcTransaction, TracedTransaction
 
 T = TypeVar("T")
 
-TEXT: Final = msgspec.json.Decoder(list[Answer[str]])
-HEADER: Final = msgspec.json.Decoder(list[Answer[RpcHeader]])
-_BLOCK: Final = msgspec.json.Decoder(list[Answer[RpcBlock]])
-_RECEIPTS: Final = msgspec.json.Decoder(list[Answer[list[RpcReceipt]]])
-_RECEIPT: Final = msgspec.json.Decoder(list[Answer[RpcReceipt]])
-_TRACED: Final = msgspec.json.Decoder(list[Answer[list[TracedTransaction]]])
-_FLAT: Final = msgspec.json.Decoder(list[Answer[list[FlatTrace]]])
 
 Calls = Sequence[tuple[str, Sequence[Any]]]
 
@@ -53,7 +43,7 @@ class Endpoint(Record):
     def __init__(self, rpc: JsonRpc, setup: ChainSetup) -> None:
         super().__init__(rpc.name)
         self.rpc = rpc
-        self.tracing: Literal["debug", "trace", "none"] | None = _fixed_tracing(setup.trace)
+        self.tracing: Literal["debug", "trace", "none"] | None = _fixed_tracing(setup.config.trace)
         self.block_receipts: bool | None = None
         self.short_calls_max = setup.short_calls_max
         self._setup = setup
@@ -63,52 +53,52 @@ class Endpoint(Record):
         return super().health(now)
 
     async def verify(self) -> None:
-        """Ask once whether this is the chain it should be. Raises ChainUnavailableError."""
         chain_id = await self.quantity("eth_chainId")
-        if chain_id != self._setup.chain_id:
-            message = f"{self.name} serves chain id {chain_id}, and {self._setup.info.id} is {self._setup.chain_id}"
+        if chain_id != self._setup.network.chain_id:
+            message = (
+                f"{self.name} serves chain id {chain_id}, and {self._setup.info.id} is {self._setup.network.chain_id}"
+            )
             raise ChainUnavailableError(message)
         self.verified = True
 
     async def quantity(self, method: str, *params: Any) -> int:  # noqa: ANN401 - JSON
         """Return the number that the method answers."""
-        answer = await self.rpc.call(method, params, TEXT)
+        answer = await self.rpc.call(method, params, str)
         try:
             return int(answer or "", 16)
         except ValueError as error:
-            message = f"{self.name} answered {method} with no number"
-            raise InconsistentChainError(message) from error
+            raise InconsistentChainError(f"{self.name} answered {method} with no number") from error
 
-    async def request(self, calls: Calls, decoder: BatchDecoder[T]) -> list[T | RpcFailure | None]:
+    async def request(self, calls: Calls, kind: type[T]) -> list[T | RpcFailure | None]:
         """Send the calls in one request; in smaller ones, from now on, where the endpoint finds them too many."""
         try:
-            return await self.rpc.each(calls, decoder)
+            return await self.rpc.each(calls, kind)
         except SpanTooWideError:
             if len(calls) == 1:
                 raise
         half = len(calls) // 2
         self.short_calls_max = min(self.short_calls_max, half)
-        first = await self.request(calls[:half], decoder)
-        return [*first, *await self.request(calls[half:], decoder)]
+        first = await self.request(calls[:half], kind)
+        return [*first, *await self.request(calls[half:], kind)]
 
-    async def each(self, calls: Calls, decoder: BatchDecoder[T]) -> list[T | RpcFailure | None]:
+    async def each(self, calls: Calls, kind: type[T]) -> list[T | RpcFailure | None]:
         """Return the answers to calls with short answers, in their order; an error of one call stands in its place.
 
         Several requests are under way at once, so the calls must not depend on each other.
         """
         size = self.short_calls_max
-        slots = asyncio.Semaphore(self._setup.requests_at_once_max)
+        slots = asyncio.Semaphore(self._setup.config.requests_at_once_max)
 
         async def ask(some: Calls) -> list[T | RpcFailure | None]:
             async with slots:
-                return await self.request(some, decoder)
+                return await self.request(some, kind)
 
         parts = await gather_all(*(ask(calls[first : first + size]) for first in range(0, len(calls), size)))
         return [answer for part in parts for answer in part]
 
-    async def all(self, calls: Calls, decoder: BatchDecoder[T]) -> list[T | None]:
+    async def all(self, calls: Calls, kind: type[T]) -> list[T | None]:
         """Return the answers to calls with short answers; an error of one call is an error of all."""
-        outcomes = await self.each(calls, decoder)
+        outcomes = await self.each(calls, kind)
         answers: list[T | None] = []
         for (method, _), outcome in zip(calls, outcomes, strict=True):
             if isinstance(outcome, RpcFailure):
@@ -120,14 +110,13 @@ class Endpoint(Record):
         """Return the newest block, and the finalized height where the node knows one."""
         newest, finalized = await gather_all(self._tagged("latest"), self._finalized())
         if newest is None:
-            message = f"{self.name} has no newest block"
-            raise ChainUnavailableError(message)
+            raise ChainUnavailableError(f"{self.name} has no newest block")
         head = check_header(newest, number_of(newest))
         self.head = head.height
         return Head(height=head.height, hash=head.hash, finalized_height=finalized)
 
     async def _tagged(self, tag: str) -> RpcHeader | None:
-        return await self.rpc.call("eth_getBlockByNumber", (tag, False), HEADER)
+        return await self.rpc.call("eth_getBlockByNumber", (tag, False), RpcHeader)
 
     async def _finalized(self) -> int | None:
         try:
@@ -138,27 +127,25 @@ class Endpoint(Record):
         return None if header is None else number_of(header)
 
     async def block(self, height: int) -> Block:
-        """Return the block at this height on the node's best chain."""
         return (await self.headers([height]))[0]
 
     async def headers(self, heights: Sequence[int]) -> list[Block]:
         """Return the blocks at these heights on the node's best chain; a missing one is InconsistentChainError."""
         calls = [("eth_getBlockByNumber", (hex(height), False)) for height in heights]
-        found = await self.rpc.batch(calls, HEADER)
+        found = await self.rpc.batch(calls, RpcHeader)
         return [
-            check_header(self._present(header, height), height) for height, header in zip(heights, found, strict=True)
+            check_header(self._present(header, f"block {height}"), height)
+            for height, header in zip(heights, found, strict=True)
         ]
 
     async def blocks(self, heights: Sequence[int]) -> list[RpcBlock]:
-        """Return the blocks with their transactions."""
         calls = [("eth_getBlockByNumber", (hex(height), True)) for height in heights]
-        found = await self.rpc.batch(calls, _BLOCK)
-        return [self._present(block, height) for height, block in zip(heights, found, strict=True)]
+        found = await self.rpc.batch(calls, RpcBlock)
+        return [self._present(block, f"block {height}") for height, block in zip(heights, found, strict=True)]
 
-    def _present(self, found: T | None, height: int) -> T:
+    def _present(self, found: T | None, what: str) -> T:
         if found is None:
-            message = f"{self.name} has no block {height}"
-            raise InconsistentChainError(message)
+            raise InconsistentChainError(f"{self.name} has no {what}")
         return found
 
     async def receipts(self, heights: Sequence[int]) -> list[list[RpcReceipt]] | None:
@@ -167,23 +154,20 @@ class Endpoint(Record):
             return None
         calls = [("eth_getBlockReceipts", (hex(height),)) for height in heights]
         try:
-            found = await self.rpc.batch(calls, _RECEIPTS)
-        except MethodUnsupportedError:
+            found = await self.rpc.batch(calls, list[RpcReceipt])
+        except UnsupportedError:
             self.block_receipts = False
             return None
         self.block_receipts = True
-        return [self._present(receipts, height) for height, receipts in zip(heights, found, strict=True)]
+        return [self._present(receipts, f"block {height}") for height, receipts in zip(heights, found, strict=True)]
 
     async def receipts_of(self, hashes: Sequence[str]) -> list[RpcReceipt]:
         """Return the receipts of these transactions, one by one. Raises InconsistentChainError for a missing one."""
-        found = await self.rpc.batch([("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in hashes], _RECEIPT)
-        receipts = []
-        for tx_hash, receipt in zip(hashes, found, strict=True):
-            if receipt is None:
-                message = f"{self.name} has no receipt of {tx_hash}, which it has in a block"
-                raise InconsistentChainError(message)
-            receipts.append(receipt)
-        return receipts
+        found = await self.rpc.batch([("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in hashes], RpcReceipt)
+        return [
+            self._present(receipt, f"receipt of {tx_hash}, which it has in a block")
+            for tx_hash, receipt in zip(hashes, found, strict=True)
+        ]
 
     async def completed(self, block: RpcBlock, receipts: list[RpcReceipt]) -> list[RpcReceipt]:
         """Return the receipts, made as long as the block's transactions on Polygon, whose nodes disagree.
@@ -210,7 +194,7 @@ class Endpoint(Record):
         for tracing, ask in (("debug", self._debug), ("trace", self._flat)):
             try:
                 moved = await ask(block)
-            except MethodUnsupportedError:
+            except UnsupportedError:
                 continue
             self.tracing = "debug" if tracing == "debug" else "trace"
             return moved
@@ -219,7 +203,7 @@ class Endpoint(Record):
 
     async def _debug(self, block: RpcBlock) -> list[list[Movement]]:
         try:
-            traced = await self._call("debug_traceBlockByHash", (block.hash, _CALL_TRACER), _TRACED)
+            traced = await self._call("debug_traceBlockByHash", (block.hash, _CALL_TRACER), list[TracedTransaction])
         except NestedTooDeeplyError:
             return await self._flat_or_nothing(block)
         return from_call_frames(block, traced)
@@ -232,18 +216,17 @@ class Endpoint(Record):
         """
         try:
             return await self._flat(block)
-        except MethodUnsupportedError:
+        except UnsupportedError:
             return [[] for _ in block.transactions]
 
     async def _flat(self, block: RpcBlock) -> list[list[Movement]]:
-        traces = await self._call("trace_block", (block.number,), _FLAT)
+        traces = await self._call("trace_block", (block.number,), list[FlatTrace])
         return from_flat_traces(block, traces)
 
-    async def _call(self, method: str, params: Sequence[Any], decoder: BatchDecoder[T]) -> T:
-        answer = await self.rpc.call(method, params, decoder)
+    async def _call(self, method: str, params: Sequence[Any], kind: type[T]) -> T:
+        answer = await self.rpc.call(method, params, kind)
         if answer is None:
-            message = f"{self.name} answered {method} with null"
-            raise InconsistentChainError(message)
+            raise InconsistentChainError(f"{self.name} answered {method} with null")
         return answer
 
 

@@ -1,8 +1,7 @@
-"""The address family ``evm``: one tree of keys and one spelling of addresses for every EVM chain."""
+"""The address family ``evm``: one tree of keys, one spelling of addresses, and what a payload does. Pure."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import ClassVar, Final
 
 from cambist.plugin import (
@@ -10,25 +9,23 @@ from cambist.plugin import (
     ChainInfo,
     Effects,
     InvalidAddressError,
+    Movement,
     SignedTx,
     Token,
     Units,
+    UnreadablePayloadError,
     UnsignedTx,
 )
-from cambist_chainkit.bip32 import PublicNode, parse_xpub
+from cambist_chainkit import signatures
+from cambist_chainkit.bip32 import branch
+from cambist_chainkit.contracts import read_transfer
 
 from .addresses import keccak, parse_address, spell
-from .signing import effects_of, sealed
-
-BRANCHES_CACHED_MAX: Final = 20_000
-"""About 10 MB: two branches for each of 10 000 merchants that were active lately."""
+from .authorization import AUTHORIZATION_TYPE, Authorization, read_authorization
+from .payload import TxFields, read_payload, write_signed
+from .sweeper import read_collect
 
 _SHOWN_MAX: Final = 64
-
-
-@lru_cache(maxsize=BRANCHES_CACHED_MAX)
-def _branch(account_xpub: str, change: int) -> PublicNode:
-    return parse_xpub(account_xpub).child(change)
 
 
 class EvmFamily(AddressFamily):
@@ -39,16 +36,15 @@ class EvmFamily(AddressFamily):
 
     def derive_address(self, account_xpub: str, change: int, index: int) -> str:
         """Derive the address at ``account/change/index``. Raises ExtendedKeyError, which never shows the key."""
-        return spell(keccak(_branch(account_xpub, change).child_point(index))[12:].hex())
+        return _address(branch(account_xpub, change).child_point(index))
 
     def normalize_address(self, text: str) -> str:
         """Return the EIP-55 spelling."""
         address = parse_address(text)
         if address is None:
-            message = (
+            raise InvalidAddressError(
                 f"{text[:_SHOWN_MAX]!r} is no EVM address: 0x and 40 hex digits, in one case or with a right checksum"
             )
-            raise InvalidAddressError(message)
         return address
 
     def address_key(self, address: str) -> bytes:
@@ -61,15 +57,83 @@ class EvmFamily(AddressFamily):
         return f"ethereum:{token.contract}@{chain.chain_id_num}/transfer?address={address}&uint256={amount}"
 
     def effects(self, chain: ChainInfo, payload: bytes) -> Effects:
-        """Read out of a payload the one payment that it makes.
+        """Read out of a payload all that it does.
 
         ``fee_max`` is gas times price. What a rollup charges beside it for its data stands in no payload.
         """
-        return effects_of(chain, payload)
+        if payload[:1] == AUTHORIZATION_TYPE:
+            return _delegation(chain, read_authorization(payload))
+        fields = read_payload(payload)
+        _check_chain(chain, fields.chain_id)
+        to = spell(fields.to.hex())
+        for one in fields.authorizations:
+            # Each is signed by whom it binds, and was judged then; another contract's has no business here anyway.
+            if _delegation(chain, one.authorization).delegate != to or to != chain.sweeper:
+                raise UnreadablePayloadError(
+                    "the payload carries an authorization for something other than the sweeper"
+                )
+        swept = to == chain.sweeper and bool(fields.data)
+        return Effects(
+            movements=_swept(chain, fields) if swept else (_movement(chain, fields),),
+            fee_max=Units(fields.gas * fields.price),
+            sequence=fields.sequence,
+        )
 
     def digest(self, payload: bytes) -> bytes:
         return keccak(payload)
 
     def seal(self, tx: UnsignedTx, signature: bytes) -> SignedTx:
-        """Put payload and signature together. Raises SignatureError where the signature is not the sender's."""
-        return sealed(tx, signature)
+        """Put payload and signature together.
+
+        Raises SignatureError where the signature is not the sender's: what it would send, another account would pay.
+        """
+        raw = write_signed(tx.payload, checked(tx.payload, tx.sender, signature))
+        return SignedTx(tx_id="0x" + keccak(raw).hex(), raw=raw)
+
+
+def checked(payload: bytes, address: str, signature: bytes) -> tuple[int, int, int]:
+    """Return r, s and parity of a signature of the address. Raises SignatureError."""
+    return signatures.checked(signature, keccak(payload), address, _address)
+
+
+def _address(point: bytes) -> str:
+    return spell(keccak(point)[12:].hex())
+
+
+def _check_chain(chain: ChainInfo, chain_id: int) -> None:
+    if chain.chain_id_num is None or chain_id != chain.chain_id_num:
+        raise UnreadablePayloadError(f"the payload is for chain id {chain_id}, and {chain.id} is {chain.chain_id_num}")
+
+
+def _delegation(chain: ChainInfo, authorization: Authorization) -> Effects:
+    _check_chain(chain, authorization.chain_id)
+    delegate = spell(authorization.contract.hex())
+    return Effects(movements=(), fee_max=Units(0), sequence=authorization.sequence, delegate=delegate)
+
+
+def _swept(chain: ChainInfo, fields: TxFields) -> tuple[Movement, ...]:
+    items = read_collect(fields.data)
+    if items is None:
+        raise UnreadablePayloadError("the payload calls something other than the sweeper's collect")
+    if fields.value:
+        raise UnreadablePayloadError("the payload sends native coin along with a call")
+    known = {token.contract for token in chain.tokens}
+    if any(item.contract not in known for item in items):
+        raise UnreadablePayloadError(f"the payload sweeps what is no registered token of {chain.id}")
+    return items
+
+
+def _movement(chain: ChainInfo, fields: TxFields) -> Movement:
+    to = spell(fields.to.hex())
+    if not fields.data:
+        return Movement(contract=None, recipient=to, amount=Units(fields.value))
+    transfer = read_transfer(fields.data)
+    if transfer is None:
+        raise UnreadablePayloadError("the payload calls something other than transfer(address,uint256)")
+    if fields.value:
+        raise UnreadablePayloadError("the payload sends native coin along with a call")
+    if all(token.contract != to for token in chain.tokens):
+        # What code that nobody registered does under this name cannot be told.
+        raise UnreadablePayloadError(f"the payload calls {to}, which is no registered token of {chain.id}")
+    recipient, amount = transfer
+    return Movement(contract=to, recipient=spell(recipient.hex()), amount=Units(amount))

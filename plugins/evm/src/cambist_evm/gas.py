@@ -6,17 +6,18 @@ is there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
 from cambist.plugin import ChainError, Intent, Token
+from cambist_chainkit.contracts import transfer_data
+from cambist_chainkit.reverts import printable, refusal_in
 
-from .endpoint import TEXT, Calls, Endpoint
+from .endpoint import Calls, Endpoint
 from .lookups import balance_call, read_balance
-from .payload import transfer_data
-from .reverts import is_revert, reason_of
 from .wire import RpcFailure
 
 PLAIN_GAS: Final = 21_000
@@ -27,6 +28,15 @@ UNTRIED_GAS: Final = 50_000
 
 LENT: Final = hex(1 << 120)
 _WORD_CHARS: Final = 2 + 64
+_REVERTED_CODE: Final = 3
+_REVERTED: Final = re.compile(
+    r"revert|invalid opcode|bad instruction|invalid ?jump|stack (?:under|over)flow|vm execution error|out of ?gas|"
+    r"gas required exceeds|cannot estimate gas|always failing transaction|opcode not found|invalidfeopcode",
+    re.IGNORECASE,
+)
+_NOT_EXECUTED: Final = re.compile(r"insufficient (?:funds|balance)|upfront cost|not enough funds", re.IGNORECASE)
+_SAID: Final = re.compile(r"revert(?:ed)?(?: with reason)?[:\s]+(?P<reason>.+)", re.IGNORECASE | re.DOTALL)
+_HEX: Final = re.compile(r"0x([0-9a-fA-F]*)")
 
 
 class Trial(Struct, frozen=True, kw_only=True):
@@ -56,7 +66,7 @@ async def measure(endpoint: Endpoint, intents: Sequence[Intent], gas_max: int) -
 
 async def _retry_tokens(endpoint: Endpoint, intents: Sequence[Intent], gas_max: int) -> list[Trial]:
     """Try as much of each token as its source holds, so that only what the token refuses counts as refused."""
-    held = await endpoint.each([balance_call(one.source, one.token, "latest") for one in intents], TEXT)
+    held = await endpoint.each([balance_call(one.source, one.token, "latest") for one in intents], str)
     amounts = [_at_most(endpoint, one, answer) for one, answer in zip(intents, held, strict=True)]
     tried = await _try(endpoint, [_calls(one, amount, gas_max) for one, amount in zip(intents, amounts, strict=True)])
     trials = []
@@ -108,7 +118,7 @@ def _calls(intent: Intent, amount: int, gas_max: int, *, lent: bool = False) -> 
 
 
 async def _try(endpoint: Endpoint, wanted: Sequence[Calls]) -> list[Trial]:
-    said = await endpoint.each([call for calls in wanted for call in calls], TEXT)
+    said = await endpoint.each([call for calls in wanted for call in calls], str)
     answers = iter(said)
     return [trial_of([next(answers) for _ in calls]) for calls in wanted]
 
@@ -127,8 +137,25 @@ def trial_of(answers: Sequence[str | RpcFailure | None]) -> Trial:
     return Trial(gas=gas) if done else Trial(refused="it answers that it did not do it")
 
 
+def is_revert(failure: RpcFailure) -> bool:
+    """Return whether the node ran the call, and the chain refused it."""
+    if _NOT_EXECUTED.search(failure.message):
+        return False
+    return failure.code == _REVERTED_CODE or _REVERTED.search(failure.message) is not None
+
+
+def reason_of(failure: RpcFailure) -> str:
+    """Return what the contract said, printable and short; what the node said where the contract was silent."""
+    found = _HEX.search(failure.data) if isinstance(failure.data, str) else None
+    told = refusal_in(found[1]) if found is not None else ""
+    if not told:
+        said = _SAID.search(failure.message)
+        told = said["reason"] if said is not None else failure.message
+    return printable(told)
+
+
 async def missing_contracts(endpoint: Endpoint, tokens: Sequence[Token]) -> set[str]:
     """Return the contracts at which there is no code: a transfer there would succeed and move nothing."""
     contracts = sorted({token.contract for token in tokens if token.contract is not None})
-    codes = await endpoint.all([("eth_getCode", (contract, "latest")) for contract in contracts], TEXT)
+    codes = await endpoint.all([("eth_getCode", (contract, "latest")) for contract in contracts], str)
     return {contract for contract, code in zip(contracts, codes, strict=True) if code in {"0x", "", None}}

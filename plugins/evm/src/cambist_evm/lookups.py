@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
-
 from cambist.plugin import Block, InconsistentChainError, Token, TxStatus, Units
 
 from .decode import check_header, number_of
-from .endpoint import HEADER, TEXT, Endpoint
-from .wire import Answer, RpcReceiptTotals, RpcSeen
+from .endpoint import Endpoint
+from .wire import RpcHeader, RpcReceiptTotals, RpcSeen
 
 _BALANCE_OF: Final = "0x70a08231" + "0" * 24
 _WORD_CHARS: Final = 2 + 64
-_TOTALS: Final = msgspec.json.Decoder(list[Answer[RpcReceiptTotals]])
-_SEEN: Final = msgspec.json.Decoder(list[Answer[RpcSeen]])
 
 
 def balance_call(address: str, token: Token, where: str) -> tuple[str, Sequence[Any]]:
-    """Return the call that asks for a balance."""
     if token.contract is None:
         return ("eth_getBalance", (address, where))
     return ("eth_call", ({"to": token.contract, "data": _BALANCE_OF + address[2:].lower()}, where))
@@ -29,28 +24,25 @@ def balance_call(address: str, token: Token, where: str) -> tuple[str, Sequence[
 def read_balance(endpoint: Endpoint, token: Token, answer: str | None) -> Units:
     """Return the balance that an answer tells. Raises InconsistentChainError."""
     if token.contract is not None and (answer is None or len(answer) < _WORD_CHARS):
-        message = f"{endpoint.name} finds no token contract at {token.contract}"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"{endpoint.name} finds no token contract at {token.contract}")
     try:
         return Units(int((answer or "")[:_WORD_CHARS], 16))
     except ValueError as error:
-        message = f"{endpoint.name} answered a balance that is no number"
-        raise InconsistentChainError(message) from error
+        raise InconsistentChainError(f"{endpoint.name} answered a balance that is no number") from error
 
 
 async def balances_at(endpoint: Endpoint, wanted: Sequence[tuple[str, Token]], at: int | None) -> list[Units]:
     """Return balances, in the order asked for. An old height needs an endpoint that keeps old states."""
     where = "latest" if at is None else hex(at)
-    answers = await endpoint.all([balance_call(address, token, where) for address, token in wanted], TEXT)
+    answers = await endpoint.all([balance_call(address, token, where) for address, token in wanted], str)
     return [read_balance(endpoint, token, answer) for (_, token), answer in zip(wanted, answers, strict=True)]
 
 
 async def statuses(endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxStatus]:
-    """Return what the endpoint knows of each transaction."""
-    receipts = await endpoint.all([("eth_getTransactionReceipt", (tx_id,)) for tx_id in tx_ids], _TOTALS)
+    receipts = await endpoint.all([("eth_getTransactionReceipt", (tx_id,)) for tx_id in tx_ids], RpcReceiptTotals)
     mined = {tx_id: receipt for tx_id, receipt in zip(tx_ids, receipts, strict=True) if receipt is not None}
     unmined = [tx_id for tx_id in tx_ids if tx_id not in mined]
-    seen = await endpoint.all([("eth_getTransactionByHash", (tx_id,)) for tx_id in unmined], _SEEN)
+    seen = await endpoint.all([("eth_getTransactionByHash", (tx_id,)) for tx_id in unmined], RpcSeen)
     found = {
         tx_id: TxStatus(state="unknown" if one is None else "pending") for tx_id, one in zip(unmined, seen, strict=True)
     }
@@ -58,8 +50,7 @@ async def statuses(endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxSta
     for tx_id, receipt in mined.items():
         block = blocks.get(receipt.block_hash)
         if block is None or receipt.status is None or receipt.transaction_hash.lower() != tx_id.lower():
-            message = f"{endpoint.name} has a receipt of {tx_id} that fits no block"
-            raise InconsistentChainError(message)
+            raise InconsistentChainError(f"{endpoint.name} has a receipt of {tx_id} that fits no block")
         found[tx_id] = TxStatus(
             state="succeeded" if int(receipt.status, 16) == 1 else "reverted", block=block, fee=_fee(receipt)
         )
@@ -67,7 +58,7 @@ async def statuses(endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxSta
 
 
 async def _blocks(endpoint: Endpoint, hashes: Sequence[str]) -> dict[str, Block]:
-    headers = await endpoint.all([("eth_getBlockByHash", (hash_, False)) for hash_ in hashes], HEADER)
+    headers = await endpoint.all([("eth_getBlockByHash", (hash_, False)) for hash_ in hashes], RpcHeader)
     return {
         hash_: check_header(header, number_of(header))
         for hash_, header in zip(hashes, headers, strict=True)

@@ -13,7 +13,7 @@ from .addresses import keccak
 from .config import ChainSetup
 from .endpoint import Endpoint
 from .fees import Market
-from .wire import Answer, RpcFailure, RpcFeeHistory, RpcMarketHeader
+from .wire import RpcFailure, RpcFeeHistory, RpcMarketHeader
 
 T = TypeVar("T")
 
@@ -27,8 +27,6 @@ L1_FEE_ORACLE: Final = "0x420000000000000000000000000000000000000F"
 _L1_FEE_CALL: Final = "0x" + keccak(b"getL1FeeUpperBound(uint256)")[:4].hex()
 TX_BYTES_MAX: Final = 220
 
-_ANYTHING: Final = msgspec.json.Decoder(list[Answer[Any]])
-
 
 async def read_market(endpoint: Endpoint, setup: ChainSetup) -> Market:
     """Ask an endpoint for everything at once. What it does not offer, other answers make up for."""
@@ -41,17 +39,15 @@ async def read_market(endpoint: Endpoint, setup: ChainSetup) -> Market:
     if setup.l1_fee:
         oracle = {"to": L1_FEE_ORACLE, "data": f"{_L1_FEE_CALL}{TX_BYTES_MAX:064x}"}
         calls.append(("eth_call", (oracle, "latest")))
-    answers = await endpoint.each(calls, _ANYTHING)
+    answers = await endpoint.each(calls, Any)
     header = _decoded(answers[0], RpcMarketHeader)
     if header is None:
-        message = f"{endpoint.name} does not tell what gas costs: it has no newest block"
-        raise ChainUnavailableError(message)
+        raise ChainUnavailableError(f"{endpoint.name} does not tell what gas costs: it has no newest block")
     extra = _word(endpoint, answers[4]) if setup.l1_fee else 0
     if header.base_fee_per_gas is None:
         price = _quantity(answers[3])
         if price is None:
-            message = f"{endpoint.name} does not tell what gas costs"
-            raise ChainUnavailableError(message)
+            raise ChainUnavailableError(f"{endpoint.name} does not tell what gas costs")
         return Market(base_fee=None, tip=max(price, setup.fees.tip_min), data_fee=extra)
     history = _decoded(answers[1], RpcFeeHistory) or RpcFeeHistory()
     tip = _quantity(answers[2])
@@ -80,8 +76,7 @@ def _word(endpoint: Endpoint, answer: Any) -> int:  # noqa: ANN401 - JSON
     text = _decoded(answer, str)
     value = _number(text or "")
     if value is None:
-        message = f"{endpoint.name} does not tell what data costs: is {L1_FEE_ORACLE} there?"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"{endpoint.name} does not tell what data costs: is {L1_FEE_ORACLE} there?")
     # The chain below can grow dearer before the transaction is in.
     return value + value // 4
 

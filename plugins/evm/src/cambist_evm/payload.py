@@ -12,11 +12,9 @@ from msgspec import Struct
 
 from cambist.plugin import UnreadablePayloadError
 
-from .addresses import ADDRESS_BYTES, keccak
+from .addresses import ADDRESS_BYTES
 from .authorization import SignedAuthorization, read_signed
 from .rlp import Encodable, Item, RlpError, decode, encode, number
-
-TRANSFER: Final = keccak(b"transfer(address,uint256)")[:4]
 
 _DYNAMIC_FEE_TYPE: Final = b"\x02"
 _DYNAMIC_FEE_FIELDS: Final = 9
@@ -25,9 +23,6 @@ _SET_CODE_FIELDS: Final = 10
 _COUNTS: Final = {_DYNAMIC_FEE_TYPE: _DYNAMIC_FEE_FIELDS, _SET_CODE_TYPE: _SET_CODE_FIELDS}
 _LEGACY_FIELDS: Final = 9
 _LIST: Final = 0xC0
-_WORD: Final = 32
-_CALL_BYTES: Final = 4 + 2 * _WORD
-_PADDING: Final = bytes(_WORD - ADDRESS_BYTES)
 _COUNTER_BITS: Final = 64
 _V_OFFSET: Final = 35
 
@@ -49,18 +44,6 @@ class TxFields(Struct, frozen=True, kw_only=True):
     authorizations: tuple[SignedAuthorization, ...] = ()
 
 
-def transfer_data(recipient: bytes, amount: int) -> bytes:
-    """Return the call of a token's ``transfer``."""
-    return TRANSFER + _PADDING + recipient + amount.to_bytes(_WORD, "big")
-
-
-def read_transfer(data: bytes) -> tuple[bytes, int] | None:
-    """Return recipient and amount of a call of ``transfer``, None for any other data, even one byte longer."""
-    if len(data) != _CALL_BYTES or data[:4] != TRANSFER or data[4 : 4 + len(_PADDING)] != _PADDING:
-        return None
-    return data[4 + len(_PADDING) : 4 + _WORD], int.from_bytes(data[4 + _WORD :], "big")
-
-
 def write_payload(fields: TxFields) -> bytes:
     """Return the bytes that are signed."""
     if fields.tip is None:
@@ -73,8 +56,7 @@ def read_payload(payload: bytes) -> TxFields:
     try:
         fields = _read_typed(payload) if payload[:1] in _COUNTS else _read_legacy(payload)
     except RlpError as error:
-        message = f"the payload is no transaction: {error}"
-        raise UnreadablePayloadError(message) from error
+        raise UnreadablePayloadError(f"the payload is no transaction: {error}") from error
     if len(fields.to) != ADDRESS_BYTES:
         raise UnreadablePayloadError("the payload creates a contract")
     if write_payload(fields) != payload:

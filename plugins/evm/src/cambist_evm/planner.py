@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol, TypeVar
+from collections.abc import Sequence
 
 from cambist.plugin import Intent, Plan, Step, Units, UnsignedTx
+from cambist_chainkit.contracts import transfer_data
 from cambist_chainkit.gathering import gather_all
+from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.remembered import Remembered
 
 from .config import ChainSetup
+from .decode import ZERO_ADDRESS
 from .endpoint import Endpoint
 from .fees import Market, fee_now
 from .gas import PLAIN_GAS, Trial, measure, missing_contracts
-from .payload import TxFields, transfer_data, write_payload
-
-T = TypeVar("T")
-
-ZERO_ADDRESS: Final = "0x" + "0" * 40
-
-
-class AskAny(Protocol):
-    """Asks endpoints, one after the other, until one answers."""
-
-    def __call__(self, ask: Callable[[Endpoint], Awaitable[T]], /) -> Awaitable[T]: ...
+from .payload import TxFields, write_payload
 
 
 class Planner:
     """Plans transfers on one chain. Remembers the fee market for a second, and which tokens have code."""
 
-    def __init__(self, setup: ChainSetup, market: Remembered[Market], any_endpoint: AskAny) -> None:
+    def __init__(self, setup: ChainSetup, market: Remembered[Market], pool: EndpointPool[Endpoint]) -> None:
         self.market = market
         self._setup = setup
-        self._any = any_endpoint
+        self._pool = pool
         self._deployed: set[str] = set()
 
     async def plan(self, intents: Sequence[Intent]) -> list[Plan]:
-        """Return a plan for each intent. Raises ChainError."""
         refusals = [self._refusal(intent) for intent in intents]
         tried = [intent for intent, refusal in zip(intents, refusals, strict=True) if refusal is None]
         if not tried:
@@ -61,7 +52,7 @@ class Planner:
         async def ask(endpoint: Endpoint) -> list[Trial]:
             tokens = [one.token for one in intents if one.token.contract not in self._deployed]
             trials, missing = await gather_all(
-                measure(endpoint, intents, self._setup.transfer_gas_max), missing_contracts(endpoint, tokens)
+                measure(endpoint, intents, self._setup.network.transfer_gas_max), missing_contracts(endpoint, tokens)
             )
             self._deployed |= {token.contract for token in tokens if token.contract is not None} - missing
             return [
@@ -69,7 +60,7 @@ class Planner:
                 for intent, trial in zip(intents, trials, strict=True)
             ]
 
-        return await self._any(ask)
+        return await self._pool.ask_any(ask)
 
     def _planned(self, intent: Intent, trial: Trial, market: Market) -> Plan:
         if trial.gas is None:
@@ -86,7 +77,6 @@ def with_margin(gas: int) -> int:
 
 
 def unsigned(step: Step, sequence: int | None, chain_id: int) -> UnsignedTx:
-    """Return the step as what is signed."""
     if sequence is None:
         raise ValueError("a transaction on an EVM chain needs a sequence")
     to_address = bytes.fromhex(step.to_address[2:])

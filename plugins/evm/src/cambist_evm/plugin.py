@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import ClassVar
 
 import aiohttp
@@ -32,23 +32,19 @@ class EvmPlugin(ChainPlugin[EvmConfig]):
     def chains(self, config: EvmConfig) -> Sequence[ChainInfo]:
         return [setup.info for setup in resolve(config)]
 
-    def connect(self, config: EvmConfig, context: PluginContext) -> AbstractAsyncContextManager[Sequence[Chain]]:
+    @asynccontextmanager
+    async def connect(self, config: EvmConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
         """Open one HTTP session for all live chains."""
-        return _connect(config, context)
-
-
-@asynccontextmanager
-async def _connect(config: EvmConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
-    live = [setup for setup in resolve(config) if setup.info.availability == "live"]
-    async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(open_session(context))
-        chains = []
-        for setup in live:
-            endpoints = _endpoints(setup, session, context)
-            pool = EndpointPool(setup.info.id, endpoints, context, lag_blocks_max=setup.lag_blocks_max)
-            stack.push_async_callback(pool.close)
-            chains.append(EvmChain(setup, pool, context.monotonic))
-        yield chains
+        live = [setup for setup in resolve(config) if setup.info.availability == "live"]
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(open_session(context))
+            chains = []
+            for setup in live:
+                endpoints = _endpoints(setup, session, context)
+                pool = EndpointPool(setup.info.id, endpoints, context, lag_blocks_max=setup.lag_blocks_max)
+                stack.push_async_callback(pool.close)
+                chains.append(EvmChain(setup, pool, context.monotonic))
+            yield chains
 
 
 def _endpoints(setup: ChainSetup, session: aiohttp.ClientSession, context: PluginContext) -> Sequence[Endpoint]:
@@ -60,14 +56,14 @@ def _endpoints(setup: ChainSetup, session: aiohttp.ClientSession, context: Plugi
                     url,
                     name,
                     now=context.now,
-                    timeout_s=setup.request_timeout_s,
-                    response_bytes_max=setup.response_bytes_max,
+                    timeout_s=setup.config.request_timeout_ms / 1000,
+                    response_bytes_max=setup.config.response_bytes_max,
                 ),
-                batch_calls_max=setup.batch_calls_max,
+                batch_calls_max=setup.config.batch_calls_max,
             ),
             setup,
         )
-        for url, name in zip(setup.rpc_urls, endpoint_names(setup.rpc_urls), strict=True)
+        for url, name in zip(setup.config.rpc_urls, endpoint_names(setup.config.rpc_urls), strict=True)
     ]
 
 

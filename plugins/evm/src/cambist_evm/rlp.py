@@ -46,51 +46,43 @@ def _head(length: int, offset: int) -> bytes:
 def decode(data: bytes) -> Item:
     """Return what the bytes encode. Raises RlpError for all that ``encode`` would not have written so."""
     if len(data) > BYTES_MAX:
-        message = f"{len(data)} bytes are more than {BYTES_MAX}"
-        raise RlpError(message)
+        raise RlpError(f"{len(data)} bytes are more than {BYTES_MAX}")
     item, end = _item(data, 0, 0)
     if end != len(data):
-        message = f"{len(data) - end} bytes follow the end"
-        raise RlpError(message)
+        raise RlpError(f"{len(data) - end} bytes follow the end")
     return item
 
 
 def number(item: Item, bits_max: int = 256) -> int:
     """Return the number that an item is. Raises RlpError for lists, leading zeros, and what has too many bits."""
     if not isinstance(item, bytes) or item[:1] == b"\0":
-        message = "a number is needed, without leading zeros"
-        raise RlpError(message)
+        raise RlpError("a number is needed, without leading zeros")
     value = int.from_bytes(item, "big")
     if value.bit_length() > bits_max:
-        message = f"a number has more than {bits_max} bits"
-        raise RlpError(message)
+        raise RlpError(f"a number has more than {bits_max} bits")
     return value
 
 
 def _item(data: bytes, start: int, depth: int) -> tuple[Item, int]:
     if start >= len(data):
-        message = "it ends too soon"
-        raise RlpError(message)
+        raise RlpError("it ends too soon")
     first = data[start]
     if first < _STRING:
         return data[start : start + 1], start + 1
     if first < _LIST:
         begin, end = _span(data, start, first - _STRING)
         if end - begin == 1 and data[begin] < _STRING:
-            message = "a byte that stands for itself has a length before it"
-            raise RlpError(message)
+            raise RlpError("a byte that stands for itself has a length before it")
         return data[begin:end], end
     begin, end = _span(data, start, first - _LIST)
     if depth == DEPTH_MAX:
-        message = f"lists are nested more than {DEPTH_MAX} deep"
-        raise RlpError(message)
+        raise RlpError(f"lists are nested more than {DEPTH_MAX} deep")
     items: list[Item] = []
     while begin < end:
         item, begin = _item(data, begin, depth + 1)
         items.append(item)
     if begin != end:
-        message = "an item reaches beyond its list"
-        raise RlpError(message)
+        raise RlpError("an item reaches beyond its list")
     return items, end
 
 
@@ -102,9 +94,7 @@ def _span(data: bytes, start: int, length: int) -> tuple[int, int]:
         begin += length - _SHORT_MAX
         length = int.from_bytes(size, "big")
         if size[:1] == b"\0" or length <= _SHORT_MAX:
-            message = "a length is written longer than it need be"
-            raise RlpError(message)
+            raise RlpError("a length is written longer than it need be")
     if begin + length > len(data):
-        message = "it ends too soon"
-        raise RlpError(message)
+        raise RlpError("it ends too soon")
     return begin, begin + length

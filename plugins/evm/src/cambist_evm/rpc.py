@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import count
 from typing import Any, Final, TypeVar
@@ -9,22 +10,48 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from cambist.plugin import ChainError, ChainUnavailableError, InconsistentChainError
-from cambist_chainkit.answers import decode_deep, unreadable
+from cambist.plugin import (
+    ChainError,
+    ChainUnavailableError,
+    InconsistentChainError,
+    RateLimitedError,
+    SpanTooWideError,
+)
+from cambist_chainkit.answers import UnsupportedError, decode_deep, unreadable
 from cambist_chainkit.http import Answered, HttpClient
 
-from .rpc_errors import from_answer
 from .wire import Answer, RpcFailure
 
 T = TypeVar("T")
-
-BatchDecoder = msgspec.json.Decoder[list[Answer[T]]]
 
 KEPT_BYTES_MAX: Final = 1 << 24
 """A batch of full blocks is a few megabytes. The memory of a larger answer is given back."""
 
 _ENCODER: Final = msgspec.json.Encoder()
 _LONE_ANSWER: Final = msgspec.json.Decoder(Answer[msgspec.Raw])
+
+
+TEXT_MAX: Final = 200
+
+_RATE: Final = re.compile(
+    r"rate.?limit|too many requests|requests? (?:limit|count)|compute units|quota|capacity|throttl|per second|"
+    r"slow down",
+    re.IGNORECASE,
+)
+_SPAN: Final = re.compile(
+    r"range|too many (?:blocks|results|logs|calls)|more than \d+ (?:results|blocks)|response size|too (?:large|big)|"
+    r"size exceed|exceeds? (?:the )?(?:max|limit)|batch (?:size|limit)|batch.*(?:too|limit|large)|query timeout|"
+    r"execution timeout",
+    re.IGNORECASE,
+)
+_UNSUPPORTED: Final = re.compile(
+    r"method\b.*\b(?:not (?:found|exist|supported|available|allowed|enabled)|does not exist|is not|unavailable|"
+    r"disabled)|"
+    r"(?:unsupported|unknown|invalid) method|not supported|not implemented|upgrade.*plan",
+    re.IGNORECASE,
+)
+_RATE_CODES: Final = frozenset({429, -32005, -32007, -32029, -32097, "429", "-32005"})
+_UNSUPPORTED_CODES: Final = frozenset({-32601, -32004, "-32601"})
 
 
 class JsonRpc:
@@ -41,23 +68,25 @@ class JsonRpc:
         self._ids = count(1)
         self._buffer = bytearray()
 
-    async def call(self, method: str, params: Sequence[Any], decoder: BatchDecoder[T]) -> T | None:
+    async def call(self, method: str, params: Sequence[Any], kind: type[T]) -> T | None:
         """Return the result of one call, None for null."""
-        return (await self.batch([(method, params)], decoder))[0]
+        return (await self.batch([(method, params)], kind))[0]
 
-    async def batch(self, calls: Sequence[tuple[str, Sequence[Any]]], decoder: BatchDecoder[T]) -> list[T | None]:
+    async def batch(self, calls: Sequence[tuple[str, Sequence[Any]]], kind: type[T]) -> list[T | None]:
         """Return the results in the order of the calls, None for null. Any error is an error of the whole batch."""
         results: list[T | None] = []
         for first in range(0, len(calls), self._batch_calls_max):
-            answered: list[T | None] = await self._request(calls[first : first + self._batch_calls_max], decoder)
-            results += answered
+            some = calls[first : first + self._batch_calls_max]
+            for answer in await self._answers(some, kind):
+                outcome = self._outcome(answer, some[0][0])
+                if isinstance(outcome, RpcFailure):
+                    raise self.error(some[0][0], outcome)
+                results.append(outcome)
         return results
 
-    async def each(
-        self, calls: Sequence[tuple[str, Sequence[Any]]], decoder: BatchDecoder[T]
-    ) -> list[T | RpcFailure | None]:
+    async def each(self, calls: Sequence[tuple[str, Sequence[Any]]], kind: type[T]) -> list[T | RpcFailure | None]:
         """Return the results of one request, in the order of the calls. An error of one call stands in its place."""
-        answers: list[Answer[T]] = await self._answers(calls, decoder)
+        answers: list[Answer[T]] = await self._answers(calls, kind)
         outcomes: list[T | RpcFailure | None] = []
         for answer in answers:
             outcome: T | RpcFailure | None = self._outcome(answer, calls[0][0])
@@ -68,16 +97,7 @@ class JsonRpc:
         """Return the error that a failure which stood in a result's place is."""
         return from_answer(self.name, method, failure)
 
-    async def _request(self, calls: Sequence[tuple[str, Sequence[Any]]], decoder: BatchDecoder[T]) -> list[T | None]:
-        results: list[T | None] = []
-        for answer in await self._answers(calls, decoder):
-            outcome = self._outcome(answer, calls[0][0])
-            if isinstance(outcome, RpcFailure):
-                raise self.error(calls[0][0], outcome)
-            results.append(outcome)
-        return results
-
-    async def _answers(self, calls: Sequence[tuple[str, Sequence[Any]]], decoder: BatchDecoder[T]) -> list[Answer[T]]:
+    async def _answers(self, calls: Sequence[tuple[str, Sequence[Any]]], kind: type[T]) -> list[Answer[T]]:
         """Send one request and return the answers in the order of the calls."""
         self.calls += len(calls)
         ids = [next(self._ids) for _ in calls]
@@ -90,7 +110,7 @@ class JsonRpc:
         method = calls[0][0]
         chunks = await self._post(_ENCODER.encode(request[0] if lone else request), method)
         body = self._joined([b"[", *chunks, b"]"] if lone else chunks)
-        return self._in_order(body, ids, method, decoder)
+        return self._in_order(body, ids, method, kind)
 
     def _joined(self, chunks: Sequence[bytes]) -> memoryview:
         """Return the pieces as one, until the next answer: to get megabytes of memory costs as much as to fill them."""
@@ -111,16 +131,15 @@ class JsonRpc:
             raise self._http.error(answered)
         return answered.chunks
 
-    def _in_order(self, body: memoryview, ids: Sequence[int], method: str, decoder: BatchDecoder[T]) -> list[Answer[T]]:
-        answers = self._decode(body, method, decoder)
+    def _in_order(self, body: memoryview, ids: Sequence[int], method: str, kind: type[T]) -> list[Answer[T]]:
+        answers = self._decode(body, method, kind)
         by_id = {answer.id: answer for answer in answers}
         if len(answers) != len(ids) or by_id.keys() != set(ids):
             for answer in answers:
                 failure = _failure(answer)
                 if failure is not None and answer.id is None:
                     raise self._error(method, failure)
-            message = f"{self.name} answered {method} with other ids than it was asked with"
-            raise InconsistentChainError(message)
+            raise InconsistentChainError(f"{self.name} answered {method} with other ids than it was asked with")
         return [by_id[id_] for id_ in ids]
 
     def _outcome(self, answer: Answer[T], method: str) -> T | RpcFailure | None:
@@ -128,13 +147,12 @@ class JsonRpc:
         if failure is not None:
             return self._redacted(failure)
         if answer.result is UNSET:
-            message = f"{self.name} answered {method} with neither result nor error"
-            raise ChainUnavailableError(message)
+            raise ChainUnavailableError(f"{self.name} answered {method} with neither result nor error")
         return answer.result
 
-    def _decode(self, body: memoryview, method: str, decoder: BatchDecoder[T]) -> list[Answer[T]]:
+    def _decode(self, body: memoryview, method: str, kind: type[T]) -> list[Answer[T]]:
         try:
-            return decode_deep(decoder, body)
+            return decode_deep(msgspec.json.Decoder(list[Answer[kind]]), body)  # type: ignore[valid-type]
         except (RecursionError, msgspec.DecodeError, UnicodeDecodeError) as error:
             # A batch that is refused as a whole is answered by one object instead of a list.
             if isinstance(error, msgspec.ValidationError) and (failure := _lone_failure(body)) is not None:
@@ -165,3 +183,22 @@ def _lone_failure(body: bytes | memoryview) -> RpcFailure | None:
 def _failure(answer: Answer[Any]) -> RpcFailure | None:
     error = answer.error
     return RpcFailure(message=error) if isinstance(error, str) else error
+
+
+def from_answer(who: str, method: str, failure: RpcFailure) -> ChainError:
+    """Return the error that a JSON-RPC error object stands for, in any of the ways in which nodes and providers refuse.
+
+    Codes are not uniform (-32005 is a rate limit with one provider and a result limit with the next), so the text
+    decides where it says something, and the code where it does not.
+    """
+    text = failure.message[:TEXT_MAX]
+    said = f"{who} answered {method} with error {failure.code}: {text}"
+    if _SPAN.search(text):
+        return SpanTooWideError(said)
+    if _RATE.search(text):
+        return RateLimitedError(said)
+    if failure.code in _UNSUPPORTED_CODES or _UNSUPPORTED.search(text):
+        return UnsupportedError(said)
+    if failure.code in _RATE_CODES:
+        return RateLimitedError(said)
+    return ChainUnavailableError(said)

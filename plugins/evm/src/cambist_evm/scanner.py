@@ -11,7 +11,6 @@ from cambist_chainkit.spans import read_in_batches
 from .config import ChainSetup
 from .decode import check_header, check_receipts, transfers_of
 from .endpoint import Endpoint
-from .rpc_errors import MethodUnsupportedError
 from .traces import Movement, internal_transfers, may_move_inside
 from .wire import RpcBlock, RpcReceipt
 
@@ -21,9 +20,8 @@ async def read_span(endpoint: Endpoint, setup: ChainSetup, span: Span, watch: Wa
     return await read_in_batches(
         span,
         lambda heights: _read_batch(endpoint, setup, heights, watch),
-        batch_blocks_max=setup.batch_calls_max,
-        batches_at_once_max=setup.requests_at_once_max,
-        unlikely_to_pass=(MethodUnsupportedError,),
+        batch_blocks_max=setup.config.batch_calls_max,
+        batches_at_once_max=setup.config.requests_at_once_max,
     )
 
 
@@ -39,7 +37,7 @@ async def _read_batch(
             receipts = await endpoint.receipts_of([tx.hash for tx in block.transactions])
         else:
             receipts = by_height[position]
-        if setup.bor_receipts:
+        if setup.network.bor_receipts:
             receipts = await endpoint.completed(block, receipts)
         check_receipts(block, receipts)
         internal = internal_transfers(block, receipts, await _movements(endpoint, block, receipts), watch)

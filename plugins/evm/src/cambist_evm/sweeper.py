@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from cambist.plugin import Intent, SweeperDeployment, Token, Units
+from cambist.plugin import Intent, Movement, SweeperDeployment, Token, Units
 
 from .addresses import ADDRESS_BYTES, keccak, spell
 
@@ -26,15 +26,6 @@ _ITEM_WORDS: Final = 4
 _HEAD_BYTES: Final = 4 + 2 * _WORD
 _PADDING: Final = bytes(_WORD - ADDRESS_BYTES)
 _NATIVE: Final = bytes(ADDRESS_BYTES)
-
-
-class CollectItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One transfer of a call. ``contract`` is None for the native coin."""
-
-    source: str
-    contract: str | None
-    to_address: str
-    amount: Units
 
 
 class _Artifact(msgspec.Struct, frozen=True):
@@ -70,7 +61,7 @@ def collect_data(intents: Sequence[Intent]) -> bytes:
     return COLLECT + b"".join(words)
 
 
-def read_collect(data: bytes) -> list[CollectItem] | None:
+def read_collect(data: bytes) -> tuple[Movement, ...] | None:
     """Return the transfers of a call; None for any other data, and for any other way to write the same."""
     count, rest = divmod(len(data) - _HEAD_BYTES, _ITEM_WORDS * _WORD)
     head = COLLECT + _WORD.to_bytes(_WORD, "big") + max(count, 0).to_bytes(_WORD, "big")
@@ -82,14 +73,14 @@ def read_collect(data: bytes) -> list[CollectItem] | None:
         if any(word[: len(_PADDING)] != _PADDING for word in (source, contract, to_address)):
             return None
         items.append(
-            CollectItem(
+            Movement(
                 source=_address(source),
                 contract=None if contract[len(_PADDING) :] == _NATIVE else _address(contract),
-                to_address=_address(to_address),
+                recipient=_address(to_address),
                 amount=Units(int.from_bytes(amount, "big")),
             )
         )
-    return items
+    return tuple(items)
 
 
 def _contract(token: Token) -> str:

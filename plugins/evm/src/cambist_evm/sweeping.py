@@ -7,18 +7,19 @@ from typing import Any, Final
 
 from cambist.plugin import Authorization, InconsistentChainError, Intent, RateLimitedError, Sweep, SweepPlan, UnsignedTx
 from cambist_chainkit.gathering import gather_all
+from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.remembered import Remembered
 
 from . import authorization as eip7702
 from .addresses import keccak, spell
 from .config import ChainSetup
-from .endpoint import TEXT, Calls, Endpoint
+from .endpoint import Calls, Endpoint
+from .family import checked
 from .fees import Market, fee_now
 from .gas import LENT, Trial, trial_of
 from .market import TX_BYTES_MAX
 from .payload import TxFields, write_payload
-from .planner import AskAny, with_margin
-from .signing import checked
+from .planner import with_margin
 from .sweeper import collect_data, deployment
 
 # EIP-7702's price of one authorization for an address that the chain has never seen; for others half of it comes back.
@@ -43,10 +44,10 @@ class Source:
 class Sweeping:
     """Plans sweeps on one chain. Remembers whose sweeper it has seen there."""
 
-    def __init__(self, setup: ChainSetup, market: Remembered[Market], any_endpoint: AskAny) -> None:
+    def __init__(self, setup: ChainSetup, market: Remembered[Market], pool: EndpointPool[Endpoint]) -> None:
         self._setup = setup
         self._market = market
-        self._any = any_endpoint
+        self._pool = pool
         self._seen: str | None = None
 
     async def plan(self, intents: Sequence[Intent], sponsor: str) -> SweepPlan:
@@ -60,7 +61,7 @@ class Sweeping:
             refused, whole = await self._try(endpoint, intents, sponsor)
             return refused, whole, sources
 
-        market, (refused, whole, sources) = await gather_all(self._market.now(), self._any(ask))
+        market, (refused, whole, sources) = await gather_all(self._market.now(), self._pool.ask_any(ask))
         items = tuple(intent for intent, why in zip(intents, refused, strict=True) if why is None)
         if not items or whole.gas is None:
             return SweepPlan(sweep=None, refused=tuple(why or whole.refused for why in refused))
@@ -86,7 +87,7 @@ class Sweeping:
             agreed = eip7702.read_authorization(one.payload)
             signed.append(eip7702.SignedAuthorization(authorization=agreed, signature=(parity, r, s)))
         fields = TxFields(
-            chain_id=self._setup.chain_id,
+            chain_id=self._setup.network.chain_id,
             sequence=sequence,
             gas=sweep.fee.limit,
             price=sweep.fee.price,
@@ -106,7 +107,7 @@ class Sweeping:
 
     def _authorization(self, sequence: int) -> bytes:
         contract = bytes.fromhex(self._sweeper[2:])
-        agreed = eip7702.Authorization(chain_id=self._setup.chain_id, contract=contract, sequence=sequence)
+        agreed = eip7702.Authorization(chain_id=self._setup.network.chain_id, contract=contract, sequence=sequence)
         return eip7702.write_authorization(agreed)
 
     async def _problem(self, sponsor: str) -> str | None:
@@ -115,14 +116,14 @@ class Sweeping:
             return f"{self._setup.info.id} has no sweeper"
         if self._seen == sponsor:
             return None
-        problem = await self._any(lambda endpoint: sweeper_problem(endpoint, self._setup, sponsor))
+        problem = await self._pool.ask_any(lambda endpoint: sweeper_problem(endpoint, self._setup, sponsor))
         self._seen = sponsor if problem is None else None
         return problem
 
     async def _sources(self, endpoint: Endpoint, intents: Sequence[Intent]) -> Mapping[str, Source]:
         addresses = _sources_of(intents)
         methods = ("eth_getTransactionCount", "eth_getCode")
-        answers = await endpoint.all([(method, (one, "latest")) for one in addresses for method in methods], TEXT)
+        answers = await endpoint.all([(method, (one, "latest")) for one in addresses for method in methods], str)
         try:
             return {
                 address: Source(answers[2 * n], answers[2 * n + 1], self._sweeper)
@@ -145,7 +146,7 @@ class Sweeping:
         return refused, whole
 
     async def _trials(self, endpoint: Endpoint, wanted: Sequence[Sequence[Intent]], sponsor: str) -> list[Trial]:
-        answers = await endpoint.each([self._call(intents, sponsor) for intents in wanted], TEXT)
+        answers = await endpoint.each([self._call(intents, sponsor) for intents in wanted], str)
         return [_judged(endpoint, trial_of([answer])) for answer in answers]
 
     def _call(self, intents: Sequence[Intent], sponsor: str) -> tuple[str, Sequence[Any]]:
@@ -159,7 +160,7 @@ async def sweeper_problem(endpoint: Endpoint, setup: ChainSetup, sponsor: str | 
     """Return what is wrong with the configured sweeper; without a sponsor, whether it is ours at all, whoever's."""
     sweeper, chain = setup.info.sweeper or "", setup.info.id
     calls: Calls = [("eth_getCode", (sweeper, "latest")), ("eth_call", ({"to": sweeper, "data": _SPONSOR}, "latest"))]
-    code, told = await endpoint.each(calls, TEXT)
+    code, told = await endpoint.each(calls, str)
     if code in {"0x", "", None}:
         return f"{chain}: nothing is deployed at the sweeper's address {sweeper}"
     whose = spell(told[-40:].lower()) if isinstance(told, str) and len(told) == _ADDRESS_CHARS else None

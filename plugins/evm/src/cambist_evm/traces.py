@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from cambist.plugin import InconsistentChainError, Transfer, Units, Watch
+from cambist.plugin import InconsistentChainError, Transfer, Watch
 
-from .addresses import ADDRESS, spell
-from .decode import is_synthetic, succeeded
+from .addresses import ADDRESS
+from .decode import is_synthetic, succeeded, transfer_in
 from .wire import CallFrame, FlatTrace, RpcBlock, RpcReceipt, TracedTransaction
 
 # DELEGATECALL and CALLCODE repeat a value that does not leave the account, STATICCALL has none.
@@ -43,16 +43,8 @@ def internal_transfers(
     for index, (receipt, moved) in enumerate(zip(receipts, movements, strict=True)):
         for movement in moved:
             if bytes.fromhex(movement.recipient[2:]) in watch and succeeded(receipt):
-                transfer = Transfer(
-                    tx_id=receipt.transaction_hash.lower(),
-                    position=f"trace:{movement.path}",
-                    height=int(block.number, 16),
-                    block_hash=block.hash.lower(),
-                    sender=spell(movement.sender[2:].lower()),
-                    recipient=spell(movement.recipient[2:].lower()),
-                    contract=None,
-                    amount=Units(movement.value),
-                )
+                ends = movement.sender[2:], movement.recipient[2:]
+                transfer = transfer_in(block, receipt.transaction_hash, f"trace:{movement.path}", *ends, movement.value)
                 found.append((index, transfer))
     return found
 
@@ -105,13 +97,11 @@ def from_flat_traces(block: RpcBlock, traces: Sequence[FlatTrace]) -> list[list[
         if trace.transaction_hash is None:
             continue
         if trace.block_hash not in (None, block.hash) or trace.transaction_hash not in by_hash:
-            message = f"traces of another block came with block {int(block.number, 16)}"
-            raise InconsistentChainError(message)
+            raise InconsistentChainError(f"traces of another block came with block {int(block.number, 16)}")
         by_hash[trace.transaction_hash].append(trace)
     missing = next((tx.hash for tx in block.transactions if not by_hash[tx.hash] and not is_synthetic(tx)), None)
     if missing is not None:
-        message = f"the trace of {missing} is missing"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"the trace of {missing} is missing")
     return [list(_walk_flat(own)) for own in by_hash.values()]
 
 
@@ -144,6 +134,5 @@ def _movement(path: str, sender: str, recipient: str | None, value: str | None) 
     try:
         amount = int(value, 16)
     except ValueError as error:
-        message = f"a trace holds an amount that is none: {value[:80]!r}"
-        raise InconsistentChainError(message) from error
+        raise InconsistentChainError(f"a trace holds an amount that is none: {value[:80]!r}") from error
     return Movement(path, sender, recipient, amount) if amount > 0 else None

@@ -68,13 +68,9 @@ class RpcHeader(Struct, gc=False, rename="camel"):
     timestamp: str
 
 
-class RpcBlock(Struct, gc=False, rename="camel"):
+class RpcBlock(RpcHeader, gc=False, rename="camel"):
     """A block with its transactions."""
 
-    number: str
-    hash: str
-    parent_hash: str
-    timestamp: str
     transactions: list[RpcTransaction]
 
 

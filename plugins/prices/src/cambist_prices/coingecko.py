@@ -7,20 +7,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import aiohttp
-import msgspec
 
-from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
+from cambist.plugin import Price, PricePair, PriceSource
 
-from .config import COINGECKO_IDS, CoinGeckoConfig
-from .http import get_json_bytes
-from .sane import is_sane
+from .config import COINGECKO_IDS, CoinGeckoConfig, is_sane
+from .http import get_json
 
 _BASE_URLS = {"demo": "https://api.coingecko.com", "pro": "https://pro-api.coingecko.com"}
 _TIME_FIELD = "last_updated_at"
 _TIME_MAX = Decimal(32_503_680_000)  # the year 3000
-
-# msgspec makes a Decimal of a JSON number's own digits, so no float comes between.
-_decoder = msgspec.json.Decoder(dict[str, dict[str, Decimal | None]])
 
 
 class CoinGeckoSource(PriceSource):
@@ -42,10 +37,12 @@ class CoinGeckoSource(PriceSource):
         wanted = [pair for pair in pairs if pair[0] in self._ids]
         if not wanted:
             return {}
-        body = await get_json_bytes(
+        answer = await get_json(
             self._session,
             self._url,
+            dict[str, dict[str, Decimal | None]],  # made of a number's own digits, so that no float comes between
             source=self.name,
+            wanted="prices",
             params={
                 "ids": ",".join(sorted({self._ids[symbol] for symbol, _ in wanted})),
                 "vs_currencies": ",".join(sorted({fiat for _, fiat in wanted})),
@@ -55,10 +52,6 @@ class CoinGeckoSource(PriceSource):
             headers=self._headers,
             timeout_ms=self._timeout_ms,
         )
-        try:
-            answer = _decoder.decode(body)
-        except msgspec.DecodeError as error:
-            raise PriceUnavailableError(f"{self.name} answers with something else than prices") from error
         found = ((pair, _price(answer.get(self._ids[pair[0]], {}), pair[1])) for pair in wanted)
         return {pair: price for pair, price in found if price is not None}
 

@@ -9,12 +9,14 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-_PRICE = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
+PRICE = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 _FIAT = re.compile(r"[A-Za-z]{3}", re.ASCII)
 _SYMBOL = re.compile(r"[!-~]{1,32}", re.ASCII)
 _BASE_URL = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?", re.ASCII)
 
 TIMEOUT_MS_MAX = 60_000
+PRICE_MIN = Decimal("1e-15")
+PRICE_MAX = Decimal("1e12")
 
 COINGECKO_IDS = {
     "BNB": "binancecoin",
@@ -82,7 +84,7 @@ class PricesConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             for fiat, price in prices.items():
                 if not _FIAT.fullmatch(fiat):
                     raise ValueError(f"static.{symbol}: {fiat!r} is no currency code of three letters")
-                if not _PRICE.fullmatch(price) or Decimal(price) == 0:
+                if not PRICE.fullmatch(price) or Decimal(price) == 0:
                     raise ValueError(f'static.{symbol}.{fiat}: a price is written like "0.92", not {price!r}')
 
 
@@ -91,3 +93,8 @@ def _check_http(base_url: str, timeout_ms: int) -> None:
         raise ValueError("base_url is an http or https address without a query")
     if not 1 <= timeout_ms <= TIMEOUT_MS_MAX:
         raise ValueError(f"timeout_ms is between 1 and {TIMEOUT_MS_MAX}")
+
+
+def is_sane(value: Decimal) -> bool:
+    """Whether one token may cost this in any currency: finite, above zero, and not absurd."""
+    return value.is_finite() and PRICE_MIN <= value <= PRICE_MAX

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
+from typing import TypeVar
 
 import aiohttp
+import msgspec
 
 from cambist.plugin import PriceUnavailableError
+
+T = TypeVar("T")
 
 ANSWER_BYTES_MAX = 1_000_000
 
 
-async def get_json_bytes(  # noqa: PLR0913 - they are one request
+async def get_json(  # noqa: PLR0913 - they are one request
     session: aiohttp.ClientSession,
     url: str,
+    kind: type[T],
     *,
     source: str,
+    wanted: str,
     params: Mapping[str, str],
     headers: Mapping[str, str],
     timeout_ms: int,
-) -> bytes:
-    """Return the body of a 200 answer, whole and bounded in size and time; redirects are not followed."""
+) -> T:
+    """Return a 200 answer as a kind of value, bounded in size and time; redirects are not followed."""
     timeout = aiohttp.ClientTimeout(total=timeout_ms / 1000)
     try:
         async with session.get(url, params=params, headers=headers, timeout=timeout, allow_redirects=False) as response:
@@ -32,7 +38,9 @@ async def get_json_bytes(  # noqa: PLR0913 - they are one request
                 body += chunk
                 if len(body) > ANSWER_BYTES_MAX:
                     raise PriceUnavailableError(f"{source} answers with more than {ANSWER_BYTES_MAX} bytes")
-            return bytes(body)
+            return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        raise PriceUnavailableError(f"{source} answers with something else than {wanted}") from error
     except TimeoutError as error:
         raise PriceUnavailableError(f"{source} did not answer within {timeout_ms} ms") from error
     except aiohttp.ClientError as error:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from decimal import Decimal
 
 import aiohttp
-import msgspec
 from msgspec import Struct
 
 from cambist.plugin import PluginContext, Price, PricePair, PriceSource, PriceUnavailableError
 
-from .config import KRAKEN_ASSETS, KrakenConfig
-from .http import get_json_bytes
-from .sane import is_sane
+from .config import KRAKEN_ASSETS, PRICE, KrakenConfig, is_sane
+from .http import get_json
 
 BASE_URL = "https://api.kraken.com"
 UNKNOWN_FOR_S = 3600
@@ -25,7 +22,6 @@ SPREAD_MAX = Decimal("0.05")
 """A market with a wider gap between bid and ask, as a part of the ask, has no price worth the name."""
 
 _UNKNOWN_PAIR = "EQuery:Unknown asset pair"
-_PLAIN = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 
 
 class _Ticker(Struct, frozen=True):
@@ -38,9 +34,6 @@ class _Ticker(Struct, frozen=True):
 class _Answer(Struct, frozen=True):
     error: list[str] = []
     result: dict[str, _Ticker] = {}
-
-
-_decoder = msgspec.json.Decoder(_Answer)
 
 
 class _UnknownPairError(Exception):
@@ -94,18 +87,16 @@ class KrakenSource(PriceSource):
         return found
 
     async def _ask(self, pairs: Collection[PricePair]) -> Mapping[PricePair, Price]:
-        body = await get_json_bytes(
+        answer = await get_json(
             self._session,
             self._url,
+            _Answer,
             source=self.name,
+            wanted="tickers",
             params={"pair": ",".join(self._assets[symbol] + fiat.upper() for symbol, fiat in pairs)},
             headers={},
             timeout_ms=self._timeout_ms,
         )
-        try:
-            answer = _decoder.decode(body)
-        except msgspec.DecodeError as error:
-            raise PriceUnavailableError(f"{self.name} answers with something else than tickers") from error
         if any(error.startswith(_UNKNOWN_PAIR) for error in answer.error):
             raise _UnknownPairError
         if answer.error:
@@ -128,7 +119,7 @@ class KrakenSource(PriceSource):
 
 
 def _first(fields: list[str]) -> Decimal | None:
-    if not fields or not _PLAIN.fullmatch(fields[0]):
+    if not fields or not PRICE.fullmatch(fields[0]):
         return None
     value = Decimal(fields[0])
     return value if is_sane(value) else None

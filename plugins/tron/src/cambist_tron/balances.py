@@ -12,13 +12,11 @@ from cambist_chainkit.gathering import gather_all
 
 from .addresses import hex_of, raw_of
 from .endpoint import Endpoint
-from .replies import ACCOUNT
+from .replies import Account
 from .simulation import balance_of
 
 BLOCKS_BETWEEN_MAX: Final = 40
 """Two minutes of blocks are looked through for what they change."""
-
-_ANYTHING: Final = msgspec.json.Decoder(msgspec.Raw)
 
 
 async def balances_at(endpoint: Endpoint, wanted: Sequence[tuple[str, Token]], at: int | None) -> list[Units]:
@@ -47,7 +45,7 @@ async def _read(endpoint: Endpoint, wanted: Sequence[tuple[str, Token]], state: 
         address, token = held
         if token.contract is not None:
             return Units(await balance_of(endpoint, address, token.contract, state=state))
-        account = await endpoint.post(f"{state}/getaccount", {"address": hex_of(address)}, ACCOUNT)
+        account = await endpoint.post(f"{state}/getaccount", {"address": hex_of(address)}, Account)
         return Units(account.balance)
 
     distinct = list(dict.fromkeys(wanted))
@@ -62,8 +60,8 @@ async def _check_untouched(endpoint: Endpoint, addresses: set[str], at: int, sol
     names = [raw_of(address).hex().encode("ascii") for address in addresses]
     for height in range(at + 1, solid + 1):
         told = await gather_all(
-            endpoint.post("wallet/getblockbynum", {"num": height}, _ANYTHING),
-            endpoint.post("wallet/gettransactioninfobyblocknum", {"num": height}, _ANYTHING),
+            endpoint.post("wallet/getblockbynum", {"num": height}, msgspec.Raw),
+            endpoint.post("wallet/gettransactioninfobyblocknum", {"num": height}, msgspec.Raw),
         )
         if any(name in bytes(text) for text in told for name in names):
             raise StateUnavailableError(f"{endpoint.name} tells balances of block {solid}, which changed since {at}")

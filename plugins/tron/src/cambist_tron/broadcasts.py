@@ -13,7 +13,7 @@ from .addresses import PREFIX, spell
 from .endpoint import Endpoint
 from .payload import read_signed
 from .refusals import RefusedError
-from .replies import SUBMITTED, Submitted, text_of
+from .replies import Submitted, text_of
 
 State: TypeAlias = Literal["accepted", "rejected", "unfunded", "expired", "unknown"]
 
@@ -58,7 +58,7 @@ async def send(endpoint: Endpoint, txs: Sequence[SignedTx]) -> list[Broadcast]:
 
 async def _submit(endpoint: Endpoint, tx: SignedTx) -> Broadcast:
     try:
-        said = await endpoint.post("wallet/broadcasthex", {"transaction": tx.raw.hex()}, SUBMITTED)
+        said = await endpoint.post("wallet/broadcasthex", {"transaction": tx.raw.hex()}, Submitted)
     except RefusedError as error:
         # The node lives, and stumbled over these bytes: nothing is wrong with it, and nobody knows about them.
         return Broadcast(state="unknown", reason=error.told)

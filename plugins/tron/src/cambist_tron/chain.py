@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from cambist.plugin import (
     Broadcast,
-    ChainError,
     ChainView,
     Dated,
     Fee,
@@ -20,9 +19,7 @@ from cambist.plugin import (
     Span,
     Stake,
     Step,
-    Token,
     TxStatus,
-    Units,
     UnsignedTx,
     Watch,
 )
@@ -33,7 +30,7 @@ from cambist_chainkit.pooled import PooledChain
 from .balances import balances_at
 from .broadcasts import send
 from .config import ChainSetup
-from .doctor import internal_problems, key_problems, network_problems
+from .doctor import problems
 from .endpoint import Endpoint
 from .expiry import expired
 from .lookups import Lookups
@@ -48,9 +45,10 @@ class TronChain(PooledChain[Endpoint], LendingChain):
     """TRON. Keeps the record of its endpoints, and nothing of the chain itself."""
 
     balances_count_waiting: ClassVar[bool] = True
+    balances_at = staticmethod(balances_at)
 
     def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
-        super().__init__(setup.info, pool, quorum=setup.quorum)
+        super().__init__(setup.info, pool, quorum=setup.config.quorum)
         self._setup = setup
         self._planner = Planner(setup, pool, context.monotonic)
         self._writer = Writer(pool, context)
@@ -63,17 +61,9 @@ class TronChain(PooledChain[Endpoint], LendingChain):
         return TronView(self, endpoint, self._setup)
 
     def reader(self, span: Span, watch: Watch) -> Callable[[Endpoint], Awaitable[ScanResult]]:
-        """Return what reads a span."""
         return lambda endpoint: read_span(endpoint, self._setup, span, watch)
 
-    async def balances_at(
-        self, endpoint: Endpoint, wanted: Sequence[tuple[str, Token]], at: int | None
-    ) -> Sequence[Units]:
-        """Return several balances from one endpoint."""
-        return await balances_at(endpoint, wanted, at)
-
     async def statuses(self, endpoint: Endpoint, tx_ids: Sequence[str]) -> Mapping[str, TxStatus]:
-        """Return what one endpoint knows of each of these transactions."""
         return await self._lookups.statuses(endpoint, tx_ids)
 
     async def next_sequence(self, sender: str) -> None:
@@ -81,7 +71,6 @@ class TronChain(PooledChain[Endpoint], LendingChain):
         _ = sender
 
     async def expired(self, txs: Sequence[Dated]) -> Sequence[bool]:
-        """Say of each transaction whether it is proven that it was not mined and never will be."""
         return await expired(self.pool, txs, quorum=self.quorum)
 
     async def plan(
@@ -99,22 +88,12 @@ class TronChain(PooledChain[Endpoint], LendingChain):
         return await self._writer.prepare(steps)
 
     async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
-        """Hand the transactions to every endpoint that can be asked."""
-        return await broadcast_to_all(self.pool, txs, send, size=lambda _: self._setup.requests_at_once_max)
+        return await broadcast_to_all(self.pool, txs, send, size=lambda _: self._setup.config.requests_at_once_max)
 
     async def stake(self, address: str) -> Stake:
-        """Return what the address has staked."""
         return await self.pool.ask_any(lambda endpoint: stake(endpoint, address))
 
     async def problems(self) -> Sequence[str]:
         """Ask every endpoint for its network and what it keeps, and one for tokens and prices."""
         good, found = await self.verified()
-        found += key_problems(self._setup)
-        if good:
-            found += await network_problems(good[0], self._setup)
-        for endpoint in good:
-            try:
-                found += await internal_problems(endpoint, self._setup)
-            except ChainError as error:
-                found.append(str(error))
-        return found
+        return found + await problems(good, self._setup)

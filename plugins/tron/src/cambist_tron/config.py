@@ -72,31 +72,21 @@ class TronConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ChainSetup(Struct, frozen=True, kw_only=True):
-    """The chain, checked: what the gateway is told of it, and how it is read and sent on.
+    """The chain, checked: what the gateway is told of it, the operator's table, and what follows from that.
 
     ``contracts`` maps every registered contract, as logs spell it, to its normalized address; ``symbols_onchain`` a
     normalized contract to what it may call itself. ``api_keys`` has one for each endpoint, None where it needs none,
-    and ``paces`` how many requests a second each allows.
-    ``energy_price_max`` is the most sun that is paid for a unit of energy, ``fee_ceiling`` for one transaction.
+    and ``paces`` how many requests a second each allows. ``fee_ceiling`` is the most sun that one transaction may cost.
     """
 
     info: ChainInfo
-    network: NetworkName
+    config: TronConfig
     genesis_id: str | None
     rpc_urls: tuple[str, ...]
     api_keys: tuple[str | None, ...]
     paces: tuple[int | None, ...]
-    quorum: int
-    request_timeout_s: float
-    requests_at_once_max: int
-    batch_blocks_max: int
-    response_bytes_max: int
-    lag_blocks_max: int
-    internal_transfers: bool
     contracts: Mapping[str, str]
     symbols_onchain: Mapping[str, frozenset[str]]
-    energy: EnergyMode
-    energy_price_max: int
     fee_ceiling: Units
 
 
@@ -119,22 +109,13 @@ def resolve(config: TronConfig) -> ChainSetup:
     keys = _api_keys(config, urls, where)
     return ChainSetup(
         info=_info(config, tokens, genesis_id),
-        network=config.network,
+        config=config,
         genesis_id=genesis_id,
         rpc_urls=urls,
         api_keys=keys,
         paces=tuple(_pace(config, url, key) for url, key in zip(urls, keys, strict=True)),
-        quorum=config.quorum,
-        request_timeout_s=config.request_timeout_ms / 1000,
-        requests_at_once_max=config.requests_at_once_max,
-        batch_blocks_max=config.batch_blocks_max,
-        response_bytes_max=config.response_bytes_max,
-        lag_blocks_max=config.lag_blocks_max,
-        internal_transfers=config.internal_transfers,
         contracts=_by_log_address(tokens),
         symbols_onchain={known.contract: known.symbols for known in tokens},
-        energy=config.energy,
-        energy_price_max=config.energy_price_max_sun,
         fee_ceiling=_fee_ceiling(config.fee_ceiling_trx, where),
     )
 
@@ -166,8 +147,7 @@ def _check_plain(urls: Sequence[str], where: str) -> None:
             message = f"{where}.rpc_urls: number {position} has something behind a ? or #, where paths must follow"
             raise ConfigError(message)
         if url.endswith(_NOT_BASES):
-            message = f"{where}.rpc_urls: number {position} has to end before {' or '.join(_NOT_BASES)}"
-            raise ConfigError(message)
+            raise ConfigError(f"{where}.rpc_urls: number {position} has to end before {' or '.join(_NOT_BASES)}")
 
 
 def _genesis_id(config: TronConfig, known: str | None, where: str) -> str | None:
@@ -177,8 +157,7 @@ def _genesis_id(config: TronConfig, known: str | None, where: str) -> str | None
         message = f"{where}.genesis_id: the first block of {config.network} is known; another network is 'local'"
         raise ConfigError(message)
     if _BLOCK_ID.fullmatch(config.genesis_id) is None:
-        message = f"{where}.genesis_id is no block id: 64 hex digits in lower case"
-        raise ConfigError(message)
+        raise ConfigError(f"{where}.genesis_id is no block id: 64 hex digits in lower case")
     return config.genesis_id
 
 
@@ -189,8 +168,7 @@ def _api_keys(config: TronConfig, urls: Sequence[str], where: str) -> tuple[str 
         message = f"{where}.api_keys has {len(keys)} keys for {len(urls)} endpoints: give one for all, or one for each"
         raise ConfigError(message)
     if any(key and _API_KEY.fullmatch(key) is None for key in keys):
-        message = f"{where}.api_keys: a key is up to 256 printable characters without spaces"
-        raise ConfigError(message)
+        raise ConfigError(f"{where}.api_keys: a key is up to 256 printable characters without spaces")
     if len(keys) == 1:
         keys *= len(urls)
     return tuple(key or None for key in keys) or (None,) * len(urls)

@@ -36,10 +36,9 @@ _NO_RESULT: Final = frozenset({"", "SUCESS", SUCCESS})  # the misspelt one is pr
 
 def check_transactions(block: TronBlock, height: int) -> None:
     """Raise InconsistentChainError where a block came without its transactions."""
-    root = block.block_header.raw_data.tx_trie_root
+    root = block.raw.tx_trie_root
     if not block.transactions and root not in {"", NOTHING}:
-        message = f"block {height} came without its transactions"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"block {height} came without its transactions")
 
 
 def check_infos(block: TronBlock, infos: Sequence[TxInfo], height: int) -> list[TxInfo]:
@@ -51,13 +50,12 @@ def check_infos(block: TronBlock, infos: Sequence[TxInfo], height: int) -> list[
     if len(infos) != len(block.transactions):
         message = f"block {height} has {len(block.transactions)} transactions, and results of {len(infos)}"
         raise InconsistentChainError(message)
-    position = height, block.block_header.raw_data.timestamp
+    position = height, block.raw.timestamp
     by_id = {info.id: info for info in infos if (info.block_number, info.block_time_ms) == position}
     try:
         return [by_id[tx.id] for tx in block.transactions]
     except KeyError:
-        message = f"the results that came for block {height} are of other transactions"
-        raise InconsistentChainError(message) from None
+        raise InconsistentChainError(f"the results that came for block {height} are of other transactions") from None
 
 
 def native_hits(transactions: Sequence[TronTx], watch: Watch) -> list[tuple[int, TronTx]]:
@@ -113,7 +111,7 @@ def transfers_of(
 ) -> list[Transfer]:
     """Return the watched transfers of a checked block in the order of the chain: by transaction, native before logs."""
     found: list[tuple[int, Transfer]] = []
-    inside = Block(height=block.block_header.raw_data.number, hash=block.id, parent_hash="", time=0)
+    inside = Block(height=block.raw.number, hash=block.id, parent_hash="", time=0)
     try:
         for index, tx in native_hits(block.transactions, watch):
             if _took_effect(tx, infos[index]) and (native := _native(inside, tx)) is not None:
@@ -129,8 +127,7 @@ def transfers_of(
         for index in {index for index, _ in found}:
             _check_id(block.transactions[index])
     except ValueError as error:
-        message = f"block {inside.height} holds an address or an amount that is none"
-        raise InconsistentChainError(message) from error
+        raise InconsistentChainError(f"block {inside.height} holds an address or an amount that is none") from error
     found.sort(key=lambda hit: hit[0])
     return [transfer for _, transfer in found]
 
@@ -150,22 +147,19 @@ def _check_id(tx: TronTx) -> None:
     """Raise InconsistentChainError unless the transaction's id is the hash of what was signed."""
     raw = bytes.fromhex(bytes(tx.raw_data_hex).strip(b'"').decode("ascii"))
     if hashlib.sha256(raw).hexdigest() != tx.id:
-        message = f"transaction {tx.id[:64]} is not what its id says"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"transaction {tx.id[:64]} is not what its id says")
 
 
 def _address(digits: str) -> str:
     address = spell_hex(digits)
     if address is None:
-        message = "no address"
-        raise ValueError(message)
+        raise ValueError("no address")
     return address
 
 
 def _coin(amount: int) -> int:
     if amount > NUMBER_MAX:
-        message = "more than there can be"
-        raise ValueError(message)
+        raise ValueError("more than there can be")
     return amount
 
 
@@ -191,8 +185,7 @@ def _token(inside: Block, tx_id: str, ordinal: int, log: TronLog, contracts: Map
         return None
     word = bytes.fromhex(log.data[:_WORD_CHARS])
     if len(word) * 2 != _WORD_CHARS:
-        message = "no word"
-        raise ValueError(message)
+        raise ValueError("no word")
     amount = int.from_bytes(word, "big")
     if amount == 0:
         return None

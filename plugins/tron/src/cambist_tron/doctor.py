@@ -13,7 +13,7 @@ from .addresses import ZERO_ADDRESS, hex_of
 from .config import ChainSetup, on_trongrid
 from .endpoint import Endpoint
 from .fees import check_price, read_prices
-from .replies import CONSTANT_CALL
+from .replies import ConstantCall
 from .simulation import check_ran
 
 BLOCKS_CHECKED: Final = 10
@@ -49,7 +49,7 @@ async def token_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]
 
 async def _told(endpoint: Endpoint, contract: str, selector: str) -> bytes:
     body = {"owner_address": _NOBODY, "contract_address": hex_of(contract), "data": selector}
-    answer = await endpoint.post("wallet/triggerconstantcontract", body, CONSTANT_CALL)
+    answer = await endpoint.post("wallet/triggerconstantcontract", body, ConstantCall)
     check_ran(endpoint, answer)
     return bytes_of(answer.output) if answer.succeeded else b""
 
@@ -68,7 +68,7 @@ async def internal_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[s
 
     Nodes do not say how they are set up, so it shows in the newest blocks, where enough happens in them.
     """
-    if not setup.internal_transfers:
+    if not setup.config.internal_transfers:
         return []
     head = (await endpoint.newest()).height
     runs = 0
@@ -86,10 +86,14 @@ async def internal_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[s
     return [message]
 
 
-async def network_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
-    """Return what any endpoint tells of tokens and prices."""
-    found: list[str] = []
-    for check in (token_problems, price_problems):
+async def problems(endpoints: Sequence[Endpoint], setup: ChainSetup) -> list[str]:
+    """Return what is wrong: keys, what one endpoint tells of tokens and prices, and what each of them keeps."""
+    found = list(key_problems(setup))
+    checks = [
+        *((check, endpoint) for endpoint in endpoints[:1] for check in (token_problems, price_problems)),
+        *((internal_problems, endpoint) for endpoint in endpoints),
+    ]
+    for check, endpoint in checks:
         try:
             found += await check(endpoint, setup)
         except ChainError as error:

@@ -11,27 +11,22 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from cambist.plugin import Block, ChainUnavailableError, Head, InconsistentChainError
-from cambist_chainkit.answers import unreadable
+from cambist_chainkit.answers import UnsupportedError, unreadable
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.http import HttpClient
 from cambist_chainkit.pace import Pace
 from cambist_chainkit.record import Endpoint as Record
 
 from .config import ChainSetup
-from .headers import check_header, number_in
-from .refusals import UnsupportedError, from_refused_path, from_text
-from .wire import BlockList, Failure, MaybeHeader, NodeInfo, TronBlock, TronHeader, TxInfo
+from .headers import check_header
+from .refusals import from_refused_path, from_text
+from .wire import B, BlockList, Failure, MaybeHeader, NodeInfo, TronBlock, TronHeader, TxInfo
 
 A = TypeVar("A")
 T = TypeVar("T")
 
 _ENCODER: Final = msgspec.json.Encoder()
 _FAILURE: Final = msgspec.json.Decoder(Failure)
-_NODE_INFO: Final = msgspec.json.Decoder(NodeInfo)
-_HEADER: Final = msgspec.json.Decoder(TronHeader)
-_MAYBE_HEADER: Final = msgspec.json.Decoder(MaybeHeader)
-_BLOCKS: Final = msgspec.json.Decoder(BlockList)
-_INFOS: Final = msgspec.json.Decoder(list[TxInfo])
 
 _FAILURE_BYTES_MAX: Final = 1 << 16
 PROVEN_KEPT: Final = 64
@@ -55,10 +50,10 @@ class Endpoint(Record):
         self._http = http
         self._setup = setup
         self._pace = pace
-        self._of_many = asyncio.Semaphore(setup.requests_at_once_max)
+        self._of_many = asyncio.Semaphore(setup.config.requests_at_once_max)
 
-    async def post(self, path: str, body: Mapping[str, Any], decoder: msgspec.json.Decoder[T]) -> T:
-        """Ask one question, such as ``wallet/getaccount``, and return its answer.
+    async def post(self, path: str, body: Mapping[str, Any], kind: type[T]) -> T:
+        """Ask one question, such as ``wallet/getaccount``, and return its answer, which is of this kind.
 
         Waits where the endpoint allows only so many requests a second. What nodes say instead of an
         answer, whatever the HTTP status, is an error: RateLimitedError, UnsupportedError, RefusedError, or whatever
@@ -75,7 +70,7 @@ class Endpoint(Record):
             raise from_refused_path(self.name, path, answered.status) or self._http.error(answered)
         whole = answered.body
         try:
-            return decoder.decode(whole)
+            return msgspec.json.decode(whole, type=kind)
         except (RecursionError, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._unreadable(path, whole, error) from error
 
@@ -131,32 +126,33 @@ class Endpoint(Record):
     async def _newest_and_solid(self) -> tuple[tuple[int, str], tuple[int, str]]:
         if self.has_node_info:
             try:
-                info = await self.post("wallet/getnodeinfo", {}, _NODE_INFO)
+                info = await self.post("wallet/getnodeinfo", {}, NodeInfo)
             except UnsupportedError:
                 self.has_node_info = False
             else:
                 return self._number_and_id(info.block), self._number_and_id(info.solidity_block)
         newest, solid = await gather_all(
-            self.post("wallet/getnowblock", {}, _HEADER), self.post("walletsolidity/getnowblock", {}, _HEADER)
+            self.post("wallet/getnowblock", {}, TronHeader), self.post("walletsolidity/getnowblock", {}, TronHeader)
         )
-        return (number_in(newest), newest.id), (number_in(solid), solid.id)
+        return (newest.raw.number, newest.id), (solid.raw.number, solid.id)
 
     def _number_and_id(self, text: str) -> tuple[int, str]:
         found = _NUMBER_AND_ID.fullmatch(text)
         if found is None or int(found[2][:16], 16) != int(found[1]):
-            message = f"{self.name} names a block as {text[:120]!r}"
-            raise InconsistentChainError(message)
+            raise InconsistentChainError(f"{self.name} names a block as {text[:120]!r}")
         return int(found[1]), found[2]
 
+    async def latest(self, state: str = "wallet") -> MaybeHeader:
+        """Return the newest block as it is told; of the solid state where it is ``walletsolidity``."""
+        return await self.post(f"{state}/getnowblock", {}, MaybeHeader)
+
     async def block(self, height: int) -> Block:
-        """Return the block at this height on the node's best chain."""
         header = await self._header(height)
         if header is None:
-            message = f"{self.name} has no block {height}"
-            raise InconsistentChainError(message)
+            raise InconsistentChainError(f"{self.name} has no block {height}")
         return self.prove(header, height)
 
-    def prove(self, block: TronHeader | TronBlock, height: int) -> Block:
+    def prove(self, block: TronHeader, height: int) -> Block:
         """Return the block with its number and parent checked, and remember it. Raises InconsistentChainError."""
         checked = check_header(block, height)
         self.proven[height] = checked
@@ -168,22 +164,25 @@ class Endpoint(Record):
     async def _header(self, height: int) -> TronHeader | None:
         if self.has_headers:
             try:
-                found = await self.post("wallet/getblock", {"id_or_num": str(height), "detail": False}, _MAYBE_HEADER)
+                found = await self.post("wallet/getblock", {"id_or_num": str(height), "detail": False}, MaybeHeader)
             except UnsupportedError:
                 self.has_headers = False
             else:
                 return found.header
-        return (await self.post("wallet/getblockbynum", {"num": height}, _MAYBE_HEADER)).header
+        return (await self.post("wallet/getblockbynum", {"num": height}, MaybeHeader)).header
 
     async def blocks(self, first: int, count: int) -> list[TronBlock]:
         """Return so many blocks in a row with their transactions. A missing one is InconsistentChainError."""
+        return await self.listed(first, count, BlockList[TronBlock])
+
+    async def listed(self, first: int, count: int, kind: type[BlockList[B]]) -> list[B]:
+        """Return the same, with as much of them as this kind of list holds."""
         body = {"startNum": first, "endNum": first + count}
-        found = (await self.post("wallet/getblockbylimitnext", body, _BLOCKS)).block
+        found = (await self.post("wallet/getblockbylimitnext", body, kind)).block
         if len(found) != count:
-            message = f"{self.name} has {len(found)} of the {count} blocks from {first} on"
-            raise InconsistentChainError(message)
+            raise InconsistentChainError(f"{self.name} has {len(found)} of the {count} blocks from {first} on")
         return found
 
     async def infos(self, height: int) -> list[TxInfo]:
         """Return what came of each transaction of a block. Nodes answer ``{}`` for blocks that they do not know."""
-        return await self.post("wallet/gettransactioninfobyblocknum", {"num": height}, _INFOS)
+        return await self.post("wallet/gettransactioninfobyblocknum", {"num": height}, list[TxInfo])

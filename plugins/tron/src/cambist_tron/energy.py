@@ -1,4 +1,4 @@
-"""Where the energy of a transfer comes from: strategies behind one interface, of which the cheapest is taken.
+"""Where the energy of a transfer comes from: it is burned for, or lent, whichever is cheaper.
 
 A contract's work is paid in energy. What the sender has of it, from a stake of its own or a loan, is used up first;
 what is missing, the network burns TRX for.
@@ -6,8 +6,7 @@ what is missing, the network burns TRX for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
@@ -67,50 +66,33 @@ class Offer(Struct, frozen=True, kw_only=True):
     sponsoring: Units
 
 
-class Strategy(Protocol):
-    """A way to get energy for one transfer."""
-
-    def offer(self, need: Need) -> Offer | None:
-        """Return what it costs, None where it is not possible now."""
-
-
-class Burn:
-    """The sender burns TRX, which the sponsor brings."""
-
-    def offer(self, need: Need) -> Offer:
-        """Return the price of the energy, and of bringing it."""
-        burned = need.lacking * need.prices.energy
-        brought = need.top_up_cost(burned)
-        return Offer(cost=burned + brought, sponsoring=Units(brought))
+def burning(need: Need) -> Offer:
+    """Offer that the sender burns TRX, which the sponsor brings."""
+    price = need.lacking * need.prices.energy
+    brought = need.top_up_cost(price)
+    return Offer(cost=price + brought, sponsoring=Units(brought))
 
 
-class Delegate:
-    """The sponsor lends the sender the use of a stake, and takes it back. What it gives returns within a day."""
+def lending(need: Need, lender: Lender) -> Offer | None:
+    """Offer that the sponsor lends the use of a stake, and takes it back; None where it cannot.
 
-    def __init__(self, lender: Lender) -> None:
-        self._lender = lender
-
-    def offer(self, need: Need) -> Offer | None:
-        """Return the price of the two transactions, and of activating the sender where it is not activated."""
-        loan = self._lender.stake_for(need.lacking)
-        if loan is None or loan > self._lender.left:
-            return None
-        cost = LENDING_BYTES * need.prices.bandwidth + need.top_up_cost(0)
-        return Offer(loan=Units(loan), cost=cost, sponsoring=Units(cost))
-
-
-def strategies(mode: EnergyMode, lender: Lender | None) -> Sequence[Strategy]:
-    """Return what the operator allows, the preferred first. Where nothing can be lent, burning is what is left."""
-    burn, lend = Burn(), None if lender is None or mode == "burn" else Delegate(lender)
-    if lend is None:
-        return [burn]
-    return [lend, burn] if mode == "delegate" else [burn, lend]
+    It costs the two transactions, and the activation of a sender that is not activated. What the stake gives returns
+    within a day.
+    """
+    loan = lender.stake_for(need.lacking)
+    if loan is None or loan > lender.left:
+        return None
+    cost = LENDING_BYTES * need.prices.bandwidth + need.top_up_cost(0)
+    return Offer(loan=Units(loan), cost=cost, sponsoring=Units(cost))
 
 
 def cheapest(mode: EnergyMode, lender: Lender | None, need: Need) -> Offer:
     """Return the cheapest offer; with ``delegate``, a loan wherever there can be one. The lender has that much less."""
-    offers = [offer for one in strategies(mode, lender) if (offer := one.offer(need)) is not None]
-    best = offers[0] if mode == "delegate" else min(offers, key=lambda offer: offer.cost)
-    if lender is not None:
+    best = burning(need)
+    if lender is None or mode == "burn":
+        return best
+    loan = lending(need, lender)
+    if loan is not None and (mode == "delegate" or loan.cost < best.cost):
+        best = loan
         lender.left -= best.loan
     return best

@@ -8,6 +8,7 @@ Every endpoint that can be asked reads them, and what one of them finds, the oth
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -20,7 +21,7 @@ from .endpoint import Endpoint
 from .lookups import by_id
 from .networks import BLOCK_S
 from .proofs import Contents, read_contents
-from .replies import LISTED_BLOCK
+from .wire import MaybeHeader
 from .writing import LIFETIME_S
 
 MARGIN_S: Final = 120
@@ -65,7 +66,9 @@ async def expired(pool: EndpointPool[Endpoint], txs: Sequence[Dated], *, quorum:
     dead: set[Dated] = set()
     left = BLOCKS_MAX
     for group in groups_of(txs):
-        stretches = await _read_all(pool, group, left)
+        stretches = [
+            one for one in await pool.ask_all(partial(read_range, group=group, blocks_max=left)) if one is not None
+        ]
         if len({stretch.last.hash for stretch in stretches}) > 1:
             raise InconsistentChainError(f"endpoints of {pool.chain} have different solid blocks")
         # Where the headers do not prove that nothing was left out, it takes two that say the same.
@@ -94,15 +97,6 @@ def groups_of(txs: Sequence[Dated]) -> list[Group]:
 def _group(txs: Sequence[Dated]) -> Group:
     first, last = txs[0].valid_until, txs[-1].valid_until
     return Group(txs=tuple(txs), first_s=first - LIFETIME_S - MARGIN_S, last_s=last)
-
-
-async def _read_all(pool: EndpointPool[Endpoint], group: Group, blocks_max: int) -> list[BlockRange]:
-    """Return what the endpoints read that can read it all."""
-
-    async def read(endpoint: Endpoint) -> BlockRange | None:
-        return await read_range(endpoint, group, blocks_max)
-
-    return [stretch for stretch in await pool.ask_all(read) if stretch is not None]
 
 
 async def read_range(endpoint: Endpoint, group: Group, blocks_max: int) -> BlockRange | None:
@@ -162,8 +156,8 @@ async def _check_solid(endpoint: Endpoint, block: Block) -> None:
 
     Behind one address may be many nodes: what one of them calls solid says nothing of the blocks that another gives.
     """
-    found = await endpoint.post("walletsolidity/getblockbynum", {"num": block.height}, LISTED_BLOCK)
-    if found.block_id != block.hash:
+    found = await endpoint.post("walletsolidity/getblockbynum", {"num": block.height}, MaybeHeader)
+    if found.id != block.hash:
         raise InconsistentChainError(f"{endpoint.name} has another solid block {block.height} than it gave before")
 
 

@@ -10,7 +10,7 @@ from cambist.plugin import ChainUnavailableError, Fee, FeeAboveCeilingError
 
 from .config import ChainSetup
 from .endpoint import Endpoint
-from .replies import PARAMETERS
+from .replies import Parameters
 
 PRICES_TTL_S: Final = 10.0
 
@@ -46,8 +46,8 @@ class Prices(Struct, frozen=True, kw_only=True):
 
 def check_price(prices: Prices, setup: ChainSetup) -> None:
     """Raise FeeAboveCeilingError where energy costs more than the operator allows."""
-    if prices.energy > setup.energy_price_max:
-        allowed = f"energy_price_max_sun is {setup.energy_price_max}"
+    if prices.energy > setup.config.energy_price_max_sun:
+        allowed = f"energy_price_max_sun is {setup.config.energy_price_max_sun}"
         raise FeeAboveCeilingError(f"{setup.info.id} asks for {prices.energy} sun per energy, and {allowed}")
 
 
@@ -60,7 +60,7 @@ def check_fee(fee: Fee, setup: ChainSetup) -> None:
 
 async def read_prices(endpoint: Endpoint) -> Prices:
     """Ask a node for the prices that hold now."""
-    answer = await endpoint.post("wallet/getchainparameters", {}, PARAMETERS)
+    answer = await endpoint.post("wallet/getchainparameters", {}, Parameters)
     values = {one.key: one.value for one in answer.parameters}
     energy, bandwidth = values.get("getEnergyFee", 0), values.get("getTransactionFee", 0)
     if energy <= 0 or bandwidth <= 0:

@@ -9,7 +9,7 @@ from typing import Final
 from cambist.plugin import Block, InconsistentChainError
 
 from .protobuf import encode
-from .wire import RawHeader, TronBlock, TronHeader
+from .wire import RawHeader, TronHeader
 
 NOTHING: Final = "00" * 32
 """The root of no transactions at all; and the parent of the first block, which says of its own what it likes."""
@@ -18,25 +18,17 @@ BLOCK_ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _NUMBER_CHARS: Final = 16
 
 
-def number_in(block: TronHeader | TronBlock) -> int:
-    """Return a block's height."""
-    return block.block_header.raw_data.number
-
-
-def check_header(block: TronHeader | TronBlock, height: int) -> Block:
+def check_header(block: TronHeader, height: int) -> Block:
     """Return the block's id, parent and time. Raises InconsistentChainError unless its header proves this height."""
-    header = block.block_header.raw_data
+    header = block.raw
     if header.number != height:
-        message = f"block {height} was asked for and block {header.number} came"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"block {height} was asked for and block {header.number} came")
     parent_hash = header.parent_hash if height else NOTHING
     if BLOCK_ID.fullmatch(block.id) is None or BLOCK_ID.fullmatch(parent_hash) is None:
-        message = f"block {height} came without an id"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"block {height} came without an id")
     # The first block is what a network is known by: its id is compared, and need not prove anything.
     if height and block.id != id_of(header):
-        message = f"block {height} came with an id that is not its header's"
-        raise InconsistentChainError(message)
+        raise InconsistentChainError(f"block {height} came with an id that is not its header's")
     return Block(height=height, hash=block.id, parent_hash=parent_hash, time=header.timestamp // 1000)
 
 
@@ -56,6 +48,5 @@ def id_of(header: RawHeader) -> str:
             }
         )
     except ValueError as error:
-        message = f"block {header.number} came with a header that cannot be"
-        raise InconsistentChainError(message) from error
+        raise InconsistentChainError(f"block {header.number} came with a header that cannot be") from error
     return header.number.to_bytes(8, "big").hex() + hashlib.sha256(raw).hexdigest()[_NUMBER_CHARS:]

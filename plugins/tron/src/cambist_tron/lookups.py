@@ -10,14 +10,14 @@ from typing import Final
 from msgspec import Struct
 
 from cambist.plugin import Block, InconsistentChainError, TxStatus, Units
+from cambist_chainkit.answers import UnsupportedError
 from cambist_chainkit.gathering import gather_all
 
 from .decode import SUCCESS, check_infos, check_transactions
 from .endpoint import Endpoint
 from .headers import check_header
 from .protobuf import NUMBER_MAX
-from .refusals import UnsupportedError
-from .replies import LISTED, RESULT, WAITING, Result
+from .replies import Listed, Result, Waiting
 from .wire import TronBlock, TxInfo
 
 SINGLY_MAX: Final = 3
@@ -46,7 +46,6 @@ class Lookups:
         self._windows: dict[str, Window] = {}
 
     async def statuses(self, endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxStatus]:
-        """Return what the endpoint knows of each transaction."""
         distinct = list(dict.fromkeys(tx_ids))
         if len(distinct) <= SINGLY_MAX:
             return await by_id(endpoint, distinct, distinct)
@@ -113,7 +112,6 @@ class Window:
             del self._kept[height]
 
     def find(self, tx_ids: Sequence[str]) -> dict[str, TxStatus]:
-        """Return what is kept of these transactions."""
         return {
             tx_id: status
             for tx_id in tx_ids
@@ -147,7 +145,11 @@ async def by_id(endpoint: Endpoint, tx_ids: Sequence[str], perhaps_mined: Sequen
         waiting = await _waiting(endpoint, [tx_id for tx_id in tx_ids if tx_id not in mined])
     found = {tx_id: TxStatus(state="pending" if tx_id in waiting else "unknown") for tx_id in tx_ids}
     for tx_id, result in mined.items():
-        found[tx_id] = _status(_check_block(endpoint, result, blocks[result.block_number]), result)
+        block = blocks[result.block_number]
+        # The one thing that a result says of its block.
+        if result.block_time_ms // 1000 != block.time:
+            raise InconsistentChainError(f"{endpoint.name} has a result of {result.id} that fits no block")
+        found[tx_id] = _status(block, result)
     return found
 
 
@@ -177,7 +179,7 @@ def _status(block: Block, result: TxInfo) -> TxStatus:
 
 
 async def _result(endpoint: Endpoint, tx_id: str) -> Result | None:
-    result = await endpoint.post("wallet/gettransactioninfobyid", {"value": tx_id}, RESULT)
+    result = await endpoint.post("wallet/gettransactioninfobyid", {"value": tx_id}, Result)
     if not result.id:
         return None
     if result.id != tx_id:
@@ -185,23 +187,16 @@ async def _result(endpoint: Endpoint, tx_id: str) -> Result | None:
     return result
 
 
-def _check_block(endpoint: Endpoint, result: Result, block: Block) -> Block:
-    """Return the block in which a transaction stands, checked by the one thing that its result says of the block."""
-    if result.block_time_ms // 1000 != block.time:
-        raise InconsistentChainError(f"{endpoint.name} has a result of {result.id} that fits no block")
-    return block
-
-
 async def _waiting(endpoint: Endpoint, tx_ids: Sequence[str]) -> set[str]:
     """Return which of them wait at the endpoint to be mined."""
     if len(tx_ids) > SINGLY_MAX:
         try:
-            listed = await endpoint.post("wallet/gettransactionlistfrompending", {}, WAITING)
+            listed = await endpoint.post("wallet/gettransactionlistfrompending", {}, Waiting)
         except UnsupportedError:
             pass
         else:
             return set(tx_ids).intersection(listed.tx_ids)
     found = await gather_all(
-        *(endpoint.post("wallet/gettransactionfrompending", {"value": tx_id}, LISTED) for tx_id in tx_ids)
+        *(endpoint.post("wallet/gettransactionfrompending", {"value": tx_id}, Listed) for tx_id in tx_ids)
     )
     return {tx_id for tx_id, one in zip(tx_ids, found, strict=True) if one.tx_id == tx_id}

@@ -14,19 +14,16 @@ from typing import Final
 from msgspec import Struct
 
 from cambist.plugin import Action, UnreadablePayloadError
+from cambist_chainkit.contracts import read_transfer, transfer_data
 
 from .addresses import ADDRESS_BYTES, PREFIX
 from .protobuf import Kind, Message, bytes_in, decode, encode, number_in
 
-TRANSFER: Final = bytes.fromhex("a9059cbb")  # transfer(address,uint256)
 SIGNATURE_BYTES: Final = 65
 RESULT_BYTES_MAX: Final = 64
 """What nodes add to a transaction's size for the result that they will store with it."""
 
 _ENERGY: Final = 1
-_WORD: Final = 32
-_PADDING: Final = bytes(_WORD - ADDRESS_BYTES)
-_CALL_BYTES: Final = len(TRANSFER) + 2 * _WORD
 _REF_BYTES: Final = 2
 _REF_HASH_BYTES: Final = 8
 _TYPE_URL: Final = "type.googleapis.com/protocol."
@@ -94,21 +91,6 @@ class TxFields(Struct, frozen=True, kw_only=True):
     expiration_ms: int
     timestamp_ms: int
     fee_limit: int = 0
-
-
-def transfer_data(recipient: bytes, amount: int) -> bytes:
-    """Return the call of a token's ``transfer``."""
-    return TRANSFER + _PADDING + recipient + amount.to_bytes(_WORD, "big")
-
-
-def read_transfer(data: bytes) -> tuple[bytes, int] | None:
-    """Return recipient and amount of a call of ``transfer``, None for any other data.
-
-    Some wallets write the byte 41 into the recipient's padding, and contracts overlook it. We never do.
-    """
-    if len(data) != _CALL_BYTES or data[:4] != TRANSFER or data[4 : 4 + len(_PADDING)] != _PADDING:
-        return None
-    return data[4 + len(_PADDING) : 4 + _WORD], int.from_bytes(data[4 + _WORD :], "big")
 
 
 def write_payload(fields: TxFields) -> bytes:
@@ -201,8 +183,6 @@ def _check(fields: TxFields) -> None:
         raise UnreadablePayloadError("the payload has no timestamp, which keeps it apart from others like it")
     if bool(fields.fee_limit) != (fields.contract is not None):
         raise UnreadablePayloadError("the payload has a limit for energy and runs no contract, or runs one without")
-    if fields.contract is not None and not fields.fee_limit:
-        raise UnreadablePayloadError("the payload calls a contract, and allows no energy for it")
 
 
 def digest(payload: bytes) -> bytes:

@@ -53,7 +53,6 @@ class Planner:
         self._prices = Remembered(lambda: pool.ask_any(read_prices), monotonic, seconds=PRICES_TTL_S)
 
     async def plan(self, intents: Sequence[Intent], sponsor: str | None, promised: Mapping[str, int]) -> list[Plan]:
-        """Return a plan for each intent. Raises ChainError."""
         refusals = [self._refusal(intent) for intent in intents]
         tried = {index: intent for index, intent in enumerate(intents) if refusals[index] is None}
         if not tried:
@@ -96,7 +95,7 @@ class Planner:
         sources = [one.source for one in intents.values()]
         lends = (
             sponsor is not None
-            and self._setup.energy != "burn"
+            and self._setup.config.energy != "burn"
             and any(one.source != sponsor for one in tokens.values())
         )
         senders, lender, accounts, trials, stakes = await gather_all(
@@ -159,7 +158,7 @@ class Planner:
             fee = _fee(sender, limit=limit, price=prices.energy, covered=covered, extra=extra)
             return self._plan(intent, fee, _top_up(sender, fee, 0, prices, own=intent.source == sponsor))
         need = Need(sender=sender, lacking=limit - covered, extra=extra, prices=prices)
-        offer = cheapest(self._setup.energy, facts.lender, need)
+        offer = cheapest(self._setup.config.energy, facts.lender, need)
         fee = _fee(sender, limit=limit, price=prices.energy, covered=limit if offer.loan else covered, extra=extra)
         sender.pay(fee.cost_max)
         return self._plan(intent, fee, offer.sponsoring, offer.loan)

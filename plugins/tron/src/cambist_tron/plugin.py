@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import ClassVar, Final
 
 import aiohttp
@@ -35,22 +35,19 @@ class TronPlugin(ChainPlugin[TronConfig]):
         """Return the one chain, on whichever of its networks."""
         return [resolve(config).info]
 
-    def connect(self, config: TronConfig, context: PluginContext) -> AbstractAsyncContextManager[Sequence[Chain]]:
+    @asynccontextmanager
+    async def connect(self, config: TronConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
         """Open one HTTP session for all endpoints; none where there are none."""
-        return _connect(resolve(config), context)
-
-
-@asynccontextmanager
-async def _connect(setup: ChainSetup, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
-    if setup.info.availability != "live":
-        yield []
-        return
-    async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(open_session(context))
-        endpoints = _endpoints(setup, session, context)
-        pool = EndpointPool(setup.info.id, endpoints, context, lag_blocks_max=setup.lag_blocks_max)
-        stack.push_async_callback(pool.close)
-        yield [TronChain(setup, pool, context)]
+        setup = resolve(config)
+        if setup.info.availability != "live":
+            yield []
+            return
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(open_session(context))
+            endpoints = _endpoints(setup, session, context)
+            pool = EndpointPool(setup.info.id, endpoints, context, lag_blocks_max=setup.config.lag_blocks_max)
+            stack.push_async_callback(pool.close)
+            yield [TronChain(setup, pool, context)]
 
 
 def _endpoints(setup: ChainSetup, session: aiohttp.ClientSession, context: PluginContext) -> Sequence[Endpoint]:
@@ -62,8 +59,8 @@ def _endpoints(setup: ChainSetup, session: aiohttp.ClientSession, context: Plugi
                 url,
                 name,
                 now=context.now,
-                timeout_s=setup.request_timeout_s,
-                response_bytes_max=setup.response_bytes_max,
+                timeout_s=setup.config.request_timeout_ms / 1000,
+                response_bytes_max=setup.config.response_bytes_max,
                 secret_headers={KEY_HEADER: key} if key else None,
             ),
             setup,

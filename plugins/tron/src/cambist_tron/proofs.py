@@ -17,7 +17,7 @@ from cambist.plugin import Block, InconsistentChainError
 from .endpoint import Endpoint
 from .headers import NOTHING, check_header
 from .protobuf import encode
-from .wire import TronHeader
+from .wire import BlockList, TronHeader
 
 _RAW, _SIGNATURE, _RESULT, _CONTRACT_RESULT = 1, 2, 5, 3
 _RESULTS: Final[Mapping[str, int]] = {
@@ -60,12 +60,6 @@ class WholeBlock(TronHeader):
     transactions: list[WholeTx] = msgspec.field(default_factory=list)
 
 
-class WholeBlocks(msgspec.Struct):
-    """Blocks in a row."""
-
-    block: list[WholeBlock] = []
-
-
 class Contents(msgspec.Struct, frozen=True):
     """A block and the ids of its transactions; ``proven`` says that the header proves that these are all."""
 
@@ -74,15 +68,9 @@ class Contents(msgspec.Struct, frozen=True):
     proven: bool
 
 
-_BLOCKS: Final = msgspec.json.Decoder(WholeBlocks)
-
-
 async def read_contents(endpoint: Endpoint, first: int, count: int) -> list[Contents]:
     """Return what stands in blocks in a row. Raises InconsistentChainError."""
-    body = {"startNum": first, "endNum": first + count}
-    found = (await endpoint.post("wallet/getblockbylimitnext", body, _BLOCKS)).block
-    if len(found) != count:
-        raise InconsistentChainError(f"{endpoint.name} has {len(found)} of the {count} blocks from {first} on")
+    found = await endpoint.listed(first, count, BlockList[WholeBlock])
     return [await _contents(endpoint, block, height) for height, block in enumerate(found, first)]
 
 
@@ -90,7 +78,7 @@ async def _contents(endpoint: Endpoint, found: WholeBlock, height: int) -> Conte
     block = check_header(found, height)
     tx_ids = frozenset(tx.id for tx in found.transactions)
     root = root_of([leaf_of(tx) for tx in found.transactions]).hex()
-    proven = root == (found.block_header.raw_data.tx_trie_root or NOTHING)
+    proven = root == (found.raw.tx_trie_root or NOTHING)
     if not proven:
         # Bytes can hold what JSON does not show, and anybody can send such a transaction. There is one more list.
         results = await endpoint.infos(height)

@@ -78,8 +78,7 @@ def bytes_in(message: Message, field: int) -> bytes:
 
 def _varint(number: int) -> bytes:
     if not 0 <= number <= NUMBER_MAX:
-        message = f"{number} does not fit the 63 bits of a field"
-        raise ValueError(message)
+        raise ValueError(f"{number} does not fit the 63 bits of a field")
     groups = bytearray()
     while number >= _MORE:
         groups.append(number & 0x7F | _MORE)

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Final
 
 from cambist.plugin import ChainError, ChainUnavailableError, RateLimitedError
+from cambist_chainkit.answers import UnsupportedError
 
 TEXT_MAX: Final = 200
 RETRY_AFTER_MAX_S: Final = 300.0
@@ -28,10 +29,6 @@ _UNSUPPORTED: Final = re.compile(
 _UNSUPPORTED_STATUS: Final = frozenset(
     {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
 )
-
-
-class UnsupportedError(ChainUnavailableError):
-    """The endpoint does not offer this: ask in another way, or somebody else."""
 
 
 class RefusedError(ChainUnavailableError):

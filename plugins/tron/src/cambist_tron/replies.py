@@ -150,32 +150,10 @@ class Submitted(Struct, frozen=True):
     txid: str = ""
 
 
-class RawHeader(Struct, frozen=True):
-    """What a block says of itself. The first block has no number."""
-
-    number: int = 0
-    timestamp: int = 0
-    parent: str = msgspec.field(name="parentHash", default="")
-
-
-class Header(Struct, frozen=True):
-    """The signed part of a block."""
-
-    raw_data: RawHeader = RawHeader()
-
-
 class Listed(Struct, frozen=True):
     """A transaction that stands in a block."""
 
     tx_id: str = msgspec.field(name="txID", default="")
-
-
-class ListedBlock(Struct, frozen=True):
-    """A block with the ids of its transactions; without an id where there is none at the height."""
-
-    block_id: str = msgspec.field(name="blockID", default="")
-    header: Header = msgspec.field(name="block_header", default=Header())
-    transactions: tuple[Listed, ...] = ()
 
 
 class Result(TxInfo):
@@ -188,19 +166,6 @@ class Waiting(Struct, frozen=True):
     """The ids of all transactions that wait at a node."""
 
     tx_ids: tuple[str, ...] = msgspec.field(name="txId", default=())
-
-
-ACCOUNT: Final = msgspec.json.Decoder(Account)
-RESOURCES: Final = msgspec.json.Decoder(Resources)
-PARAMETERS: Final = msgspec.json.Decoder(Parameters)
-CONSTANT_CALL: Final = msgspec.json.Decoder(ConstantCall)
-LENDABLE: Final = msgspec.json.Decoder(Lendable)
-LOANS: Final = msgspec.json.Decoder(Loans)
-SUBMITTED: Final = msgspec.json.Decoder(Submitted)
-LISTED_BLOCK: Final = msgspec.json.Decoder(ListedBlock)
-LISTED: Final = msgspec.json.Decoder(Listed)
-RESULT: Final = msgspec.json.Decoder(Result)
-WAITING: Final = msgspec.json.Decoder(Waiting)
 
 
 def text_of(digits: str) -> str:

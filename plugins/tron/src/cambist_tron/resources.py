@@ -10,7 +10,7 @@ from cambist_chainkit.gathering import gather_all
 
 from .addresses import hex_of
 from .endpoint import Endpoint
-from .replies import ACCOUNT, LENDABLE, LISTED_BLOCK, LOANS, RESOURCES, Account, Resources
+from .replies import Account, Lendable, Loans, Resources
 
 FOR_ENERGY: Final = 1  # the resource's number, where a question wants it
 FOR_ENERGY_NAME: Final = "ENERGY"
@@ -64,12 +64,11 @@ class Spendable:
 
 async def read_account(endpoint: Endpoint, address: str) -> Account:
     """Return the account at an address, one that does not exist included."""
-    return await endpoint.post("wallet/getaccount", {"address": hex_of(address)}, ACCOUNT)
+    return await endpoint.post("wallet/getaccount", {"address": hex_of(address)}, Account)
 
 
 async def read_resources(endpoint: Endpoint, address: str) -> Resources:
-    """Return what the address has to use up."""
-    return await endpoint.post("wallet/getaccountresource", {"address": hex_of(address)}, RESOURCES)
+    return await endpoint.post("wallet/getaccountresource", {"address": hex_of(address)}, Resources)
 
 
 async def read_spendable(endpoint: Endpoint, addresses: Iterable[str], free_bandwidth: int) -> dict[str, Spendable]:
@@ -86,13 +85,13 @@ async def read_spendable(endpoint: Endpoint, addresses: Iterable[str], free_band
 async def lendable(endpoint: Endpoint, address: str) -> int:
     """Return how much stake the address can lend for energy now, in sun."""
     body = {"owner_address": hex_of(address), "type": FOR_ENERGY}
-    return (await endpoint.post("wallet/getcandelegatedmaxsize", body, LENDABLE)).max_size
+    return (await endpoint.post("wallet/getcandelegatedmaxsize", body, Lendable)).max_size
 
 
 async def lent_to(endpoint: Endpoint, lender: str, borrower: str) -> int:
     """Return how much stake the one lends the other for energy, in sun."""
     body = {"fromAddress": hex_of(lender), "toAddress": hex_of(borrower)}
-    answer = await endpoint.post("wallet/getdelegatedresourcev2", body, LOANS)
+    answer = await endpoint.post("wallet/getdelegatedresourcev2", body, Loans)
     return sum(loan.for_energy for loan in answer.loans)
 
 
@@ -101,9 +100,9 @@ async def stake(endpoint: Endpoint, address: str) -> Stake:
     account, can_lend, head = await gather_all(
         read_account(endpoint, address),
         lendable(endpoint, address),
-        endpoint.post("wallet/getnowblock", {}, LISTED_BLOCK),
+        endpoint.latest(),
     )
-    return stake_of(account, can_lend, head.header.raw_data.timestamp)
+    return stake_of(account, can_lend, head.time_ms)
 
 
 def stake_of(account: Account, can_lend: int, now_ms: int) -> Stake:

@@ -13,7 +13,6 @@ from cambist_chainkit.spans import read_in_batches
 from .config import ChainSetup
 from .decode import check_infos, check_transactions, transfers_of
 from .endpoint import Endpoint
-from .refusals import UnsupportedError
 from .wire import TronBlock, TxInfo
 
 BATCHES_AT_ONCE_MAX: Final = 2
@@ -27,7 +26,7 @@ async def read_span(
     ``ahead`` is the whole span, where it was read already; what does not fit to it is read again.
     """
     waiting = [ahead] if ahead else []
-    slots = asyncio.Semaphore(setup.requests_at_once_max)
+    slots = asyncio.Semaphore(setup.config.requests_at_once_max)
 
     async def read(heights: Sequence[int]) -> tuple[list[Block], list[Transfer]]:
         blocks = waiting.pop() if waiting else await endpoint.blocks(heights[0], len(heights))
@@ -39,20 +38,19 @@ async def read_span(
         return found, [transfer for some in read for transfer in some]
 
     async def transfers(block: TronBlock) -> list[Transfer]:
-        height = block.block_header.raw_data.number
+        height = block.raw.number
         # Nobody sent what stands in the first block, and nodes keep no results for it.
         if not block.transactions or height == 0:
             return []
         async with slots:
             infos = await _infos(endpoint, block, height)
-        return transfers_of(block, infos, setup.contracts, watch, internal=setup.internal_transfers)
+        return transfers_of(block, infos, setup.contracts, watch, internal=setup.config.internal_transfers)
 
     return await read_in_batches(
         span,
         read,
-        batch_blocks_max=setup.batch_blocks_max,
+        batch_blocks_max=setup.config.batch_blocks_max,
         batches_at_once_max=BATCHES_AT_ONCE_MAX,
-        unlikely_to_pass=(UnsupportedError,),
     )
 
 

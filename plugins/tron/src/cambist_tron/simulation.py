@@ -11,13 +11,13 @@ from typing import Final
 from msgspec import Struct
 
 from cambist.plugin import ChainUnavailableError, InconsistentChainError, Intent
+from cambist_chainkit.contracts import TRANSFER, transfer_data
 from cambist_chainkit.reverts import printable, refusal_in
 
 from .addresses import hex_of, raw_of
 from .endpoint import Endpoint
 from .fees import Prices
-from .payload import TRANSFER, transfer_data
-from .replies import CONSTANT_CALL, ConstantCall, text_of
+from .replies import ConstantCall, text_of
 
 ENERGY_UNKNOWN: Final = 140_000
 """For what cannot be tried: the dearest transfer of a token that many use, USDT to who has none, and some more."""
@@ -106,7 +106,7 @@ async def _run(endpoint: Endpoint, caller: str, call: tuple[str, str, bytes], *,
         "function_selector": function,
         "parameter": arguments.hex(),
     }
-    return await endpoint.post(f"{state}/triggerconstantcontract", body, CONSTANT_CALL)
+    return await endpoint.post(f"{state}/triggerconstantcontract", body, ConstantCall)
 
 
 def check_ran(endpoint: Endpoint, run: ConstantCall) -> None:

@@ -11,7 +11,7 @@ from cambist_chainkit.gathering import gather_all
 
 from .config import SUN_PER_TRX
 from .endpoint import Endpoint
-from .replies import LISTED_BLOCK, Account
+from .replies import Account
 from .resources import FOR_ENERGY_NAME, lendable, lent_to, read_account
 
 LEAVING_MAX: Final = 32
@@ -40,7 +40,7 @@ class Stakes:
         pairs = list(dict.fromkeys((one.source, one.to_address) for one in intents if one.action == "reclaim"))
         everybody = list(dict.fromkeys([*owners, *(one.to_address for one in intents if one.action == "lend")]))
         head, accounts, can_lend, lent = await gather_all(
-            endpoint.post("wallet/getnowblock", {}, LISTED_BLOCK),
+            endpoint.latest(),
             endpoint.each(lambda address: read_account(endpoint, address), everybody),
             endpoint.each(lambda lender: lendable(endpoint, lender), lenders),
             endpoint.each(lambda pair: lent_to(endpoint, *pair), pairs),
@@ -48,7 +48,7 @@ class Stakes:
         stakes._accounts = dict(zip(everybody, accounts, strict=True))
         stakes._lendable.update(zip(lenders, can_lend, strict=True))
         stakes._lent.update(zip(pairs, lent, strict=True))
-        stakes._count(owners, head.header.raw_data.timestamp)
+        stakes._count(owners, head.time_ms)
         return stakes
 
     def _count(self, owners: Sequence[str], now_ms: int) -> None:

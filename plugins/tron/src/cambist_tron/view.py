@@ -46,7 +46,7 @@ class TronView(PooledView[Endpoint]):
         between = head.height - known.height
         if between == 0:
             return known.hash == head.hash
-        if self._tried or not 0 < between <= self._setup.batch_blocks_max:
+        if self._tried or not 0 < between <= self._setup.config.batch_blocks_max:
             return False
         # Once per poll: whoever searches for where a fork began, asks for many heights.
         self._tried = True
@@ -62,7 +62,7 @@ class TronView(PooledView[Endpoint]):
     async def scan(self, span: Span, watch: Watch) -> ScanResult:
         """Return every block of the span and its watched transfers, reading no block twice."""
         ahead, self._ahead = self._ahead, []
-        fits = [block.block_header.raw_data.number for block in ahead] == list(range(span.first, span.last + 1))
+        fits = [block.raw.number for block in ahead] == list(range(span.first, span.last + 1))
         if not fits or span.length > self._setup.info.span_max:
             return await super().scan(span, watch)
         return await read_span(self._endpoint, self._setup, span, watch, ahead)

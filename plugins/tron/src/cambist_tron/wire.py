@@ -6,9 +6,11 @@ skipped by the decoder. Nothing here can be part of a reference cycle, so the ga
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from msgspec import Raw, Struct, field
+
+B = TypeVar("B")
 
 
 class Failure(Struct, gc=False):
@@ -56,6 +58,11 @@ class TronHeader(Struct, gc=False):
     id: str = field(name="blockID")
     block_header: BlockHeader
 
+    @property
+    def raw(self) -> RawHeader:
+        """What it says of itself."""
+        return self.block_header.raw_data
+
 
 class MaybeHeader(Struct, gc=False):
     """A block without its transactions, or ``{}`` for one that the node does not have."""
@@ -67,6 +74,11 @@ class MaybeHeader(Struct, gc=False):
     def header(self) -> TronHeader | None:
         """The block, where there is one."""
         return None if self.block_header is None else TronHeader(self.id, self.block_header)
+
+    @property
+    def time_ms(self) -> int:
+        """When it was made; 0 where there is none."""
+        return 0 if self.block_header is None else self.block_header.raw_data.timestamp
 
 
 class ContractValue(Struct, gc=False):
@@ -111,18 +123,16 @@ class TronTx(Struct, gc=False):
     raw_data_hex: Raw = Raw()
 
 
-class TronBlock(Struct, gc=False):
+class TronBlock(TronHeader, gc=False):
     """A block with its transactions."""
 
-    id: str = field(name="blockID")
-    block_header: BlockHeader
     transactions: list[TronTx] = []
 
 
-class BlockList(Struct, gc=False):
+class BlockList(Struct, Generic[B], gc=False):
     """Blocks in a row, fewer than were asked for where there are no more."""
 
-    block: list[TronBlock] = []
+    block: list[B] = []
 
 
 class Receipt(Struct, gc=False, frozen=True):
@@ -167,9 +177,3 @@ class TxInfo(Struct, gc=False):
     receipt: Receipt = Receipt()
     logs: list[TronLog] = field(name="log", default=[])
     internal: list[InternalTx] = field(name="internal_transactions", default=[])
-
-
-class ConstantResult(Struct, gc=False):
-    """What a call that changes nothing returned."""
-
-    constant_result: list[str] = []

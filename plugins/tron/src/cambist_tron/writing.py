@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -17,7 +16,6 @@ from .addresses import raw_of
 from .endpoint import Endpoint
 from .headers import BLOCK_ID
 from .payload import TxFields, bandwidth_of, write_payload
-from .replies import LISTED_BLOCK, ListedBlock
 
 LIFETIME_S: Final = 300
 """How long after the newest block a transaction may still be mined.
@@ -52,23 +50,12 @@ PLACEHOLDER_TIP: Final = Tip(solid_id="0" * _ID_CHARS, head_time_ms=1 << 40)
 
 async def read_tip(endpoint: Endpoint) -> Tip:
     """Ask a node for its newest and its newest solid block."""
-    head, solid = await gather_all(
-        endpoint.post("wallet/getnowblock", {}, LISTED_BLOCK),
-        endpoint.post("walletsolidity/getnowblock", {}, LISTED_BLOCK),
-    )
-    return Tip(solid_id=_id(endpoint, solid), head_time_ms=_time(endpoint, head), lagging=endpoint.lagging)
-
-
-def _id(endpoint: Endpoint, block: ListedBlock) -> str:
-    if BLOCK_ID.fullmatch(block.block_id) is None:
+    head, solid = await gather_all(endpoint.latest(), endpoint.latest("walletsolidity"))
+    if BLOCK_ID.fullmatch(solid.id) is None:
         raise InconsistentChainError(f"{endpoint.name} has no solid block")
-    return block.block_id
-
-
-def _time(endpoint: Endpoint, block: ListedBlock) -> int:
-    if not 0 < block.header.raw_data.timestamp < TIME_MS_MAX:
+    if not 0 < head.time_ms < TIME_MS_MAX:
         raise InconsistentChainError(f"{endpoint.name} has no newest block")
-    return block.header.raw_data.timestamp
+    return Tip(solid_id=solid.id, head_time_ms=head.time_ms, lagging=endpoint.lagging)
 
 
 def middle_tip(tips: Sequence[Tip]) -> Tip:
@@ -89,8 +76,7 @@ class Stamps:
 
     def __init__(self, context: PluginContext) -> None:
         self._context = context
-        self._recent: deque[int] = deque(maxlen=STAMPS_KEPT)
-        self._used: set[int] = set()
+        self._used: dict[int, None] = {}
 
     def next(self) -> int:
         """Return one of the last minute, in milliseconds, that was not given out lately."""
@@ -99,10 +85,9 @@ class Stamps:
             stamp = now_ms - self._context.random.randrange(STAMP_SPREAD_MS)
             if stamp not in self._used:
                 break
-        if len(self._recent) == STAMPS_KEPT:
-            self._used.discard(self._recent[0])
-        self._recent.append(stamp)
-        self._used.add(stamp)
+        if len(self._used) == STAMPS_KEPT:
+            del self._used[next(iter(self._used))]
+        self._used[stamp] = None
         return stamp
 
 
@@ -110,19 +95,18 @@ class Writer:
     """Writes payloads for one chain. Remembers the tip for some seconds."""
 
     def __init__(self, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
-
         async def read() -> Tip:
             return middle_tip(await pool.ask_all(read_tip))
 
         self._tip = Remembered(read, context.monotonic, seconds=TIP_TTL_S)
-        self._stamp: Callable[[], int] = Stamps(context).next
+        self._stamps = Stamps(context)
 
     async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> list[UnsignedTx]:
         """Return each step as what is signed. Raises ChainError."""
         if not steps:
             return []
         tip = await self._tip.now()
-        return [unsigned(step, tip, self._stamp()) for step, _ in steps]
+        return [unsigned(step, tip, self._stamps.next()) for step, _ in steps]
 
 
 def unsigned(step: Step, tip: Tip, timestamp_ms: int) -> UnsignedTx:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cambist.bootstrap import Gateway
-from cambist.services.jobs.records import TOPIC
+from cambist.services.jobs.requests import TOPIC
 
 
 async def queue_forgotten(gateway: Gateway) -> bool:

@@ -189,12 +189,16 @@ def _explorer_url(payment: CheckoutPayment, deposit: CheckoutDeposit, chain: Cha
 
 
 def _details(payment: CheckoutPayment, network: str) -> tuple[tuple[str, str], ...]:
-    rows = [("Order", payment.order_id), ("Reference", payment.payment_id), ("Network", network)]
-    rows.append(("Token", payment.token))
-    rows.append(("Contract", payment.contract))
-    rows.append(("Address", payment.address))
-    rows.append(("Exchange rate", _rate(payment)))
-    rows.append(("Created", moment_text(payment.created_at)))
+    rows = [
+        ("Order", payment.order_id),
+        ("Reference", payment.payment_id),
+        ("Network", network),
+        ("Token", payment.token),
+        ("Contract", payment.contract),
+        ("Address", payment.address),
+        ("Exchange rate", _rate(payment)),
+        ("Created", moment_text(payment.created_at)),
+    ]
     return tuple((label, value) for label, value in rows if value)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
 
 import msgspec
 from msgspec import Struct
@@ -28,11 +27,9 @@ RETRY_S = 10
 class CheckoutOptions(Struct, frozen=True, kw_only=True):
     """How many streams one worker serves and for how long, and how often they look without a hint.
 
-    ``frame_ancestors`` names the sites that may show the pages in a frame, as in a CSP. ``heartbeat_s`` is below
-    the minute after which common proxies drop a silent connection.
+    ``heartbeat_s`` is below the minute after which common proxies drop a silent connection.
     """
 
-    frame_ancestors: str = "'none'"
     streams_max: int = 500
     streams_per_payment_max: int = 10
     poll_open_s: float = 3.0
@@ -70,7 +67,6 @@ class Checkout:
 
     @property
     def streams(self) -> int:
-        """How many streams are open."""
         return self._streams.total()
 
     def has_room(self, public_id: str) -> bool:
@@ -94,10 +90,15 @@ class Checkout:
         if not self.has_room(public_id):
             yield f"retry: {RETRY_S * 1000}\n\n".encode()
             return
-        with self._counted(public_id):
-            async with self._hints.subscribe([f"payment:{public_id}"]) as hints:
+        self._streams[public_id] += 1
+        try:
+            async with self._hints.subscribe(f"payment:{public_id}") as hints:
                 async for event in self._follow(public_id, hints):
                     yield event
+        finally:
+            self._streams[public_id] -= 1
+            if not self._streams[public_id]:
+                del self._streams[public_id]
 
     async def _follow(self, public_id: str, hints: Subscription) -> AsyncGenerator[bytes, None]:
         started = spoken = self._clock.monotonic()
@@ -134,19 +135,8 @@ class Checkout:
             hint.cancel()
             closing.cancel()
 
-    @contextmanager
-    def _counted(self, public_id: str) -> Iterator[None]:
-        self._streams[public_id] += 1
-        try:
-            yield
-        finally:
-            self._streams[public_id] -= 1
-            if not self._streams[public_id]:
-                del self._streams[public_id]
-
 
 def event_bytes(name: str, text: str) -> bytes:
-    """Write one server-sent event."""
     lines = "\n".join(f"data: {line}" for line in text.splitlines())
     return f"event: {name}\n{lines}\n\n".encode()
 

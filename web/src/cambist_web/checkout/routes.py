@@ -8,31 +8,27 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.response import Stream
 
-from .assets import ASSETS_PATH
 from .live import RETRY_S, Checkout
+from .pages import ASSETS_PATH
 
 YEAR_S = 31_536_000
 
 NO_SUCH_PAYMENT = "This link does not lead to a payment. Please check it, or go back to the shop and start again."
 
 
-def page_headers(checkout: Checkout) -> dict[str, str]:
-    """Return the headers of every page: nothing from elsewhere, nothing kept, and no trace of the address."""
-    policy = (
+PAGE_HEADERS = {
+    "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
-        f" form-action 'none'; base-uri 'none'; frame-ancestors {checkout.options.frame_ancestors}"
-    )
-    headers = {
-        "Content-Security-Policy": policy,
-        "Cache-Control": "no-store",
-        "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
-        "X-Robots-Tag": "noindex, nofollow",
-        "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
-    }
-    if checkout.options.frame_ancestors == "'none'":
-        headers["X-Frame-Options"] = "DENY"
-    return headers
+        " form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "X-Robots-Tag": "noindex, nofollow",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+}
+"""What every page says: nothing from elsewhere, nothing kept, in no frame, and no trace of the address."""
 
 
 class CheckoutPages(Controller):
@@ -44,7 +40,7 @@ class CheckoutPages(Controller):
     async def pay(self, public_id: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[str]:
         """Show the payment as it stands."""
         view = await checkout.view(public_id)
-        return _missing(checkout) if view is None else _page(checkout, checkout.pages.checkout(view))
+        return _missing(checkout) if view is None else _page(checkout.pages.checkout(view))
 
     @get("/pay/{public_id:str}/events")
     async def events(self, public_id: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[str] | Stream:
@@ -67,9 +63,9 @@ class CheckoutPages(Controller):
         if view is None:
             return _missing(checkout)
         if not view.has_receipt:
-            headers = {**page_headers(checkout), "Location": f"/pay/{view.public_id}"}
+            headers = {**PAGE_HEADERS, "Location": f"/pay/{view.public_id}"}
             return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
-        return _page(checkout, checkout.pages.receipt(view))
+        return _page(checkout.pages.receipt(view))
 
 
 @get(f"{ASSETS_PATH}/{{name:str}}", include_in_schema=False, sync_to_thread=False)
@@ -86,11 +82,6 @@ def asset_file(name: FromPath[str], checkout: NamedDependency[Checkout]) -> Resp
     return Response(asset.content, media_type=asset.media_type, headers=headers)
 
 
-def attach(app: Litestar, checkout: Checkout) -> None:
-    """Make this the checkout of the app."""
-    app.state.checkout = checkout
-
-
 def close(app: Litestar) -> None:
     """End the checkout's streams: for an app that shuts down."""
     checkout_of(app).close()
@@ -105,9 +96,9 @@ def provide_checkout(state: State) -> Checkout:
     return checkout
 
 
-def _page(checkout: Checkout, html: str, status_code: int = 200) -> Response[str]:
-    return Response(html, status_code=status_code, media_type=MediaType.HTML, headers=page_headers(checkout))
+def _page(html: str, status_code: int = 200) -> Response[str]:
+    return Response(html, status_code=status_code, media_type=MediaType.HTML, headers=PAGE_HEADERS)
 
 
 def _missing(checkout: Checkout) -> Response[str]:
-    return _page(checkout, checkout.pages.message("No such payment", NO_SUCH_PAYMENT), status_code=404)
+    return _page(checkout.pages.message("No such payment", NO_SUCH_PAYMENT), status_code=404)

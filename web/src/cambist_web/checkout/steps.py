@@ -40,7 +40,6 @@ def needed(payment: CheckoutPayment) -> list[CheckoutDeposit]:
 def steps(
     payment: CheckoutPayment, amounts: Amounts, network: str, *, time_is_up: bool, finality_required: bool
 ) -> tuple[Step, ...]:
-    """Return the timeline as it stands."""
     if payment.status is Status.PENDING:
         return _waiting(amounts, network, time_is_up=time_is_up)
     if payment.status in (Status.DETECTED, Status.CONFIRMING):

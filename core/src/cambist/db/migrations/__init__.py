@@ -49,7 +49,7 @@ def migrate(url: str) -> None:
 
     Raises UnknownRevisionError.
     """
-    found = asyncio.run(_current_revision_at(url))
+    found = asyncio.run(revision_at(url))
     if found is not None and found not in _revisions():
         raise UnknownRevisionError(
             f"The database is at revision {found}, which another version of Cambist made and this one does not know."
@@ -77,15 +77,10 @@ async def current_revision(connection: AsyncConnection) -> str | None:
         return None
 
 
-async def _current_revision_at(url: str) -> str | None:
+async def revision_at(url: str) -> str | None:
     engine = create_async_engine(driver_url(url), poolclass=NullPool)
     try:
         async with engine.connect() as connection:
             return await current_revision(connection)
     finally:
         await engine.dispose()
-
-
-def is_current(url: str) -> bool:
-    """Whether the database is at the revision that this release works with. Runs outside any event loop."""
-    return asyncio.run(_current_revision_at(url)) == newest_revision()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
+from typing import Annotated, TypeAlias
 
-from sqlalchemy import BigInteger, CheckConstraint, DateTime, MetaData, Numeric
+from sqlalchemy import BigInteger, CheckConstraint, DateTime, Identity, Index, MetaData, Numeric, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import DeclarativeBase, mapped_column
 from sqlalchemy.types import Text, TypeDecorator, UserDefinedType
 
 
@@ -30,13 +30,20 @@ class Xid8(UserDefinedType[int]):
     cache_ok = True
 
     def get_col_spec(self, **_: object) -> str:
-        """Name the type in DDL."""
         return "xid8"
 
 
-def kind_is_one_of(kinds: Iterable[str]) -> CheckConstraint:
-    """Return the constraint that the column ``kind`` holds one of these."""
-    return CheckConstraint(f"kind IN ({', '.join(repr(str(kind)) for kind in kinds)})", name="kind")
+PrimaryKey: TypeAlias = Annotated[int, mapped_column(Identity(always=True), primary_key=True)]
+
+
+def holds_one_of(column: str, *values: str) -> CheckConstraint:
+    """Return the constraint that a column holds one of these."""
+    return CheckConstraint(f"{column} IN ({', '.join(repr(str(value)) for value in values)})", name=column)
+
+
+def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """Return an index of those rows alone."""
+    return Index(name, *columns, unique=unique, postgresql_where=text(where))
 
 
 class Base(DeclarativeBase):
@@ -54,6 +61,6 @@ class Base(DeclarativeBase):
     type_annotation_map = {  # noqa: RUF012  SQLAlchemy's own way to declare it
         int: BigInteger,
         str: Text,
-        dict: JSONB,
+        dict[str, object]: JSONB,
         datetime: DateTime(timezone=True),
     }

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import (
-    CheckConstraint,
-    ForeignKey,
-    Identity,
-    Index,
-    PrimaryKeyConstraint,
-    UniqueConstraint,
-    func,
-    text,
-)
+from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base, UnitsType
+from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
 
 class Cursor(Base):
@@ -41,7 +32,7 @@ class ChainBlock(Base):
     __table_args__ = (
         PrimaryKeyConstraint("chain", "scope", "height"),
         # Forgetting old blocks happens at every poll, and must not pass over all that are kept.
-        Index("ix_chain_blocks_recent", "chain", "scope", "height", postgresql_where=text("NOT kept")),
+        partial_index("ix_chain_blocks_recent", "chain", "scope", "height", where="NOT kept"),
     )
 
     chain: Mapped[str]
@@ -77,28 +68,28 @@ class Deposit(Base):
         CheckConstraint(
             "status = 'confirmed' OR available_units + returned_units = 0", name="only_confirmed_available"
         ),
-        CheckConstraint("resolution IN ('accepted', 'released', 'refunded')", name="resolution"),
-        CheckConstraint("status IN ('detected', 'confirmed', 'orphaned')", name="status"),
-        Index("ix_deposits_unconfirmed", "chain", "scope", "height", postgresql_where=text("status = 'detected'")),
+        holds_one_of("resolution", "accepted", "released", "refunded"),
+        holds_one_of("status", "detected", "confirmed", "orphaned"),
+        partial_index("ix_deposits_unconfirmed", "chain", "scope", "height", where="status = 'detected'"),
         Index("ix_deposits_height", "chain", "scope", "height"),
-        Index(
+        partial_index(
             "ix_deposits_uncollected",
             "chain",
             "scope",
             "merchant_pk",
-            postgresql_where=text("status = 'confirmed' AND collection_pk IS NULL"),
+            where="status = 'confirmed' AND collection_pk IS NULL",
         ),
         # What a person may have to decide about.
-        Index(
+        partial_index(
             "ix_deposits_held",
             "merchant_pk",
             "mode",
             "id",
-            postgresql_where=text("status = 'confirmed' AND available_units + returned_units < units"),
+            where="status = 'confirmed' AND available_units + returned_units < units",
         ),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     deposit_id: Mapped[str] = mapped_column(unique=True)
     chain: Mapped[str]
     scope: Mapped[int]

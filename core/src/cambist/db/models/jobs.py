@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import (
-    CheckConstraint,
-    ForeignKey,
-    Identity,
-    Index,
-    LargeBinary,
-    PrimaryKeyConstraint,
-    func,
-    text,
-)
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base
+from .base import Base, PrimaryKey, holds_one_of, partial_index
 
 
 class Job(Base):
@@ -30,24 +20,18 @@ class Job(Base):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')", name="state"),
+        holds_one_of("state", "queued", "running", "succeeded", "failed", "cancelled"),
         CheckConstraint("(state = 'running') = (leased_until IS NOT NULL)", name="running_is_leased"),
         CheckConstraint("(finished_at IS NULL) = (state IN ('queued', 'running'))", name="finished"),
-        CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
-        Index(
-            "ix_jobs_unfinished",
-            "kind",
-            "unique_key",
-            unique=True,
-            postgresql_where=text("state IN ('queued', 'running')"),
-        ),
-        Index("ix_jobs_finished_at", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
+        holds_one_of("mode", "live", "sandbox"),
+        partial_index("ix_jobs_unfinished", "kind", "unique_key", unique=True, where="state IN ('queued', 'running')"),
+        partial_index("ix_jobs_finished_at", "finished_at", where="finished_at IS NOT NULL"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     job_id: Mapped[str] = mapped_column(unique=True)
     kind: Mapped[str]
-    arguments: Mapped[dict[str, object]] = mapped_column(JSONB)
+    arguments: Mapped[dict[str, object]]
     requested_by: Mapped[str]
     merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
     mode: Mapped[str | None]
@@ -58,8 +42,8 @@ class Job(Base):
     worker: Mapped[str | None]
     lease_token: Mapped[int] = mapped_column(server_default="0")
     leased_until: Mapped[datetime | None]
-    progress: Mapped[dict[str, object]] = mapped_column(JSONB, server_default="{}")
-    result: Mapped[dict[str, object] | None] = mapped_column(JSONB)
+    progress: Mapped[dict[str, object]] = mapped_column(server_default="{}")
+    result: Mapped[dict[str, object] | None]
     error: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]
@@ -74,7 +58,7 @@ class JobOutput(Base):
 
     job_pk: Mapped[int] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
     number: Mapped[int]
-    content: Mapped[bytes] = mapped_column(LargeBinary)
+    content: Mapped[bytes]
 
 
 class CronRun(Base):

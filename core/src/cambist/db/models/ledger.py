@@ -7,18 +7,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import (
-    CheckConstraint,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Identity,
-    Index,
-    UniqueConstraint,
-    func,
-)
+from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Index, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base, UnitsType
+from .base import Base, PrimaryKey, UnitsType, holds_one_of
 
 
 class LedgerAccount(Base):
@@ -36,10 +28,10 @@ class LedgerAccount(Base):
         CheckConstraint(
             "NOT guarded OR CASE WHEN debit_normal THEN balance <= 0 ELSE balance >= 0 END", name="guarded_balance"
         ),
-        CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
+        holds_one_of("mode", "live", "sandbox"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     mode: Mapped[str]
     merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
     asset: Mapped[str]
@@ -55,7 +47,7 @@ class LedgerTransaction(Base):
     __tablename__ = "ledger_transactions"
     __table_args__ = (UniqueConstraint("kind", "reference"), UniqueConstraint("id", "mode"))
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     mode: Mapped[str]
     kind: Mapped[str]
     reference: Mapped[str]
@@ -82,7 +74,7 @@ class LedgerMovement(Base):
         Index("ix_ledger_movements_credit", "credit_account_pk", "id"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     transaction_pk: Mapped[int] = mapped_column(index=True)
     mode: Mapped[str]
     asset: Mapped[str]

@@ -1,13 +1,13 @@
-"""Merchants, their sessions, and the account keys that their addresses are derived from."""
+"""Merchants, their sessions and second factors, and the account keys that their addresses are derived from."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, LargeBinary, UniqueConstraint, func, text
+from sqlalchemy import CheckConstraint, ForeignKey, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base
+from .base import Base, PrimaryKey, holds_one_of, partial_index
 
 
 class Merchant(Base):
@@ -15,7 +15,7 @@ class Merchant(Base):
 
     __tablename__ = "merchants"
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     merchant_id: Mapped[str] = mapped_column(unique=True)
     email: Mapped[str] = mapped_column(unique=True)
     name: Mapped[str]
@@ -31,11 +31,11 @@ class Session(Base):
 
     __tablename__ = "sessions"
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     session_id: Mapped[str] = mapped_column(unique=True)
     merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), index=True)
-    refresh_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
-    previous_hash: Mapped[bytes | None] = mapped_column(LargeBinary, index=True)
+    refresh_hash: Mapped[bytes] = mapped_column(unique=True)
+    previous_hash: Mapped[bytes | None] = mapped_column(index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
@@ -46,9 +46,45 @@ class PasswordReset(Base):
 
     __tablename__ = "password_resets"
 
-    token_hash: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    token_hash: Mapped[bytes] = mapped_column(primary_key=True)
     merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), index=True)
     expires_at: Mapped[datetime]
+    used_at: Mapped[datetime | None]
+
+
+class TwoFactorState(Base):
+    """What is known of a merchant's authenticator. ``secret_encrypted`` is None until the first one is confirmed.
+
+    ``pending_encrypted`` is a secret that was shown and waits for its first code. ``last_step`` is the newest time
+    step of which a code was taken: no older one is. ``wrong_codes`` counts since the last right one.
+    """
+
+    __tablename__ = "two_factor_states"
+    __table_args__ = (
+        CheckConstraint("wrong_codes >= 0", name="wrong_codes"),
+        CheckConstraint("(secret_encrypted IS NULL) = (enabled_at IS NULL)", name="enabled"),
+        CheckConstraint("(pending_encrypted IS NULL) = (pending_at IS NULL)", name="pending"),
+    )
+
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), primary_key=True)
+    secret_encrypted: Mapped[bytes | None]
+    enabled_at: Mapped[datetime | None]
+    pending_encrypted: Mapped[bytes | None]
+    pending_at: Mapped[datetime | None]
+    last_step: Mapped[int] = mapped_column(server_default="0")
+    wrong_codes: Mapped[int] = mapped_column(server_default="0")
+    locked_until: Mapped[datetime | None]
+
+
+class RecoveryCode(Base):
+    """A code that stands in for the authenticator once: only its SHA-256 is kept."""
+
+    __tablename__ = "recovery_codes"
+
+    merchant_pk: Mapped[int] = mapped_column(
+        ForeignKey("two_factor_states.merchant_pk", ondelete="CASCADE"), primary_key=True
+    )
+    code_hash: Mapped[bytes] = mapped_column(primary_key=True)
     used_at: Mapped[datetime | None]
 
 
@@ -63,18 +99,16 @@ class AccountKey(Base):
     __table_args__ = (
         UniqueConstraint("mode", "coin_type", "account_index"),
         UniqueConstraint("mode", "coin_type", "merchant_pk"),
-        CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
+        holds_one_of("mode", "live", "sandbox"),
         CheckConstraint("next_index BETWEEN 0 AND 2147483648", name="index_range"),
-        Index(
-            "ix_account_keys_stock", "mode", "coin_type", "account_index", postgresql_where=text("merchant_pk IS NULL")
-        ),
+        partial_index("ix_account_keys_stock", "mode", "coin_type", "account_index", where="merchant_pk IS NULL"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     mode: Mapped[str]
     coin_type: Mapped[int]
     account_index: Mapped[int]
-    xpub_encrypted: Mapped[bytes] = mapped_column(LargeBinary)
+    xpub_encrypted: Mapped[bytes]
     merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
     next_index: Mapped[int] = mapped_column(server_default="0")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -8,22 +8,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import (
-    CheckConstraint,
-    ForeignKey,
-    Identity,
-    Index,
-    LargeBinary,
-    PrimaryKeyConstraint,
-    UniqueConstraint,
-    func,
-    text,
-)
+from sqlalchemy import CheckConstraint, ForeignKey, PrimaryKeyConstraint, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cambist.domain.intents import IntentKind
 
-from .base import Base, UnitsType, kind_is_one_of
+from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
 
 class OutboundIntent(Base):
@@ -42,54 +32,40 @@ class OutboundIntent(Base):
     __tablename__ = "outbound_intents"
     __table_args__ = (
         CheckConstraint("units > 0", name="units_positive"),
-        CheckConstraint("state IN ('waiting', 'sending', 'done', 'failed')", name="state"),
-        kind_is_one_of(IntentKind),
-        CheckConstraint(
-            "action IN ('transfer', 'lend', 'reclaim', 'stake', 'unstake', 'withdraw')",
-            name="action",
+        holds_one_of("state", "waiting", "sending", "done", "failed"),
+        holds_one_of("kind", *IntentKind),
+        holds_one_of("action", "transfer", "lend", "reclaim", "stake", "unstake", "withdraw"),
+        partial_index("ix_outbound_intents_waiting", "chain", "scope", "due_at", where="state = 'waiting'"),
+        partial_index(
+            "ix_outbound_intents_open", "source_address_pk", "chain", where="state IN ('waiting', 'sending')"
         ),
-        Index("ix_outbound_intents_waiting", "chain", "scope", "due_at", postgresql_where=text("state = 'waiting'")),
-        Index(
-            "ix_outbound_intents_open",
-            "source_address_pk",
-            "chain",
-            postgresql_where=text("state IN ('waiting', 'sending')"),
-        ),
-        Index("ix_outbound_intents_sweep", "sweep_pk", postgresql_where=text("sweep_pk IS NOT NULL")),
+        partial_index("ix_outbound_intents_sweep", "sweep_pk", where="sweep_pk IS NOT NULL"),
         # Deposits whose collection has just failed are passed over.
-        Index(
+        partial_index(
             "ix_outbound_intents_failed",
             "source_address_pk",
             "chain",
-            postgresql_where=text(f"state = 'failed' AND kind = '{IntentKind.COLLECTION}'"),
+            where=f"state = 'failed' AND kind = '{IntentKind.COLLECTION}'",
         ),
-        Index(
-            "ix_outbound_intents_swept",
-            "source_address_pk",
-            postgresql_where=text("state = 'sending' AND sweep_pk IS NOT NULL"),
+        partial_index(
+            "ix_outbound_intents_swept", "source_address_pk", where="state = 'sending' AND sweep_pk IS NOT NULL"
         ),
-        Index(
-            "ix_outbound_intents_coming",
-            "recipient_address_pk",
-            "chain",
-            postgresql_where=text("state IN ('waiting', 'sending')"),
+        partial_index(
+            "ix_outbound_intents_coming", "recipient_address_pk", "chain", where="state IN ('waiting', 'sending')"
         ),
-        Index(
-            "ix_outbound_intents_gas",
-            "recipient_address_pk",
-            "chain",
-            postgresql_where=text(f"kind = '{IntentKind.TOP_UP}'"),
+        partial_index(
+            "ix_outbound_intents_gas", "recipient_address_pk", "chain", where=f"kind = '{IntentKind.TOP_UP}'"
         ),
-        Index(
+        partial_index(
             "ix_outbound_intents_loans",
             "chain",
             "scope",
             "recipient_address_pk",
-            postgresql_where=text(f"kind IN ('{IntentKind.LOAN}', '{IntentKind.LOAN_RETURN}')"),
+            where=f"kind IN ('{IntentKind.LOAN}', '{IntentKind.LOAN_RETURN}')",
         ),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     reference: Mapped[str] = mapped_column(unique=True)
     kind: Mapped[str]
     mode: Mapped[str]
@@ -142,17 +118,14 @@ class OutboundSlot(Base):
     __tablename__ = "outbound_slots"
     __table_args__ = (
         UniqueConstraint("address_pk", "chain", "scope", "sequence"),
-        CheckConstraint("state IN ('open', 'done', 'reverted', 'cancelled', 'dead')", name="state"),
-        Index(
-            "uq_outbound_slots_one_per_intent",
-            "intent_pk",
-            unique=True,
-            postgresql_where=text("state IN ('open', 'done', 'reverted')"),
+        holds_one_of("state", "open", "done", "reverted", "cancelled", "dead"),
+        partial_index(
+            "uq_outbound_slots_one_per_intent", "intent_pk", unique=True, where="state IN ('open', 'done', 'reverted')"
         ),
-        Index("ix_outbound_slots_open", "chain", "scope", "id", postgresql_where=text("state = 'open'")),
+        partial_index("ix_outbound_slots_open", "chain", "scope", "id", where="state = 'open'"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     intent_pk: Mapped[int] = mapped_column(ForeignKey("outbound_intents.id"), index=True)
     address_pk: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
     chain: Mapped[str]
@@ -175,25 +148,19 @@ class OutboundTx(Base):
     __tablename__ = "outbound_txs"
     __table_args__ = (
         UniqueConstraint("chain", "scope", "tx_id"),
-        CheckConstraint("role IN ('main', 'cancel')", name="role"),
-        CheckConstraint("state IN ('stored', 'sent', 'mined', 'final', 'gone')", name="state"),
-        Index(
-            "ix_outbound_txs_open",
-            "chain",
-            "scope",
-            "id",
-            postgresql_where=text("state IN ('stored', 'sent', 'mined')"),
-        ),
-        Index("ix_outbound_txs_height", "chain", "scope", "height", postgresql_where=text("state = 'final'")),
+        holds_one_of("role", "main", "cancel"),
+        holds_one_of("state", "stored", "sent", "mined", "final", "gone"),
+        partial_index("ix_outbound_txs_open", "chain", "scope", "id", where="state IN ('stored', 'sent', 'mined')"),
+        partial_index("ix_outbound_txs_height", "chain", "scope", "height", where="state = 'final'"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     slot_pk: Mapped[int] = mapped_column(ForeignKey("outbound_slots.id"), index=True)
     chain: Mapped[str]
     scope: Mapped[int]
     role: Mapped[str] = mapped_column(server_default="main")
     tx_id: Mapped[str]
-    raw: Mapped[bytes] = mapped_column(LargeBinary)
+    raw: Mapped[bytes]
     fee_limit: Mapped[int] = mapped_column(UnitsType)
     fee_price: Mapped[int] = mapped_column(UnitsType)
     fee_tip: Mapped[int | None] = mapped_column(UnitsType)

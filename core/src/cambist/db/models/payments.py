@@ -5,22 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import (
-    CheckConstraint,
-    ForeignKey,
-    Identity,
-    Index,
-    LargeBinary,
-    Numeric,
-    PrimaryKeyConstraint,
-    UniqueConstraint,
-    func,
-    text,
-)
+from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint, UniqueConstraint, func, text
 from sqlalchemy.dialects.postgresql import JSON
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base, UnitsType, Xid8
+from .base import Base, PrimaryKey, UnitsType, Xid8, holds_one_of, partial_index
 
 
 class Payment(Base):
@@ -37,24 +26,26 @@ class Payment(Base):
         CheckConstraint("expected_units > 0", name="expected_positive"),
         CheckConstraint("received_units >= 0", name="received_not_negative"),
         CheckConstraint("required_confirmations >= 1", name="confirmations_positive"),
-        CheckConstraint(
-            "status IN ('pending', 'detected', 'confirming', 'paid', 'underpaid', 'overpaid', 'expired', 'failed',"
-            " 'refunded')",
-            name="status",
+        holds_one_of(
+            "status",
+            "pending",
+            "detected",
+            "confirming",
+            "paid",
+            "underpaid",
+            "overpaid",
+            "expired",
+            "failed",
+            "refunded",
         ),
         CheckConstraint("(pricing_mode = 'fiat') = (exchange_rate IS NOT NULL)", name="fiat_has_rate"),
         Index("ix_payments_project_pk_id", "project_pk", "id"),
         # What a watcher judges on every poll of its chain: small, however many payments there are.
-        Index(
-            "ix_payments_active",
-            "chain",
-            "scope",
-            postgresql_where=text("dirty OR status IN ('detected', 'confirming')"),
-        ),
-        Index("ix_payments_expiring", "chain", "scope", "expires_at", postgresql_where=text("status = 'pending'")),
+        partial_index("ix_payments_active", "chain", "scope", where="dirty OR status IN ('detected', 'confirming')"),
+        partial_index("ix_payments_expiring", "chain", "scope", "expires_at", where="status = 'pending'"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     payment_id: Mapped[str] = mapped_column(unique=True)
     public_id: Mapped[str] = mapped_column(unique=True)
     project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
@@ -67,9 +58,9 @@ class Payment(Base):
     decimals: Mapped[int]
     address: Mapped[str]
     pricing_mode: Mapped[str]
-    amount: Mapped[Decimal] = mapped_column(Numeric)
+    amount: Mapped[Decimal]
     fiat_currency: Mapped[str | None]
-    exchange_rate: Mapped[Decimal | None] = mapped_column(Numeric)
+    exchange_rate: Mapped[Decimal | None]
     rate_source: Mapped[str | None]
     expected_units: Mapped[int] = mapped_column(UnitsType)
     received_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
@@ -108,14 +99,14 @@ class Address(Base):
     __table_args__ = (
         UniqueConstraint("mode", "family", "address"),
         UniqueConstraint("mode", "family", "account_index", "change", "address_index"),
-        CheckConstraint("purpose IN ('payment', 'wallet', 'gas')", name="purpose"),
+        holds_one_of("purpose", "payment", "wallet", "gas"),
         CheckConstraint("(purpose = 'gas') = (merchant_pk IS NULL)", name="platform_owns_gas"),
         Index("ix_addresses_watch", "mode", "family", "xid"),
         # A few among millions, which are asked for at each poll of a chain and with each payout.
-        Index("ix_addresses_own", "mode", "family", "merchant_pk", postgresql_where=text("purpose <> 'payment'")),
+        partial_index("ix_addresses_own", "mode", "family", "merchant_pk", where="purpose <> 'payment'"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     mode: Mapped[str]
     family: Mapped[str]
     address: Mapped[str]
@@ -139,6 +130,6 @@ class IdempotencyKey(Base):
     operation: Mapped[str]
     key: Mapped[str]
     project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
-    request_hash: Mapped[bytes] = mapped_column(LargeBinary)
+    request_hash: Mapped[bytes]
     resource_id: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, PrimaryKeyConstraint, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cambist.domain.intents import SPENDING, IntentKind
 
-from .base import Base, UnitsType, kind_is_one_of
+from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
 
 class Payout(Base):
@@ -25,22 +25,22 @@ class Payout(Base):
     __table_args__ = (
         CheckConstraint("units > 0", name="units_positive"),
         CheckConstraint("held_units BETWEEN 0 AND units", name="held_within"),
-        kind_is_one_of(kind for kind in IntentKind if kind in SPENDING),
-        CheckConstraint("status IN ('requested', 'processing', 'broadcast', 'completed', 'failed')", name="status"),
-        CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
+        holds_one_of("kind", *(kind for kind in IntentKind if kind in SPENDING)),
+        holds_one_of("status", "requested", "processing", "broadcast", "completed", "failed"),
+        holds_one_of("mode", "live", "sandbox"),
         Index("ix_payouts_project_pk_kind_id", "project_pk", "kind", "id"),
         Index("ix_payouts_merchant_pk_kind_id", "merchant_pk", "mode", "kind", "id"),
         Index("ix_payouts_day", "merchant_pk", "mode", "chain", "created_at"),
-        Index(
+        partial_index(
             "ix_payouts_open",
             "merchant_pk",
             "mode",
             "chain",
-            postgresql_where=text("status IN ('requested', 'processing', 'broadcast')"),
+            where="status IN ('requested', 'processing', 'broadcast')",
         ),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     payout_id: Mapped[str] = mapped_column(unique=True)
     kind: Mapped[str]
     project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
@@ -93,7 +93,7 @@ class PayoutBatch(Base):
 
     __tablename__ = "payout_batches"
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     batch_id: Mapped[str] = mapped_column(unique=True)
     project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"), index=True)
     chain: Mapped[str]
@@ -114,14 +114,12 @@ class CoinSettings(Base):
     __tablename__ = "coin_settings"
     __table_args__ = (
         PrimaryKeyConstraint("merchant_pk", "mode", "chain", "symbol"),
-        CheckConstraint("autopayout_policy IN ('off', 'limit')", name="autopayout_policy"),
+        holds_one_of("autopayout_policy", "off", "limit"),
         CheckConstraint(
             "autopayout_policy = 'off' OR (autopayout_threshold IS NOT NULL AND autopayout_address IS NOT NULL)",
             name="autopayout_whole",
         ),
-        Index(
-            "ix_coin_settings_autopayout", "merchant_pk", "mode", postgresql_where=text("autopayout_policy = 'limit'")
-        ),
+        partial_index("ix_coin_settings_autopayout", "merchant_pk", "mode", where="autopayout_policy = 'limit'"),
     )
 
     merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
@@ -145,7 +143,7 @@ class ApprovedAddress(Base):
     __tablename__ = "approved_addresses"
     __table_args__ = (UniqueConstraint("merchant_pk", "mode", "chain", "address"),)
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     approval_id: Mapped[str] = mapped_column(unique=True)
     merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
     mode: Mapped[str]

@@ -5,20 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import (
-    CheckConstraint,
-    ForeignKey,
-    Identity,
-    Index,
-    Numeric,
-    PrimaryKeyConstraint,
-    UniqueConstraint,
-    text,
-)
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base
+from .base import Base, PrimaryKey, partial_index
 
 
 class PlatformSettings(Base):
@@ -28,7 +18,7 @@ class PlatformSettings(Base):
     __table_args__ = (CheckConstraint("id = 1", name="only_one"),)
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    settings: Mapped[dict[str, object]] = mapped_column(JSONB)
+    settings: Mapped[dict[str, object]]
     updated_at: Mapped[datetime]
 
 
@@ -43,12 +33,12 @@ class UsageRecord(Base):
     __table_args__ = (
         UniqueConstraint("operation", "reference"),
         CheckConstraint("weight > 0", name="weight_positive"),
-        Index("ix_usage_records_unposted", "merchant_pk", "mode", postgresql_where=text("NOT posted")),
+        partial_index("ix_usage_records_unposted", "merchant_pk", "mode", where="NOT posted"),
         Index("ix_usage_records_merchant_pk_id", "merchant_pk", "mode", "id"),
         Index("ix_usage_records_created_at", "created_at", postgresql_using="brin"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
     mode: Mapped[str]
     operation: Mapped[str]
@@ -68,5 +58,5 @@ class PricePoint(Base):
     symbol: Mapped[str]
     fiat_currency: Mapped[str]
     observed_at: Mapped[datetime]
-    value: Mapped[Decimal] = mapped_column(Numeric)
+    value: Mapped[Decimal]
     source: Mapped[str]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Identity, LargeBinary, func
+from sqlalchemy import CheckConstraint, ForeignKey, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base
+from .base import Base, PrimaryKey, holds_one_of
 
 
 class Project(Base):
@@ -18,18 +18,18 @@ class Project(Base):
 
     __tablename__ = "projects"
     __table_args__ = (
-        CheckConstraint("mode IN ('live', 'sandbox')", name="mode"),
+        holds_one_of("mode", "live", "sandbox"),
         CheckConstraint("underpayment_tolerance_bps BETWEEN 0 AND 1000", name="tolerance"),
         CheckConstraint("grace_s BETWEEN 0 AND 2592000", name="grace"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     project_id: Mapped[str] = mapped_column(unique=True)
     merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"), index=True)
     name: Mapped[str]
     mode: Mapped[str]
     payment_webhook_url: Mapped[str | None]
-    webhook_secret_encrypted: Mapped[bytes | None] = mapped_column(LargeBinary)
+    webhook_secret_encrypted: Mapped[bytes | None]
     webhook_secret_rotated_at: Mapped[datetime | None]
     underpayment_tolerance_bps: Mapped[int] = mapped_column(server_default="0")
     grace_s: Mapped[int] = mapped_column(server_default="86400")
@@ -44,11 +44,11 @@ class ApiKey(Base):
 
     __tablename__ = "api_keys"
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     key_id: Mapped[str] = mapped_column(unique=True)
     project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"), index=True)
     name: Mapped[str]
     hint: Mapped[str]
-    key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    key_hash: Mapped[bytes] = mapped_column(unique=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     revoked_at: Mapped[datetime | None]

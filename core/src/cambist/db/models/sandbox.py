@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, PrimaryKeyConstraint
+from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base, UnitsType
+from .base import Base, PrimaryKey, UnitsType
 
 
 class SandboxChain(Base):
@@ -45,7 +45,7 @@ class SandboxTransfer(Base):
         Index("ix_sandbox_transfers_tx_id", "tx_id"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
     chain: Mapped[str]
     tx_id: Mapped[str]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, LargeBinary, func, text
+from sqlalchemy import ForeignKey, Index, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base
+from .base import Base, PrimaryKey, holds_one_of, partial_index
 
 
 class WebhookDelivery(Base):
@@ -20,20 +20,20 @@ class WebhookDelivery(Base):
 
     __tablename__ = "webhook_deliveries"
     __table_args__ = (
-        CheckConstraint("status IN ('pending', 'delivered', 'dropped', 'no_target')", name="status"),
-        Index("ix_webhook_deliveries_due", "due_at", postgresql_where=text("status = 'pending'")),
+        holds_one_of("status", "pending", "delivered", "dropped", "no_target"),
+        partial_index("ix_webhook_deliveries_due", "due_at", where="status = 'pending'"),
         Index("ix_webhook_deliveries_project_pk_id", "project_pk", "id"),
         Index("ix_webhook_deliveries_created_at", "created_at", postgresql_using="brin"),
-        Index("ix_webhook_deliveries_resource", "resource_id", "id", postgresql_where=text("status = 'pending'")),
+        partial_index("ix_webhook_deliveries_resource", "resource_id", "id", where="status = 'pending'"),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     delivery_id: Mapped[str] = mapped_column(unique=True)
     project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
     event: Mapped[str]
     resource_id: Mapped[str]
     url: Mapped[str | None]
-    body: Mapped[bytes] = mapped_column(LargeBinary)
+    body: Mapped[bytes]
     status: Mapped[str] = mapped_column(server_default="pending")
     attempts: Mapped[int] = mapped_column(server_default="0")
     attempts_total: Mapped[int] = mapped_column(server_default="0")
@@ -47,7 +47,7 @@ class WebhookAttempt(Base):
 
     __tablename__ = "webhook_attempts"
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[PrimaryKey]
     delivery_pk: Mapped[int] = mapped_column(ForeignKey("webhook_deliveries.id"), index=True)
     number: Mapped[int]
     attempted_at: Mapped[datetime]

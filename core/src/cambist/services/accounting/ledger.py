@@ -32,6 +32,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import LedgerAccount, LedgerTransaction
+from cambist.db.structs import transposed
 from cambist.plugin import Units
 from cambist.services.errors import ForbiddenError
 
@@ -120,7 +121,6 @@ def asset_key(chain: str, contract: str | None) -> str:
 
 
 async def is_posted(conn: AsyncConnection, kind: str, reference: str) -> bool:
-    """Whether a transaction was posted under this kind and reference."""
     wanted = LedgerTransaction.kind == kind, LedgerTransaction.reference == reference
     return await conn.scalar(select(LedgerTransaction.id).where(*wanted)) is not None
 
@@ -188,19 +188,16 @@ async def _account_ids(conn: AsyncConnection, mode: str, accounts: Sequence[Acco
     ids: dict[Account, int] = {}
     # A twin that creates the same account at the same moment makes ours skip it: then it is there to be read.
     for _ in range(2):
-        missing = [account for account in accounts if account not in ids]
+        missing = [
+            (one.merchant_pk, one.asset, str(one.purpose), one.purpose in _GUARDED, one.purpose in _DEBIT_NORMAL)
+            for one in accounts
+            if one not in ids
+        ]
         if not missing:
             break
         rows = await conn.exec_driver_sql(
             _ENSURE,
-            (
-                mode,
-                [account.merchant_pk for account in missing],
-                [account.asset for account in missing],
-                [str(account.purpose) for account in missing],
-                [account.purpose in _GUARDED for account in missing],
-                [account.purpose in _DEBIT_NORMAL for account in missing],
-            ),
+            (mode, *transposed(missing)),
         )
         ids.update({Account(row.merchant_pk or PLATFORM, row.asset, Purpose(row.purpose)): row.id for row in rows})
     return ids

@@ -28,9 +28,11 @@ async def balances(conn: AsyncConnection, registry: Registry, merchant_pk: int, 
     found = []
     for balance in await ledger.balances(conn, merchant_pk, mode):
         chain_id, _, contract = balance.asset.partition("/")
-        token = _registered(registry, chain_id, None if contract == "native" else contract)
+        stored = None if contract == "native" else contract
+        known = registry.chains[chain_id].tokens if chain_id in registry.chains else ()
+        token = next((one for one in known if one.contract == stored), None)
         if token is None:
-            token = await _remembered(conn, merchant_pk, chain_id, contract)
+            token = await _remembered(conn, merchant_pk, chain_id, stored)
         if token is not None:
             found.append(TokenBalance(chain=chain_id, token=token, balance=balance))
     return found
@@ -43,24 +45,16 @@ async def balance(conn: AsyncConnection, merchant_pk: int, mode: str, chain: Cha
     return TokenBalance(chain=chain.id, token=token, balance=found[0] if found else ledger.Balance(asset=asset))
 
 
-def _registered(registry: Registry, chain_id: str, contract: str | None) -> Token | None:
-    chain = registry.chains.get(chain_id)
-    if chain is None:
-        return None
-    return next((token for token in chain.tokens if token.contract == contract), None)
-
-
-async def _remembered(conn: AsyncConnection, merchant_pk: int, chain_id: str, contract: str) -> Token | None:
+async def _remembered(conn: AsyncConnection, merchant_pk: int, chain_id: str, contract: str | None) -> Token | None:
     """Return a token that the operator has taken out of the registry, as its deposits know it.
 
     None where there were none: then the merchant never had it, and its accounts are empty.
     """
-    stored = None if contract == "native" else contract
     newest = (
         select(Deposit.token, Deposit.decimals)
-        .where(Deposit.merchant_pk == merchant_pk, Deposit.chain == chain_id, Deposit.contract == stored)
+        .where(Deposit.merchant_pk == merchant_pk, Deposit.chain == chain_id, Deposit.contract == contract)
         .order_by(Deposit.id.desc())
         .limit(1)
     )
     row = (await conn.execute(newest)).one_or_none()
-    return None if row is None else Token(symbol=row.token, contract=stored, decimals=row.decimals, label=row.token)
+    return None if row is None else Token(symbol=row.token, contract=contract, decimals=row.decimals, label=row.token)

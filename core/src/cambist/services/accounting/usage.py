@@ -16,16 +16,15 @@ from datetime import datetime
 from functools import partial
 
 from msgspec import Struct
-from sqlalchemy import case, literal, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import case, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import LedgerAccount, LedgerMovement, LedgerTransaction, UsageRecord
-from cambist.db.structs import columns_of, one_of, to_struct
+from cambist.db.structs import columns_of, to_struct, transposed
 from cambist.domain.usage import Operation
 from cambist.plugin import Units
 from cambist.services import platform
-from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, ServiceError
+from cambist.services.errors import ConflictError, ForbiddenError, InvalidError
 from cambist.services.paging import Page, read_page
 from cambist.services.platform import PlatformSettings
 
@@ -54,39 +53,29 @@ class Metered(Struct, frozen=True):
 async def meter(conn: AsyncConnection, done: Sequence[Metered], settings: PlatformSettings, now: datetime) -> None:
     """Record what it costs, in the transaction that does it. What costs nothing leaves no record."""
     weights = [settings.cpt.weights.of(one.operation, one.chain) for one in done]
-    billed = [(one, weight) for one, weight in zip(done, weights, strict=True) if weight > 0]
+    billed = [
+        (one.merchant_pk, one.mode, str(one.operation), one.chain, one.reference, weight)
+        for one, weight in zip(done, weights, strict=True)
+        if weight > 0
+    ]
     if not billed:
         return
     await conn.exec_driver_sql(
         "INSERT INTO usage_records (merchant_pk, mode, operation, chain, reference, weight, created_at)"
         " SELECT *, $7 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])"
         " ON CONFLICT (operation, reference) DO NOTHING",
-        (
-            [one.merchant_pk for one, _ in billed],
-            [one.mode for one, _ in billed],
-            [str(one.operation) for one, _ in billed],
-            [one.chain for one, _ in billed],
-            [one.reference for one, _ in billed],
-            [weight for _, weight in billed],
-            now,
-        ),
+        (*transposed(billed), now),
     )
 
 
 async def give_back(conn: AsyncConnection, operation: str, references: Sequence[str], now: datetime) -> None:
     """Return the credits of what came to nothing, once. What was never recorded gives nothing back."""
-    spent = UsageRecord
-    returned = select(
-        spent.merchant_pk,
-        spent.mode,
-        spent.chain,
-        spent.weight,
-        literal("return"),
-        spent.operation + ":" + spent.reference,
-        literal(now),
-    ).where(spent.operation == operation, one_of(spent.reference, references))
-    columns = ["merchant_pk", "mode", "chain", "weight", "operation", "reference", "created_at"]
-    await conn.execute(insert(UsageRecord).from_select(columns, returned).on_conflict_do_nothing())
+    await conn.exec_driver_sql(
+        "INSERT INTO usage_records (merchant_pk, mode, chain, weight, operation, reference, created_at)"
+        " SELECT merchant_pk, mode, chain, weight, 'return', operation || ':' || reference, $3 FROM usage_records"
+        " WHERE operation = $1 AND reference = ANY($2::text[]) ON CONFLICT DO NOTHING",
+        (operation, list(references), now),
+    )
 
 
 # One statement sees one moment: a record is in the account, or it is not posted, never both and never neither.
@@ -106,21 +95,11 @@ async def balance(conn: AsyncConnection, merchant_pk: int, mode: str) -> int:
     return int(found.scalar_one())
 
 
-async def require_credit(
-    conn: AsyncConnection,
-    merchant_pk: int,
-    mode: str,
-    settings: PlatformSettings,
-    *,
-    refusal: type[ServiceError] = ForbiddenError,
-) -> None:
-    """Refuse a merchant whose credits are used up, as far below zero as the operator allows.
-
-    Raises ``refusal``: ForbiddenError (403) for payouts, PaymentRequiredError (402) for swaps and bridges.
-    """
+async def require_credit(conn: AsyncConnection, merchant_pk: int, mode: str, settings: PlatformSettings) -> None:
+    """Refuse a merchant whose credits are used up, as far below zero as the operator allows. Raises ForbiddenError."""
     left = await balance(conn, merchant_pk, mode)
     if left < settings.cpt.floor:
-        raise refusal(
+        raise ForbiddenError(
             "INSUFFICIENT_CPT", f"Usage credits are used up: {left} CPT, and {settings.cpt.floor} is the limit."
         )
 
@@ -221,8 +200,8 @@ async def post_unposted(conn: AsyncConnection, rows_max: int = ROLL_UP_ROWS_MAX)
     return sum(row.records for row in taken)
 
 
-class UsageEntry(Struct, frozen=True, kw_only=True):
-    """A record as its merchant sees it. ``amount`` is below zero where credits were given back."""
+class UsageView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Something that cost credits. `return` gave back what an operation cost that came to nothing."""
 
     operation: str
     chain: str | None
@@ -236,10 +215,9 @@ _AMOUNT = case((UsageRecord.operation == "return", -UsageRecord.weight), else_=U
 
 async def list_usage(  # noqa: PLR0913  filters and paging, each by name
     conn: AsyncConnection, merchant_pk: int, mode: str, *, operation: Operation | None, page: int, limit: int
-) -> Page[UsageEntry]:
-    """Return one page of a merchant's records."""
-    listed = select(*columns_of(UsageEntry, UsageRecord, amount=_AMOUNT)).where(
+) -> Page[UsageView]:
+    listed = select(*columns_of(UsageView, UsageRecord, amount=_AMOUNT)).where(
         UsageRecord.merchant_pk == merchant_pk, UsageRecord.mode == mode
     )
-    filters, show = {UsageRecord.operation: operation}, partial(to_struct, UsageEntry)
+    filters, show = {UsageRecord.operation: operation}, partial(to_struct, UsageView)
     return await read_page(conn, listed, show, newest=UsageRecord.id, filters=filters, page=page, limit=limit)

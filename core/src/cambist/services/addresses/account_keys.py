@@ -182,8 +182,8 @@ async def register_gas_stations(conn: AsyncConnection, keys: AccountKeys, famili
         for mode in MODES:
             if (mode, family.name) in known:
                 continue
-            xpub = await keys.account_xpub(conn, None, mode, family.coin_type)
-            address = family.derive_address(xpub, 0, 0)
+            key = await keys.get(conn, None, mode, family.coin_type)
+            address = family.derive_address(key.xpub, 0, 0)
             new = insert(models.Address).values(
                 mode=mode,
                 family=family.name,
@@ -204,7 +204,6 @@ class AccountKeys:
         self._known: OrderedDict[tuple[int | None, str, int], AccountKey] = OrderedDict()
 
     def known(self, merchant_pk: int | None, mode: str, coin_type: int) -> AccountKey | None:
-        """Return the key if it was read before."""
         return self._known.get((merchant_pk, mode, coin_type))
 
     async def get(self, conn: AsyncConnection, merchant_pk: int | None, mode: str, coin_type: int) -> AccountKey:
@@ -224,10 +223,6 @@ class AccountKeys:
         if len(self._known) > CACHED_KEYS_MAX:
             self._known.popitem(last=False)
         return key
-
-    async def account_xpub(self, conn: AsyncConnection, merchant_pk: int | None, mode: str, coin_type: int) -> str:
-        """Return the extended public key alone."""
-        return (await self.get(conn, merchant_pk, mode, coin_type)).xpub
 
 
 def _decrypt(box: SecretsBox, ciphertext: bytes, row: str) -> str:
@@ -273,7 +268,9 @@ class IndexLeaser:
         lease = self._leases.get(key.pk)
         if lease is None:
             lease = self._leases[key.pk] = _Lease()
-            self._forget_the_oldest()
+            oldest_pk, oldest = next(iter(self._leases.items()))
+            if len(self._leases) > LEASED_KEYS_MAX and not oldest.lock.locked():
+                del self._leases[oldest_pk]
         if lease.next >= lease.end:
             async with lease.lock:
                 while lease.next >= lease.end:
@@ -299,9 +296,3 @@ class IndexLeaser:
         if first is None:
             raise KeysUnavailableError
         lease.next, lease.end, lease.filled_at = first, first + lease.size, now
-
-    def _forget_the_oldest(self) -> None:
-        if len(self._leases) > LEASED_KEYS_MAX:
-            key_pk, lease = next(iter(self._leases.items()))
-            if not lease.lock.locked():
-                del self._leases[key_pk]

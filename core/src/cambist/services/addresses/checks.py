@@ -22,22 +22,12 @@ def check_to_address(registry: Registry, chain: ChainInfo, text: str, field: str
         raise InvalidError.field(field, f"is no address on {chain.name}: {error}", "INVALID_ADDRESS") from None
     if not any(family.address_key(address)[-ADDRESS_BYTES:]):
         raise InvalidError.field(field, "is the zero address, whose money nobody can move", "INVALID_ADDRESS")
-    if address in token_contracts(registry, chain.family):
+    alike = (other for other in registry.chains.values() if other.family == chain.family)
+    if any(address == token.contract for other in alike for token in other.tokens):
         raise InvalidError.field(
             field, "is the contract of a token, which would keep what is sent to it", "TARGET_IS_CONTRACT"
         )
     return address
-
-
-def token_contracts(registry: Registry, family: str) -> frozenset[str]:
-    """Return every token contract that the gateway knows on the family's chains."""
-    return frozenset(
-        token.contract
-        for chain in registry.chains.values()
-        if chain.family == family
-        for token in chain.tokens
-        if token.contract is not None
-    )
 
 
 def refuse_source(to_address: str, wallet: str, field: str = "toAddress") -> None:

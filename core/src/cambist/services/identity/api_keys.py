@@ -24,8 +24,8 @@ HINT_CHARS = 12
 PREFIXES = {"live": "ck_live_", "sandbox": "ck_test_"}
 
 
-class ApiKey(Struct, frozen=True, kw_only=True):
-    """What is known of a key. ``hint`` is its beginning; the rest is known to its owner alone."""
+class KeyView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A key as it is shown later: `hint` is its beginning."""
 
     key_id: str
     name: str
@@ -36,7 +36,7 @@ class ApiKey(Struct, frozen=True, kw_only=True):
 class IssuedKey(Struct, frozen=True, kw_only=True):
     """A new key, and its secret, which is told once."""
 
-    key: ApiKey
+    key: KeyView
     secret: str
 
 
@@ -67,17 +67,17 @@ async def issue(conn: AsyncConnection, project: Actor, name: str, *, ids: Ids, n
     if len(await list_keys(conn, project.project_pk)) >= KEYS_MAX:
         raise ConflictError("TOO_MANY_API_KEYS", f"A project can have {KEYS_MAX} API keys. Delete one first.")
     secret = ids.secret(PREFIXES[project.mode])
-    key = ApiKey(key_id=ids.new("key"), name=name, hint=secret[:HINT_CHARS], created_at=now)
+    key = KeyView(key_id=ids.new("key"), name=name, hint=secret[:HINT_CHARS], created_at=now)
     stored = asdict(key) | {"project_pk": project.project_pk, "key_hash": key_hash(secret)}
     await conn.execute(insert(models.ApiKey).values(stored))
     return IssuedKey(key=key, secret=secret)
 
 
-async def list_keys(conn: AsyncConnection, project_pk: int) -> Sequence[ApiKey]:
+async def list_keys(conn: AsyncConnection, project_pk: int) -> Sequence[KeyView]:
     """Return the project's keys that still work, oldest first."""
     key = models.ApiKey
-    working = select(*columns_of(ApiKey, key)).where(key.project_pk == project_pk, key.revoked_at.is_(None))
-    return [to_struct(ApiKey, row) for row in await conn.execute(working.order_by(key.id))]
+    working = select(*columns_of(KeyView, key)).where(key.project_pk == project_pk, key.revoked_at.is_(None))
+    return [to_struct(KeyView, row) for row in await conn.execute(working.order_by(key.id))]
 
 
 async def revoke(conn: AsyncConnection, project_pk: int, key_id: str, *, now: datetime) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from datetime import datetime, timedelta
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -24,6 +24,8 @@ from . import sessions
 from .passwords import Passwords
 
 EMAIL_CHARS_MAX = 254
+
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
 
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f]+")
 
@@ -129,10 +131,6 @@ async def lock_merchant(conn: AsyncConnection, merchant_pk: int) -> None:
     await conn.execute(locked.with_for_update(key_share=True))
 
 
-def _reset_hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
-
-
 async def issue_reset(conn: AsyncConnection, email: str, *, ids: Ids, now: datetime, lifetime_s: int) -> str:
     """Return a token that lets its bearer set a new password, once and soon. For the operator to hand over.
 
@@ -145,7 +143,7 @@ async def issue_reset(conn: AsyncConnection, email: str, *, ids: Ids, now: datet
     await conn.execute(delete(reset).where(reset.merchant_pk == merchant_pk, reset.used_at.is_(None)))
     expires_at = now + timedelta(seconds=lifetime_s)
     await conn.execute(
-        insert(reset).values(token_hash=_reset_hash(token), merchant_pk=merchant_pk, expires_at=expires_at)
+        insert(reset).values(token_hash=sessions.token_hash(token), merchant_pk=merchant_pk, expires_at=expires_at)
     )
     return token
 
@@ -153,7 +151,7 @@ async def issue_reset(conn: AsyncConnection, email: str, *, ids: Ids, now: datet
 async def reset_password(conn: AsyncConnection, token: str, password_hash: str, *, now: datetime) -> None:
     """Set a new password and end every session. Raises InvalidError for a token that is used, old or unknown."""
     reset = models.PasswordReset
-    good = reset.token_hash == _reset_hash(token), reset.used_at.is_(None), reset.expires_at > now
+    good = reset.token_hash == sessions.token_hash(token), reset.used_at.is_(None), reset.expires_at > now
     merchant_pk = await conn.scalar(update(reset).where(*good).values(used_at=now).returning(reset.merchant_pk))
     if merchant_pk is None:
         raise InvalidError("RESET_TOKEN_INVALID", "This reset link was used already or has expired.")

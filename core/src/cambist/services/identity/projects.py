@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 from sqlalchemy import ColumnElement, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -17,9 +17,9 @@ from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from cambist.services.webhooks.secrets import SigningSecrets
-from cambist.services.webhooks.urls import check_webhook_url
+from cambist.services.webhooks.urls import URL_CHARS_MAX, check_webhook_url
 
-from .merchants import lock_merchant
+from .merchants import Name, lock_merchant
 from .sessions import SessionPrincipal
 
 PROJECTS_MAX = 100
@@ -29,6 +29,7 @@ TOLERANCE_PERCENT_MAX = 10
 GRACE_HOURS_MAX = 720
 
 Mode = Literal["live", "sandbox"]
+Url = Annotated[str, Meta(min_length=1, max_length=URL_CHARS_MAX)]
 
 
 class Project(Struct, frozen=True, kw_only=True):
@@ -58,14 +59,14 @@ _COLUMNS = columns_of(
 )
 
 
-class Changes(Struct, frozen=True, kw_only=True):
-    """What shall be different. A webhook URL of None takes the present one away."""
+class ChangeProject(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What shall be different; what is left out stays. `webhookSigning: false` takes the signing secret away."""
 
-    name: str | UnsetType = UNSET
-    payment_webhook_url: str | UnsetType | None = UNSET
+    name: Name | UnsetType = UNSET
+    payment_webhook_url: Url | UnsetType | None = UNSET
     webhook_signing: bool | UnsetType = UNSET
     underpayment_tolerance_percent: Decimal | UnsetType = UNSET
-    grace_hours: int | UnsetType = UNSET
+    grace_hours: Annotated[int, Meta(ge=0, le=GRACE_HOURS_MAX)] | UnsetType = UNSET
     extended_events: bool | UnsetType = UNSET
     sandbox_auto_mine: bool | UnsetType = UNSET
     is_active: bool | UnsetType = UNSET
@@ -75,7 +76,6 @@ class Projects:
     """The use cases of projects, with what they need besides a connection."""
 
     def __init__(self, secrets: SigningSecrets, ids: Ids, *, allow_private_targets: bool) -> None:
-        """Seal secrets with ``secrets``; ``allow_private_targets`` is the operator's setting for webhooks."""
         self._secrets = secrets
         self._ids = ids
         self._allow_private = allow_private_targets
@@ -115,7 +115,7 @@ class Projects:
         return to_struct(Project, made.one()), secret
 
     async def change(
-        self, conn: AsyncConnection, project: Actor, changes: Changes, *, now: datetime
+        self, conn: AsyncConnection, project: Actor, changes: ChangeProject, *, now: datetime
     ) -> tuple[Project, str | None]:
         """Change what is set in ``changes``; return the project, and its secret where it got its first one."""
         columns = self._columns(project, changes)
@@ -138,22 +138,21 @@ class Projects:
         await conn.execute(update(models.Project).where(_is(project)).values(columns))
         return secret
 
-    def _columns(self, project: Actor, changes: Changes) -> dict[str, object]:
+    def _columns(self, project: Actor, changes: ChangeProject) -> dict[str, object]:
         if changes.sandbox_auto_mine is True and project.mode != "sandbox":
             raise InvalidError.field("sandboxAutoMine", "is for sandbox projects only")
         if changes.payment_webhook_url is not UNSET:
             self._check_url(changes.payment_webhook_url)
-        columns: dict[str, object] = {
+        percent, hours = changes.underpayment_tolerance_percent, changes.grace_hours
+        columns = {
             "name": changes.name,
             "payment_webhook_url": changes.payment_webhook_url,
+            "underpayment_tolerance_bps": UNSET if percent is UNSET else _basis_points(percent),
+            "grace_s": UNSET if hours is UNSET else hours * 3600,
             "extended_events": changes.extended_events,
             "sandbox_auto_mine": changes.sandbox_auto_mine,
             "is_active": changes.is_active,
         }
-        if changes.underpayment_tolerance_percent is not UNSET:
-            columns["underpayment_tolerance_bps"] = _basis_points(changes.underpayment_tolerance_percent)
-        if changes.grace_hours is not UNSET:
-            columns["grace_s"] = changes.grace_hours * 3600
         return {column: value for column, value in columns.items() if value is not UNSET}
 
     def _check_url(self, url: str | None) -> None:

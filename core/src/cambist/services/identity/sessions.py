@@ -64,7 +64,8 @@ class RefreshTokens:
         return hmac.digest(self._key, unsigned.encode(), "sha256").hex()
 
 
-def _hash(token: str) -> bytes:
+def token_hash(token: str) -> bytes:
+    """Return what a token is stored and found by. It has 256 random bits, so a fast hash is enough."""
     return hashlib.sha256(token.encode()).digest()
 
 
@@ -87,7 +88,7 @@ async def open_session(  # noqa: PLR0913  each by name
         insert(Session).values(
             session_id=session_id,
             merchant_pk=merchant_pk,
-            refresh_hash=_hash(token),
+            refresh_hash=token_hash(token),
             created_at=now,
             expires_at=expires_at,
         )
@@ -107,8 +108,8 @@ async def rotate(conn: AsyncConnection, token: str, *, tokens: RefreshTokens, no
     following = tokens.new(session_id)
     exchanged = await conn.execute(
         update(Session)
-        .where(*_open(session_id, now), Session.refresh_hash == _hash(token), Merchant.id == Session.merchant_pk)
-        .values(previous_hash=Session.refresh_hash, refresh_hash=_hash(following))
+        .where(*_open(session_id, now), Session.refresh_hash == token_hash(token), Merchant.id == Session.merchant_pk)
+        .values(previous_hash=Session.refresh_hash, refresh_hash=token_hash(following))
         .returning(*_PRINCIPAL, Session.expires_at)
     )
     row = exchanged.one_or_none()

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db import models
 from cambist.db.structs import columns_of, to_struct
 
-from .records import COLUMNS, Job
+from .requests import COLUMNS, Job
 
 ERROR_CHARS_MAX = 500
 
@@ -31,7 +31,6 @@ class Due(Struct, frozen=True):
 
 
 async def find_due(conn: AsyncConnection, now: datetime, limit: int) -> Sequence[Due]:
-    """Return jobs that can be claimed."""
     due = select(*columns_of(Due, models.Job)).where(_is_due(now)).order_by(models.Job.due_at, models.Job.id)
     return [to_struct(Due, row) for row in await conn.execute(due.limit(limit))]
 

@@ -10,26 +10,23 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import PayoutBatch
-from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
-from cambist.services.accounting.ledger import SPENDING, Account, asset_key, lock_balances
+from cambist.services.accounting.ledger import SPENDING, lock_balances
 from cambist.services.actor import Actor
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.idempotency import choose_key, claim_of, take_key
-from cambist.services.pricing.quotes import Asset
 
 from . import limits
 from .batch_rows import Judge, Rejected, Replayed, Valid, drop_keys, in_order, judge_rows, reject
 from .create import named_asset, require_open, require_payouts
-from .queue import NewPayout, PayoutContext, debit_and_queue
-from .read import find_payouts, payout_ids_of_batch
+from .queue import PayoutContext, debit_and_queue
+from .read import PayoutRow, find_payouts, payout_ids_of_batch
 from .requests import BatchRequest
-from .rows import PayoutRow
 
 OPERATION = "payout_batch"
 
@@ -53,8 +50,8 @@ class Batch(Struct, frozen=True, kw_only=True):
     replayed: bool = False
 
 
-class _Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A row that made no payout, as it is kept for a replay: rejected, or one that was paid before."""
+class _Entry(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A row that made no payout, as it was kept for a replay: rejected, or one that was paid before."""
 
     row: int
     to_address: str = ""
@@ -74,11 +71,10 @@ async def create_batch(
     """
     key = choose_key(header_key, request.idempotency_key)
     batch_id = context.ids.new("bat")
-    if key is not None:
-        claim = claim_of(actor, OPERATION, key, msgspec.structs.replace(request, idempotency_key=None))
-        before = await take_key(conn, claim, batch_id, context.clock.now())
-        if before is not None:
-            return msgspec.structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
+    claim = claim_of(actor, OPERATION, key, structs.replace(request, idempotency_key=None))
+    before = await take_key(conn, claim, batch_id, context.clock.now())
+    if before is not None:
+        return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
     asset = named_asset(context, request.chain, request.token)
     await require_open(conn, actor, [asset])
     settings = await require_payouts(conn, actor, asset)
@@ -87,9 +83,8 @@ async def create_batch(
     judge = Judge(context=context, settings=settings, actor=actor, asset=asset, source=source.address)
     valid, rejected, replayed = await judge_rows(conn, judge, request)
     valid, beyond = await _within_day(conn, judge, valid)
-    rejected = sorted([*rejected, *beyond], key=lambda one: one.row)
-    stored = await _store(conn, context, actor, asset, batch_id, valid, [*_kept(rejected), *_paid_before(replayed)])
-    await debit_and_queue(conn, context, settings, [_payout(judge, one, stored) for one in valid])
+    stored = await _store(conn, judge, batch_id, valid, [*rejected, *beyond, *replayed])
+    await debit_and_queue(conn, context, settings, [structs.replace(one.payout, batch_pk=stored) for one in valid])
     return await _batch(conn, actor.project_pk, batch_id)
 
 
@@ -102,55 +97,35 @@ async def _within_day(
     if allowed.per_day is None or not valid:
         return valid, []
     actor, now = judge.actor, judge.context.clock.now()
-    asset = asset_key(chain.id, token.contract)
     # From here on, nobody else adds to the sum.
-    await lock_balances(conn, actor.mode, [Account(actor.merchant_pk, asset, purpose) for purpose in SPENDING])
+    await lock_balances(conn, actor.mode, map(valid[0].payout.account, SPENDING))
     sent: int = await limits.sent_today(conn, actor.merchant_pk, actor.mode, chain, token, now)
     within, beyond = [], []
     for one in valid:
-        if allowed.day_refuses(one.units, sent):
+        if allowed.day_refuses(one.payout.units, sent):
             beyond.append(one)
         else:
             within.append(one)
-            sent += one.units
+            sent += one.payout.units
     await drop_keys(conn, beyond)
     error = limits.day_limit_error(allowed, token)
     return within, [reject(one.row, one.destination, error) for one in beyond]
 
 
-def _kept(rejected: Sequence[Rejected]) -> list[_Entry]:
-    return [msgspec.convert(msgspec.to_builtins(one), _Entry) for one in rejected]
-
-
-def _paid_before(replayed: Sequence[Replayed]) -> list[_Entry]:
-    return [_Entry(row=one.row, payout_id=one.payout_id) for one in replayed]
-
-
-async def _store(  # noqa: PLR0913, PLR0917  a row, column by column
-    conn: AsyncConnection,
-    context: PayoutContext,
-    actor: Actor,
-    asset: Asset,
-    batch_id: str,
-    valid: Sequence[Valid],
-    others: Sequence[_Entry],
+async def _store(
+    conn: AsyncConnection, judge: Judge, batch_id: str, valid: Sequence[Valid], others: Sequence[Rejected | Replayed]
 ) -> int:
     new = insert(PayoutBatch).values(
         batch_id=batch_id,
-        project_pk=actor.project_pk,
-        chain=asset.chain.id,
-        token=asset.token.symbol,
-        total_units=sum(one.units for one in valid),
+        project_pk=judge.actor.project_pk,
+        chain=judge.asset.chain.id,
+        token=judge.asset.token.symbol,
+        total_units=sum(one.payout.units for one in valid),
         accepted=len(valid),
         rejected=msgspec.to_builtins(sorted(others, key=lambda one: one.row)),
-        created_at=context.clock.now(),
+        created_at=judge.context.clock.now(),
     )
     return (await conn.execute(new.returning(PayoutBatch.id))).scalar_one()
-
-
-def _payout(judge: Judge, one: Valid, batch_pk: int) -> NewPayout:
-    new = NewPayout.of(judge.actor, IntentKind.PAYOUT, one.payout_id, judge.asset, one.to_address, one.units)
-    return msgspec.structs.replace(new, batch_pk=batch_pk)
 
 
 async def _batch(conn: AsyncConnection, project_pk: int, batch_id: str) -> Batch:
@@ -171,10 +146,7 @@ async def _batch(conn: AsyncConnection, project_pk: int, batch_id: str) -> Batch
         total=Units(row.total_units),
         accepted=row.accepted,
         payouts=[payouts[payout_id] for payout_id in ids],
-        rejected=[
-            Rejected(row=one.row, to_address=one.to_address, amount=one.amount, code=one.code, error=one.error)
-            for one in rejected
-        ],
+        rejected=[msgspec.convert(one, Rejected, from_attributes=True) for one in rejected],
         replayed_rows=len(others) - len(rejected),
         created_at=row.created_at,
     )

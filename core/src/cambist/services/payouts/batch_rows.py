@@ -12,7 +12,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import IdempotencyKey
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain.intents import IntentKind
-from cambist.plugin import Units
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address, refuse_source
 from cambist.services.errors import InvalidError, ServiceError
@@ -22,7 +21,7 @@ from cambist.services.pricing.quotes import Asset, read_units
 
 from . import limits
 from .create import OPERATION, request_claim
-from .queue import PayoutContext
+from .queue import NewPayout, PayoutContext
 from .requests import BatchRequest, Destination, PayoutRequest
 
 
@@ -48,10 +47,8 @@ class Valid(Struct, frozen=True, kw_only=True):
 
     row: int
     destination: Destination
-    payout_id: str
     claim: Claim | None
-    to_address: str
-    units: Units
+    payout: NewPayout
 
 
 class Judge(Struct, frozen=True, kw_only=True):
@@ -70,14 +67,9 @@ class Judge(Struct, frozen=True, kw_only=True):
         refuse_source(to_address, self.source)
         units = read_units(destination.amount, token)
         limits.check_one(self.settings, IntentKind.PAYOUT, chain, token, to_address, units)
-        return Valid(
-            row=row,
-            destination=destination,
-            payout_id=self.context.ids.new("po"),
-            claim=claim,
-            to_address=to_address,
-            units=units,
-        )
+        payout_id = self.context.ids.new("po")
+        payout = NewPayout.of(self.actor, IntentKind.PAYOUT, payout_id, self.asset, to_address, units)
+        return Valid(row=row, destination=destination, claim=claim, payout=payout)
 
 
 def reject(row: int, destination: Destination, error: ServiceError) -> Rejected:
@@ -137,7 +129,7 @@ async def judge_rows(
         except ServiceError as error:
             rejected.append(reject(row, request.destinations[row], error))
     valid = [one for one in valid if one.claim is None or one.claim.key not in used]
-    return valid, sorted(rejected, key=lambda one: one.row), replayed
+    return valid, rejected, replayed
 
 
 async def _used(conn: AsyncConnection, claims: Sequence[Claim]) -> dict[str, AnyRow]:
@@ -160,7 +152,7 @@ def _are(claims: Sequence[Claim]) -> ColumnElement[bool]:
 
 async def _take_keys(conn: AsyncConnection, judge: Judge, valid: Iterable[Valid]) -> Sequence[Claim]:
     """Take the keys of the rows; return those that a twin has taken in the meantime."""
-    keyed = [(one.claim, one.payout_id) for one in valid if one.claim is not None]
+    keyed = [(one.claim, one.payout.payout_id) for one in valid if one.claim is not None]
     if not keyed:
         return []
     # In the order of the keys: two batches with the same keys wait for each other once, never in a circle.

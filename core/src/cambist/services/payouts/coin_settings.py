@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from sqlalchemy import ColumnElement, and_, select, update
@@ -168,21 +168,13 @@ def _merged(registry: Registry, chain: ChainInfo, before: CoinSettings, patch: C
     if patch.auto_convert_enabled is True:
         # It would be stored and do nothing, which is worse than being told.
         raise InvalidError("SWAP_NOT_AVAILABLE", "This gateway cannot convert coins yet.")
-    threshold, address = patch.autopayout_threshold, patch.autopayout_address
-    after = CoinSettings(
-        chain=before.chain,
-        token=before.token,
-        enabled=before.enabled,
-        auto_convert_dest_chain=_either(patch.auto_convert_dest_chain, before.auto_convert_dest_chain),
-        auto_convert_dest_token=_either(patch.auto_convert_dest_token, before.auto_convert_dest_token),
-        autopayout_policy=_either(patch.autopayout_policy, before.autopayout_policy),
-        autopayout_threshold=_threshold(threshold, before.token)
-        if isinstance(threshold, str)
-        else _either(threshold, before.autopayout_threshold),
-        autopayout_address=check_to_address(registry, chain, address, "autopayoutAddress")
-        if isinstance(address, str)
-        else _either(address, before.autopayout_address),
-    )
+    sent = {name: value for name, value in structs.asdict(patch).items() if value is not UNSET}
+    if isinstance(patch.autopayout_threshold, str):
+        sent["autopayout_threshold"] = _threshold(patch.autopayout_threshold, before.token)
+    if isinstance(patch.autopayout_address, str):
+        address = check_to_address(registry, chain, patch.autopayout_address, "autopayoutAddress")
+        sent["autopayout_address"] = address
+    after = structs.replace(before, **sent | {"auto_convert_enabled": False})
     if patch.auto_convert_dest_chain is not UNSET or patch.auto_convert_dest_token is not UNSET:
         _check_destination(registry, chain, after)
     if after.autopayout_policy == LIMIT:
@@ -193,10 +185,6 @@ def _merged(registry: Registry, chain: ChainInfo, before: CoinSettings, patch: C
             if value is None:
                 raise InvalidError.field(field, "is required where autopayoutPolicy is limit")
     return after
-
-
-def _either(sent: Any, before: Any) -> Any:  # noqa: ANN401  of one field's type
-    return before if sent is UNSET else sent
 
 
 def _threshold(text: str, token: Token) -> Units:

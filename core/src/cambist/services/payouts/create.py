@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -21,9 +20,8 @@ from cambist.services.supported import find_chain, find_token
 
 from . import coin_settings
 from .queue import NewPayout, PayoutContext, debit_and_queue
-from .read import find_payout
-from .requests import PayoutRequest, swap_of
-from .rows import PayoutRow
+from .read import PayoutRow, find_payout
+from .requests import PayoutRequest, swapped_from
 
 OPERATION = "payout"
 
@@ -43,20 +41,17 @@ async def create_payout(
     The key's row comes before everything else: a twin waits for it, and a refusal undoes it with the caller's
     transaction. After the commit, publish the hint ``outbound``.
     """
-    key = choose_key(header_key, request.idempotency_key)
+    claim = request_claim(actor, request, choose_key(header_key, request.idempotency_key))
     payout_id = context.ids.new("po")
-    if key is not None:
-        before = await take_key(conn, request_claim(actor, request, key), payout_id, context.clock.now())
-        if before is not None:
-            return Made(await find_payout(conn, actor.project_pk, before), replayed=True)
-    swap = swap_of(request)
+    before = await take_key(conn, claim, payout_id, context.clock.now())
+    if before is not None:
+        return Made(await find_payout(conn, actor.project_pk, before), replayed=True)
+    source = swapped_from(request)
     asset = named_asset(context, request.chain, request.token)
-    enabled = (
-        [asset] if swap is None else [named_asset(context, swap.chain, swap.token, ("srcChain", "srcToken")), asset]
-    )
-    await require_open(conn, actor, enabled)
-    if swap is not None:
-        refuse_swap(enabled)
+    assets = [asset] if source is None else [named_asset(context, *source, ("srcChain", "srcToken")), asset]
+    await require_open(conn, actor, assets)
+    if source is not None:
+        refuse_swap(assets)
     settings = await require_payouts(conn, actor, asset)
     to_address = check_to_address(context.registry, asset.chain, request.to_address)
     units = read_units(request.amount or "", asset.token)
@@ -65,9 +60,9 @@ async def create_payout(
     return Made(payout, replayed=False)
 
 
-def request_claim(actor: Actor, request: PayoutRequest, key: str) -> Claim:
+def request_claim(actor: Actor, request: PayoutRequest, key: str | None) -> Claim | None:
     """Return the key as this request uses it. A batch's row is the request that it would be alone."""
-    return claim_of(actor, OPERATION, key, msgspec.structs.replace(request, idempotency_key=None))
+    return claim_of(actor, OPERATION, key, structs.replace(request, idempotency_key=None))
 
 
 def named_asset(

@@ -15,7 +15,7 @@ from cambist.domain.payouts import RESOURCES
 from cambist.ports import Ids
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
-from .rows import PayoutRow
+from .read import PayoutRow
 
 
 async def enqueue_events(

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-import msgspec
 import structlog
+from msgspec import structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.structs import transposed
 from cambist.domain.intents import IntentKind, metered_as
 from cambist.domain.payouts import FINISHED, Status, release, take_again
 from cambist.plugin import Units
@@ -24,7 +25,7 @@ from cambist.services.accounting.ledger import Account, Movement, Posting, Purpo
 from cambist.services.sending.handler import IntentHandler, IntentUpdate
 
 from . import events
-from .rows import PayoutRow, lock_by_intents
+from .read import PayoutRow, lock_by_intents
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +49,7 @@ class RefundHandler(Protocol):
 
 
 class PayoutHandler(IntentHandler):
-    """Serves the kinds payout, refund, withdrawal and auto_payout, live and simulated alike.
+    """Serves the kinds payout, refund, withdrawal and auto_payout; live and simulated ones never in the same call.
 
     The ledger comes last: rows are locked before accounts everywhere, so that nobody waits in a circle.
     """
@@ -58,20 +59,16 @@ class PayoutHandler(IntentHandler):
         self._ids = ids
 
     async def on_waiting(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
-        """Store what they wait for."""
         changes = await _lock_changed(conn, updates, lambda status: status not in FINISHED)
         changed = [
-            msgspec.structs.replace(row, status=Status.PROCESSING, waits_for=one.reason, tx_id=None)
-            for row, one in changes
+            structs.replace(row, status=Status.PROCESSING, waits_for=one.reason, tx_id=None) for row, one in changes
         ]
         await _save(conn, changed, now)
 
     async def on_broadcast(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
-        """Store that they are broadcast, and in which transaction."""
         changes = await _lock_changed(conn, updates, lambda status: status not in FINISHED)
         changed = [
-            msgspec.structs.replace(row, status=Status.BROADCAST, waits_for=None, tx_id=one.tx_id)
-            for row, one in changes
+            structs.replace(row, status=Status.BROADCAST, waits_for=None, tx_id=one.tx_id) for row, one in changes
         ]
         await _save(conn, changed, now)
         if refunds := _refunds(changed):
@@ -80,17 +77,7 @@ class PayoutHandler(IntentHandler):
     async def on_final(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         """Post that the money has left the main wallet."""
         changes = await _lock_changed(conn, updates, lambda status: status != Status.COMPLETED)
-        changed = [
-            msgspec.structs.replace(
-                row,
-                status=Status.COMPLETED,
-                waits_for=None,
-                error=None,
-                tx_id=one.tx_id or row.tx_id,
-                finished_at=now,
-            )
-            for row, one in changes
-        ]
+        changed = [_finished(row, one, Status.COMPLETED, None, now) for row, one in changes]
         await _save(conn, changed, now)
         await events.enqueue_events(conn, changed, "completed", self._ids, now)
         if revived := _refunds(
@@ -102,17 +89,7 @@ class PayoutHandler(IntentHandler):
     async def on_failed(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         """Give the money back, and what it cost in credits where nothing was sent, which would have cost a fee."""
         changes = await _lock_changed(conn, updates, lambda status: status not in FINISHED)
-        changed = [
-            msgspec.structs.replace(
-                row,
-                status=Status.FAILED,
-                waits_for=None,
-                error=one.reason or FAILED_WITHOUT_REASON,
-                tx_id=one.tx_id or row.tx_id,
-                finished_at=now,
-            )
-            for row, one in changes
-        ]
+        changed = [_finished(row, one, Status.FAILED, one.reason or FAILED_WITHOUT_REASON, now) for row, one in changes]
         await _save(conn, changed, now)
         unsent = [payout for payout in changed if payout.broadcast_at is None]
         for operation, payout_ids in _by_operation(unsent).items():
@@ -125,7 +102,7 @@ class PayoutHandler(IntentHandler):
     async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         """Post that a deep reorg put the money back into the main wallet: it is under way again."""
         changes = await _lock_changed(conn, updates, lambda status: status == Status.COMPLETED)
-        changed = [msgspec.structs.replace(row, status=Status.BROADCAST, finished_at=None) for row, _ in changes]
+        changed = [structs.replace(row, status=Status.BROADCAST, finished_at=None) for row, _ in changes]
         await _save(conn, changed, now)
         movements = [
             (row, one, [Movement(row.account(Purpose.CUSTODY_WALLET), row.account(Purpose.PENDING), row.units)])
@@ -143,6 +120,11 @@ async def _lock_changed(
     for missing in by_intent.keys() - rows.keys():
         log.error("payout_missing", intent=by_intent[missing].reference)
     return [(row, by_intent[intent]) for intent, row in rows.items() if concerns(row.status)]
+
+
+def _finished(row: PayoutRow, one: IntentUpdate, status: Status, error: str | None, now: datetime) -> PayoutRow:
+    tx_id = one.tx_id or row.tx_id
+    return structs.replace(row, status=status, waits_for=None, error=error, tx_id=tx_id, finished_at=now)
 
 
 def _refunds(payouts: Iterable[PayoutRow]) -> list[PayoutRow]:
@@ -167,20 +149,9 @@ WHERE p.id = n.id
 
 
 async def _save(conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime) -> None:
-    if not payouts:
-        return
-    await conn.exec_driver_sql(
-        _SAVE,
-        (
-            now,
-            [payout.pk for payout in payouts],
-            [str(payout.status) for payout in payouts],
-            [payout.waits_for for payout in payouts],
-            [payout.error for payout in payouts],
-            [payout.tx_id for payout in payouts],
-            [payout.finished_at for payout in payouts],
-        ),
-    )
+    rows = [(one.pk, str(one.status), one.waits_for, one.error, one.tx_id, one.finished_at) for one in payouts]
+    if rows:
+        await conn.exec_driver_sql(_SAVE, (now, *transposed(rows)))
 
 
 async def _post(
@@ -199,25 +170,19 @@ async def _post(
         )
         for row, one, movements in moved
     ]
-    for mode in sorted({posting.mode for posting in postings}):
-        of_mode = [posting for posting in postings if posting.mode == mode]
-        posted = await post(conn, mode, of_mode)
-        if len(posted) != len(of_mode):
-            # The status says that it has yet to happen, the ledger that it has: nothing may go on from here.
-            old = [posting.reference for posting in of_mode if (posting.kind, posting.reference) not in posted]
-            raise AssertionError(f"posted before, although the status says otherwise: {old}")
+    if not postings:
+        return
+    posted = await post(conn, postings[0].mode, postings)
+    if len(posted) != len(postings):
+        # The status says that it has yet to happen, the ledger that it has: nothing may go on from here.
+        old = [posting.reference for posting in postings if (posting.kind, posting.reference) not in posted]
+        raise AssertionError(f"posted before, although the status says otherwise: {old}")
 
 
-async def _locked(
-    conn: AsyncConnection, rows: Sequence[PayoutRow], purposes: Sequence[Purpose]
-) -> dict[tuple[str, Account], int]:
-    """Return the balances of the payouts' accounts, by mode and account, locked."""
-    found = {}
-    for mode in sorted({row.mode for row in rows}):
-        accounts = [row.account(purpose) for row in rows if row.mode == mode for purpose in purposes]
-        balances = await lock_balances(conn, mode, accounts)
-        found.update({(mode, account): balance for account, balance in balances.items()})
-    return found
+async def _locked(conn: AsyncConnection, rows: Sequence[PayoutRow], purposes: Sequence[Purpose]) -> dict[Account, int]:
+    """Return the balances of the payouts' accounts, locked."""
+    accounts = [row.account(purpose) for row in rows for purpose in purposes]
+    return dict(await lock_balances(conn, rows[0].mode, accounts)) if rows else {}
 
 
 async def _post_final(conn: AsyncConnection, changes: Sequence[_Change]) -> None:
@@ -232,8 +197,8 @@ async def _post_final(conn: AsyncConnection, changes: Sequence[_Change]) -> None
         if row.status == Status.FAILED:
             log.error("failed_payout_was_mined", payout_id=row.payout_id, tx_id=one.tx_id)
             available = row.account(Purpose.AVAILABLE)
-            taken, owed = take_again(row.units, Units(balances[row.mode, available]))
-            balances[row.mode, available] -= taken
+            taken, owed = take_again(row.units, Units(balances[available]))
+            balances[available] -= taken
             moves = [Movement(available, custody, taken), Movement(row.account(Purpose.RECEIVABLE), custody, owed)]
         moved.append((row, one, moves))
     await _post(conn, "completed", moved)
@@ -246,8 +211,8 @@ async def _post_failed(conn: AsyncConnection, changes: Sequence[_Change], held: 
     moved = []
     for row, one in changes:
         pending, debt = row.account(Purpose.PENDING), row.account(Purpose.RECEIVABLE)
-        parts = release(row.units, held.get(row.pk, Units(0)), Units(-balances[row.mode, debt]))
-        balances[row.mode, debt] += parts.repaid
+        parts = release(row.units, held.get(row.pk, Units(0)), Units(-balances[debt]))
+        balances[debt] += parts.repaid
         moves = [
             Movement(pending, row.account(Purpose.HELD), parts.held),
             Movement(pending, debt, parts.repaid),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,21 +16,6 @@ from cambist.services.errors import ForbiddenError
 from cambist.services.platform import PlatformSettings
 
 DAY = timedelta(hours=24)
-
-
-class Outgoing(Protocol):
-    """What is judged of a transfer."""
-
-    @property
-    def kind(self) -> IntentKind: ...
-    @property
-    def merchant_pk(self) -> int: ...
-    @property
-    def mode(self) -> str: ...
-    @property
-    def chain(self) -> ChainInfo: ...
-    @property
-    def token(self) -> Token: ...
 
 
 def limits_of(settings: PlatformSettings, chain: ChainInfo, token: Token) -> Limits:
@@ -66,31 +49,8 @@ def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
 
 
 def day_limit_error(limits: Limits, token: Token) -> ForbiddenError:
-    """Return the refusal of what would be too much for a day."""
     most = format_units(limits.per_day or Units(0), token.decimals)
     return ForbiddenError("PAYOUT_LIMIT_EXCEEDED", f"At most {most} {token.symbol} may leave within 24 hours.")
-
-
-async def check_day(
-    conn: AsyncConnection, settings: PlatformSettings, stored: Sequence[Outgoing], now: datetime
-) -> None:
-    """Refuse payouts, stored in this transaction already, with which a day's sum would be too large.
-
-    The merchant's accounts are locked by now, so that nobody else adds to the sum at the same moment.
-    """
-    for one in _distinct(stored):
-        limits = limits_of(settings, one.chain, one.token)
-        if limits.per_day is None:
-            continue
-        sent = await sent_today(conn, one.merchant_pk, one.mode, one.chain, one.token, now)
-        if limits.day_refuses(Units(0), sent):
-            raise day_limit_error(limits, one.token)
-
-
-def _distinct(payouts: Iterable[Outgoing]) -> list[Outgoing]:
-    """Return one payout per merchant and token that limits hold for."""
-    limited = [one for one in payouts if one.kind in LIMITED]
-    return list({(one.merchant_pk, one.chain.id, one.token.contract): one for one in limited}.values())
 
 
 async def sent_today(  # noqa: PLR0913, PLR0917  whose, of what, until when

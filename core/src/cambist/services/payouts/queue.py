@@ -8,26 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Payout
-from cambist.domain.intents import IntentKind, metered_as
+from cambist.domain.intents import LIMITED, IntentKind, metered_as
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
-from cambist.services.accounting import usage
-from cambist.services.accounting.ledger import (
-    SPENDING,
-    Account,
-    Movement,
-    Posting,
-    Purpose,
-    asset_key,
-    lock_balances,
-    post,
-)
+from cambist.services.accounting import ledger, usage
+from cambist.services.accounting.ledger import SPENDING, Account, Movement, Posting, Purpose, asset_key
 from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.checks import refuse_source
@@ -39,7 +30,7 @@ from cambist.services.pricing.quotes import Asset
 from cambist.services.sending.intents import NewIntent, submit
 
 from . import limits
-from .rows import COLUMNS, PayoutRow, payout_row
+from .read import COLUMNS, PayoutRow, payout_row
 
 
 class PayoutContext(Struct, frozen=True, kw_only=True):
@@ -76,7 +67,6 @@ class NewPayout(Struct, frozen=True, kw_only=True):
     def of(  # noqa: PLR0913, PLR0917  who sends what to whom
         cls, actor: Actor, kind: IntentKind, payout_id: str, asset: Asset, to_address: str, units: Units
     ) -> NewPayout:
-        """Return a payout of the actor's project."""
         return cls(
             kind=kind,
             payout_id=payout_id,
@@ -96,11 +86,9 @@ class NewPayout(Struct, frozen=True, kw_only=True):
 
     @property
     def reference(self) -> str:
-        """Return the name of its intent."""
         return f"{self.kind}:{self.payout_id}"
 
     def account(self, purpose: Purpose) -> Account:
-        """Return the merchant's account of this purpose in what is sent."""
         return Account(self.merchant_pk, asset_key(self.chain.id, self.token.contract), purpose)
 
 
@@ -109,37 +97,32 @@ async def debit_and_queue(
 ) -> Sequence[PayoutRow]:
     """Set aside what the payouts need, all or none, and queue them; return them in the order given.
 
-    All are of one mode. Metered here, once each. Raises ForbiddenError: INSUFFICIENT_BALANCE,
-    RECEIVABLE_OUTSTANDING, PAYOUT_LIMIT_EXCEEDED, TARGET_NOT_ALLOWED; and KeysUnavailableError. The caller's
-    transaction is then lost as a whole. After the commit, publish the hint ``outbound``.
+    All are of one merchant and mode, in one token. Metered here, once each. Raises ForbiddenError:
+    INSUFFICIENT_BALANCE, RECEIVABLE_OUTSTANDING, PAYOUT_LIMIT_EXCEEDED, TARGET_NOT_ALLOWED; and KeysUnavailableError.
+    The caller's transaction is then lost as a whole. After the commit, publish the hint ``outbound``.
     """
     if not payouts:
         return []
-    now = context.clock.now()
-    wallets = await _wallets(conn, context, payouts)
+    first, now = payouts[0], context.clock.now()
+    if any((one.account(Purpose.PENDING), one.mode) != (first.account(Purpose.PENDING), first.mode) for one in payouts):
+        raise AssertionError("only payouts of one merchant, in one token, are queued together")
+    family = context.registry.families[first.chain.family]
+    wallet = await main_wallet(conn, context.keys, family, first.merchant_pk, first.mode)
     for one in payouts:
-        refuse_source(one.to_address, wallets[_owner(one)].address)
+        refuse_source(one.to_address, wallet.address)
         limits.check_one(settings, one.kind, one.chain, one.token, one.to_address, one.units)
-    intents = await submit(conn, [_intent(one, wallets[_owner(one)]) for one in payouts], now)
+    intents = await submit(conn, [_intent(one, wallet) for one in payouts], now)
     rows = await _insert(conn, payouts, intents, now)
-    await usage.meter(conn, [_metered(one) for one in payouts], settings, now)
+    metered = [
+        usage.Metered(one.merchant_pk, one.mode, metered_as(one.kind), one.chain.id, one.payout_id) for one in payouts
+    ]
+    await usage.meter(conn, metered, settings, now)
     # The accounts are locked last and for as short as can be: whoever pays the same token waits for them.
     await _check_funds(conn, payouts)
-    await limits.check_day(conn, settings, payouts, now)
-    await post(conn, payouts[0].mode, [_posting(one) for one in payouts])
+    if any(one.kind in LIMITED for one in payouts):
+        await _check_day(conn, settings, first, now)
+    await ledger.post(conn, first.mode, [_posting(one) for one in payouts])
     return [rows[one.payout_id] for one in payouts]
-
-
-def _owner(one: NewPayout) -> tuple[int, str]:
-    return one.merchant_pk, one.chain.family
-
-
-async def _wallets(
-    conn: AsyncConnection, context: PayoutContext, payouts: Sequence[NewPayout]
-) -> Mapping[tuple[int, str], OwnAddress]:
-    mode, families = payouts[0].mode, context.registry.families
-    owners = sorted({_owner(one) for one in payouts})
-    return {owner: await main_wallet(conn, context.keys, families[owner[1]], owner[0], mode) for owner in owners}
 
 
 def _intent(one: NewPayout, wallet: OwnAddress) -> NewIntent:
@@ -155,16 +138,6 @@ def _intent(one: NewPayout, wallet: OwnAddress) -> NewIntent:
     )
 
 
-def _metered(one: NewPayout) -> usage.Metered:
-    return usage.Metered(
-        merchant_pk=one.merchant_pk,
-        mode=one.mode,
-        operation=metered_as(one.kind),
-        chain=one.chain.id,
-        reference=one.payout_id,
-    )
-
-
 def _posting(one: NewPayout) -> Posting:
     pending = one.account(Purpose.PENDING)
     parts = ((Purpose.HELD, one.held_units), (Purpose.AVAILABLE, one.units - one.held_units))
@@ -177,20 +150,31 @@ async def _check_funds(conn: AsyncConnection, payouts: Sequence[NewPayout]) -> N
 
     What was held is not the merchant's yet, so that the merchant's debt does not keep it back.
     """
-    needed: dict[Account, int] = {}
-    for one in payouts:
-        for purpose, units in ((Purpose.HELD, one.held_units), (Purpose.AVAILABLE, one.units - one.held_units)):
-            account = one.account(purpose)
-            needed[account] = needed.get(account, 0) + units
-    found = await lock_balances(conn, payouts[0].mode, [one.account(own) for one in payouts for own in SPENDING])
-    if any(found[one.account(Purpose.RECEIVABLE)] < 0 for one in payouts if one.units > one.held_units):
+    account = payouts[0].account
+    held = sum(one.held_units for one in payouts)
+    available = sum(one.units for one in payouts) - held
+    found = await ledger.lock_balances(conn, payouts[0].mode, map(account, SPENDING))
+    if available and found[account(Purpose.RECEIVABLE)] < 0:
         raise ForbiddenError(
             "RECEIVABLE_OUTSTANDING",
             "A reorganization of the chain took back money that was spent already; nothing is paid out of this"
             " balance until deposits have made up for it.",
         )
-    if any(found[account] < units for account, units in needed.items()):
+    if found[account(Purpose.HELD)] < held or found[account(Purpose.AVAILABLE)] < available:
         raise ForbiddenError("INSUFFICIENT_BALANCE", "The wallet balance is too low.")
+
+
+async def _check_day(conn: AsyncConnection, settings: PlatformSettings, one: NewPayout, now: datetime) -> None:
+    """Refuse payouts like this, stored in this transaction already, with which a day's sum would be too large.
+
+    The merchant's accounts are locked by now, so that nobody else adds to the sum at the same moment.
+    """
+    allowed = limits.limits_of(settings, one.chain, one.token)
+    if allowed.per_day is None:
+        return
+    sent = await limits.sent_today(conn, one.merchant_pk, one.mode, one.chain, one.token, now)
+    if allowed.day_refuses(Units(0), sent):
+        raise limits.day_limit_error(allowed, one.token)
 
 
 async def _insert(
@@ -199,25 +183,14 @@ async def _insert(
     rows = await conn.execute(
         insert(Payout).returning(*COLUMNS, sort_by_parameter_order=True),
         [
-            {
-                "payout_id": one.payout_id,
-                "kind": one.kind,
-                "project_pk": one.project_pk,
-                "merchant_pk": one.merchant_pk,
-                "mode": one.mode,
+            structs.asdict(one)
+            | {
                 "chain": one.chain.id,
                 "scope": one.scope,
                 "token": one.token.symbol,
                 "contract": one.token.contract,
                 "decimals": one.token.decimals,
-                "to_address": one.to_address,
-                "units": one.units,
-                "held_units": one.held_units,
-                "batch_pk": one.batch_pk,
-                "payment_pk": one.payment_pk,
-                "deposit_pk": one.deposit_pk,
                 "intent_pk": intents[one.reference],
-                "reason": one.reason,
                 "created_at": now,
                 "updated_at": now,
             }

@@ -1,20 +1,96 @@
-"""Finds payouts: one of a project's, or a page of them."""
+"""A payout as it is stored, whatever its kind: finds one of a project's, or a page of them, and shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
-from sqlalchemy import select
+from msgspec import Struct
+from sqlalchemy import Text, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Payout, PayoutBatch
-from cambist.db.structs import one_of
+from cambist.db.models import OutboundSlot, OutboundTx, Payout, PayoutBatch
+from cambist.db.structs import AnyRow, columns_of, one_of, to_struct
 from cambist.domain.intents import IntentKind
+from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
+from cambist.plugin import Units
+from cambist.registry import Registry
+from cambist.services.accounting.ledger import Account, Purpose, asset_key
 from cambist.services.errors import NotFoundError
 from cambist.services.paging import Page, read_page
 
-from .rows import COLUMNS, FEE, PayoutRow, payout_row
+
+class PayoutRow(Struct, frozen=True, kw_only=True):
+    """One transfer to somebody. ``held_units`` of its units were taken from held, the others from available.
+
+    Names in ``_pk`` are of the database alone; ``batch_id`` is public. ``fee`` is in the native coin's units.
+    """
+
+    pk: int
+    payout_id: str
+    kind: IntentKind
+    project_pk: int
+    merchant_pk: int
+    mode: str
+    chain: str
+    scope: int
+    token: str
+    contract: str | None
+    decimals: int
+    to_address: str
+    units: Units
+    held_units: Units
+    status: Status
+    batch_id: str | None
+    payment_pk: int | None
+    deposit_pk: int | None
+    intent_pk: int | None
+    reason: str | None
+    error: str | None
+    waits_for: str | None
+    tx_id: str | None
+    created_at: datetime
+    updated_at: datetime
+    broadcast_at: datetime | None
+    finished_at: datetime | None
+    fee: Units | None = None
+
+    def account(self, purpose: Purpose) -> Account:
+        return Account(self.merchant_pk, asset_key(self.chain, self.contract), purpose)
+
+
+# As text, since a subquery of Core's finds its outer table in SELECT, but not in RETURNING.
+_BATCH_ID = literal_column("(SELECT b.batch_id FROM payout_batches b WHERE b.id = payouts.batch_pk)", Text)
+COLUMNS = columns_of(PayoutRow, Payout, batch_id=_BATCH_ID)
+
+FEE = (
+    select(func.sum(OutboundTx.fee_paid))
+    .join(OutboundSlot, OutboundSlot.id == OutboundTx.slot_pk)
+    .where(OutboundSlot.intent_pk == Payout.intent_pk)
+    .correlate(Payout)
+    .scalar_subquery()
+    .label("fee")
+)
+"""What all transactions of a payout have cost, replaced and cancelling ones included, in the native coin."""
+
+
+def payout_row(row: AnyRow) -> PayoutRow:
+    """Read a row of ``COLUMNS``, and of ``FEE`` where it was asked for."""
+    return to_struct(PayoutRow, row)
+
+
+async def lock_by_intents(conn: AsyncConnection, intent_pks: Sequence[int]) -> dict[int, PayoutRow]:
+    """Return payouts by the primary keys of their intents, locked in id order until the transaction ends."""
+    rows = await conn.execute(
+        select(*COLUMNS)
+        .where(one_of(Payout.intent_pk, intent_pks))
+        .order_by(Payout.id)
+        .with_for_update(key_share=True, of=Payout)
+    )
+    return {row.intent_pk: payout_row(row) for row in rows}
+
 
 # Refunds and withdrawals are read where they are made.
 _KINDS = (IntentKind.PAYOUT, IntentKind.AUTO_PAYOUT)
@@ -32,14 +108,12 @@ async def list_payouts(  # noqa: PLR0913  filters and paging, each by name
     page: int,
     limit: int,
 ) -> Page[PayoutRow]:
-    """Return one page of a project's payouts."""
     filters = {Payout.status: status, Payout.chain: chain, Payout.token: token, PayoutBatch.batch_id: batch_id}
     listed = _SELECT.outerjoin(PayoutBatch, PayoutBatch.id == Payout.batch_pk).where(Payout.project_pk == project_pk)
     return await read_page(conn, listed, payout_row, newest=Payout.id, filters=filters, page=page, limit=limit)
 
 
 async def find_payout(conn: AsyncConnection, project_pk: int, payout_id: str) -> PayoutRow:
-    """Return one of the project's payouts."""
     found = await find_payouts(conn, project_pk, [payout_id])
     if payout_id not in found:
         raise NotFoundError("PAYOUT_NOT_FOUND", "There is no such payout.")
@@ -57,3 +131,71 @@ async def payout_ids_of_batch(conn: AsyncConnection, batch_pk: int) -> Sequence[
     """Return the ids of a batch's payouts in the order of their rows."""
     ids = await conn.scalars(select(Payout.payout_id).where(Payout.batch_pk == batch_pk).order_by(Payout.id))
     return ids.all()
+
+
+class FeeView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What the chain took for it, in its own coin. The platform paid it: no merchant's balance did."""
+
+    amount: str
+    token: str
+
+
+class PayoutView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A payout as its merchant sees it. ``waits_for`` says in a sentence why it has not been sent yet."""
+
+    payout_id: str
+    kind: str
+    status: str
+    mode: str
+    chain: str
+    token: str
+    contract_address: str | None
+    decimals: int
+    amount: str
+    to_address: str
+    tx_hash: str | None
+    fee: FeeView | None
+    error: str | None
+    waits_for: str | None
+    batch_id: str | None
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None
+
+
+def payout_view(row: PayoutRow, registry: Registry) -> PayoutView:
+    return PayoutView(
+        payout_id=row.payout_id,
+        kind=row.kind,
+        mode=row.mode,
+        fee=fee_view(row, registry),
+        batch_id=row.batch_id,
+        **what_every_kind_shows(row),
+    )
+
+
+def what_every_kind_shows(row: PayoutRow) -> dict[str, Any]:
+    """Return the fields that views of payouts, refunds and withdrawals have in common."""
+    return {
+        "status": row.status,
+        "chain": row.chain,
+        "token": row.token,
+        "contract_address": row.contract,
+        "decimals": row.decimals,
+        "amount": format_units(row.units, row.decimals),
+        "to_address": row.to_address,
+        "tx_hash": row.tx_id,
+        "error": row.error,
+        "waits_for": row.waits_for,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+        "completed_at": row.finished_at if row.status == Status.COMPLETED else None,
+    }
+
+
+def fee_view(row: PayoutRow, registry: Registry) -> FeeView | None:
+    """Show what a payout has cost, where its chain is still enabled."""
+    chain = registry.chains.get(row.chain)
+    if row.fee is None or chain is None:
+        return None
+    return FeeView(amount=format_units(row.fee, chain.native.decimals), token=chain.native.symbol)

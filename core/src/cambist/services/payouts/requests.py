@@ -31,14 +31,6 @@ class PayoutRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     idempotency_key: str | None = None
 
 
-class Swap(Struct, frozen=True, kw_only=True):
-    """What would be sold to pay the recipient in another token."""
-
-    chain: str
-    token: str
-    amount: str
-
-
 class Destination(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """A row of a batch. What is wrong with its address or amount is a reason to refuse the row alone."""
 
@@ -56,8 +48,8 @@ class BatchRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     idempotency_key: str | None = None
 
 
-def swap_of(request: PayoutRequest) -> Swap | None:
-    """Return the swap that is asked for, or None for a plain payout, whose amount is then there.
+def swapped_from(request: PayoutRequest) -> tuple[str, str] | None:
+    """Return chain and token of what would be sold for the payout, or None for a plain one, whose amount is then there.
 
     Raises InvalidError INVALID_PAYOUT_MODE for anything in between.
     """
@@ -69,16 +61,13 @@ def swap_of(request: PayoutRequest) -> Swap | None:
         raise _mode("srcChain, srcToken and srcAmount belong together.", missing, "is required beside the others")
     if missing and request.amount is None:
         raise _mode("Send amount, or srcChain, srcToken and srcAmount.", ("amount",), "is required")
-    _check_slippage(request.slippage)
-    if request.src_chain is None or request.src_token is None or request.src_amount is None:
+    slippage = request.slippage
+    if slippage is not None and not (slippage.is_finite() and 0 <= slippage <= SLIPPAGE_PERCENT_MAX):
+        raise InvalidError.field("slippage", f"must be a percentage from 0 to {SLIPPAGE_PERCENT_MAX}")
+    if request.src_chain is None or request.src_token is None:
         return None
-    return Swap(chain=request.src_chain, token=request.src_token, amount=request.src_amount)
+    return request.src_chain, request.src_token
 
 
 def _mode(sentence: str, fields: Sequence[str], problem: str) -> InvalidError:
     return InvalidError("INVALID_PAYOUT_MODE", sentence, [FieldProblem(field, problem) for field in fields])
-
-
-def _check_slippage(slippage: Decimal | None) -> None:
-    if slippage is not None and not (slippage.is_finite() and 0 <= slippage <= SLIPPAGE_PERCENT_MAX):
-        raise InvalidError.field("slippage", f"must be a percentage from 0 to {SLIPPAGE_PERCENT_MAX}")

@@ -6,8 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -21,14 +20,13 @@ from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import NotFoundError
 from cambist.services.idempotency import Claim, choose_key, claim_of, find_replayed, take_key
-from cambist.services.paging import Page, read_page
+from cambist.services.paging import Page, read_one, read_page
 from cambist.services.pricing.quotes import AmountText, Asset, Name, read_units
 
 from .create import named_asset, require_payouts
 from .queue import NewPayout, PayoutContext, debit_and_queue
+from .read import COLUMNS, FEE, FeeView, fee_view, payout_row, what_every_kind_shows
 from .requests import AddressText
-from .rows import COLUMNS, FEE, payout_row
-from .views import FeeView, fee_view, what_every_kind_shows
 
 OPERATION = "withdrawal"
 
@@ -74,16 +72,11 @@ class Made(Struct, frozen=True):
     replayed: bool
 
 
-class _Order(Struct, frozen=True):
-    asset: Asset
-    to_address: str
-    units: Units
-
-
-def _read(registry: Registry, context: PayoutContext, request: WithdrawalRequest) -> _Order:
+def _read(context: PayoutContext, request: WithdrawalRequest) -> tuple[Asset, str, Units]:
+    """Return what is withdrawn, and to which address."""
     asset = named_asset(context, request.chain, request.token)
-    to_address = check_to_address(registry, asset.chain, request.to_address)
-    return _Order(asset, to_address, read_units(request.amount, asset.token))
+    to_address = check_to_address(context.registry, asset.chain, request.to_address)
+    return asset, to_address, read_units(request.amount, asset.token)
 
 
 async def before(
@@ -96,7 +89,7 @@ async def before(
     claim = _claim(actor, request, header_key)
     if claim is not None and (made := await find_replayed(conn, claim)) is not None:
         return await get_withdrawal(conn, context.registry, actor.merchant_pk, made)
-    _read(context.registry, context, request)
+    _read(context, request)
     return None
 
 
@@ -105,24 +98,19 @@ async def create_withdrawal(
 ) -> Made:
     """Queue a withdrawal. The caller has taken the merchant's code. After the commit, publish the hint ``outbound``."""
     withdrawal_id = context.ids.new("wd")
-    claim = _claim(actor, request, header_key)
-    if claim is not None:
-        made = await take_key(conn, claim, withdrawal_id, context.clock.now())
-        if made is not None:
-            return Made(await get_withdrawal(conn, context.registry, actor.merchant_pk, made), replayed=True)
-    order = _read(context.registry, context, request)
-    settings = await require_payouts(conn, actor, order.asset)
-    new = NewPayout.of(actor, IntentKind.WITHDRAWAL, withdrawal_id, order.asset, order.to_address, order.units)
+    made = await take_key(conn, _claim(actor, request, header_key), withdrawal_id, context.clock.now())
+    if made is not None:
+        return Made(await get_withdrawal(conn, context.registry, actor.merchant_pk, made), replayed=True)
+    asset, to_address, units = _read(context, request)
+    settings = await require_payouts(conn, actor, asset)
+    new = NewPayout.of(actor, IntentKind.WITHDRAWAL, withdrawal_id, asset, to_address, units)
     await debit_and_queue(conn, context, settings, [new])
     return Made(await get_withdrawal(conn, context.registry, actor.merchant_pk, withdrawal_id), replayed=False)
 
 
 def _claim(actor: Actor, request: WithdrawalRequest, header_key: str | None) -> Claim | None:
-    key = choose_key(header_key, request.idempotency_key)
-    if key is None:
-        return None
-    asked = msgspec.structs.replace(request, idempotency_key=None, totp_code=None)
-    return claim_of(actor, OPERATION, key, asked)
+    asked = structs.replace(request, idempotency_key=None, totp_code=None)
+    return claim_of(actor, OPERATION, choose_key(header_key, request.idempotency_key), asked)
 
 
 _SELECT = (
@@ -152,12 +140,9 @@ async def list_withdrawals(  # noqa: PLR0913  filters and paging, each by name
 async def get_withdrawal(
     conn: AsyncConnection, registry: Registry, merchant_pk: int, withdrawal_id: str
 ) -> WithdrawalView:
-    """Return one of the merchant's withdrawals."""
     wanted = _SELECT.where(Payout.merchant_pk == merchant_pk, Payout.payout_id == withdrawal_id)
-    row = (await conn.execute(wanted)).one_or_none()
-    if row is None:
-        raise NotFoundError("WITHDRAWAL_NOT_FOUND", "There is no such withdrawal.")
-    return _view(registry, row)
+    missing = NotFoundError("WITHDRAWAL_NOT_FOUND", "There is no such withdrawal.")
+    return _view(registry, await read_one(conn, wanted, missing))
 
 
 def _view(registry: Registry, row: AnyRow) -> WithdrawalView:

@@ -18,7 +18,7 @@ from cambist.registry import Registry
 
 from .prices import RateBook, RateUnavailableError
 
-CURRENCIES = ("usd",)
+CURRENCY = "usd"
 FINE_FOR = timedelta(days=30)
 """For so long every point is kept; of older ones, the first of each hour."""
 AGE_MAX = timedelta(hours=2)
@@ -53,39 +53,36 @@ def symbols_of(registry: Registry) -> Sequence[str]:
 async def record(db: Database, rates: RateBook, symbols: Iterable[str], now: datetime) -> int:
     """Write down what every token costs now, thin out what is old, and return how many prices were known."""
     symbols = list(symbols)
-    found = await _ask(rates, [(symbol, currency) for symbol in symbols for currency in CURRENCIES])
+    found = await _ask(rates, symbols)
     async with db.transaction() as conn:
         if found:
             await conn.execute(insert(PricePoint).on_conflict_do_nothing(), found)
-        await conn.exec_driver_sql(_THIN_OUT, (symbols, list(CURRENCIES), now - FINE_FOR))
+        await conn.exec_driver_sql(_THIN_OUT, (symbols, [CURRENCY], now - FINE_FOR))
     return len(found)
 
 
-async def _ask(rates: RateBook, pairs: Sequence[tuple[str, str]]) -> Sequence[Mapping[str, object]]:
-    """Return the rows of the prices that are known."""
+async def _ask(rates: RateBook, symbols: Sequence[str]) -> Sequence[Mapping[str, object]]:
     gate = asyncio.Semaphore(ASKED_AT_ONCE)
 
-    async def ask(symbol: str, currency: str) -> Rate | None:
+    async def ask(symbol: str) -> Rate | None:
         async with gate:
             try:
-                return await rates.rate(symbol, currency)
+                return await rates.rate(symbol, CURRENCY)
             except RateUnavailableError:
                 return None
 
-    answers = await asyncio.gather(*(ask(*pair) for pair in pairs))
+    answers = await asyncio.gather(*map(ask, symbols))
     return [
-        {"symbol": symbol, "fiat_currency": currency, **msgspec.structs.asdict(rate)}
-        for (symbol, currency), rate in zip(pairs, answers, strict=True)
+        {"symbol": symbol, "fiat_currency": CURRENCY, **msgspec.structs.asdict(rate)}
+        for symbol, rate in zip(symbols, answers, strict=True)
         if rate is not None
     ]
 
 
-async def values_at(
-    conn: AsyncConnection, currency: str, moments: Sequence[tuple[str, datetime]]
-) -> Sequence[Decimal | None]:
+async def values_at(conn: AsyncConnection, moments: Sequence[tuple[str, datetime]]) -> Sequence[Decimal | None]:
     """Return what one of each token cost at its moment, None where no price of about that time is known."""
     found = await conn.exec_driver_sql(
-        _VALUES_AT, ([symbol.upper() for symbol, _ in moments], [at for _, at in moments], currency, AGE_MAX)
+        _VALUES_AT, ([symbol.upper() for symbol, _ in moments], [at for _, at in moments], CURRENCY, AGE_MAX)
     )
     values: Sequence[Decimal | None] = found.scalars().all()
     return values

@@ -85,7 +85,8 @@ class RateBook:
         if not _SYMBOL.fullmatch(pair[0]) or not _FIAT.fullmatch(pair[1]):
             raise RateUnavailableError(symbol[:32], fiat[:3])
         entry = self._entry(pair)
-        if not self._is_current(entry):
+        kept_s = self._limits.retry_s if entry.refused else self._limits.ttl_s
+        if self._clock.monotonic() - entry.refreshed_at >= kept_s:
             # Shielded: a caller who goes away must not take the others' answer along.
             await asyncio.shield(self._flights.get(pair) or self._take_off(pair))
         if entry.rate is None or not is_fresh(entry.rate.observed_at, self._clock.now(), self._policy.max_age_s):
@@ -100,10 +101,6 @@ class RateBook:
         while len(self._entries) > PAIRS_MAX:
             self._entries.popitem(last=False)
         return entry
-
-    def _is_current(self, entry: _Entry) -> bool:
-        kept_s = self._limits.retry_s if entry.refused else self._limits.ttl_s
-        return self._clock.monotonic() - entry.refreshed_at < kept_s
 
     def _take_off(self, pair: PricePair) -> asyncio.Task[None]:
         since = self._clock.monotonic() - self._limits.warm_s

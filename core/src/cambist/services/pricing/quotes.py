@@ -93,7 +93,7 @@ def find_asset(chains: Mapping[str, ChainInfo], chain_id: str, symbol: str, mode
 async def price(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
     """Return what the ask comes to. Fiat is rounded up to what wallets can enter."""
     if ask.pricing_mode == DIRECT:
-        return _price_direct(ask, asset.token)
+        return Priced(expected=read_units(ask.amount, asset.token), amount=Decimal(ask.amount))
     currency = ask.fiat_currency
     if currency is None:
         raise InvalidError.field("fiatCurrency", "is required where pricingMode is fiat")
@@ -110,11 +110,6 @@ async def price(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
     return Priced(amount=amount, expected=expected, fiat_currency=currency, rate=rate.value, source=rate.source)
 
 
-def _price_direct(ask: Ask, token: Token) -> Priced:
-    expected = read_units(ask.amount, token)
-    return Priced(amount=Decimal(ask.amount), expected=expected)
-
-
 def read_units(text: str, token: Token) -> Units:
     """Return a token amount above zero. Raises InvalidError, naming the field ``amount``."""
     try:
@@ -127,7 +122,6 @@ def read_units(text: str, token: Token) -> Units:
 
 
 def refuse_amount(reason: str) -> InvalidError:
-    """Return the refusal of an amount."""
     return InvalidError.field("amount", reason, "INVALID_AMOUNT")
 
 

@@ -35,7 +35,6 @@ class CheckoutDeposit(Struct, frozen=True, kw_only=True):
     required_confirmations: int
     confirmed: bool
     confirmed_at: datetime | None
-    mined_at: datetime
     matches: bool
 
 

@@ -13,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ChainBlock, Cursor, Deposit, Payment, Payout, SandboxBlock, SandboxChain, SandboxTransfer
 from cambist.db.structs import one_of
-from cambist.plugin import ChainInfo, Token, Units
+from cambist.plugin import ChainInfo, Units
 from cambist.ports import Ids
-from cambist.services.receiving.deposits.locks import lock_cursor
+from cambist.services.receiving.deposits.rows import lock_cursor
 
 FAUCET = "sandbox"
 """Who pays in a sandbox: nobody with an address. Everything else is sent by the gateway, from a main wallet."""
@@ -35,15 +35,8 @@ class Tip(Struct, frozen=True, kw_only=True):
     salt: int
 
 
-async def is_read(conn: AsyncConnection, project_pk: int, info: ChainInfo) -> bool:
-    """Whether the gateway has begun to read the chain."""
-    cursor = Cursor.chain == info.id, Cursor.scope == project_pk
-    return bool(await conn.scalar(select(exists().where(*cursor))))
-
-
-def _own(
-    table: type[SandboxChain | SandboxBlock | SandboxTransfer], project_pk: int, chain: str
-) -> ColumnElement[bool]:
+def own(table: type[SandboxChain | SandboxBlock | SandboxTransfer], project_pk: int, chain: str) -> ColumnElement[bool]:
+    """Return the condition for the rows of this project and chain."""
     return and_(table.project_pk == project_pk, table.chain == chain)
 
 
@@ -56,13 +49,13 @@ async def lock_tip(conn: AsyncConnection, project_pk: int, info: ChainInfo, now:
         genesis = first | {"hash": _hash(info, project_pk, 0, 0, parent), "parent_hash": parent, "mined_at": now}
         await conn.execute(insert(SandboxBlock).values(genesis))
     # One statement would join the block as it was before the wait for the lock.
-    locked = select(SandboxChain).where(_own(SandboxChain, project_pk, info.id)).with_for_update()
+    locked = select(SandboxChain).where(own(SandboxChain, project_pk, info.id)).with_for_update()
     chain = (await conn.execute(locked)).one()
     return await _tip(conn, project_pk, info, chain.height, chain.salt)
 
 
 async def _tip(conn: AsyncConnection, project_pk: int, info: ChainInfo, height: int, salt: int) -> Tip:
-    wanted = select(SandboxBlock).where(_own(SandboxBlock, project_pk, info.id), SandboxBlock.height == height)
+    wanted = select(SandboxBlock).where(own(SandboxBlock, project_pk, info.id), SandboxBlock.height == height)
     block = (await conn.execute(wanted)).one()
     return Tip(project_pk=project_pk, info=info, height=height, hash=block.hash, mined_at=block.mined_at, salt=salt)
 
@@ -82,9 +75,9 @@ async def mine(conn: AsyncConnection, tip: Tip, blocks: int, now: datetime) -> T
             for height, parent, link in zip(heights, links[:-1], links[1:], strict=True)
         ],
     )
-    waiting = _own(SandboxTransfer, *key), SandboxTransfer.height.is_(None)
+    waiting = own(SandboxTransfer, *key), SandboxTransfer.height.is_(None)
     await conn.execute(update(SandboxTransfer).where(*waiting).values(height=tip.height + 1))
-    await conn.execute(update(SandboxChain).where(_own(SandboxChain, *key)).values(height=heights[-1], salt=tip.salt))
+    await conn.execute(update(SandboxChain).where(own(SandboxChain, *key)).values(height=heights[-1], salt=tip.salt))
     await _prune(conn, tip)
     return structs.replace(tip, height=heights[-1], hash=links[-1], mined_at=mined_at)
 
@@ -97,14 +90,6 @@ class NewTransfer(Struct, frozen=True, kw_only=True):
     units: Units
     sender: str = FAUCET
     reverts: bool = False
-
-
-async def transfer(  # noqa: PLR0913  a transfer has as many parts
-    conn: AsyncConnection, tip: Tip, token: Token, recipient: str, units: Units, *, ids: Ids
-) -> str:
-    """Make a transfer that waits for the next block, and return its transaction's id."""
-    new = NewTransfer(recipient=recipient, contract=token.contract, units=units)
-    return (await transfers(conn, tip, [new], ids=ids))[0]
 
 
 async def transfers(conn: AsyncConnection, tip: Tip, new: Sequence[NewTransfer], *, ids: Ids) -> Sequence[str]:
@@ -125,8 +110,8 @@ async def reorganise(conn: AsyncConnection, tip: Tip, depth: int, now: datetime,
     """
     fork = tip.height - depth
     key = tip.project_pk, tip.info.id
-    await conn.execute(delete(SandboxBlock).where(_own(SandboxBlock, *key), SandboxBlock.height > fork))
-    above = _own(SandboxTransfer, *key), SandboxTransfer.height > fork
+    await conn.execute(delete(SandboxBlock).where(own(SandboxBlock, *key), SandboxBlock.height > fork))
+    above = own(SandboxTransfer, *key), SandboxTransfer.height > fork
     removed = one_of(SandboxTransfer.id, (await conn.scalars(select(SandboxTransfer.id).where(*above))).all())
     new_tip = await mine(conn, await _tip(conn, tip.project_pk, tip.info, fork, tip.salt + 1), depth, now)
     # Only now: as waiting transfers, the first of the new blocks would have taken them.
@@ -144,7 +129,6 @@ async def reorg_depth_max(conn: AsyncConnection, tip: Tip) -> int:
 
 
 async def used_chains(conn: AsyncConnection, project_pk: int) -> Sequence[str]:
-    """Return the chains on which the project has payments or blocks."""
     with_blocks = select(SandboxChain.chain).where(SandboxChain.project_pk == project_pk)
     paid = select(Payment.chain).where(Payment.project_pk == project_pk, Payment.scope == project_pk)
     return sorted(await conn.scalars(union(with_blocks, paid)))
@@ -159,34 +143,25 @@ async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime
     """
     await lock_cursor(conn, tip.info.id, tip.project_pk)
     passed = timedelta(seconds=seconds)
-    for table, chain, scope, moments in (
-        (Payment, Payment.chain, Payment.scope, (Payment.created_at, Payment.expires_at)),
-        (
-            Deposit,
-            Deposit.chain,
-            Deposit.scope,
-            (Deposit.mined_at, Deposit.detected_at, Deposit.confirmed_at, Deposit.orphaned_at),
-        ),
-        (
-            Payout,
-            Payout.chain,
-            Payout.scope,
-            (Payout.created_at, Payout.updated_at, Payout.broadcast_at, Payout.finished_at),
-        ),
-        (ChainBlock, ChainBlock.chain, ChainBlock.scope, (ChainBlock.mined_at,)),
-        (SandboxBlock, SandboxBlock.chain, SandboxBlock.project_pk, (SandboxBlock.mined_at,)),
+    for scope, moments in (
+        (Payment.scope, (Payment.created_at, Payment.expires_at)),
+        (Deposit.scope, (Deposit.mined_at, Deposit.detected_at, Deposit.confirmed_at, Deposit.orphaned_at)),
+        (Payout.scope, (Payout.created_at, Payout.updated_at, Payout.broadcast_at, Payout.finished_at)),
+        (ChainBlock.scope, (ChainBlock.mined_at,)),
+        (SandboxBlock.project_pk, (SandboxBlock.mined_at,)),
     ):
-        of_chain = chain == tip.info.id, scope == tip.project_pk, moments[0] > now - AGE_MAX
+        table = scope.class_
+        of_chain = table.chain == tip.info.id, scope == tip.project_pk, moments[0] > now - AGE_MAX
         await conn.execute(update(table).where(*of_chain).values({one: one - passed for one in moments}))
 
 
 async def _prune(conn: AsyncConnection, tip: Tip) -> None:
     """Forget blocks that were read long ago and hold nothing."""
     key = tip.project_pk, tip.info.id
-    holds = exists().where(_own(SandboxTransfer, *key), SandboxTransfer.height == SandboxBlock.height)
+    holds = exists().where(own(SandboxTransfer, *key), SandboxTransfer.height == SandboxBlock.height)
     await conn.execute(
         delete(SandboxBlock).where(
-            _own(SandboxBlock, *key),
+            own(SandboxBlock, *key),
             Cursor.scope == tip.project_pk,
             Cursor.chain == tip.info.id,
             SandboxBlock.height < Cursor.height - 2 * tip.info.hashes_kept,

@@ -38,21 +38,18 @@ from cambist.plugin import (
     Watch,
 )
 
+from .blocks import own
+
 SPAN_BLOCKS_MAX = 1000
 
 _BLOCK = (SandboxBlock.height, SandboxBlock.hash, SandboxBlock.parent_hash, SandboxBlock.mined_at)
-
-
-def simulated(info: ChainInfo) -> ChainInfo:
-    """Return the chain as it is simulated: the same, but for how much can be read at once."""
-    return msgspec.structs.replace(info, availability="simulated", span_max=SPAN_BLOCKS_MAX)
 
 
 class SandboxChain(Chain):
     """One project's simulated chain. ``sandbox/blocks.py`` writes what is read here."""
 
     def __init__(self, db: Database, info: ChainInfo, family: AddressFamily, project_pk: int) -> None:
-        self.info = simulated(info)
+        self.info = msgspec.structs.replace(info, availability="simulated", span_max=SPAN_BLOCKS_MAX)
         self.family = family
         self.project_pk = project_pk
         self._db = db
@@ -89,25 +86,20 @@ class SandboxChain(Chain):
     # It is only read: what is sent on it is written by ``sandbox/sending.py``, which needs no keys.
 
     async def next_sequence(self, sender: str) -> int | None:
-        """Raise ChainUnavailableError."""
         self._refuse_to_send(sender)
 
     async def plan(
         self, intents: Sequence[Intent], *, sponsor: str | None, promised: Mapping[str, int] | None = None
     ) -> Sequence[Plan]:
-        """Raise ChainUnavailableError."""
         self._refuse_to_send(intents, sponsor, promised)
 
     async def outbid(self, step: Step) -> Fee:
-        """Raise ChainUnavailableError."""
         self._refuse_to_send(step)
 
     async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
-        """Raise ChainUnavailableError."""
         self._refuse_to_send(steps)
 
     async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
-        """Say of each that it will never be taken."""
         return [Broadcast(state="rejected", reason=self._only_read) for _ in txs]
 
     @property
@@ -120,11 +112,9 @@ class SandboxChain(Chain):
     # Its insides.
 
     def own(self, table: type[ChainTable | SandboxBlock | SandboxTransfer]) -> ColumnElement[bool]:
-        """Return the condition for the rows of this project and chain."""
-        return and_(table.project_pk == self.project_pk, table.chain == self.info.id)
+        return own(table, self.project_pk, self.info.id)
 
     async def rows(self, statement: AnySelect) -> Sequence[AnyRow]:
-        """Return what a statement finds."""
         async with self._db.autocommit() as conn:
             return (await conn.execute(statement)).all()
 
@@ -146,7 +136,6 @@ class SandboxView(ChainView):
         return Head(height=height, hash=rows[0].hash, finalized_height=max(0, height - self._chain.info.confirmations))
 
     async def block(self, height: int) -> Block:
-        """Return the block at this height."""
         return (await self._blocks(Span(first=height, last=height)))[0]
 
     async def scan(self, span: Span, watch: Watch) -> ScanResult:

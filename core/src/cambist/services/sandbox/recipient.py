@@ -45,14 +45,12 @@ class Recipient(Struct, frozen=True, kw_only=True):
         return Units(self.remaining)
 
     def confirmations(self, request: Deposit) -> int:
-        """Return how many blocks are mined on top."""
         if request.confirmations is not None:
             return request.confirmations
         return self.required_confirmations if self.mines_itself else 0
 
 
 async def find_recipient(conn: AsyncConnection, registry: Registry, actor: Actor, request: Deposit) -> Recipient:
-    """Find the project's payment that the deposit is for."""
     if (request.payment_id is None) == (request.address is None):
         raise InvalidError.field("paymentId", "or address is required, and not both")
     wanted = Payment.payment_id == request.payment_id

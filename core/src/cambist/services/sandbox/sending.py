@@ -13,18 +13,21 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import structs
-from sqlalchemy import func, literal_column, select
+from sqlalchemy import func, literal_column, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models import OutboundIntent, Payout
+from cambist.db.models import OutboundIntent, Payout, SandboxTransfer
 from cambist.db.structs import one_of
 from cambist.domain.intents import IntentKind
+from cambist.domain.payouts import FINISHED
 from cambist.plugin import ChainInfo, Fee, SignedTx, Units
 from cambist.ports import Ids
-from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, lock_balances, post
+from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, lock_balances, post
 from cambist.services.chain_scope import ChainScope
-from cambist.services.receiving.deposits.locks import lock_cursor
+from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.payouts.read import COLUMNS, PayoutRow, payout_row
+from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.sending import finality_store, store
 from cambist.services.sending.finality_store import Depth
 from cambist.services.sending.finalizing import REVERTED
@@ -154,8 +157,7 @@ async def _lock_accounts(conn: AsyncConnection, updates: Sequence[IntentUpdate])
 
     Rows may follow, for once: everybody who locks these and accounts waits for the cursor first.
     """
-    accounts = [Account(one.merchant_pk or PLATFORM, one.asset, purpose) for one in updates for purpose in _TOUCHED]
-    await lock_balances(conn, MODE, accounts)
+    await lock_balances(conn, MODE, [one.account(purpose) for one in updates for purpose in _TOUCHED])
 
 
 async def _collect(conn: AsyncConnection, sent: Sequence[IntentUpdate]) -> None:
@@ -166,7 +168,7 @@ async def _collect(conn: AsyncConnection, sent: Sequence[IntentUpdate]) -> None:
     """
     firsts: dict[Account, IntentUpdate] = {}
     for one in sent:
-        firsts.setdefault(Account(one.merchant_pk or PLATFORM, one.asset, Purpose.CUSTODY_WALLET), one)
+        firsts.setdefault(one.account(Purpose.CUSTODY_WALLET), one)
     sources = {wallet: structs.replace(wallet, purpose=Purpose.CUSTODY_DEPOSITS) for wallet in firsts}
     balances = await lock_balances(conn, MODE, [*sources, *sources.values()])
     postings = []
@@ -185,3 +187,29 @@ async def _collect(conn: AsyncConnection, sent: Sequence[IntentUpdate]) -> None:
             reference = f"sandbox:{first.reference}"
             postings.append(Posting(mode=MODE, kind=IntentKind.COLLECTION, reference=reference, movements=[movement]))
     await post(conn, MODE, postings)
+
+
+async def chain_of_payout(conn: AsyncConnection, project_pk: int, payout_id: str) -> str:
+    wanted = Payout.payout_id == payout_id, Payout.project_pk == project_pk
+    chain = await conn.scalar(select(Payout.chain).where(*wanted))
+    if chain is None:
+        raise NotFoundError("PAYOUT_NOT_FOUND", "There is no such payout.")
+    return chain
+
+
+async def fail_payout(conn: AsyncConnection, project_pk: int, payout_id: str) -> PayoutRow:
+    """Have a payout revert when it is mined, also where it waits to be mined again. The tip of its chain is locked."""
+    wanted = Payout.payout_id == payout_id, Payout.project_pk == project_pk
+    locked = await conn.execute(select(*COLUMNS).where(*wanted).with_for_update(key_share=True))
+    payout = payout_row(locked.one())
+    sent = (
+        SandboxTransfer.project_pk == payout.scope,
+        SandboxTransfer.chain == payout.chain,
+        SandboxTransfer.tx_id == payout.tx_id,
+    )
+    mined = await conn.scalar(select(SandboxTransfer.id).where(*sent, SandboxTransfer.height.is_not(None)).limit(1))
+    if payout.status in FINISHED or mined is not None:
+        raise ConflictError("PAYOUT_ALREADY_MINED", "It is mined already; only a reorganization makes it wait again.")
+    await conn.execute(update(Payout).where(Payout.id == payout.pk).values(sandbox_fails=True))
+    await conn.execute(update(SandboxTransfer).where(*sent).values(reverts=True))
+    return payout

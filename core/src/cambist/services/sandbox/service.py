@@ -10,11 +10,11 @@ from weakref import WeakValueDictionary
 
 import structlog
 from msgspec import Struct
-from sqlalchemy import select, text
+from sqlalchemy import exists, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models import Payment, Project
+from cambist.db.models import Cursor, Payment, Project
 from cambist.hints import Hints
 from cambist.plugin import ChainInfo, InconsistentChainError
 from cambist.ports import Clock, Ids
@@ -22,19 +22,19 @@ from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
 from cambist.services.intent_handlers import intent_handlers
-from cambist.services.payouts.rows import PayoutRow
+from cambist.services.payouts.read import PayoutRow
 from cambist.services.pricing.quotes import WORDING, find_asset
 from cambist.services.receiving.deposits import AddressCache, Watcher
-from cambist.services.receiving.deposits.locks import lock_cursor
+from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.receiving.payments.views import COLUMNS, PaymentView, payment_view
 from cambist.services.supported import find_chain
 
-from . import blocks, failing
-from .blocks import Tip
+from . import blocks
+from .blocks import NewTransfer, Tip
 from .chain import SandboxChain
 from .recipient import find_recipient
 from .requests import AdvanceTime, Deposit, FailPayout, Mine, Reorg
-from .sending import Sender, note_mined
+from .sending import Sender, chain_of_payout, fail_payout, note_mined
 
 log = structlog.get_logger(__name__)
 
@@ -92,7 +92,8 @@ class Sandbox:
         recipient.check_chain(self._registry, info)
         units = recipient.units(request, token)
         async with self._changing(actor.project_pk, info) as (conn, tip, now):
-            tx_id = await blocks.transfer(conn, tip, token, recipient.address, units, ids=self._ids)
+            new = NewTransfer(recipient=recipient.address, contract=token.contract, units=units)
+            [tx_id] = await blocks.transfers(conn, tip, [new], ids=self._ids)
             mined = await blocks.mine(conn, tip, 1 + recipient.confirmations(request), now)
         return Deposited(state=_state(mined), tx_id=tx_id, payment=await self._payment(recipient.pk))
 
@@ -122,10 +123,10 @@ class Sandbox:
         """Have a payout fail when it is mined, and return it as it is until then."""
         _sandbox_only(actor)
         async with self._db.transaction() as conn:
-            chain_id = await failing.chain_of(conn, actor.project_pk, request.payout_id)
+            chain_id = await chain_of_payout(conn, actor.project_pk, request.payout_id)
             info = find_chain(self._registry.chains, chain_id, wording=WORDING)
             await blocks.lock_tip(conn, actor.project_pk, info, self._clock.now())
-            return await failing.fail(conn, actor.project_pk, request.payout_id)
+            return await fail_payout(conn, actor.project_pk, request.payout_id)
 
     async def send_queued(self, project_pk: int, chain_ids: Collection[str]) -> None:
         """Send what a request has just queued on these chains, and mine it where the project mines by itself."""
@@ -223,7 +224,8 @@ class Sandbox:
             async with self._db.transaction() as conn:
                 now = self._clock.now()
                 tip = await self._lock(conn, project_pk, info, now)
-                if await self._sender.send_waiting(conn, tip, now) and await _mines_itself(conn, project_pk):
+                mines_itself = select(Project.sandbox_auto_mine).where(Project.id == project_pk)
+                if await self._sender.send_waiting(conn, tip, now) and await conn.scalar(mines_itself):
                     await blocks.mine(conn, tip, 1 + max(1, info.confirmations), now)
                     await note_mined(conn, tip)
             await self.follow(project_pk, info)
@@ -231,7 +233,7 @@ class Sandbox:
     async def _begin(self, project_pk: int, info: ChainInfo) -> None:
         """Have a new chain read from its first block, before anything stands in it."""
         async with self._db.autocommit() as conn:
-            if await blocks.is_read(conn, project_pk, info):
+            if await conn.scalar(select(exists().where(Cursor.chain == info.id, Cursor.scope == project_pk))):
                 return
         async with self._db.transaction() as conn:
             await blocks.lock_tip(conn, project_pk, info, self._clock.now())
@@ -281,10 +283,6 @@ WHERE j.mode = 'sandbox' AND (
 )
 ORDER BY random() LIMIT $3
 """
-
-
-async def _mines_itself(conn: AsyncConnection, project_pk: int) -> bool:
-    return bool(await conn.scalar(select(Project.sandbox_auto_mine).where(Project.id == project_pk)))
 
 
 def _sandbox_only(actor: Actor) -> None:

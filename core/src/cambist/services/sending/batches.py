@@ -13,14 +13,13 @@ from cambist.domain.allocation import Allocation, Funding, PendingOutflow
 from cambist.domain.intents import IntentKind
 from cambist.plugin import FeeAboveCeilingError, Token
 from cambist.services.addresses.wallets import OwnAddress, gas_station
+from cambist.services.receiving.deposits.rows import lock_cursor
 
 from . import finality_store, store
-from .broadcasting import broadcast
 from .context import EngineContext
 from .gas.funding import ask_for_gas, gas_left
 from .gas.loans import ask_for_loan, keep_lent, sponsor_of
-from .handler import updated
-from .locks import lock_chain, lock_spending
+from .handler import lock_spending, updated
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
 from .rows import IntentRow, OwnPath
 
@@ -38,6 +37,12 @@ WAITS_FOR_FUNDS = "collection"
 WAITS_FOR_GAS = "gas"
 WAITS_FOR_STATION = "gas_station_empty"
 WAITS_FOR_FEES = "fees_above_ceiling"
+
+_SHORTAGE = {
+    "gas": (WAITS_FOR_STATION, EMPTY_STATION_PAUSE),
+    "wallet": (WAITS_FOR_FUNDS, FUNDS_PAUSE),
+    "payment": (WAITS_FOR_FUNDS, REFUSED_PAUSE),
+}
 
 
 async def send_waiting(context: EngineContext) -> bool:
@@ -90,9 +95,9 @@ async def _send(context: EngineContext, source: OwnPath, ready: Sequence[Ready])
     """Return how many were signed, and whether a refusal kept others back that can be asked for at once."""
     mined = await context.chain.next_sequence(source.address)
     reserved = await reserve_and_sign(context, source, ready, mined)
-    await broadcast(context, reserved.signed)
+    await context.broadcast(reserved.signed)
     if reserved.signed_before is not None:
-        await broadcast(context, await reserve_again(context, source, reserved.signed_before))
+        await context.broadcast(await reserve_again(context, source, reserved.signed_before))
     return len(reserved.signed), reserved.unreached
 
 
@@ -164,10 +169,11 @@ async def _store_waiting(  # noqa: PLR0913  each by name
     needs_gas = [intent for intent, _ in allocated.needs_gas]
     needs_loan = [intent for intent, _ in allocated.needs_loan]
     gas_reason, gas_pause = (WAITS_FOR_STATION, EMPTY_STATION_PAUSE) if is_station else (WAITS_FOR_GAS, GAS_PAUSE)
+    reason, pause = _SHORTAGE[source.purpose]
     async with context.db.transaction() as conn:
         await _fail(context, conn, refused, now)
         await context.defer(conn, maybe_spent, WAITS_FOR_TURN, now + GAS_PAUSE, now)
-        await context.defer(conn, short, _shortage(source), now + _pause(source), now)
+        await context.defer(conn, short, reason, now + pause, now)
         fresh = await context.defer(conn, needs_gas, gas_reason, now + gas_pause, now)
         if needs_loan:
             await context.defer(conn, needs_loan, WAITS_FOR_GAS, now + GAS_PAUSE, now)
@@ -188,22 +194,14 @@ async def _store_waiting(  # noqa: PLR0913  each by name
         context.alert("refused", reference=intent.update.reference, reason=reason)
 
 
-def _shortage(source: OwnPath) -> str:
-    return WAITS_FOR_STATION if source.purpose == "gas" else WAITS_FOR_FUNDS
-
-
-def _pause(source: OwnPath) -> timedelta:
-    return {"gas": EMPTY_STATION_PAUSE, "wallet": FUNDS_PAUSE}.get(source.purpose, REFUSED_PAUSE)
-
-
 async def _fail(
     context: EngineContext, conn: AsyncConnection, refused: Sequence[tuple[IntentRow, str]], now: datetime
 ) -> None:
     if not refused:
         return
-    await lock_chain(conn, context.chain_scope)
+    await lock_cursor(conn, *context.chain_scope.key)
     still = await store.lock_waiting(conn, [intent for intent, _ in refused])
-    await lock_spending(conn, context.chain_scope, [intent.update for intent, _ in refused if intent.id in still])
+    await lock_spending(conn, context.chain_scope.mode, [intent.update for intent, _ in refused if intent.id in still])
     for intent, reason in refused:
         if intent.id in still:
             await finality_store.finish(conn, [intent], "failed", reason, now)

@@ -7,24 +7,25 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import structlog
-from msgspec import Struct, structs
+from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.plugin import AddressFamily, Chain, SignedTx, Step, Units, UnsignedTx
+from cambist.plugin import AddressFamily, Broadcast, Chain, SignedTx, UnsignedTx
 from cambist.ports import Clock, Ids
 from cambist.services.chain_scope import ChainScope
 from cambist.services.pricing.prices import RateBook
 from cambist.settings import OutboundSettings
-from cambist.signer.protocol import DEAD_MAX, KeyPath, Signer, SignReply, SignRequest
+from cambist.signer.protocol import DEAD_MAX, Signer, SignReply, SignRequest
 
 from . import store
 from .handler import IntentHandlers, updated
-from .rows import IntentRow, OwnPath
+from .rows import IntentRow
 
 log = structlog.get_logger(__name__)
 
 SIGNED_AT_ONCE_MAX = 200
+BROADCAST_AT_ONCE_MAX = 200
 
 
 class EngineContext(Struct, frozen=True, kw_only=True):
@@ -82,22 +83,23 @@ class EngineContext(Struct, frozen=True, kw_only=True):
             mode=self.chain_scope.mode,
             chain=self.chain_scope.info.id,
             payload=tx.payload,
-            path=path_of(intent.source),
+            path=intent.source.key_path,
             purpose=intent.update.kind,
             reference=intent.update.reference,
-            own=tuple(path_of(one) for one in own),
+            own=tuple(one.key_path for one in own),
             dead=tuple(dead[-DEAD_MAX:]),
             follows=follows,
         )
 
-    def cancelling(self, step: Step) -> Step:
-        """Return a step that only uses up the sender's nonce: a transfer of nothing to itself."""
-        return structs.replace(step, to_address=step.sender, token=self.chain_scope.info.native, amount=Units(0))
-
-    def seal(self, tx: UnsignedTx, signature: bytes) -> SignedTx:
-        """Put payload and signature together."""
-        return self.family.seal(tx, signature)
-
-
-def path_of(address: OwnPath) -> KeyPath:
-    return KeyPath(account=address.account, change=address.change, index=address.index)
+    async def broadcast(self, txs: Sequence[SignedTx]) -> Mapping[str, Broadcast]:
+        """Broadcast stored transactions in this order, note and return by transaction what nodes said."""
+        said: dict[str, Broadcast] = {}
+        for first in range(0, len(txs), BROADCAST_AT_ONCE_MAX):
+            some = txs[first : first + BROADCAST_AT_ONCE_MAX]
+            said |= {tx.tx_id: answer for tx, answer in zip(some, await self.chain.broadcast(some), strict=True)}
+            now = self.clock.now()
+            accepted = [tx.tx_id for tx in some if said[tx.tx_id].state == "accepted"]
+            others = [tx.tx_id for tx in some if said[tx.tx_id].state != "accepted"]
+            async with self.db.transaction() as conn:
+                await store.note_tries(conn, self.chain_scope, accepted=accepted, others=others, now=now)
+        return said

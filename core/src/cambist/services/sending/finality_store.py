@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.structs import transposed
 from cambist.plugin import TxStatus
 from cambist.services.chain_scope import ChainScope
 
@@ -39,7 +40,12 @@ async def depth(conn: AsyncConnection, chain_scope: ChainScope) -> Depth | None:
 
 async def note_mined(conn: AsyncConnection, found: Sequence[tuple[TxRow, TxStatus]]) -> None:
     """Remember the blocks in which transactions stand, or that they stand in none any more."""
-    rows = [(tx, status, status.block) for tx, status in found]
+    rows = [
+        (tx.id, block.height, block.hash, status.state == "succeeded", status.fee or 0)
+        if (block := status.block) is not None
+        else (tx.id, None, None, None, None)
+        for tx, status in found
+    ]
     await conn.exec_driver_sql(
         "WITH seen AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bool[], $5::numeric[])"
         " AS n (id, height, hash, succeeded, fee)), due AS (SELECT t.id FROM outbound_txs t JOIN seen USING (id)"
@@ -47,13 +53,7 @@ async def note_mined(conn: AsyncConnection, found: Sequence[tuple[TxRow, TxStatu
         " UPDATE outbound_txs t SET state = CASE WHEN seen.height IS NULL THEN 'sent' ELSE 'mined' END,"
         " height = seen.height, block_hash = seen.hash, succeeded = seen.succeeded, fee_paid = seen.fee"
         " FROM seen JOIN due USING (id) WHERE t.id = seen.id",
-        (
-            [tx.id for tx, _, _ in rows],
-            [block and block.height for _, _, block in rows],
-            [block and block.hash for _, _, block in rows],
-            [None if block is None else status.state == "succeeded" for _, status, block in rows],
-            [None if block is None else status.fee or 0 for _, status, block in rows],
-        ),
+        tuple(transposed(rows)),
     )
 
 

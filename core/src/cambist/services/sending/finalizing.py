@@ -7,11 +7,12 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.services.receiving.deposits.rows import lock_cursor
+
 from . import finality_store
 from .context import EngineContext
 from .gas.posting import post_fees
-from .handler import updated
-from .locks import lock_chain, lock_spending
+from .handler import lock_spending, updated
 from .rows import TxRow
 
 REVERTED = "The transaction was mined, and failed."
@@ -21,14 +22,14 @@ CANCELLED = "The network refused the transaction for good, or did not take it in
 async def finalize(context: EngineContext) -> bool:
     """Finish what is deep, a bounded number of them; return whether anything changed."""
     async with context.db.transaction() as conn:
-        await lock_chain(conn, context.chain_scope)
+        await lock_cursor(conn, *context.chain_scope.key)
         found = await finality_store.depth(conn, context.chain_scope)
         if found is None:
             return False
         now = context.clock.now()
         undone = await finality_store.reopen_undone(conn, context.chain_scope, found, ("done", "reverted", "cancelled"))
         finals = await finality_store.close_final(conn, context.chain_scope, found)
-        await lock_spending(conn, context.chain_scope, [tx.intent.update for tx in (*undone, *finals)])
+        await lock_spending(conn, context.chain_scope.mode, [tx.intent.update for tx in (*undone, *finals)])
         await _undo(context, conn, undone, now)
         await _finish(context, conn, finals, now)
     for tx in undone:

@@ -8,9 +8,11 @@ from datetime import datetime
 from msgspec import Struct, structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.intents import SPENDING as SPENDING_KINDS
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
-from cambist.services.accounting.ledger import asset_key
+from cambist.services.accounting import ledger
+from cambist.services.accounting.ledger import PLATFORM, SPENDING, Account, Movement, Posting, Purpose, asset_key
 
 
 class IntentUpdate(Struct, frozen=True, kw_only=True):
@@ -44,6 +46,10 @@ class IntentUpdate(Struct, frozen=True, kw_only=True):
     def asset(self) -> str:
         """The ledger's name of what is sent."""
         return asset_key(self.chain, self.contract)
+
+    def account(self, purpose: Purpose) -> Account:
+        """Return the merchant's account of this purpose in what is sent, or the platform's."""
+        return Account(self.merchant_pk or PLATFORM, self.asset, purpose)
 
 
 class IntentHandler:
@@ -101,3 +107,53 @@ class IntentHandlers(IntentHandler):
 def updated(update: IntentUpdate, *, reason: str | None = None, tx_id: str | None = None) -> IntentUpdate:
     """Return the update with another reason, or none, and another transaction, if one is given."""
     return structs.replace(update, reason=reason, tx_id=tx_id or update.tx_id)
+
+
+async def lock_spending(conn: AsyncConnection, mode: str, updates: Sequence[IntentUpdate]) -> None:
+    """Lock what merchants spend from, of all that the updates are about, before handlers are called.
+
+    Whoever asks for a payout locks the merchant's accounts together, and polls of the chain lock its cursor before rows
+    and accounts. Updates come kind by kind, each with rows and accounts of its own: without this, and the lock of the
+    cursor that the caller holds, they would wait for those two in a circle.
+    """
+    paid = [one for one in updates if one.kind in SPENDING_KINDS]
+    accounts = [one.account(purpose) for one in paid for purpose in SPENDING]
+    await ledger.lock_balances(conn, mode, accounts)
+
+
+async def post_reversible(conn: AsyncConnection, mode: str, made: Sequence[Posting], *, back: bool) -> None:
+    """Post what was made; with ``back`` the opposite, as ``<kind>_reversal``."""
+    if back:
+        made = [
+            structs.replace(
+                one,
+                kind=f"{one.kind}_reversal",
+                movements=[Movement(move.credit, move.debit, move.units) for move in one.movements],
+            )
+            for one in made
+        ]
+    await ledger.post(conn, mode, made)
+
+
+class MovingHandler(IntentHandler):
+    """Posts what an intent has moved when it is final, and the opposite when a deep reorg undoes that."""
+
+    async def on_final(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
+        await self._post(conn, updates, back=False)
+
+    async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
+        await self._post(conn, updates, back=True)
+
+    async def moved(
+        self, conn: AsyncConnection, updates: Sequence[IntentUpdate]
+    ) -> Sequence[tuple[IntentUpdate, Movement]]:
+        """Return what each update moves, those left out that move nothing in the books."""
+        raise NotImplementedError
+
+    async def _post(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], *, back: bool) -> None:
+        made = [
+            Posting(mode=one.mode, kind=one.kind, reference=f"{one.reference}:{one.incarnation}", movements=[movement])
+            for one, movement in await self.moved(conn, updates)
+        ]
+        if made:
+            await post_reversible(conn, made[0].mode, made, back=back)

@@ -9,17 +9,20 @@ import structlog
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.intents import IntentKind
 from cambist.plugin import ChainError, Dated, SignedTx, Step
 from cambist.signer.protocol import ALREADY_SIGNED, SignReply
 
-from . import nonce_slot_store, store
+from . import store
 from .context import EngineContext
 from .gas.loans import retry_after
 from .handler import updated
+from .intents import internal_intent, is_coming, submit
 from .rows import IntentRow, OwnPath
 from .store import NewTx
 
 REFUSED_PAUSE = timedelta(seconds=60)
+GAPS_MAX = 20
 MINED_STATES = ("done", "reverted", "cancelled")
 """States of a slot in which a transaction of ours was mined, deep in the chain."""
 
@@ -99,10 +102,10 @@ async def _reserve(
         following = await store.lock_sender(conn, chain_scope, source.pk, mined)
         still = await store.lock_waiting(conn, [intent for intent, _ in ready])
         ready = [(intent, step) for intent, step in ready if intent.id in still]
-        dead = {**await nonce_slot_store.dead_slots(conn, [intent for intent, _ in ready]), **proven}
+        dead = {**await store.dead_slots(conn, [intent for intent, _ in ready]), **proven}
         nonces: Sequence[int | None] = [None] * len(ready)
         if mined is not None:
-            gaps = await nonce_slot_store.gaps(conn, chain_scope, source.pk, mined, following, len(ready))
+            gaps = await store.gaps(conn, chain_scope, source.pk, mined, following, len(ready))
             nonces = [*gaps, *range(following, following + len(ready) - len(gaps))]
         found = await _sign(context, ready, nonces, dead)
         refused = len(found.txs)
@@ -144,7 +147,7 @@ async def _sign(
             NewTx(
                 intent=intent,
                 sequence=tx.sequence,
-                signed=context.seal(tx, reply.signature),
+                signed=context.family.seal(tx, reply.signature),
                 fee=tx.fee,
                 valid_until=tx.valid_until,
             )
@@ -166,10 +169,10 @@ async def _retry_slot(  # noqa: PLR0913, PLR0917  each by name
     if refusal is None or refusal.slot_number is None:
         return _Signed(txs=[], refusal=refusal)
     intent, before = one[0], refusal.slot_number
-    use = await nonce_slot_store.slot_use(conn, context.chain_scope, source.pk, before)
+    use = await store.slot_use(conn, context.chain_scope, source.pk, before)
     if use is None and before >= mined and all(tx.sequence != before for tx in found.txs):
         return await _sign(context, [one], [before], {})
-    if use is not None and use.intent != intent.id and use.state in MINED_STATES:
+    if use is not None and use.intent_pk != intent.id and use.state in MINED_STATES:
         return await _sign(context, [one], [offered], {intent.id: [before]})
     return _Signed(txs=[], refusal=refusal)
 
@@ -182,3 +185,27 @@ async def _defer(
     if await context.defer(conn, [intent], reason, due_at, now):
         facts = {"code": refusal.refusal, "reason": refusal.reason, "retry_at": str(refusal.retry_at)}
         context.alert("signer_refused", reference=intent.update.reference, **facts)
+
+
+async def fill_gaps(conn: AsyncConnection, context: EngineContext, sender: OwnPath, mined: int, first: int) -> int:
+    """Ask for a repair of each gap between what is mined and the first that waits; return how many are asked for.
+
+    What stands behind a gap can never be mined. None of ours leaves one: they come from nodes that counted too many,
+    and from reorgs that took away what was not ours.
+    """
+    if await is_coming(conn, context.chain_scope, sender.pk, IntentKind.REPAIR):
+        return 0
+    repairs = [
+        internal_intent(
+            IntentKind.REPAIR,
+            context.ids.new("fix"),
+            context.chain_scope,
+            merchant_pk=sender.merchant_pk,
+            source_pk=sender.pk,
+            recipient=sender,
+            units=1,
+        )
+        for _ in await store.gaps(conn, context.chain_scope, sender.pk, mined, first, GAPS_MAX)
+    ]
+    await submit(conn, repairs, context.clock.now())
+    return len(repairs)

@@ -11,6 +11,7 @@ from sqlalchemy import Row
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Action, Fee, Intent, Step, Token, Units
 from cambist.services.addresses.wallets import OwnAddress
+from cambist.signer.protocol import KeyPath
 
 from .handler import IntentUpdate
 
@@ -24,6 +25,10 @@ class OwnPath(OwnAddress, frozen=True):
     change: int
     index: int
 
+    @property
+    def key_path(self) -> KeyPath:
+        return KeyPath(account=self.account, change=self.change, index=self.index)
+
 
 class IntentRow(Struct, frozen=True, kw_only=True):
     """An intent as it is stored, with its addresses."""
@@ -33,24 +38,20 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     recipient: OwnPath | None
     state: str
     reason: str | None
-    forced: bool
     created_at: datetime
-    action: Action = "transfer"
+    action: Action
 
     @property
     def id(self) -> int:
-        """Return its primary key."""
         return self.update.intent_pk
 
     @property
     def token(self) -> Token:
-        """Return what is sent."""
         own = self.update
         return Token(symbol=own.token, contract=own.contract, decimals=own.decimals, label=own.token)
 
     @property
     def contract(self) -> str | None:
-        """Return the contract of what is sent, None for native coin."""
         return self.update.contract
 
     @property
@@ -87,7 +88,6 @@ class TxRow(Struct, frozen=True, kw_only=True):
     succeeded: bool | None
     fee_paid: Units | None
     height: int | None
-    block_hash: str | None
     incarnation: int
     created_at: datetime
     sent_at: datetime | None
@@ -96,7 +96,6 @@ class TxRow(Struct, frozen=True, kw_only=True):
 
     @property
     def sender(self) -> str:
-        """Return the address that signed it."""
         return self.intent.source.address
 
     @property
@@ -110,7 +109,7 @@ _OWN += " {0}.account_index AS {1}_account, {0}.change AS {1}_change, {0}.addres
 
 INTENT = f"""
 i.id AS intent_pk, i.reference, i.kind, i.action, i.mode, i.chain, i.scope, i.merchant_pk, i.to_address, i.token,
-i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.forced, i.created_at AS intent_created_at,
+i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.created_at AS intent_created_at,
 {_OWN.format("src", "source")}, {_OWN.format("dst", "recipient")}
 """
 JOINS = """
@@ -148,7 +147,6 @@ def intent_row(row: Row[Any], **more: Any) -> IntentRow:  # noqa: ANN401  fields
         recipient=None if row.recipient_pk is None else _own(row, "recipient"),
         state=row.intent_state,
         reason=row.reason,
-        forced=row.forced,
         created_at=row.intent_created_at,
         action=row.action,
     )
@@ -156,7 +154,7 @@ def intent_row(row: Row[Any], **more: Any) -> IntentRow:  # noqa: ANN401  fields
 
 TX = f"""
 SELECT t.id, t.slot_pk, s.sequence, s.missing_since, t.role, t.tx_id, t.raw, t.fee_limit, t.fee_price, t.fee_tip,
-       t.fee_extra, t.fee_covered, t.valid_until, t.state, t.succeeded, t.fee_paid, t.height, t.block_hash,
+       t.fee_extra, t.fee_covered, t.valid_until, t.state, t.succeeded, t.fee_paid, t.height,
        t.incarnation, t.created_at, t.sent_at, t.tried_at, {INTENT}
 FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk JOIN outbound_intents i ON i.id = s.intent_pk {JOINS}
 """  # noqa: S608  constants
@@ -184,7 +182,6 @@ def tx_row(row: Row[Any]) -> TxRow:
         succeeded=row.succeeded,
         fee_paid=fee_paid,
         height=row.height,
-        block_hash=row.block_hash,
         incarnation=row.incarnation,
         created_at=row.created_at,
         sent_at=row.sent_at,

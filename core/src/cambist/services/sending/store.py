@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -24,6 +25,10 @@ SWEPT = """EXISTS (
 
 OPEN_MAX = 5_000
 """Nonce slots followed in one tick; the rest are followed in the next."""
+NODES_APART_MAX = 3
+"""Blocks by which the node that tells a balance may be behind the one that told of a receipt."""
+GAPS_SPAN_MAX = 10_000
+"""How far above the mined nonces gaps are looked for: more than nodes would ever keep waiting."""
 
 
 async def open_txs(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[TxRow]:
@@ -34,10 +39,6 @@ async def open_txs(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[T
         (*chain_scope.key, OPEN_MAX),
     )
     return [tx_row(row) for row in rows]
-
-
-NODES_APART_MAX = 3
-"""Blocks by which the node that tells a balance may be behind the one that told of a receipt."""
 
 
 async def pending_outflow(conn: AsyncConnection, chain_scope: ChainScope, address_pk: int) -> PendingOutflow:
@@ -150,6 +151,53 @@ async def lock_sender(conn: AsyncConnection, chain_scope: ChainScope, address_pk
     return int(row.next_sequence)
 
 
+async def gaps(  # noqa: PLR0913, PLR0917  each by name
+    conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, first: int, end: int, limit: int
+) -> Sequence[int]:
+    """Return the first nonces from ``first`` to before ``end`` that no intent ever had."""
+    if first >= end:
+        return []
+    rows = await conn.exec_driver_sql(
+        "SELECT n FROM generate_series($4::bigint, $5::bigint) n WHERE NOT EXISTS (SELECT FROM outbound_slots s"
+        " WHERE s.address_pk = $3 AND s.chain = $1 AND s.scope = $2 AND s.sequence = n) ORDER BY n LIMIT $6",
+        (*chain_scope.key, address_pk, first, min(end, first + GAPS_SPAN_MAX) - 1, limit),
+    )
+    return list(rows.scalars())
+
+
+class SlotUse(NamedTuple):
+    """Whose a nonce slot is, and its state."""
+
+    intent_pk: int
+    state: str
+
+
+async def slot_use(conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, sequence: int) -> SlotUse | None:
+    """Return what has a nonce of the sender, or None where none ever had it."""
+    rows = await conn.exec_driver_sql(
+        "SELECT intent_pk, state FROM outbound_slots WHERE address_pk = $3 AND chain = $1 AND scope = $2"
+        " AND sequence = $4",
+        (*chain_scope.key, address_pk, sequence),
+    )
+    row = rows.one_or_none()
+    return None if row is None else SlotUse(row.intent_pk, row.state)
+
+
+async def dead_slots(conn: AsyncConnection, intents: Sequence[IntentRow]) -> Mapping[int, Sequence[int]]:
+    """Return by intent its dead slots: their nonces, or without nonces until when each was valid."""
+    rows = await conn.exec_driver_sql(
+        "SELECT s.intent_pk, coalesce(s.sequence, max(t.valid_until)) AS number FROM outbound_slots s"
+        " JOIN outbound_txs t ON t.slot_pk = s.id WHERE s.intent_pk = ANY($1::bigint[]) AND s.state = 'dead'"
+        " GROUP BY s.id ORDER BY s.id",
+        ([one.id for one in intents],),
+    )
+    found: dict[int, list[int]] = {}
+    for row in rows:
+        if row.number is not None:
+            found.setdefault(row.intent_pk, []).append(row.number)
+    return found
+
+
 class NewTx(Struct, frozen=True, kw_only=True):
     """A signed transaction to be stored: for a new slot at this sequence."""
 
@@ -221,7 +269,6 @@ async def open_slots(  # noqa: PLR0913  each by name
 async def add_replacement(  # noqa: PLR0913  each by name
     conn: AsyncConnection, chain_scope: ChainScope, old: TxRow, signed: SignedTx, *, role: str, fee: Fee, now: datetime
 ) -> None:
-    """Store another transaction for the same slot."""
     await conn.exec_driver_sql(
         "INSERT INTO outbound_txs (slot_pk, chain, scope, role, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra,"
         " created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING",

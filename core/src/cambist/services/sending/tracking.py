@@ -11,16 +11,15 @@ from msgspec import structs
 
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Broadcast, ChainError, Dated, FeeAboveCeilingError, SignedTx, TxStatus, Units
+from cambist.services.receiving.deposits.rows import lock_cursor
 
 from . import finality_store, store
-from .broadcasting import broadcast
 from .context import EngineContext
 from .finality_store import Depth
 from .finalizing import CANCELLED
-from .gap_filling import fill_gaps
 from .gas.funding import ask_for_gas
-from .handler import updated
-from .locks import lock_chain, lock_spending
+from .handler import lock_spending, updated
+from .nonce_slots import fill_gaps
 from .rows import TxRow
 
 ASKED_AT_ONCE_MAX = 250
@@ -149,8 +148,8 @@ class Tracker:
             for slot, ones in taken.items()
             if ones[0].missing_since is not None and found.height >= ones[0].missing_since + patience
         }
-        said = await broadcast(
-            self._context, [SignedTx(tx_id=tx.tx_id, raw=tx.raw) for ones in dead.values() for tx in ones]
+        said = await self._context.broadcast(
+            [SignedTx(tx_id=tx.tx_id, raw=tx.raw) for ones in dead.values() for tx in ones]
         )
         proven = {
             slot: ones for slot, ones in dead.items() if all(said[tx.tx_id].state == "sequence_used" for tx in ones)
@@ -161,12 +160,12 @@ class Tracker:
         for slot, ones in dead.items():
             context = self._context
             async with context.db.transaction() as conn:
-                await lock_chain(conn, context.chain_scope)
+                await lock_cursor(conn, *context.chain_scope.key)
                 locked = await store.lock_slot(conn, slot)
                 if not locked or any(tx.state == "mined" for tx in locked):
                     continue
                 now, intent = context.clock.now(), ones[0].intent
-                await lock_spending(conn, context.chain_scope, [intent.update])
+                await lock_spending(conn, context.chain_scope.mode, [intent.update])
                 await finality_store.mark_dead(conn, slot, now)
                 refused = self._refused.get(slot)
                 if _is_given_up(ones[0]):
@@ -211,7 +210,7 @@ class Tracker:
             if _old(tx.tried_at, now, context.settings.rebroadcast_s) and not _is_given_up(tx)
         ]
         again.sort(key=lambda tx: (tx.sender, tx.sequence or 0))
-        said = await broadcast(context, [SignedTx(tx_id=tx.tx_id, raw=tx.raw) for tx in again])
+        said = await context.broadcast([SignedTx(tx_id=tx.tx_id, raw=tx.raw) for tx in again])
         for tx in again:
             answer = said[tx.tx_id]
             if answer.state == "accepted":
@@ -241,7 +240,9 @@ class Tracker:
         cancelled = tx.role == "cancel" or refused or _is_given_up(tx) or tx.intent.update.kind == IntentKind.SWEEP
         step = tx.step
         if cancelled:
-            step = context.cancelling(step)
+            # It only uses up the sender's nonce: a transfer of nothing to itself.
+            native = context.chain_scope.info.native
+            step = structs.replace(step, to_address=step.sender, token=native, amount=Units(0))
         try:
             step = structs.replace(step, fee=await context.chain.outbid(step))
         except FeeAboveCeilingError as error:
@@ -258,12 +259,12 @@ class Tracker:
             if reply.signature is None:
                 context.alert("signer_refused", reference=reference, code=reply.refusal, reason=reply.reason)
                 return
-            signed, role = context.seal(unsigned, reply.signature), "cancel" if cancelled else "main"
+            signed, role = context.family.seal(unsigned, reply.signature), "cancel" if cancelled else "main"
             await store.add_replacement(conn, context.chain_scope, tx, signed, role=role, fee=step.fee, now=now)
             if not cancelled:
                 await context.handlers.on_broadcast(conn, [updated(tx.intent.update, tx_id=signed.tx_id)], now)
         context.alert("replaced", reference=reference, tx_id=tx.tx_id, by=signed.tx_id, role=role)
-        await broadcast(context, [signed])
+        await context.broadcast([signed])
 
     async def _lacks_gas(self, tx: TxRow, needed: int) -> bool:
         context, source = self._context, tx.intent.source

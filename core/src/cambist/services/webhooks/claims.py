@@ -9,6 +9,7 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from .lanes import Room
+from .sender import AttemptResult
 
 CANDIDATES_PER_CLAIM = 4
 """How many due events are looked at for one that is taken, since receivers' lanes may be full."""
@@ -19,7 +20,6 @@ class Claim(Struct, frozen=True, kw_only=True):
 
     id: int
     delivery_id: str
-    project_pk: int
     project_id: str
     event: str
     url: str
@@ -60,8 +60,8 @@ WITH candidate AS MATERIALIZED (
 UPDATE webhook_deliveries d SET due_at = $2
 FROM taken, projects p
 WHERE d.id = taken.id AND p.id = d.project_pk
-RETURNING d.id, d.delivery_id, d.project_pk, p.project_id AS public_id, d.event, d.url, taken.origin, d.body,
-    d.attempts, p.webhook_secret_encrypted
+RETURNING d.id, d.delivery_id, p.project_id, d.event, d.url, taken.origin, d.body, d.attempts,
+    p.webhook_secret_encrypted AS secret_encrypted
 """
 
 
@@ -87,18 +87,18 @@ async def claim(
             room.unknown,
         ),
     )
+    # No types are checked: all are leased by now, and one wrong row would keep the others from going.
     claims = [
         Claim(
             id=row.id,
             delivery_id=row.delivery_id,
-            project_pk=row.project_pk,
-            project_id=row.public_id,
+            project_id=row.project_id,
             event=row.event,
             url=row.url,
             origin=row.origin,
             body=row.body,
             attempts=row.attempts,
-            secret_encrypted=row.webhook_secret_encrypted,
+            secret_encrypted=row.secret_encrypted,
         )
         for row in rows
     ]
@@ -125,15 +125,9 @@ async def next_due(conn: AsyncConnection, *, now: datetime) -> datetime | None:
 class Attempt(Struct, frozen=True, kw_only=True):
     """One attempt to deliver, and what came of it. ``next_due`` is None where no further one follows."""
 
-    id: int
-    attempts: int
-    delivered: bool
+    claim: Claim
+    result: AttemptResult
     next_due: datetime | None
-    attempted_at: datetime
-    duration_ms: int
-    status_code: int | None
-    error: str | None
-    response: str | None
 
 
 # An attempt that outlived its lease may find that somebody else has tried since (attempts differ). Then it is
@@ -182,15 +176,15 @@ async def record(conn: AsyncConnection, made: Sequence[Attempt], *, now: datetim
         _RECORD,
         (
             now,
-            [one.id for one in made],
-            [one.attempts for one in made],
-            [one.delivered for one in made],
+            [one.claim.id for one in made],
+            [one.claim.attempts for one in made],
+            [one.result.delivered for one in made],
             [one.next_due for one in made],
-            [one.attempted_at for one in made],
-            [one.duration_ms for one in made],
-            [one.status_code for one in made],
-            [one.error for one in made],
-            [one.response for one in made],
+            [one.result.attempted_at for one in made],
+            [one.result.duration_ms for one in made],
+            [one.result.status_code for one in made],
+            [one.result.error for one in made],
+            [one.result.response_preview for one in made],
             weight,
         ),
     )

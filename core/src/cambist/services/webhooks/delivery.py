@@ -83,12 +83,11 @@ class Deliverer:
 
     @property
     def in_flight(self) -> int:
-        """How many attempts are running."""
         return self._lanes.in_flight
 
     async def run(self) -> None:
         """Deliver until cancelled; then let attempts finish for a moment, and give the others back."""
-        async with self._hints.subscribe(["webhooks"]) as hint:
+        async with self._hints.subscribe("webhooks") as hint:
             writer = asyncio.create_task(self._write(hint), name="webhook-attempts")
             try:
                 while True:
@@ -148,7 +147,9 @@ class Deliverer:
         slow = asyncio.get_running_loop().call_later(SLOW_S, self._lanes.mark_slow, lane)
         quick = False
         try:
-            result = await self._sender.send_once(claim.url, self._message(claim))
+            secret = self._secrets.reveal(claim.project_id, claim.secret_encrypted)
+            message = Message(id=claim.delivery_id, event=claim.event, body=claim.body, secret=secret)
+            result = await self._sender.send_once(claim.url, message)
             quick = result.duration_ms < SLOW_S * 1000
             self._keep(claim, result)
         except Exception:
@@ -158,36 +159,15 @@ class Deliverer:
             slow.cancel()
             self._lanes.leave(lane, quick=quick)
 
-    def _message(self, claim: Claim) -> Message:
-        return Message(
-            id=claim.delivery_id,
-            event=claim.event,
-            body=claim.body,
-            secret=self._secrets.reveal(claim.project_id, claim.secret_encrypted),
-        )
-
     def _keep(self, claim: Claim, result: AttemptResult) -> None:
         """Put the attempt where the next write finds it."""
-        attempts = claim.attempts + 1
-        due = None if result.delivered else self._schedule.next_due(attempts, self._clock.now())
+        due = None if result.delivered else self._schedule.next_due(claim.attempts + 1, self._clock.now())
         self.counters.delivered += result.delivered
         self.counters.failed += not result.delivered
         if not result.delivered and due is None:
             self.counters.dropped += 1
             log.warning("webhook_dropped", delivery=claim.delivery_id, event_name=claim.event, error=result.error)
-        self._attempts.append(
-            Attempt(
-                id=claim.id,
-                attempts=claim.attempts,
-                delivered=result.delivered,
-                next_due=due,
-                attempted_at=result.attempted_at,
-                duration_ms=result.duration_ms,
-                status_code=result.status_code,
-                error=result.error,
-                response=result.response_preview,
-            )
-        )
+        self._attempts.append(Attempt(claim=claim, result=result, next_due=due))
         self._attempts_made.set()
 
     async def _write(self, hint: Subscription) -> None:

@@ -30,16 +30,12 @@ class Limits(Struct, frozen=True, kw_only=True):
         return self.quick_max + self.slow_max
 
 
-class Lane:
+class Lane(Struct):
     """One receiver's share."""
 
-    __slots__ = ("in_flight", "limit", "slow")
-
-    def __init__(self, limit: int) -> None:
-        """Start narrow, nothing being known of the receiver."""
-        self.limit = limit
-        self.in_flight = 0
-        self.slow = False
+    limit: int
+    in_flight: int = 0
+    slow: bool = False
 
 
 class Room(Struct, frozen=True, kw_only=True):
@@ -61,17 +57,11 @@ class Lanes:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._lanes: dict[str, Lane] = {}
-        self._in_flight = 0
+        self.in_flight = 0  # how many attempts are running
         self._slow_in_flight = 0
 
-    @property
-    def in_flight(self) -> int:
-        """How many attempts are running."""
-        return self._in_flight
-
     def room(self) -> Room:
-        """Return what may start now."""
-        quick = self._limits.quick_max - (self._in_flight - self._slow_in_flight)
+        quick = self._limits.quick_max - (self.in_flight - self._slow_in_flight)
         slow = self._limits.slow_max - self._slow_in_flight
         share = self._slow_share()
         rooms = {
@@ -79,7 +69,7 @@ class Lanes:
             for origin, lane in self._lanes.items()
         }
         return Room(
-            attempts=max(0, min(quick, self._limits.attempts_max - self._in_flight)),
+            attempts=max(0, min(quick, self._limits.attempts_max - self.in_flight)),
             unknown=min(LANE_START, self._limits.lane_max),
             by_origin=rooms,
         )
@@ -91,7 +81,7 @@ class Lanes:
             self._forget_idle()
             lane = self._lanes[origin] = Lane(min(LANE_START, self._limits.lane_max))
         lane.in_flight += 1
-        self._in_flight += 1
+        self.in_flight += 1
         self._slow_in_flight += lane.slow
         return lane
 
@@ -110,7 +100,7 @@ class Lanes:
                 self._slow_in_flight -= lane.in_flight
         self._slow_in_flight -= lane.slow
         lane.in_flight -= 1
-        self._in_flight -= 1
+        self.in_flight -= 1
 
     def _slow_share(self) -> int:
         busy = sum(lane.slow and lane.in_flight > 0 for lane in self._lanes.values())

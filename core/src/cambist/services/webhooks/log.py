@@ -4,33 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
-from sqlalchemy import Select, func, select, update
+from msgspec import Meta, Struct
+from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Project, WebhookAttempt, WebhookDelivery
+from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.services.errors import ConflictError, NotFoundError
-from cambist.services.paging import LIMIT, Page
+from cambist.services.paging import LIMIT, Page, read_page
 
 ATTEMPTS_SHOWN_MAX = 50
 
 
-class AttemptView(Struct, frozen=True, kw_only=True):
-    """One attempt, as it is shown."""
+Json = Annotated[Any, Meta(description="The body as it was sent, byte for byte.")]
+
+
+class AttemptAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One attempt to deliver an event."""
 
     number: int
     attempted_at: datetime
     duration_ms: int
     status_code: int | None
     error: str | None
-    response: str | None
+    response_body: str | None
 
 
-class DeliveryView(Struct, frozen=True, kw_only=True):
-    """One event and what became of it. ``next_attempt_at`` is set while it is pending."""
+class DeliveryAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One event, what became of it, and every attempt to deliver it."""
 
     delivery_id: str
     event: str
@@ -40,8 +44,8 @@ class DeliveryView(Struct, frozen=True, kw_only=True):
     created_at: datetime
     delivered_at: datetime | None
     next_attempt_at: datetime | None
-    payload: msgspec.Raw
-    attempts: Sequence[AttemptView]
+    payload: Json
+    attempts: Sequence[AttemptAnswer]
 
 
 async def list_deliveries(  # noqa: PLR0913  filters and paging, each by name
@@ -53,40 +57,24 @@ async def list_deliveries(  # noqa: PLR0913  filters and paging, each by name
     resource_id: str | None = None,
     page: int = 1,
     limit: int = LIMIT,
-) -> Page[DeliveryView]:
-    """Return one page of a project's deliveries."""
-    chosen = [WebhookDelivery.project_pk == project_pk]
-    if status is not None:
-        chosen.append(WebhookDelivery.status == status)
-    if event is not None:
-        chosen.append(WebhookDelivery.event == event)
-    if resource_id is not None:
-        chosen.append(WebhookDelivery.resource_id == resource_id)
-    total = (await conn.execute(select(func.count()).select_from(WebhookDelivery).where(*chosen))).scalar_one()
-    statement = (
-        select(WebhookDelivery.__table__)
-        .where(*chosen)
-        .order_by(WebhookDelivery.id.desc())
-        .limit(limit)
-        .offset((page - 1) * limit)
-    )
-    return Page(items=await _views(conn, statement), total=total)
+) -> Page[DeliveryAnswer]:
+    delivery = WebhookDelivery
+    filters = {delivery.status: status, delivery.event: event, delivery.resource_id: resource_id}
+    listed = select(delivery).where(delivery.project_pk == project_pk)
+    found = await read_page(conn, listed, lambda row: row, newest=delivery.id, filters=filters, page=page, limit=limit)
+    return Page(items=await _views(conn, found.items), total=found.total)
 
 
-async def get_delivery(conn: AsyncConnection, project_pk: int, delivery_id: str) -> DeliveryView:
+async def get_delivery(conn: AsyncConnection, project_pk: int, delivery_id: str) -> DeliveryAnswer:
     """Return one delivery of the project, or raise NotFoundError."""
-    found = await _views(
-        conn,
-        select(WebhookDelivery.__table__).where(
-            WebhookDelivery.project_pk == project_pk, WebhookDelivery.delivery_id == delivery_id
-        ),
-    )
+    wanted = WebhookDelivery.project_pk == project_pk, WebhookDelivery.delivery_id == delivery_id
+    found = (await conn.execute(select(WebhookDelivery).where(*wanted))).all()
     if not found:
         raise _not_found()
-    return found[0]
+    return (await _views(conn, found))[0]
 
 
-async def redeliver(conn: AsyncConnection, project_pk: int, delivery_id: str, *, now: datetime) -> DeliveryView:
+async def redeliver(conn: AsyncConnection, project_pk: int, delivery_id: str, *, now: datetime) -> DeliveryAnswer:
     """Make an event due again, with a fresh set of attempts; the numbers in its log go on.
 
     One that had no target goes to the project's present one. After the commit, publish the hint ``webhooks``.
@@ -118,11 +106,10 @@ def _not_found() -> NotFoundError:
     return NotFoundError("DELIVERY_NOT_FOUND", "This project has no such delivery.")
 
 
-async def _views(conn: AsyncConnection, statement: Select[Any]) -> list[DeliveryView]:
-    rows = (await conn.execute(statement)).all()
+async def _views(conn: AsyncConnection, rows: Sequence[AnyRow]) -> Sequence[DeliveryAnswer]:
     attempts = await _attempts(conn, [row.id for row in rows])
     return [
-        DeliveryView(
+        DeliveryAnswer(
             delivery_id=row.delivery_id,
             event=row.event,
             resource_id=row.resource_id,
@@ -138,29 +125,15 @@ async def _views(conn: AsyncConnection, statement: Select[Any]) -> list[Delivery
     ]
 
 
-async def _attempts(conn: AsyncConnection, delivery_pks: Sequence[int]) -> dict[int, list[AttemptView]]:
+async def _attempts(conn: AsyncConnection, delivery_pks: Sequence[int]) -> dict[int, list[AttemptAnswer]]:
     """Return the newest attempts of each delivery, oldest of them first."""
     number = func.row_number().over(partition_by=WebhookAttempt.delivery_pk, order_by=WebhookAttempt.number.desc())
-    newest = (
-        select(WebhookAttempt.__table__, number.label("newest_first"))
-        .where(WebhookAttempt.delivery_pk.in_(delivery_pks))
-        .subquery()
-    )
-    found = await conn.execute(
-        select(newest)
-        .where(newest.c.newest_first <= ATTEMPTS_SHOWN_MAX)
-        .order_by(newest.c.delivery_pk, newest.c.number)
-    )
-    by_delivery: dict[int, list[AttemptView]] = {}
+    columns = columns_of(AttemptAnswer, WebhookAttempt, response_body=WebhookAttempt.response)
+    numbered = select(*columns, WebhookAttempt.delivery_pk, number.label("newest_first"))
+    newest = numbered.where(WebhookAttempt.delivery_pk.in_(delivery_pks)).subquery()
+    shown = select(newest).where(newest.c.newest_first <= ATTEMPTS_SHOWN_MAX)
+    found = await conn.execute(shown.order_by(newest.c.delivery_pk, newest.c.number))
+    by_delivery: dict[int, list[AttemptAnswer]] = {}
     for row in found:
-        by_delivery.setdefault(row.delivery_pk, []).append(
-            AttemptView(
-                number=row.number,
-                attempted_at=row.attempted_at,
-                duration_ms=row.duration_ms,
-                status_code=row.status_code,
-                error=row.error,
-                response=row.response,
-            )
-        )
+        by_delivery.setdefault(row.delivery_pk, []).append(to_struct(AttemptAnswer, row))
     return by_delivery

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from cambist.secrets import SecretsBox
 
 FIELD = "projects.webhook_secret_encrypted"
@@ -16,7 +18,12 @@ class SigningSecrets:
 
     def __init__(self, box: SecretsBox) -> None:
         self._box = box
-        self._opened: dict[tuple[str, bytes], str] = {}
+
+        @lru_cache(CACHE_MAX)
+        def opened(project_id: str, sealed: bytes) -> str:
+            return box.decrypt(sealed, field=FIELD, row=project_id).decode()
+
+        self._opened = opened
 
     def seal(self, project_id: str, secret: str) -> bytes:
         """Return what is stored."""
@@ -24,13 +31,4 @@ class SigningSecrets:
 
     def reveal(self, project_id: str, sealed: bytes | None) -> str | None:
         """Return the secret; None for a project that has none. Raises SecretsError."""
-        if sealed is None:
-            return None
-        key = (project_id, sealed)
-        secret = self._opened.get(key)
-        if secret is None:
-            secret = self._box.decrypt(sealed, field=FIELD, row=project_id).decode()
-            if len(self._opened) >= CACHE_MAX:
-                self._opened.clear()
-            self._opened[key] = secret
-        return secret
+        return None if sealed is None else self._opened(project_id, sealed)

@@ -59,13 +59,11 @@ class Resolver(AbstractResolver):
     """Looks names up in threads of its own, so that slow name servers of merchants delay nobody else's."""
 
     def __init__(self) -> None:
-        """Start without threads; they come with the first names."""
         self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="webhook-dns")
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Return every address of the host."""
         loop = asyncio.get_running_loop()
         infos = await loop.run_in_executor(
             self._threads, lambda: socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
@@ -83,7 +81,6 @@ class Resolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Let the threads go."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

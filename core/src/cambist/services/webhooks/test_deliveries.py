@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -17,7 +16,7 @@ from cambist.services.errors import FieldProblem, InvalidError
 
 from .outbox import encode_body
 from .secrets import SigningSecrets
-from .sender import AttemptResult, Message, Sender
+from .sender import Message
 from .urls import check_webhook_url
 
 _STATUSES = {
@@ -47,15 +46,6 @@ _ADDRESS = "0x" + "00" * 19 + "01"
 """Nobody's: what is made up must not look like somewhere to send money to."""
 
 
-class TestDelivery(Struct, frozen=True, kw_only=True):
-    """A made-up event that is ready to be sent, and where to."""
-
-    __test__ = False  # no test case, whatever its name
-
-    url: str
-    message: Message
-
-
 async def prepare(  # noqa: PLR0913  each by name
     conn: AsyncConnection,
     project: Actor,
@@ -66,8 +56,11 @@ async def prepare(  # noqa: PLR0913  each by name
     ids: Ids,
     now: datetime,
     allow_private_targets: bool,
-) -> TestDelivery:
-    """Make up the event. Raises InvalidError for an unknown one, for a bad URL, and where there is no URL at all."""
+) -> tuple[str, Message]:
+    """Make up the event, and say where it goes.
+
+    Raises InvalidError for an unknown one, for a bad URL, and where there is no URL at all.
+    """
     try:
         check_event(event)
     except ValueError:
@@ -86,12 +79,7 @@ async def prepare(  # noqa: PLR0913  each by name
         secret=secrets.reveal(project.project_id, row.webhook_secret_encrypted),
         is_test=True,
     )
-    return TestDelivery(url=webhook_url, message=message)
-
-
-async def send(sender: Sender, test: TestDelivery) -> AttemptResult:
-    """Send it, outside of any transaction. Whatever the receiver does, there is a result."""
-    return await sender.send_once(test.url, test.message)
+    return webhook_url, message
 
 
 def _sample(event: str, ids: Ids, now: datetime) -> dict[str, Any]:

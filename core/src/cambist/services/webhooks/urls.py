@@ -84,10 +84,6 @@ def is_public_address(text: str) -> bool:
     return not any(address in net for net in _DENIED_V4)
 
 
-class NotPublicError(OSError):
-    """The address that a URL's name stands for must not be connected to."""
-
-
 def guarded_socket_factory(*, allow_private: bool) -> Callable[[AddrInfoType], socket.socket]:
     """Return what makes the connector's sockets: none for an address that is not public.
 
@@ -97,7 +93,7 @@ def guarded_socket_factory(*, allow_private: bool) -> Callable[[AddrInfoType], s
     def make(info: AddrInfoType) -> socket.socket:
         family, kind, protocol, _, address = info
         if not allow_private and not is_public_address(str(address[0])):
-            raise NotPublicError("the target's address is not public")
+            raise OSError("the target's address is not public")
         return socket.socket(family, kind, protocol)
 
     return make
@@ -117,13 +113,9 @@ def webhook_url_refusal(url: str, *, allow_private: bool) -> str | None:
         return "is no well-formed URL"
     if "@" in parsed.raw_authority:
         return "holds a user name or password"
-    return _port_refusal(port) or _host_refusal(host.rstrip(".").lower(), allow_private=allow_private)
-
-
-def _port_refusal(port: int) -> str | None:
-    if port in PORTS_LOW or port >= PORT_HIGH_MIN:
-        return None
-    return f"names port {port}; 80, 443 and ports from {PORT_HIGH_MIN} are possible"
+    if port not in PORTS_LOW and port < PORT_HIGH_MIN:
+        return f"names port {port}; 80, 443 and ports from {PORT_HIGH_MIN} are possible"
+    return _host_refusal(host.rstrip(".").lower(), allow_private=allow_private)
 
 
 def _host_refusal(name: str, *, allow_private: bool) -> str | None:

@@ -13,8 +13,6 @@ AMOUNT = 9_876_543
 
 
 class ActivationConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     async def test_who_holds_only_tokens_is_planned_what_activates_him(self, harness: ChainHarness) -> None:
         """Sent just what the step needs, he can send, and keeps the reserve."""
         needs(harness, "activation")

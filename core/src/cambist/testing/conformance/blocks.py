@@ -14,8 +14,6 @@ from .helpers import answers_again, block_at, head_of, needs, scan
 
 
 class BlockConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     async def test_the_head_is_the_newest_block(self, harness: ChainHarness) -> None:
         """Its height grows by what is mined, and its hash is the block's."""
         before = await head_of(harness)

@@ -39,10 +39,8 @@ class ChainConformance(
 
     @pytest.fixture
     def family(self, harness: ChainHarness) -> AddressFamily:
-        """Return the harness's."""
         return harness.family
 
     @pytest.fixture
     def samples(self, harness: ChainHarness) -> FamilySamples:
-        """Return the harness's."""
         return harness.samples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cambist.plugin import Dated, SignedTx, Step, UnsignedTx
+from cambist.plugin import Dated, SignedTx, Step
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
@@ -13,8 +13,6 @@ AMOUNT = 4_321_098
 
 
 class ExpiryConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     async def test_what_was_lost_is_dead_when_its_last_block_is_final(self, harness: ChainHarness) -> None:
         """Not while it may still be mined, and not while blocks in which it may stand can still be replaced."""
         _, _, tx, dated = await _ready(harness)
@@ -117,12 +115,8 @@ async def _ready(harness: ChainHarness) -> tuple[Sender, Step, SignedTx, Dated]:
 async def _signed(harness: ChainHarness, sender: Sender, step: Step) -> tuple[SignedTx, Dated]:
     unsigned = await prepared(harness, sender, step)
     tx = sealed(harness, unsigned, sender)
-    return tx, Dated(tx_id=tx.tx_id, valid_until=_valid_until(unsigned))
-
-
-def _valid_until(unsigned: UnsignedTx) -> int:
     assert unsigned.valid_until is not None
-    return unsigned.valid_until
+    return tx, Dated(tx_id=tx.tx_id, valid_until=unsigned.valid_until)
 
 
 async def _expired(harness: ChainHarness, *txs: Dated) -> list[bool]:

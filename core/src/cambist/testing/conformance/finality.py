@@ -12,8 +12,6 @@ AMOUNT = 8_765_432
 
 
 class FinalityConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     async def test_the_finalized_height_is_not_above_the_head(self, harness: ChainHarness) -> None:
         """And it never goes back."""
         needs(harness, "finality")

@@ -11,8 +11,6 @@ from cambist.testing.harness import ChainHarness
 
 
 class ChainInfoConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     @pytest.fixture
     async def harness(self) -> ChainHarness:
         """Return the network under the kit's control."""

@@ -11,14 +11,12 @@ from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
 from .helpers import a_token, needs
-from .sends import funded, mined, native_of, prepared, sealed, signed, step_of
+from .sends import an_intent, funded, mined, native_of, prepared, sealed, signed, step_of
 
 AMOUNT = 7_890_123
 
 
 class LendingConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     async def test_a_sponsor_with_a_stake_is_planned_to_lend(self, harness: ChainHarness) -> None:
         """The step then costs its sender less than without one; who has no stake is planned to lend nothing."""
         chain, sponsor, borrower, token = await _ready(harness)
@@ -74,14 +72,14 @@ class LendingConformance(Conformance):
         poor = await funded(harness)
         await _act(harness, sponsor, "lend", borrower.address, lendable // 2)
         wanted = [
-            _intent(native, sponsor, borrower.address, "lend", lendable),
-            _intent(native, sponsor, borrower.address, "reclaim", lendable // 2 + 1),
-            _intent(native, sponsor, poor.address, "reclaim", _coin(native)),
-            _intent(native, sponsor, borrower.address, "reclaim", lendable // 2),
+            an_intent(sponsor, borrower.address, native, lendable, "lend"),
+            an_intent(sponsor, borrower.address, native, lendable // 2 + 1, "reclaim"),
+            an_intent(sponsor, poor.address, native, _coin(native), "reclaim"),
+            an_intent(sponsor, borrower.address, native, lendable // 2, "reclaim"),
         ]
         plans = await chain.plan(wanted, sponsor=sponsor.address)
         assert [(bool(plan.refused), plan.step is None) for plan in plans] == [*[(True, True)] * 3, (False, False)]
-        assert (await _planned(chain, _intent(native, poor, borrower.address, "lend", _coin(native)), poor)).refused
+        assert (await _planned(chain, an_intent(poor, borrower.address, native, _coin(native), "lend"), poor)).refused
 
     async def test_several_plans_share_what_is_covered(self, harness: ChainHarness) -> None:
         """None of them is mined yet, so a loan for one does not cover two, and no stake is promised twice."""
@@ -136,7 +134,7 @@ class LendingConformance(Conformance):
         await _act(harness, sponsor, "unstake", sponsor.address, amount)
         waiting = await chain.stake(sponsor.address)
         assert (waiting.staked, waiting.leaving, waiting.withdrawable) == (staked - amount, amount, 0)
-        early = await _planned(chain, _intent(native, sponsor, sponsor.address, "withdraw", amount), sponsor)
+        early = await _planned(chain, an_intent(sponsor, sponsor.address, native, amount, "withdraw"), sponsor)
         assert early.refused
         await harness.ripen()
         ripe = await chain.stake(sponsor.address)
@@ -184,11 +182,7 @@ async def _ready(harness: ChainHarness) -> tuple[LendingChain, Sender, Sender, T
 
 
 def _transfer(harness: ChainHarness, sender: Sender, token: Token) -> Intent:
-    return _intent(token, sender, harness.fresh_address(), "transfer", AMOUNT)
-
-
-def _intent(token: Token, sender: Sender, to_address: str, action: Action, amount: int) -> Intent:
-    return Intent(source=sender.address, to_address=to_address, token=token, amount=Units(amount), action=action)
+    return an_intent(sender, harness.fresh_address(), token, AMOUNT)
 
 
 async def _planned(chain: LendingChain, intent: Intent, sponsor: Sender | None) -> Plan:
@@ -199,7 +193,7 @@ async def _planned(chain: LendingChain, intent: Intent, sponsor: Sender | None) 
 async def _act(harness: ChainHarness, sponsor: Sender, action: Action, to_address: str, amount: int) -> TxStatus:
     """Do something with the sponsor's stake, which must succeed."""
     assert isinstance(harness.chain, LendingChain)
-    intent = _intent(harness.chain.info.native, sponsor, to_address, action, amount)
+    intent = an_intent(sponsor, to_address, harness.chain.info.native, amount, action)
     step = step_of(await _planned(harness.chain, intent, sponsor))
     assert (step.sender, step.to_address, step.amount, step.action) == (sponsor.address, to_address, amount, action)
     status = await mined(harness, await signed(harness, sponsor, step))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cambist.plugin import Movement, PluginError, Step, Units, UnreadablePayloadError, UnsignedTx
 from cambist.testing.guard import Conformance
-from cambist.testing.harness import ChainHarness
+from cambist.testing.harness import ChainHarness, Sender
 
 from .helpers import a_token, block_at, head_of, needs
 from .sends import funded, mined, native_of, planned, prepared, sealed, signature_of, told
@@ -21,8 +21,6 @@ GARBAGE = (b"", b"\0", b"\x02", b"\xc0", b"{}", b"[]", b"null", b"\xff" * 100, b
 
 
 class PayloadConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     async def test_effects_are_what_the_step_says(self, harness: ChainHarness) -> None:
         """For small and enormous numbers, every token and many recipients: nothing is cut, rounded or mixed up."""
         sender, chance = await funded(harness), Random(0)
@@ -82,7 +80,7 @@ class PayloadConformance(Conformance):
     async def test_a_payload_for_another_chain_is_unreadable(self, harness: ChainHarness) -> None:
         """What is signed for one chain must be worth nothing on any other."""
         needs(harness, "payload_names_chain")
-        unsigned, info = await _native(harness), harness.chain.info
+        (_, _, unsigned), info = await _native(harness), harness.chain.info
         other = replace(info, id=f"{info.id}-other", chain_id_num=(info.chain_id_num or 0) + 1)
         with pytest.raises(UnreadablePayloadError):
             harness.family.effects(other, unsigned.payload)
@@ -110,19 +108,20 @@ class PayloadConformance(Conformance):
 
     async def test_garbage_is_unreadable(self, harness: ChainHarness) -> None:
         """It ends in this one error and no other, however close to a payload it comes."""
-        unsigned, chance = await _native(harness), Random(1)
+        (_, _, unsigned), chance = await _native(harness), Random(1)
         for wrong in (*GARBAGE, *(chance.randbytes(length) for length in range(1, 200))):
             with pytest.raises(UnreadablePayloadError):
                 harness.family.effects(harness.chain.info, wrong)
         for _ in range(FLIPS_COUNT):
             try:
-                harness.family.effects(harness.chain.info, _flipped(unsigned.payload, chance))
+                position, bit = chance.randrange(len(unsigned.payload)), chance.randrange(8)
+                harness.family.effects(harness.chain.info, _bit_flipped(unsigned.payload, position, bit))
             except UnreadablePayloadError:
                 continue
 
     async def test_a_digest_is_of_the_whole_payload(self, harness: ChainHarness) -> None:
         """It is 32 bytes, the same each time, and another after any one bit is another."""
-        digest, payload = harness.family.digest, (await _native(harness)).payload
+        digest, payload = harness.family.digest, (await _native(harness))[2].payload
         assert len(digest(payload)) == 32
         assert digest(payload) == digest(payload)
         others = [_bit_flipped(payload, position, 0) for position in range(len(payload))]
@@ -130,9 +129,7 @@ class PayloadConformance(Conformance):
 
     async def test_sealing_again_gives_the_same_transaction(self, harness: ChainHarness) -> None:
         """After a crash the same bytes are stored and sent, under the same id; others have another."""
-        sender = await funded(harness)
-        step = await planned(harness, sender, harness.chain.info.native, AMOUNT)
-        unsigned = await prepared(harness, sender, step)
+        sender, step, unsigned = await _native(harness)
         signature = signature_of(harness, unsigned, sender.private_key)
         once = harness.family.seal(unsigned, signature)
         assert once == harness.family.seal(unsigned, signature)
@@ -142,9 +139,8 @@ class PayloadConformance(Conformance):
 
     async def test_nothing_but_the_senders_signature_is_taken(self, harness: ChainHarness) -> None:
         """Of a stranger, over something else, or with a bit changed: sealing it fails, or sending it; nothing moves."""
-        sender, stranger = await funded(harness), await harness.sender()
-        step = await planned(harness, sender, harness.chain.info.native, AMOUNT)
-        unsigned = await prepared(harness, sender, step)
+        sender, step, unsigned = await _native(harness)
+        stranger = await harness.sender()
         more = await prepared(harness, sender, replace(step, amount=Units(AMOUNT + 1)))
         right = signature_of(harness, unsigned, sender.private_key)
         wrong = [
@@ -180,9 +176,10 @@ def _sequence(harness: ChainHarness, chance: Random) -> int | None:
     return chance.choice((0, 1, 127, 128, 255, 256, 2**32, 2**53 + 1)) if harness.abilities.sequences else None
 
 
-async def _native(harness: ChainHarness) -> UnsignedTx:
+async def _native(harness: ChainHarness) -> tuple[Sender, Step, UnsignedTx]:
     sender = await funded(harness)
-    return await prepared(harness, sender, await planned(harness, sender, harness.chain.info.native, AMOUNT))
+    step = await planned(harness, sender, harness.chain.info.native, AMOUNT)
+    return sender, step, await prepared(harness, sender, step)
 
 
 async def _refused(harness: ChainHarness, unsigned: UnsignedTx, signature: bytes) -> None:
@@ -191,10 +188,6 @@ async def _refused(harness: ChainHarness, unsigned: UnsignedTx, signature: bytes
     except (PluginError, ValueError):
         return
     assert (await told(harness, tx)).state != "accepted"
-
-
-def _flipped(data: bytes, chance: Random) -> bytes:
-    return _bit_flipped(data, chance.randrange(len(data)), chance.randrange(8))
 
 
 def _bit_flipped(data: bytes, position: int, bit: int) -> bytes:

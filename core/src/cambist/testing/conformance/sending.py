@@ -7,19 +7,17 @@ from collections.abc import Awaitable, Callable
 import pytest
 from msgspec.structs import replace
 
-from cambist.plugin import ChainUnavailableError, Dated, Intent, LendingChain, SignedTx, Token, Units
+from cambist.plugin import ChainUnavailableError, Dated, LendingChain, SignedTx, Token, Units
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
 from .helpers import a_token, answers_again, head_of, needs, transfers_above
-from .sends import COINS_HELD, funded, mined, native_of, planned, signed, step_of, told
+from .sends import COINS_HELD, an_intent, funded, mined, native_of, planned, signed, step_of, told
 
 AMOUNT = 5_432_109
 
 
 class SendingConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     async def test_what_is_sent_arrives(self, harness: ChainHarness) -> None:
         """To the unit, of every token; the sender has so much less, and whoever watches the recipient sees it."""
         for token in harness.chain.info.tokens:
@@ -64,16 +62,14 @@ class SendingConformance(Conformance):
         """Each intent of several has its own, in the order of asking."""
         sender = await funded(harness)
         intents = [
-            Intent(
-                source=sender.address, to_address=harness.fresh_address(), token=token, amount=Units(AMOUNT + number)
-            )
+            an_intent(sender, harness.fresh_address(), token, AMOUNT + number)
             for number, token in enumerate(harness.chain.info.tokens * 2)
         ]
         plans = await harness.chain.plan(intents, sponsor=None)
         assert [plan.refused for plan in plans] == [None] * len(intents)
         steps = [step_of(plan) for plan in plans]
         assert [(step.sender, step.to_address, step.token, step.amount) for step in steps] == [
-            (intent.source, intent.to_address, intent.token, intent.amount) for intent in intents
+            (one.source, one.to_address, one.token, one.amount) for one in intents
         ]
         assert all(step.fee.limit > 0 and step.fee.price > 0 for step in steps)
 
@@ -91,10 +87,7 @@ class SendingConformance(Conformance):
         refused, welcome = harness.fresh_address(), harness.fresh_address()
         token = await harness.refuse(refused)
         sender = await funded(harness, *_some(token))
-        intents = [
-            Intent(source=sender.address, to_address=to_address, token=token, amount=Units(AMOUNT))
-            for to_address in (welcome, refused, welcome)
-        ]
+        intents = [an_intent(sender, to_address, token, AMOUNT) for to_address in (welcome, refused, welcome)]
         first, second, third = await harness.chain.plan(intents, sponsor=None)
         assert second.refused
         assert second.step is None
@@ -219,11 +212,9 @@ class SendingConformance(Conformance):
         """Nothing is planned, counted or looked up by guessing."""
         needs(harness, "outages")
         sender, chain, native = await funded(harness), harness.chain, harness.chain.info.native
-        intent = Intent(
-            source=sender.address, to_address=harness.fresh_address(), token=chain.info.tokens[-1], amount=Units(AMOUNT)
-        )
+        wanted = an_intent(sender, harness.fresh_address(), chain.info.tokens[-1], AMOUNT)
         asked: list[Callable[[], Awaitable[object]]] = [
-            lambda: chain.plan([intent], sponsor=None),
+            lambda: chain.plan([wanted], sponsor=None),
             lambda: chain.balances([(sender.address, native)]),
             lambda: chain.transactions(["0" * 64]),
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coincurve import PrivateKey
 
-from cambist.plugin import Broadcast, Intent, Plan, SignedTx, Step, Token, TxStatus, Units, UnsignedTx
+from cambist.plugin import Action, Broadcast, Intent, Plan, SignedTx, Step, Token, TxStatus, Units, UnsignedTx
 from cambist.testing.harness import ChainHarness, Sender
 
 from .helpers import needs
@@ -23,11 +23,14 @@ async def planned(
     harness: ChainHarness, sender: Sender, token: Token, amount: int, to_address: str | None = None
 ) -> Step:
     """Return the step for a transfer; to an address that nobody used unless it is named."""
-    intent = Intent(
-        source=sender.address, to_address=to_address or harness.fresh_address(), token=token, amount=Units(amount)
-    )
-    (plan,) = await harness.chain.plan([intent], sponsor=None)
+    wanted = an_intent(sender, to_address or harness.fresh_address(), token, amount)
+    (plan,) = await harness.chain.plan([wanted], sponsor=None)
     return step_of(plan)
+
+
+def an_intent(sender: Sender, to_address: str, token: Token, amount: int, action: Action = "transfer") -> Intent:
+    """Return what is wanted of a sender."""
+    return Intent(source=sender.address, to_address=to_address, token=token, amount=Units(amount), action=action)
 
 
 def step_of(plan: Plan) -> Step:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from cambist.plugin import SignedTx, Step, Units
+from cambist.plugin import Step, Units
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
@@ -17,8 +17,6 @@ MANY = 16
 
 
 class SequenceConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     async def test_a_sequence_counts_what_is_mined(self, harness: ChainHarness) -> None:
         """From zero, and what waits does not count."""
         sender, step = await _ready(harness)
@@ -78,7 +76,8 @@ class SequenceConformance(Conformance):
         sender, step = await _ready(harness)
         first = await signed(harness, sender, step, 0)
         other = await signed(harness, sender, replace(step, to_address=harness.fresh_address()), 0)
-        assert await _states(harness, first, other) == ["accepted", "underpriced"]
+        answers = [answer.state for answer in await harness.chain.broadcast([first, other])]
+        assert answers == ["accepted", "underpriced"]
         await harness.mine()
         found = await harness.chain.transactions([first.tx_id, other.tx_id])
         assert [status.state for status in found] == ["succeeded", "unknown"]
@@ -99,7 +98,3 @@ async def _ready(harness: ChainHarness) -> tuple[Sender, Step]:
     needs(harness, "sequences")
     sender = await funded(harness)
     return sender, await planned(harness, sender, harness.chain.info.native, AMOUNT)
-
-
-async def _states(harness: ChainHarness, *txs: SignedTx) -> list[str]:
-    return [answer.state for answer in await harness.chain.broadcast(txs)]

@@ -12,8 +12,6 @@ AMOUNT = 7_654_321
 
 
 class StateConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     async def test_a_balance_is_what_came_in(self, harness: ChainHarness) -> None:
         """For each token apart, and zero for an address that nobody paid."""
         recipient, stranger = harness.fresh_address(), harness.fresh_address()

@@ -12,8 +12,6 @@ AMOUNT = 1_234_567
 
 
 class TransferConformance(Conformance):
-    """The fixture ``harness`` yields a ChainHarness."""
-
     async def test_a_native_transfer_is_found(self, harness: ChainHarness) -> None:
         """Every field of it is right."""
         await _send_and_check(harness, harness.chain.info.native)

@@ -18,15 +18,13 @@ on Ethereum. With rules they expire instead, as on TRON, addresses may need acti
 """
 
 from .blocks import Output
-from .chain import MemoryChain
+from .chain import MemoryChain, MemoryLendingChain
 from .family import MemoryFamily
 from .faults import MemoryFaults
 from .fees import MemoryFees
-from .harness import MemoryHarness
-from .lending import MemoryLendingChain
+from .harness import MEMORY_SAMPLES, MemoryHarness
 from .plugin import MemoryChainConfig, MemoryConfig, MemoryPlugin, memory_chain_info
 from .rules import MemoryRules
-from .samples import MEMORY_SAMPLES
 from .view import MemoryView
 
 __all__ = [

@@ -34,7 +34,6 @@ class Accounts:
     """The state of one chain. The faucet, who never runs dry, is asked nothing and counts nothing."""
 
     def __init__(self, faucet: str, fees: MemoryFees, faults: MemoryFaults, rules: MemoryRules | None = None) -> None:
-        """Start with nothing but a faucet."""
         self._faucet = faucet
         self._fees = fees
         self._faults = faults
@@ -45,7 +44,6 @@ class Accounts:
         self.stakes = Stakes(self._rules)
 
     def balance(self, address: str, contract: str | None, height: int | None = None) -> int:
-        """Return what the address holds."""
         return self._held.at((address, contract), height)
 
     def sequence(self, address: str, height: int | None = None) -> int:
@@ -57,7 +55,6 @@ class Accounts:
         return not self._rules.activation_price or address == self._faucet or self._paid.at(address) > 0
 
     def rewind(self, height: int) -> None:
-        """Forget what happened above the height."""
         for sums in (self._held, self._sent, self._paid):
             sums.rewind(height)
         self.stakes.rewind(height)

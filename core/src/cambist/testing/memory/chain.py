@@ -1,41 +1,40 @@
-"""The chain in memory: blocks that hash-link, transactions that wait, are mined, reorganised away and come back."""
+"""The chain in memory: blocks that hash-link, and a node that judges what is to be sent as strictly as any."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from random import Random
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from cambist.plugin import (
-    AddressFamily,
-    Block,
-    ChainInfo,
+    Broadcast,
     ChainUnavailableError,
-    ChainView,
-    Dated,
-    EndpointHealth,
-    Token,
-    TxStatus,
+    Fee,
+    Intent,
+    InvalidAddressError,
+    LendingChain,
+    Plan,
+    SignatureError,
+    SignedTx,
+    Stake,
+    Staking,
+    Step,
     Units,
+    UnreadablePayloadError,
+    UnsignedTx,
 )
 
-from .accounts import Accounts
-from .blocks import MinedBlock, Output, Transaction
-from .family import MemoryFamily, named_address, spell
-from .faults import Call, MemoryFaults
-from .fees import MemoryFees
-from .pool import Pool
-from .rules import MemoryRules
-from .sending import MemorySending
-from .view import MemoryView
-
-GENESIS_TIME = 1_750_000_000
-FINALITY_LAG_BLOCKS = 5
+from .blocks import Output, Transaction
+from .family import spell
+from .fees import NATIVE_WORK
+from .payload import DatedPayload, Payload, open_raw, tx_id_of, write_payload
+from .planning import Planner
+from .pool import WAITING_MAX
+from .reading import MemoryReading
+from .rules import LIFETIME_MAX_S
 
 
-class MemoryChain(MemorySending):
+class MemoryChain(MemoryReading):
     """A network of one endpoint. The same calls on the same seed give the same hashes and ids.
 
     ``transfer`` and ``submit`` make transactions by hand, which need no signature and cost nothing, ``broadcast``
@@ -49,251 +48,191 @@ class MemoryChain(MemorySending):
     its finalized height is 5 blocks behind unless that is said, too: without one nothing could be proven dead.
     """
 
-    view_type: ClassVar[type[MemoryView]] = MemoryView
+    _prepared_count = 0
 
-    def __init__(  # noqa: PLR0913 - every one has a default, and tests name what they mean
-        self,
-        info: ChainInfo,
-        *,
-        family: AddressFamily | None = None,
-        faucet: str | None = None,
-        seed: int = 0,
-        finality_lag_blocks: int | None = None,
-        genesis_time: int = GENESIS_TIME,
-        block_time_s: int = 2,
-        fees: MemoryFees | None = None,
-        rules: MemoryRules | None = None,
-    ) -> None:
-        """Start with block 0 alone."""
-        self.info = info
-        self.family = family or MemoryFamily()
-        self.faucet = self.family.normalize_address(faucet or named_address("faucet"))
-        self.faults = MemoryFaults()
-        self.fees = fees or MemoryFees()
-        self.rules = rules
-        self.accounts = Accounts(self.faucet, self.fees, self.faults, rules)
-        self.pool = Pool()
-        self.chance = Random(seed)
-        default_lag = None if rules is None else FINALITY_LAG_BLOCKS
-        self._finality_lag_blocks = default_lag if finality_lag_blocks is None else finality_lag_blocks
-        self._block_time_s = block_time_s
-        self._serial = seed << 64
-        self._calls = 0
-        self._failures = 0
-        self._mined: dict[str, int] = {}
-        genesis = Block(height=0, hash=self._digest("block"), parent_hash="0" * 64, time=genesis_time)
-        self._blocks = [MinedBlock(header=genesis, transactions=(), reverted=frozenset(), fees={})]
+    async def next_sequence(self, sender: str) -> int | None:
+        """Count the sender's mined transactions, as far as the endpoint knows them."""
+        await self.met("next_sequence")
+        if self.rules is not None:
+            return None
+        return self.accounts.sequence(sender, self.seen_height()) + self.faults.sequences_ahead
 
-    # What tests do to it.
+    async def plan(
+        self, intents: Sequence[Intent], *, sponsor: str | None, promised: Mapping[str, int] | None = None
+    ) -> Sequence[Plan]:
+        """Plan one step each; the work it takes is the same for every transfer of a kind."""
+        await self.met("plan")
+        if self.rules is None:
+            return [self._planned(intent) for intent in intents]
+        planner = Planner(self.rules, self.fees, self.accounts, time=self.seen_time(), sponsor=sponsor)
+        planner.count_on(promised or {})
+        return [self._refused(intent) or planner.plan(intent) for intent in intents]
 
-    @property
-    def height(self) -> int:
-        """The height of the newest block."""
-        return len(self._blocks) - 1
+    async def outbid(self, step: Step) -> Fee:
+        await self.met("outbid")
+        if self.rules is not None:
+            raise ValueError(f"nothing is replaced on {self.info.id}")
+        return self.fees.outbidding(step.fee)
 
-    def transfer(self, token: Token, recipient: str, amount: int, *, sender: str | None = None) -> str:
-        """Make a transaction that sends one amount, and return its id; it waits to be mined."""
-        return self.submit([Output(contract=token.contract, recipient=recipient, amount=amount)], sender=sender)
+    async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
+        await self.met("prepare")
+        if self.rules is None:
+            return [self._unsigned(step, sequence) for step, sequence in steps]
+        valid_until = self.seen_time() + self.rules.lifetime_s
+        return [self._dated(step, sequence, valid_until) for step, sequence in steps]
 
-    def submit(
-        self,
-        outputs: Sequence[Output],
-        *,
-        sender: str | None = None,
-        sequence: int | None = None,
-        reverts: bool = False,
-    ) -> str:
-        """Make a transaction that waits to be mined; its outputs may name contracts that nobody registered.
-
-        With a sequence it pushes aside what waits under it: somebody else holds the sender's key, and pays more.
-        """
-        for output in outputs:
-            if output.amount < 0:
-                raise ValueError(f"an amount is not negative, and {output.amount} is")
-            if self.family.normalize_address(output.recipient) != output.recipient:
-                raise ValueError(f"{output.recipient} is not a normalized address")
-        transaction = Transaction(
-            id=self._digest("transaction"),
-            sender=sender or self.faucet,
-            outputs=tuple(outputs),
-            reverts=reverts,
-            sequence=sequence,
-        )
-        self.pool.add(transaction)
-        return transaction.id
-
-    def forget(self, tx_id: str | None = None) -> None:
-        """Drop one transaction that waits, or all of them, as nodes do when they restart or run full."""
-        for waiting in self.pool:
-            if tx_id in (None, waiting.id):
-                self.pool.remove(waiting.id)
-
-    def mine(self, blocks: int = 1, *, time: int | None = None) -> None:
-        """Mine blocks; the first takes all that can be mined, in the order of arrival. ``time`` is the first one's."""
-        for number in range(blocks):
-            self._append([] if self.faults.mining_paused else list(self.pool), time if number == 0 else None)
-
-    def reorg(self, depth: int, *, mine_again: Sequence[str] = (), new_blocks: int | None = None) -> None:
-        """Replace the newest blocks by as many others, or by ``new_blocks``.
-
-        Their transactions are dropped, but for those to mine again: these come into the last new block, behind
-        another transaction, or wait where that cannot be. What waits goes on waiting. Genesis stays.
-        """
-        if not 0 < depth <= self.height:
-            raise ValueError(f"a reorg of {depth} needs as many blocks above genesis, and there are {self.height}")
-        dropped = {tx.id: tx for block in self._blocks[-depth:] for tx in block.transactions}
-        kept = [dropped[tx_id] for tx_id in mine_again]
-        del self._blocks[-depth:]
-        self.accounts.rewind(self.height)
-        for tx_id in dropped:
-            del self._mined[tx_id]
-        length = depth if new_blocks is None else new_blocks
-        for number in range(length):
-            filler = self._filler() if kept and number == length - 1 else ()
-            self._append((*filler, *kept) if number == length - 1 else (), None)
-        for transaction in kept:
-            if transaction.id not in self._mined:
-                self.pool.add(transaction)
-
-    # What the gateway asks.
-
-    @asynccontextmanager
-    async def view(self) -> AsyncIterator[ChainView]:
-        """Pin the one endpoint; an error that leaves the context is counted against it."""
+    async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
         try:
-            await self.met("view")
-            yield self.view_type(self)
-        except Exception:
-            self._failures += 1
-            raise
+            await self.met("broadcast")
+        except ChainUnavailableError as error:
+            return [Broadcast(state="unknown", reason=str(error)) for _ in txs]
+        return [self._heard(tx) for tx in txs]
 
-    async def balance(self, address: str, token: Token, at: int | None = None) -> Units:
-        """Look up what is held at the end of a block."""
-        return (await self.balances([(address, token)], at))[0]
+    def _refused(self, intent: Intent) -> Plan | None:
+        refuses = (intent.token.contract, intent.to_address) in self.faults.refusing
+        return Plan(refused=f"{intent.token.symbol} refuses {intent.to_address}") if refuses else None
 
-    async def balances(self, wanted: Sequence[tuple[str, Token]], at: int | None = None) -> Sequence[Units]:
-        """Look up all of them in one call."""
-        await self.met("balance")
-        last = max(0, self.height - self.faults.balances_lag_blocks) if at is None else at
-        if not 0 <= last <= self.height:
-            raise ChainUnavailableError(f"{self.info.id} has no block {last} yet")
-        return [Units(self.accounts.balance(address, token.contract, last)) for address, token in wanted]
+    def _planned(self, intent: Intent) -> Plan:
+        if (refused := self._refused(intent)) is not None:
+            return refused
+        fee = self.fees.current(self.fees.limit(intent.token))
+        return Plan(step=intent.step(fee), sponsoring=Units(NATIVE_WORK * fee.price))
 
-    async def transaction(self, tx_id: str) -> TxStatus:
-        """Look for the transaction among the waiting and the mined."""
-        return (await self.transactions([tx_id]))[0]
-
-    async def transactions(self, tx_ids: Sequence[str]) -> Sequence[TxStatus]:
-        """Look for all of them in one call."""
-        await self.met("transaction")
-        return [self._status(tx_id) for tx_id in tx_ids]
-
-    async def expired(self, txs: Sequence[Dated]) -> Sequence[bool]:
-        """Look for them in every block, once the newest final block is later than all that may hold them."""
-        await self.met("expired")
-        final = self.finalized_height(self.seen_height())
-        if self.rules is None or final is None:
-            return [False for _ in txs]
-        time = self._blocks[final].header.time
-        return [tx.valid_until < time and tx.tx_id not in self._mined for tx in txs]
-
-    def endpoints(self) -> Sequence[EndpointHealth]:
-        """Report the one endpoint."""
-        healthy = not self.faults.unavailable
-        health = EndpointHealth(
-            name="memory", healthy=healthy, head=self.height, calls=self._calls, failures=self._failures
+    def _unsigned(self, step: Step, sequence: int | None) -> UnsignedTx:
+        if sequence is None:
+            raise ValueError(f"transactions of {self.info.id} need a sequence")
+        payload = Payload(
+            chain=self.info.id,
+            sequence=sequence,
+            contract=step.token.contract,
+            recipient=step.to_address,
+            amount=step.amount,
+            limit=step.fee.limit,
+            price=step.fee.price,
+            tip=step.fee.tip,
         )
-        return (health,)
+        return UnsignedTx(sender=step.sender, sequence=sequence, payload=write_payload(payload), fee=step.fee)
 
-    # What the view and the sending half ask.
-
-    async def met(self, call: Call, *, span_length: int = 0) -> None:
-        """Count a call and let the faults have their say."""
-        self._calls += 1
-        await self.faults.meet(call, span_length=span_length)
-
-    def seen(self) -> Sequence[MinedBlock]:
-        """Return the blocks that the endpoint knows of."""
-        return self._blocks[: max(1, len(self._blocks) - self.faults.lag_blocks)]
-
-    def seen_time(self) -> int:
-        """Return the time of the newest block that the endpoint knows of."""
-        return self.seen()[-1].header.time
-
-    def seen_height(self) -> int:
-        """Return the newest height that the endpoint knows of."""
-        return len(self.seen()) - 1
-
-    def is_mined(self, tx_id: str) -> bool:
-        """Whether a block holds it."""
-        return tx_id in self._mined
-
-    def spell(self, key: bytes) -> str:
-        """Return the address of a signer."""
-        return spell(key)
-
-    def finalized_height(self, height: int) -> int | None:
-        """Return what is final when the head is at this height."""
-        lag = self._finality_lag_blocks
-        return None if lag is None else max(0, height - lag)
-
-    def is_registered(self, contract: str | None) -> bool:
-        """Whether transfers of this contract may be credited."""
-        return any(token.contract == contract for token in self.info.tokens)
-
-    # Its insides.
-
-    def _status(self, tx_id: str) -> TxStatus:
-        if tx_id in self.faults.hidden:
-            return TxStatus(state="unknown")
-        if tx_id in self.pool:
-            return TxStatus(state="pending")
-        if tx_id not in self._mined:
-            return TxStatus(state="unknown")
-        block = self._blocks[self._mined[tx_id]]
-        return TxStatus(
-            state="reverted" if tx_id in block.reverted else "succeeded",
-            block=block.header,
-            fee=Units(block.fees[tx_id]),
+    def _dated(self, step: Step, sequence: int | None, valid_until: int) -> UnsignedTx:
+        if sequence is not None:
+            raise ValueError(f"transactions of {self.info.id} have no sequence")
+        self._prepared_count += 1
+        payload = DatedPayload(
+            chain=self.info.id,
+            valid_until=valid_until,
+            serial=self._prepared_count,
+            action=step.action,
+            contract=step.token.contract,
+            recipient=step.to_address,
+            amount=step.amount,
+            limit=step.fee.limit,
+            price=step.fee.price,
+            extra=step.fee.extra,
         )
+        raw = write_payload(payload)
+        return UnsignedTx(sender=step.sender, sequence=None, payload=raw, fee=step.fee, valid_until=valid_until)
 
-    def _append(self, candidates: Sequence[Transaction], time: int | None) -> None:
-        parent = self._blocks[-1].header
-        header = Block(
-            height=parent.height + 1,
-            hash=self._digest(f"block:{parent.hash}"),
-            parent_hash=parent.hash,
-            time=max(parent.time, parent.time + self._block_time_s if time is None else time),
-        )
-        by_sequence = {(one.sender, one.sequence): one for one in candidates}
-        taken: list[Transaction] = []
-        reverted: set[str] = set()
-        fees: dict[str, int] = {}
-        for candidate in candidates:
-            transaction: Transaction | None = candidate
-            # What waited for this sender's sequence to come up is next.
-            while transaction is not None and transaction.id not in fees:
-                receipt = self.accounts.run(transaction, header.height, header.time)
-                if receipt is None:
-                    break
-                taken.append(transaction)
-                fees[transaction.id] = receipt.fee
-                if receipt.reverted:
-                    reverted.add(transaction.id)
-                transaction = by_sequence.get((transaction.sender, self.accounts.sequence(transaction.sender)))
-        self._blocks.append(
-            MinedBlock(header=header, transactions=tuple(taken), reverted=frozenset(reverted), fees=fees)
-        )
-        for tx_id in fees:
-            self._mined[tx_id] = header.height
-            if tx_id in self.pool:
-                self.pool.remove(tx_id)
-        self.pool.tidy(self.accounts, header.time)
+    def _heard(self, tx: SignedTx) -> Broadcast:
+        """Judge a transaction, and let the faults come between the node and the one who asks."""
+        if self.faults.takes_one("lost_txs"):
+            return Broadcast(state="unknown", reason="the node did not answer")
+        if self.faults.rejection is not None:
+            return Broadcast(state="rejected", reason=self.faults.rejection)
+        answer = self._judged(tx.raw)
+        if answer.state == "accepted" and tx_id_of(tx.raw) in self.pool and self._forgets():
+            self.pool.remove(tx_id_of(tx.raw))
+        if self.faults.takes_one("unanswered_txs"):
+            return Broadcast(state="unknown", reason="the node did not answer in time")
+        return answer
 
-    def _filler(self) -> tuple[Transaction, ...]:
-        outputs = tuple(Output(contract=token.contract, recipient=self.faucet, amount=1) for token in self.info.tokens)
-        return (Transaction(id=self._digest("filler"), sender=self.faucet, outputs=outputs, reverts=False),)
+    def _forgets(self) -> bool:
+        return self.faults.takes_one("forgotten_txs") or self.chance.random() < self.faults.dropped_share
 
-    def _digest(self, purpose: str) -> str:
-        self._serial += 1
-        return hashlib.sha256(f"{self.info.id}:{self._serial}:{purpose}".encode()).hexdigest()
+    def _judged(self, raw: bytes) -> Broadcast:
+        tx_id = tx_id_of(raw)
+        try:
+            if tx_id in self.pool or (self.rules is not None and self.is_mined(tx_id)):
+                return Broadcast(state="accepted", reason="already known")
+            transaction = self._read(raw)
+        except (UnreadablePayloadError, SignatureError, InvalidAddressError) as error:
+            return Broadcast(state="rejected", reason=str(error))
+        refusal = self._refusal(transaction)
+        if refusal is not None:
+            return refusal
+        self.pool.add(transaction)
+        return Broadcast(state="accepted")
+
+    def _read(self, raw: bytes) -> Transaction:
+        payload, key = open_raw(raw)
+        if payload.chain != self.info.id:
+            raise UnreadablePayloadError(f"this is {self.info.id}, not {payload.chain!r}")
+        output = Output(contract=payload.contract, recipient=payload.recipient, amount=payload.amount)
+        if self.family.normalize_address(output.recipient) != output.recipient:
+            raise InvalidAddressError(f"{output.recipient!r} is not how an address is written")
+        sender = spell(key)
+        transaction = Transaction(id=tx_id_of(raw), sender=sender, outputs=(output,), fee=payload.fee)
+        if isinstance(payload, Payload):
+            if self.rules is not None:
+                raise UnreadablePayloadError("transactions have no sequence here")
+            return replace(transaction, sequence=payload.sequence)
+        if self.rules is None:
+            raise UnreadablePayloadError("transactions do not expire here")
+        fee = replace(payload.fee, covered=self.accounts.stakes.covered(sender, self.seen_time()))
+        outputs = (output,) if payload.staking is None else ()
+        return replace(transaction, outputs=outputs, fee=fee, valid_until=payload.valid_until, staking=payload.staking)
+
+    def _refusal(self, new: Transaction) -> Broadcast | None:
+        """Return why a node would not keep it."""
+        return self._dated_refusal(new) if new.valid_until is not None else self._numbered_refusal(new)
+
+    def _dated_refusal(self, new: Transaction) -> Broadcast | None:
+        assert new.valid_until is not None
+        time = self.seen_time()
+        if new.has_expired(time):
+            return Broadcast(state="expired", reason=f"it expired at {new.valid_until}")
+        if (refusal := self.accounts.refusal(new, time)) is not None:
+            return Broadcast(state="rejected", reason=refusal)
+        if new.valid_until > time + LIFETIME_MAX_S:
+            return Broadcast(state="rejected", reason=f"it expires more than {LIFETIME_MAX_S} s from now")
+        if not self.accounts.is_active(new.sender):
+            return Broadcast(state="unfunded", reason=f"{new.sender} is not activated")
+        return self._unfunded(new, 0) or self._full()
+
+    def _numbered_refusal(self, new: Transaction) -> Broadcast | None:
+        assert new.fee is not None
+        assert new.sequence is not None
+        used = self.accounts.sequence(new.sender)
+        if new.sequence < used:
+            return Broadcast(state="sequence_used", reason=f"the next sequence is {used}")
+        if new.fee.limit < NATIVE_WORK:
+            return Broadcast(state="rejected", reason=f"nothing takes less work than {NATIVE_WORK}")
+        waiting = self.pool.at(new.sender, new.sequence)
+        if new.fee.price < self.fees.price_min:
+            return Broadcast(state="underpriced", reason=f"the price is below {self.fees.price_min}")
+        if waiting is not None and (waiting.fee is None or not self.fees.replaces(new.fee, waiting.fee)):
+            return Broadcast(state="underpriced", reason=f"{waiting.id} waits under this sequence")
+        replaced = 0 if waiting is None else waiting.native_needed
+        return self._unfunded(new, replaced) or (self._full() if waiting is None else None)
+
+    def _unfunded(self, new: Transaction, replaced: int) -> Broadcast | None:
+        needed = self.pool.native_needed(new.sender) - replaced + new.native_needed
+        if needed <= self.accounts.balance(new.sender, None):
+            return None
+        return Broadcast(state="unfunded", reason=f"all that waits needs {needed} of the native coin")
+
+    def _full(self) -> Broadcast | None:
+        return Broadcast(state="unknown", reason="too many wait already") if len(self.pool) >= WAITING_MAX else None
+
+
+class MemoryLendingChain(MemoryChain, LendingChain):
+    """Needs ``rules`` with a ``stake_per_work``."""
+
+    async def stake(self, address: str) -> Stake:
+        await self.met("stake")
+        return self.accounts.stakes.stake(address, self.seen_time())
+
+    def endow(self, address: str, units: int) -> None:
+        """Give an address a stake out of nowhere, in a block of its own."""
+        self.mine()
+        staking = Staking(action="stake", amount=Units(units))
+        self.accounts.stakes.carry_out(address, staking, self.height, self.seen_time())

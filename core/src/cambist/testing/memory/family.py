@@ -43,7 +43,6 @@ class MemoryFamily(AddressFamily):
     coin_type = 1
 
     def derive_address(self, account_xpub: str, change: int, index: int) -> str:
-        """Derive an address, by BIP-32 or by hashing."""
         if not _XPUB.fullmatch(account_xpub):
             raise ValueError("an account key is 16 to 200 letters and digits")
         if change not in (0, 1) or not 0 <= index < _INDEX_END:
@@ -64,15 +63,12 @@ class MemoryFamily(AddressFamily):
         return lowered
 
     def address_key(self, address: str) -> bytes:
-        """Return the 20 bytes behind the address."""
         return _decode(address)[:_KEY_BYTES]
 
     def payment_uri(self, chain: ChainInfo, address: str, token: Token, amount: Units) -> str:
-        """Return a URI of a scheme that only this family has."""
         return f"memory:{address}?chain={chain.id}&token={token.contract or 'native'}&amount={amount}"
 
     def effects(self, chain: ChainInfo, payload: bytes) -> Effects:
-        """Read the one thing that a payload commands."""
         said = read_payload(payload)
         if said.chain != chain.id:
             raise UnreadablePayloadError(f"the payload is for {said.chain!r}, not for {chain.id}")
@@ -97,7 +93,6 @@ class MemoryFamily(AddressFamily):
         )
 
     def digest(self, payload: bytes) -> bytes:
-        """Return the payload's SHA-256."""
         return digest_of(payload)
 
     def seal(self, tx: UnsignedTx, signature: bytes) -> SignedTx:

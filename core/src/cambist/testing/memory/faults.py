@@ -52,7 +52,6 @@ class MemoryFaults:
     """
 
     def __init__(self) -> None:
-        """Start without any fault."""
         self.unavailable = False
         self.unavailable_calls: set[Call] = set()
         self.failing_calls = 0

@@ -23,7 +23,6 @@ class MemoryFees:
     """
 
     def __init__(self, *, legacy: bool = False, price_max: int | None = None) -> None:
-        """Start with a quiet chain."""
         self.base_price = 10 * GWEI
         self.tip = GWEI
         self.price_min = GWEI

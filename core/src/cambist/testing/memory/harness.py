@@ -15,14 +15,30 @@ from cambist.plugin import Token
 from cambist.testing.harness import Abilities, ChainHarness, FamilySamples, Sender
 
 from .blocks import Output
-from .chain import MemoryChain
+from .chain import MemoryChain, MemoryLendingChain
 from .family import named_address, spell
 from .fees import TOKEN_LIMIT
 from .keys import key_id
-from .lending import MemoryLendingChain
 from .plugin import memory_chain_info
 from .rules import MemoryRules
-from .samples import MEMORY_SAMPLES
+
+_ADDRESS = named_address("sample")
+_XPUBS = ("xpubMemoryAccount0000000000000001", "xpubMemoryAccount0000000000000002")
+
+MEMORY_SAMPLES = FamilySamples(
+    account_xpubs=_XPUBS,
+    spellings={_ADDRESS: _ADDRESS, _ADDRESS.upper(): _ADDRESS},
+    refused=(
+        _ADDRESS[:-1],
+        _ADDRESS + "a",
+        _ADDRESS.title(),
+        _ADDRESS[:-1] + ("b" if _ADDRESS[-1] != "b" else "c"),
+        "0x" + "00" * 20,
+    ),
+    chain=memory_chain_info(),
+    derived={(_XPUBS[0], 0, 0): "mem1r5ktrylpuzhpthahx6ngtwdppogd4kee5ncr7rx3"},
+)
+"""What the memory family accepts and refuses."""
 
 COIN = 10**18
 TRANSFERS_LENT = 5
@@ -70,30 +86,24 @@ class MemoryHarness(ChainHarness):
         return cls(chain_type(memory_chain_info(), rules=rules))
 
     async def mine(self, blocks: int = 1) -> None:
-        """Mine."""
         self.memory.mine(blocks)
 
     async def transfer(self, token: Token, recipient: str, amount: int) -> str:
-        """Send from the faucet."""
         return self.memory.transfer(token, recipient, amount)
 
     async def transfer_many(self, token: Token, payments: Sequence[tuple[str, int]]) -> str:
-        """Send from the faucet, several at once."""
         return self.memory.submit(
             [Output(contract=token.contract, recipient=recipient, amount=amount) for recipient, amount in payments]
         )
 
     async def transfer_reverted(self, token: Token, recipient: str, amount: int) -> str:
-        """Send what will fail."""
         return self.memory.submit([Output(contract=token.contract, recipient=recipient, amount=amount)], reverts=True)
 
     async def transfer_impostor(self, token: Token, recipient: str, amount: int) -> str:
-        """Send from a contract that nobody registered."""
         impostor = named_address(f"impostor/{token.symbol}")
         return self.memory.submit([Output(contract=impostor, recipient=recipient, amount=amount)])
 
     async def reorg(self, depth: int) -> None:
-        """Drop the newest blocks."""
         self.memory.reorg(depth)
 
     async def remine(self, depth: int, tx_id: str) -> None:
@@ -101,7 +111,6 @@ class MemoryHarness(ChainHarness):
         self.memory.reorg(depth, mine_again=[tx_id], new_blocks=depth + 1)
 
     async def sender(self, *holdings: tuple[Token, int]) -> Sender:
-        """Make up a key, and give its address what it is to hold."""
         key = hashlib.sha256(f"sender {next(self._keys)}".encode()).digest()
         address = spell(key_id(PublicKey.from_valid_secret(key)))
         for token, amount in holdings:
@@ -110,26 +119,21 @@ class MemoryHarness(ChainHarness):
         return Sender(address=address, private_key=key)
 
     async def outlive(self, valid_until: int) -> None:
-        """Mine a block that is as late."""
         self.memory.mine(time=valid_until + 1)
 
     async def lose_next(self) -> None:
-        """Let the node forget one."""
         self.memory.faults.forgotten_txs = 1
 
     async def hide(self, tx_id: str) -> None:
-        """Let the node deny that it knows it."""
         self.memory.faults.hidden.add(tx_id)
 
     async def sponsor(self) -> Sender:
-        """Give a stake to somebody."""
         assert isinstance(self.memory, MemoryLendingChain)
         sender = await self.sender((self.memory.info.native, 100 * COIN))
         self.memory.endow(sender.address, TRANSFERS_LENT * TOKEN_LIMIT * self.memory.accounts.stakes.per_work)
         return sender
 
     async def ripen(self) -> None:
-        """Mine a block that is late enough."""
         rules = self.memory.rules
         assert rules is not None
         self.memory.mine(time=self.memory.seen_time() + rules.unstaking_s)
@@ -142,7 +146,6 @@ class MemoryHarness(ChainHarness):
 
     @asynccontextmanager
     async def outage(self) -> AsyncIterator[None]:
-        """Answer nothing for a while."""
         self.memory.faults.unavailable = True
         try:
             yield

@@ -37,7 +37,6 @@ class Payload(Struct, frozen=True, tag="memory/1", array_like=True, forbid_unkno
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """All its numbers."""
         return self.sequence, self.amount, self.limit, self.price, self.tip or 0
 
 
@@ -70,7 +69,6 @@ class DatedPayload(Struct, frozen=True, tag=_DATED_KIND, array_like=True, forbid
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """All its numbers."""
         return self.valid_until, self.serial, self.amount, self.limit, self.price, self.extra
 
 

@@ -40,7 +40,6 @@ class Planner:
             self._covered[sender] = max(0, self._accounts.stakes.covered(sender, self._time) - work)
 
     def plan(self, intent: Intent) -> Plan:
-        """Return the plan for the next of them."""
         return self._transfer(intent) if intent.action == "transfer" else self._staking(intent)
 
     def _transfer(self, intent: Intent) -> Plan:

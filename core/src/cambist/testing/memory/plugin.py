@@ -20,10 +20,9 @@ from cambist.plugin import (
     hookimpl,
 )
 
-from .chain import MemoryChain
+from .chain import MemoryChain, MemoryLendingChain
 from .family import MemoryFamily, named_address
 from .fees import MemoryFees
-from .lending import MemoryLendingChain
 from .rules import MemoryRules
 
 
@@ -82,19 +81,15 @@ class MemoryPlugin(ChainPlugin[MemoryConfig]):
     config_type = MemoryConfig
 
     def __init__(self) -> None:
-        """Start without chains."""
         self.memory_chains: dict[str, MemoryChain] = {}
 
     def families(self) -> Sequence[AddressFamily]:
-        """Return the one family."""
         return [MemoryFamily()]
 
     def chains(self, config: MemoryConfig) -> Sequence[ChainInfo]:
-        """Describe the configured chains."""
         for chain_id, chain in config.chains.items():
             if chain.confirmations < 1:
-                msg = f"chains.{chain_id}.confirmations is at least 1"
-                raise ConfigError(msg)
+                raise ConfigError(f"chains.{chain_id}.confirmations is at least 1")
         return [memory_chain_info(chain_id, chain) for chain_id, chain in config.chains.items()]
 
     @asynccontextmanager

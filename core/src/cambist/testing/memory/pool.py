@@ -15,7 +15,6 @@ class Pool:
     """The waiting transactions. It judges none of them."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._waiting: dict[str, Transaction] = {}
         self._slots: dict[tuple[str, int], str] = {}
         self._native_needed: Counter[str] = Counter()

@@ -17,7 +17,6 @@ class Stakes:
     """
 
     def __init__(self, rules: MemoryRules) -> None:
-        """Start with nothing staked."""
         self._rules = rules
         self._staked: Sums[str] = Sums()
         self._lent: Sums[str] = Sums()
@@ -29,7 +28,6 @@ class Stakes:
         self._used_at: Sums[str] = Sums()
 
     def stake(self, address: str, time: int) -> Stake:
-        """Return what an address has beyond its balance."""
         leaving = {free_at: self._leaving.at((address, free_at)) for free_at in self._leaving_times.get(address, ())}
         staked, lent = self._staked.at(address), self._lent.at(address)
         return Stake(
@@ -50,7 +48,6 @@ class Stakes:
         return max(0, self._capacity(address) - self._used_now(address, time))
 
     def loan(self, lender: str, borrower: str) -> int:
-        """Return what one address has lent another."""
         return self._loans.at((lender, borrower))
 
     def use(self, address: str, work: int, height: int, time: int) -> None:
@@ -104,7 +101,6 @@ class Stakes:
         return 0
 
     def rewind(self, height: int) -> None:
-        """Forget what happened above the height."""
         for sums in (self._staked, self._lent, self._borrowed, self._loans, self._leaving, self._used, self._used_at):
             sums.rewind(height)
 

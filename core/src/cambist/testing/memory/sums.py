@@ -12,7 +12,6 @@ class Sums(Generic[Key]):
     """Numbers that start at zero, with their past."""
 
     def __init__(self) -> None:
-        """Start with nothing."""
         self._past: dict[Key, list[tuple[int, int]]] = {}
         self._changes: list[tuple[int, Key]] = []
 

@@ -21,25 +21,22 @@ from cambist.plugin import (
 from .blocks import MinedBlock
 
 if TYPE_CHECKING:
-    from .chain import MemoryChain
+    from .reading import MemoryReading
 
 
 class MemoryView(ChainView):
     """The chain as its one endpoint shows it at the moment of each call."""
 
-    def __init__(self, chain: MemoryChain) -> None:
-        """Look at this chain."""
+    def __init__(self, chain: MemoryReading) -> None:
         self.chain = chain
 
     async def head(self) -> Head:
-        """Return the newest block that the endpoint knows of."""
         await self.chain.met("head")
         newest = self.chain.seen()[-1].header
         finalized_height = self.chain.finalized_height(newest.height)
         return Head(height=newest.height, hash=newest.hash, finalized_height=finalized_height)
 
     async def block(self, height: int) -> Block:
-        """Return the header at the height."""
         await self.chain.met("block")
         return self._mined(height).header
 
@@ -47,11 +44,9 @@ class MemoryView(ChainView):
         """Return headers and watched transfers of the span, read in one piece."""
         await self.chain.met("scan", span_length=span.length)
         if span.length > self.chain.info.span_max:
-            msg = f"{span.length} blocks are more than {self.chain.info.span_max}"
-            raise SpanTooWideError(msg)
+            raise SpanTooWideError(f"{span.length} blocks are more than {self.chain.info.span_max}")
         if span.length < 1:
-            msg = f"a span from {span.first} to {span.last} is none"
-            raise ValueError(msg)
+            raise ValueError(f"a span from {span.first} to {span.last} is none")
         blocks = [self._mined(height) for height in range(span.first, span.last + 1)]
         transfers = [transfer for block in blocks for transfer in self._transfers(block, watch)]
         return ScanResult(blocks=[block.header for block in blocks], transfers=transfers)
@@ -59,8 +54,7 @@ class MemoryView(ChainView):
     def _mined(self, height: int) -> MinedBlock:
         blocks = self.chain.seen()
         if not 0 <= height < len(blocks):
-            msg = f"{self.chain.info.id} has no block {height}, its head is {len(blocks) - 1}"
-            raise InconsistentChainError(msg)
+            raise InconsistentChainError(f"{self.chain.info.id} has no block {height}, its head is {len(blocks) - 1}")
         return blocks[height]
 
     def _transfers(self, block: MinedBlock, watch: Watch) -> Iterator[Transfer]:

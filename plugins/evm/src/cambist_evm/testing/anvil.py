@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from cambist.testing.anvil import AnvilProcess, RpcRefusedError
-from cambist.testing.contracts import load
-
-from .contracts import Contract
+from cambist.testing.contracts import Artifact, load
+from cambist_evm.addresses import spell
 
 MINED_TIMEOUT_S: Final = 5.0
 GAS_MAX: Final = 8_000_000
@@ -42,7 +41,6 @@ class Anvil(AnvilProcess):
         arguments: Sequence[str] = (),
         state: Path | None = None,
     ) -> None:
-        """Choose; ``async with`` starts it."""
         self.chain_id = chain_id
         self.accounts: Sequence[str] = ()
         self.automine = automine
@@ -52,7 +50,6 @@ class Anvil(AnvilProcess):
         ])  # fmt: skip
 
     async def __aenter__(self) -> Self:
-        """Start the node and wait until it listens."""
         await super().__aenter__()
         self.accounts = await self.call("eth_accounts")
         return self
@@ -81,8 +78,7 @@ class Anvil(AnvilProcess):
         """Go back to a snapshot, once. Waiting transactions are dropped."""
         await self.call("anvil_dropAllTransactions")
         if not await self.call("evm_revert", [name]):
-            message = f"there is no snapshot {name}"
-            raise RpcRefusedError(message)
+            raise RpcRefusedError(f"there is no snapshot {name}")
 
     # --- Transactions ---
 
@@ -96,7 +92,6 @@ class Anvil(AnvilProcess):
         return await self._mined(await self.call("eth_sendTransaction", [tx]))
 
     async def send_native(self, to: str, wei: int, *, sender: str | None = None) -> str:
-        """Send native coin and return the transaction's id."""
         return await self.send(to, value=wei, sender=sender, gas=21_000)
 
     async def raw(self, tx_id: str) -> str:
@@ -105,7 +100,6 @@ class Anvil(AnvilProcess):
         return signed
 
     async def send_raw(self, signed: str) -> str:
-        """Send signed bytes and return the transaction's id."""
         return await self._mined(await self.call("eth_sendRawTransaction", [signed]))
 
     async def _mined(self, tx_id: str) -> str:
@@ -117,11 +111,9 @@ class Anvil(AnvilProcess):
         return tx_id
 
     async def receipt(self, tx_id: str) -> Mapping[str, Any]:
-        """Return what came of a mined transaction."""
         receipt: Mapping[str, Any] | None = await self.call("eth_getTransactionReceipt", [tx_id])
         if receipt is None:
-            message = f"{tx_id} is not mined"
-            raise RpcRefusedError(message)
+            raise RpcRefusedError(f"{tx_id} is not mined")
         return receipt
 
     async def deploy(self, artifact: str, *args: Any, value: int = 0) -> Contract:  # noqa: ANN401 - ABI values
@@ -132,6 +124,34 @@ class Anvil(AnvilProcess):
             await self.mine()
         receipt = await self.receipt(tx_id)
         if receipt["status"] != "0x1":
-            message = f"{artifact} could not be deployed"
-            raise RpcRefusedError(message)
+            raise RpcRefusedError(f"{artifact} could not be deployed")
         return Contract(self, compiled, receipt["contractAddress"])
+
+
+class Contract:
+    """A deployed test contract, called by the names of its functions: ``tests/contracts/*.sol`` tells what it is."""
+
+    def __init__(self, node: Anvil, artifact: Artifact, address: str) -> None:
+        """Keep where it is; ``address`` becomes its EIP-55 spelling."""
+        self.address = spell(address[2:].lower())
+        self._node = node
+        self._artifact = artifact
+
+    async def send(
+        self,
+        function: str,
+        *args: Any,  # noqa: ANN401 - ABI values
+        value: int = 0,
+        sender: str | None = None,
+    ) -> str:
+        """Send a transaction that calls the function, and return its id, whatever comes of it."""
+        return await self._node.send(self.address, data=self.data(function, *args), value=value, sender=sender)
+
+    async def read(self, function: str, *args: Any) -> Any:  # noqa: ANN401 - ABI values
+        """Return what the function answers, without a transaction."""
+        call = {"to": self.address, "data": self.data(function, *args)}
+        answer = await self._node.call("eth_call", [call, "latest"])
+        return self._artifact.answer(function, bytes.fromhex(answer[2:]))
+
+    def data(self, function: str, *args: Any) -> str:  # noqa: ANN401 - ABI values
+        return "0x" + self._artifact.call_data(function, *args).hex()

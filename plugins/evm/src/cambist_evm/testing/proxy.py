@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections import Counter
 from contextlib import suppress
 from enum import StrEnum
@@ -91,7 +90,6 @@ class FaultyProxy:
     """
 
     def __init__(self, upstream: str, *faults: Fault, random: Random | None = None) -> None:
-        """Choose; ``async with`` starts it."""
         self.faults = set(faults)
         self.rate = 1.0
         self.random = random or Random(0)
@@ -107,7 +105,6 @@ class FaultyProxy:
         self._closing = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        """Start to listen."""
         self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
         app = web.Application(client_max_size=BODY_BYTES_MAX)
         app.router.add_post("/{path:.*}", self._handle)
@@ -251,7 +248,7 @@ def _asking_for(call: Call, height: str) -> Call:
     params = call["params"]
     if call["method"] == "eth_getBlockByNumber" and params[0] == "latest":
         return {**call, "params": [height, *params[1:]]}
-    return copy.copy(call)
+    return call
 
 
 def _forgotten(call: Call) -> Call:

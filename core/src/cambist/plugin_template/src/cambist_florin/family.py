@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import ClassVar
 
 from cambist.plugin import (
@@ -17,19 +16,12 @@ from cambist.plugin import (
     UnreadablePayloadError,
     UnsignedTx,
 )
-from cambist_chainkit.bip32 import PublicNode, parse_xpub
+from cambist_chainkit.bip32 import branch
 from cambist_chainkit.signatures import checked
 
 from .addresses import address_of, key_of, parse_address
 from .config import NETWORK
 from .payload import digest_of, read, tx_id_of
-
-BRANCHES_CACHED_MAX = 20_000
-
-
-@lru_cache(maxsize=BRANCHES_CACHED_MAX)
-def _branch(account_xpub: str, change: int) -> PublicNode:
-    return parse_xpub(account_xpub).child(change)
 
 
 class FlorinFamily(AddressFamily):
@@ -40,7 +32,7 @@ class FlorinFamily(AddressFamily):
 
     def derive_address(self, account_xpub: str, change: int, index: int) -> str:
         """Derive the address at ``account/change/index``."""
-        return address_of(_branch(account_xpub, change).child_point(index))
+        return address_of(branch(account_xpub, change).child_point(index))
 
     def normalize_address(self, text: str) -> str:
         """Check the one spelling that an address has."""

@@ -16,7 +16,7 @@ from cambist.services.pricing import price_points
 
 from .entries import Entry
 
-FIAT = "usd"
+FIAT = price_points.CURRENCY
 _CENT = Decimal("0.01")
 _EXACT = Context(prec=200)
 _NAMED = re.compile(r"(?:^|[:/])((?:dep|pay|po|ref|wd)_[0-9A-Za-z]+)")
@@ -36,7 +36,6 @@ class Detail(Struct, frozen=True, kw_only=True):
 
 
 async def details_of(conn: AsyncConnection, entries: Sequence[Entry]) -> Sequence[Detail]:
-    """Return the details of entries, in their order."""
     if not entries:
         return ()
     named = [_NAMED.findall(entry.reference) for entry in entries]
@@ -47,7 +46,7 @@ async def details_of(conn: AsyncConnection, entries: Sequence[Entry]) -> Sequenc
         rows = await conn.execute(wanted.outerjoin(Payment, Payment.id == table.payment_pk))
         known |= {row.name: (row.tx_id, row.payment_id) for row in rows}
     moments = [(entry.token.symbol, entry.created_at) for entry in entries]
-    prices = await price_points.values_at(conn, FIAT, moments)
+    prices = await price_points.values_at(conn, moments)
     return [_detail(entry, found, known, price) for entry, found, price in zip(entries, named, prices, strict=True)]
 
 

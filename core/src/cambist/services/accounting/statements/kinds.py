@@ -45,7 +45,6 @@ _RANKS = {None: 0, "pending": 1, "held": 2, "receivable": 3, "available": 4}
 
 
 def type_of(kind: str) -> str:
-    """Return the type of a ledger transaction's kind."""
     return next((name for name, pattern in PATTERNS.items() if re.fullmatch(pattern, kind)), ADJUSTMENT)
 
 

@@ -17,7 +17,8 @@ guesses must not be able to keep the merchant out.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
 import structlog
@@ -88,7 +89,6 @@ class TwoFactor:
         self._clock = clock
 
     async def status(self, conn: AsyncConnection, merchant_pk: int) -> Status:
-        """Return what a merchant has."""
         row = (await conn.execute(select(*_STATUS).where(TwoFactorState.merchant_pk == merchant_pk))).one_or_none()
         return Status(enabled=False, recovery_codes_left=0) if row is None else to_struct(Status, row)
 
@@ -98,10 +98,8 @@ class TwoFactor:
         Raises ForbiddenError (``TWO_FACTOR_NOT_ENROLLED``, ``TWO_FACTOR_REQUIRED``, ``TWO_FACTOR_INVALID``) and
         TooManyError (``TOO_MANY_CODES``).
         """
-        async with self._db.transaction() as conn:
-            refusal = await self._spend(conn, merchant_pk, code)
-        if refusal is not None:
-            raise refusal
+        async with self._judging() as conn:
+            await self._spend(conn, merchant_pk, code)
 
     async def check_sign_in(self, merchant_pk: int, code: str | None) -> bool:
         """Take a code from who has shown the password; return False where the merchant needs none.
@@ -131,20 +129,19 @@ class TwoFactor:
         The caller has checked the password: a session alone, which can be stolen, must not get there.
         """
         key = self._ids.random_bytes(SECRET_BYTES)
-        async with self._db.transaction() as conn:
+        async with self._judging() as conn:
             await lock_merchant(conn, merchant_pk)
-            enabled = (await self.status(conn, merchant_pk)).enabled
-            refusal = await self._spend(conn, merchant_pk, code) if enabled else None
-            if refusal is None:
-                sealed = self._seal(key, PENDING_FIELD, merchant_pk)
-                pending = {"pending_encrypted": sealed, "pending_at": self._clock.now()}
-                await conn.execute(
-                    insert(TwoFactorState)
-                    .values(merchant_pk=merchant_pk, **pending)
-                    .on_conflict_do_update(index_elements=[TwoFactorState.merchant_pk], set_=pending)
-                )
-        if refusal is not None:
-            raise refusal
+            if (await self.status(conn, merchant_pk)).enabled:
+                await self._spend(conn, merchant_pk, code)
+            pending = {
+                "pending_encrypted": self._seal(key, PENDING_FIELD, merchant_pk),
+                "pending_at": self._clock.now(),
+            }
+            await conn.execute(
+                insert(TwoFactorState)
+                .values(merchant_pk=merchant_pk, **pending)
+                .on_conflict_do_update(index_elements=[TwoFactorState.merchant_pk], set_=pending)
+            )
         return enrolment(key, email)
 
     async def confirm(self, merchant_pk: int, code: str, *, session_id: str) -> Sequence[str]:
@@ -152,8 +149,7 @@ class TwoFactor:
 
         Ends the merchant's other sessions: they were opened without it.
         """
-        codes: Sequence[str] = ()
-        async with self._db.transaction() as conn:
+        async with self._judging() as conn:
             await lock_merchant(conn, merchant_pk)
             state, now = await read(conn, merchant_pk), self._clock.now()
             if (
@@ -165,73 +161,67 @@ class TwoFactor:
                 raise ConflictError("TWO_FACTOR_NOT_STARTED", "Start with a new secret: none waits for its first code.")
             key = self._open(state.pending_encrypted, PENDING_FIELD, merchant_pk)
             # What was taken of the secret before says nothing about this one.
-            step, refusal = await self._judge(conn, merchant_pk, replace(state, last_step=0), key, code)
-            if refusal is None:
-                sealed = self._seal(key, SECRET_FIELD, merchant_pk)
-                confirmed = {"secret_encrypted": sealed, "enabled_at": now, "last_step": step}
-                await change(conn, merchant_pk, **confirmed, pending_encrypted=None, pending_at=None)
-                codes = await self._renew_codes(conn, merchant_pk)
-                await sessions.revoke_all(conn, merchant_pk, now=now, but=session_id)
-        if refusal is not None:
-            raise refusal
+            step = await self._judge(conn, merchant_pk, replace(state, last_step=0), key, code)
+            sealed = self._seal(key, SECRET_FIELD, merchant_pk)
+            confirmed = {"secret_encrypted": sealed, "enabled_at": now, "last_step": step}
+            await change(conn, merchant_pk, **confirmed, pending_encrypted=None, pending_at=None)
+            codes = await self._renew_codes(conn, merchant_pk)
+            await sessions.revoke_all(conn, merchant_pk, now=now, but=session_id)
         log.info("two_factor_enabled", merchant_pk=merchant_pk)
         return codes
 
     async def renew_recovery_codes(self, merchant_pk: int, code: str) -> Sequence[str]:
         """Return new recovery codes, which are told once. The ones before stop working."""
-        codes: Sequence[str] = ()
-        async with self._db.transaction() as conn:
-            refusal = await self._spend(conn, merchant_pk, code)
-            if refusal is None:
-                codes = await self._renew_codes(conn, merchant_pk)
-        if refusal is not None:
-            raise refusal
+        async with self._judging() as conn:
+            await self._spend(conn, merchant_pk, code)
+            codes = await self._renew_codes(conn, merchant_pk)
         log.info("recovery_codes_renewed", merchant_pk=merchant_pk)
         return codes
 
     async def disable(self, merchant_pk: int, code: str) -> None:
-        """Forget authenticator and recovery codes."""
-        async with self._db.transaction() as conn:
-            refusal = await self._spend(conn, merchant_pk, code)
-            if refusal is None:
-                await forget(conn, merchant_pk)
-        if refusal is not None:
-            raise refusal
+        async with self._judging() as conn:
+            await self._spend(conn, merchant_pk, code)
+            await forget(conn, merchant_pk)
         log.warning("two_factor_disabled", merchant_pk=merchant_pk)
 
-    # What follows returns a refusal rather than raises it, because what was counted must be committed.
+    @asynccontextmanager
+    async def _judging(self) -> AsyncIterator[AsyncConnection]:
+        """Yield a transaction that is committed even where a code is refused in it: what was counted stays counted."""
+        refusal = None
+        async with self._db.transaction() as conn:
+            try:
+                yield conn
+            except ServiceError as error:
+                refusal = error
+        if refusal is not None:
+            raise refusal
 
-    async def _spend(self, conn: AsyncConnection, merchant_pk: int, code: str | None) -> ServiceError | None:
+    async def _spend(self, conn: AsyncConnection, merchant_pk: int, code: str | None) -> None:
         state = await read(conn, merchant_pk)
         if state is None or state.secret_encrypted is None:
-            return ForbiddenError("TWO_FACTOR_NOT_ENROLLED", "This needs two-factor authentication: turn it on first.")
+            raise ForbiddenError("TWO_FACTOR_NOT_ENROLLED", "This needs two-factor authentication: turn it on first.")
         if not code:
-            return _required()
+            raise _required()
         if await self._spend_recovery_code(conn, merchant_pk, code):
-            return None
+            return
         key = self._open(state.secret_encrypted, SECRET_FIELD, merchant_pk)
-        step, refusal = await self._judge(conn, merchant_pk, state, key, code)
-        if refusal is None:
-            await change(conn, merchant_pk, last_step=step)
-        return refusal
+        await change(conn, merchant_pk, last_step=await self._judge(conn, merchant_pk, state, key, code))
 
-    async def _judge(
-        self, conn: AsyncConnection, merchant_pk: int, state: State, key: bytes, code: str
-    ) -> tuple[int, ServiceError | None]:
-        """Return the step that the code is of, or what to refuse it with. The state's row is locked."""
+    async def _judge(self, conn: AsyncConnection, merchant_pk: int, state: State, key: bytes, code: str) -> int:
+        """Return the step that the code is of, or refuse it. The state's row is locked."""
         now = self._clock.now()
         if state.locked_until is not None and now < state.locked_until:
             wait_s = math.ceil((state.locked_until - now).total_seconds())
-            return 0, TooManyError("TOO_MANY_CODES", "Too many wrong codes. Wait a while.", retry_after_s=wait_s)
+            raise TooManyError("TOO_MANY_CODES", "Too many wrong codes. Wait a while.", retry_after_s=wait_s)
         step = step_of(key, code, now)
         if step is None:
             await count_wrong(conn, merchant_pk, state.wrong_codes + 1, now)
-            return 0, _wrong()
+            raise _wrong()
         if step <= state.last_step:
             # Seen before, so no guess: a request sent twice by mistake does not lock anybody out.
-            return 0, _wrong()
+            raise _wrong()
         await forgive(conn, merchant_pk)
-        return step, None
+        return step
 
     async def _spend_recovery_code(self, conn: AsyncConnection, merchant_pk: int, code: str) -> bool:
         hashed = recovery_hash(code)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from cambist.db.engine import Database
 from cambist.plugin import AddressFamily
 
@@ -20,7 +18,6 @@ class AddressCache:
     """
 
     def __init__(self, db: Database, family: AddressFamily, mode: str) -> None:
-        """Start empty."""
         self._db = db
         self._family = family
         self._mode = mode
@@ -45,24 +42,21 @@ class AddressCache:
         A dump brings along numbers from another server, which may be far ahead of this one's. Those rows cannot
         be new here, and are only read the first time.
         """
-        async with self._one_at_a_time, self._db.transaction() as conn:
-            await self._read(conn)
-
-    async def _read(self, conn: AsyncConnection) -> None:
         add, key_of = self._keys.add, self._family.address_key
-        oldest = await conn.exec_driver_sql("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-        from_xid = int(oldest.scalar_one())
-        raw = (await conn.get_raw_connection()).driver_connection
-        if raw is None:
-            raise AssertionError("a checked-out connection has a driver connection")
-        rows = raw.cursor(
-            "SELECT address FROM addresses WHERE mode = $1 AND family = $2 AND xid >= $3::text::xid8"
-            " AND ($3 = '0' OR xid < pg_snapshot_xmax(pg_current_snapshot()))",
-            self._mode,
-            self._family.name,
-            str(self._from_xid),
-            prefetch=PREFETCH_ROWS,
-        )
-        async for row in rows:
-            add(key_of(row["address"]))
-        self._from_xid = from_xid
+        async with self._one_at_a_time, self._db.transaction() as conn:
+            oldest = await conn.exec_driver_sql("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+            from_xid = int(oldest.scalar_one())
+            raw = (await conn.get_raw_connection()).driver_connection
+            if raw is None:
+                raise AssertionError("a checked-out connection has a driver connection")
+            rows = raw.cursor(
+                "SELECT address FROM addresses WHERE mode = $1 AND family = $2 AND xid >= $3::text::xid8"
+                " AND ($3 = '0' OR xid < pg_snapshot_xmax(pg_current_snapshot()))",
+                self._mode,
+                self._family.name,
+                str(self._from_xid),
+                prefetch=PREFETCH_ROWS,
+            )
+            async for row in rows:
+                add(key_of(row["address"]))
+            self._from_xid = from_xid

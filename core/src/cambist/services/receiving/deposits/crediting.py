@@ -31,7 +31,10 @@ async def credit_and_allocate(
     Everything is one posting, whose accounts are locked in one go: two polls that book the same merchant's
     tokens would else wait for each other.
     """
-    postings = [_credit(mode, row) for row in confirmed]
+    postings = [
+        Posting(mode=mode, kind="deposit", reference=row.reference, movements=_move(row.custody, row.owed, row.units))
+        for row in confirmed
+    ]
     shares = [share for order_units, deposits in ended for share in _shares(order_units, deposits)]
     if not shares:
         await post(conn, mode, postings)
@@ -47,15 +50,6 @@ async def credit_and_allocate(
         "UPDATE deposits d SET available_units = d.available_units + s.share"
         " FROM unnest($1::bigint[], $2::numeric[]) AS s (id, share) WHERE d.id = s.id",
         ([row.id for row, _ in shares], [share for _, share in shares]),
-    )
-
-
-def _credit(mode: str, row: DepositRow) -> Posting:
-    return Posting(
-        mode=mode,
-        kind="deposit",
-        reference=row.reference,
-        movements=_move(row.custody, row.owed, row.units),
     )
 
 

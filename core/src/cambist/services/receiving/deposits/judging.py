@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.structs import transposed
 from cambist.domain import payments as machine
-from cambist.domain.payments import Status, Terms, Transition
+from cambist.domain.payments import Status, Terms
 from cambist.plugin import Head, Units
 from cambist.services.receiving.payments.events import payment_event
 from cambist.services.webhooks.outbox import NewEvent, enqueue
@@ -41,7 +42,7 @@ async def judge(
     are locked in id order: deposits, then payments, then the ledger's accounts.
     """
     confirmed = await _confirm(conn, chain_scope, head, now)
-    due = await _due(conn, chain_scope, now)
+    due = {row.id: row for row in await conn.exec_driver_sql(_DUE, (*chain_scope.key, now, JUDGED_MAX))}
     # Their pages count confirmations, though nothing about them is decided before a deposit is confirmed or vanishes.
     changed = await _confirming(conn, chain_scope) if progressed else set()
     return await _judge(conn, chain_scope, head, now, confirmed=confirmed, due=due, changed=changed)
@@ -77,14 +78,21 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
         own = deposits.get(row.id, [])
         seen = [_seen(deposit, head) for deposit in own]
         steps = machine.judge(_terms(row), seen, now, extended_events=row.extended_events)
-        events.extend(_event(row, step, now) for step in steps if step.event is not None)
+        events += [
+            payment_event(row, event=step.event, status=step.status, received=step.received, tx_id=step.tx_id, at=now)
+            for step in steps
+            if step.event is not None
+        ]
         transitions += len(steps)
-        update = _Update.after(row, steps, seen)
-        updates.append(update)
+        status = steps[-1].status if steps else Status(row.status)
+        order_units = steps[-1].order_units if steps else Units(int(row.order_units))
+        tx_id = steps[-1].tx_id if steps else row.tx_id
+        received = machine.received(status, seen)
+        updates.append(_Update(id=row.id, status=str(status), received=received, order_units=order_units, tx_id=tx_id))
         if steps or row.dirty:
             changed.add(row.public_id)
-        if update.status in machine.REFUNDABLE:
-            ended.append((update.order_units, own))
+        if status in machine.REFUNDABLE:
+            ended.append((order_units, own))
     await _update(conn, updates, now)
     await crediting.credit_and_allocate(conn, chain_scope.mode, confirmed, ended)
     await enqueue(conn, events, ids=chain_scope.ids, now=now)
@@ -149,7 +157,7 @@ async def _confirm(conn: AsyncConnection, chain_scope: WatchedChain, head: Head,
 _PAYMENTS = """
 SELECT p.id, p.payment_id, p.public_id, p.merchant_pk, p.chain, p.token, p.decimals, p.expected_units, p.received_units,
        p.order_units, p.accepted_units, p.tolerance_bps, p.grace_s, p.status, p.dirty, p.expires_at, p.order_id,
-       p.tx_id, coalesce(p.webhook_url, j.payment_webhook_url) AS webhook_url, j.id AS project_pk,
+       p.tx_id, coalesce(p.webhook_url, j.payment_webhook_url) AS event_url, j.id AS project_pk,
        j.project_id AS project_public_id, j.extended_events
 FROM payments p JOIN projects j ON j.id = p.project_pk WHERE p.id
 """
@@ -166,11 +174,6 @@ WITH due AS (
 )
 {_PAYMENTS} IN (SELECT id FROM due) ORDER BY p.id FOR NO KEY UPDATE OF p
 """  # noqa: S608  a constant
-
-
-async def _due(conn: AsyncConnection, chain_scope: WatchedChain, now: datetime) -> Mapping[int, Row[Any]]:
-    rows = await conn.exec_driver_sql(_DUE, (*chain_scope.key, now, JUDGED_MAX))
-    return {row.id: row for row in rows}
 
 
 async def _confirming(conn: AsyncConnection, chain_scope: WatchedChain) -> set[str]:
@@ -221,33 +224,14 @@ def _seen(deposit: DepositRow, head: Head) -> machine.Deposit:
     )
 
 
-def _event(row: Row[Any], step: Transition, now: datetime) -> NewEvent:
-    if step.event is None:
-        raise AssertionError("only steps that the merchant is told become events")
-    return payment_event(
-        row, event=step.event, status=str(step.status), received=step.received, tx_id=step.tx_id, at=now
-    )
-
-
-class _Update(Struct, frozen=True, kw_only=True):
-    """What a payment's row says after it was judged."""
+class _Update(NamedTuple):
+    """What a payment's row says after it was judged, in the order of the statement below."""
 
     id: int
-    status: Status
+    status: str
     received: int
     order_units: Units
     tx_id: str | None
-
-    @classmethod
-    def after(cls, row: Row[Any], steps: Sequence[Transition], deposits: Sequence[machine.Deposit]) -> _Update:
-        status = steps[-1].status if steps else Status(row.status)
-        return cls(
-            id=row.id,
-            status=status,
-            received=machine.received(status, deposits),
-            order_units=steps[-1].order_units if steps else Units(int(row.order_units)),
-            tx_id=steps[-1].tx_id if steps else row.tx_id,
-        )
 
 
 async def _update(conn: AsyncConnection, updates: Sequence[_Update], now: datetime) -> None:
@@ -261,12 +245,5 @@ async def _update(conn: AsyncConnection, updates: Sequence[_Update], now: dateti
         " AS u (id, status, received, order_units, tx_id)"
         " WHERE p.id = u.id AND (p.dirty OR p.status <> u.status OR p.received_units <> u.received"
         " OR p.order_units <> u.order_units OR p.tx_id IS DISTINCT FROM u.tx_id)",
-        (
-            [update.id for update in updates],
-            [str(update.status) for update in updates],
-            [update.received for update in updates],
-            [update.order_units for update in updates],
-            [update.tx_id for update in updates],
-            now,
-        ),
+        (*transposed(updates), now),
     )

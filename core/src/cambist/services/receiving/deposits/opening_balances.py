@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import structlog
-from sqlalchemy import exists, func, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models import Cursor, Deposit, LedgerTransaction
+from cambist.db.models import Cursor, Deposit
 from cambist.plugin import Chain, ChainError, ChainInfo, LendingChain, Stake, StateUnavailableError, Units
-from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
+from cambist.services.accounting import ledger
+from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 
 from .store import WatchedChain, load_cursor
@@ -27,12 +28,7 @@ def reference(chain: str, address: str) -> str:
 async def is_open(conn: AsyncConnection, info: ChainInfo, mode: str) -> bool:
     """Whether the books of this chain's gas station have begun: before they have, it sends nothing."""
     station = await gas_station(conn, info.family, mode)
-    return station is not None and await _is_opened(conn, info, station)
-
-
-async def _is_opened(conn: AsyncConnection, info: ChainInfo, station: OwnAddress) -> bool:
-    opening = LedgerTransaction.kind == KIND, LedgerTransaction.reference == reference(info.id, station.address)
-    return bool(await conn.scalar(select(exists().where(*opening))))
+    return station is not None and await ledger.is_posted(conn, KIND, reference(info.id, station.address))
 
 
 async def open_books(
@@ -49,7 +45,7 @@ async def open_books(
         cursor = await load_cursor(conn, chain_scope)
         if station is None or cursor is None:
             return False
-        if await _is_opened(conn, chain_scope.info, station):
+        if await ledger.is_posted(conn, KIND, reference(chain_scope.info.id, station.address)):
             return True
     try:
         height, balance = await _balance(chain, station, cursor.height, since, finalized)
@@ -87,7 +83,7 @@ async def open_books(
             reference=reference(chain_scope.info.id, station.address),
             movements=[Movement(custody, float_, units) for custody, units in held if units],
         )
-        await post(conn, chain_scope.mode, [posting])
+        await ledger.post(conn, chain_scope.mode, [posting])
     return True
 
 

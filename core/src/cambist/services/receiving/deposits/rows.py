@@ -1,14 +1,16 @@
-"""A deposit as it is stored: where its parts lie, and whose they are."""
+"""A deposit as it is stored: where its parts lie, and whose they are; locks for whoever decides about its money."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.plugin import Units
+from cambist.plugin import Head, Units
 from cambist.services.accounting.ledger import PLATFORM, Account, Purpose, asset_key
 
 _CUSTODY = {"payment": Purpose.CUSTODY_DEPOSITS, "wallet": Purpose.CUSTODY_WALLET, "gas": Purpose.CUSTODY_GAS}
@@ -50,7 +52,6 @@ class DepositRow(Struct, frozen=True, kw_only=True):
         return self.account(Purpose.FLOAT if self.purpose == "gas" else Purpose.HELD)
 
     def account(self, purpose: Purpose) -> Account:
-        """Return the merchant's account of this purpose in the deposit's asset."""
         return Account(self.merchant_pk, self.asset, purpose)
 
     @property
@@ -60,7 +61,7 @@ class DepositRow(Struct, frozen=True, kw_only=True):
 
 
 COLUMNS = (
-    "d.id, d.deposit_id, d.merchant_pk, d.payment_pk, d.matches, d.chain, d.contract, d.units, d.available_units,"
+    "d.id, d.deposit_id, d.merchant_pk, d.payment_pk, d.chain, d.contract, d.units, d.available_units,"
     " d.returned_units, d.released_units, d.resolution, d.status, d.incarnation, d.height, d.mined_at, d.tx_id,"
     " (SELECT purpose FROM addresses WHERE addresses.id = d.address_pk) AS purpose"
 )
@@ -68,7 +69,6 @@ COLUMNS = (
 
 
 def deposit_row(row: Row[Any]) -> DepositRow:
-    """Read a row of ``COLUMNS``."""
     return DepositRow(
         id=row.id,
         deposit_id=row.deposit_id,
@@ -87,3 +87,36 @@ def deposit_row(row: Row[Any]) -> DepositRow:
         mined_at=row.mined_at,
         tx_id=row.tx_id,
     )
+
+
+async def lock_cursor(conn: AsyncConnection, chain: str, scope: int) -> Head | None:
+    """Keep polls of the chain from being stored until the transaction ends; return how far it was read.
+
+    A poll holds the cursor, then deposits, then payments, then accounts. Who decides about deposits starts at the
+    same end, so that nobody waits in a circle. None where the chain was never read: then nothing has come in.
+    """
+    found = await conn.exec_driver_sql(
+        "SELECT height, hash, finalized FROM chain_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE",
+        (chain, scope),
+    )
+    row = found.one_or_none()
+    return None if row is None else Head(height=row.height, hash=row.hash, finalized_height=row.finalized)
+
+
+async def lock_payment_deposits(conn: AsyncConnection, payment_pk: int) -> Sequence[DepositRow]:
+    """Return what a payment received for good, in chain order, locked."""
+    rows = await conn.exec_driver_sql(
+        f"WITH own AS (SELECT id FROM deposits WHERE payment_pk = $1 AND matches AND status = 'confirmed' ORDER BY id"  # noqa: S608  constants
+        f" FOR UPDATE) SELECT {COLUMNS} FROM deposits d JOIN own USING (id) ORDER BY d.height, d.ordinal, d.id",
+        (payment_pk,),
+    )
+    return [deposit_row(row) for row in rows]
+
+
+async def lock_deposits(conn: AsyncConnection, deposit_pks: Sequence[int]) -> dict[int, DepositRow]:
+    """Return deposits by their primary keys, locked."""
+    found = await conn.exec_driver_sql(
+        f"SELECT {COLUMNS} FROM deposits d WHERE d.id = ANY($1::bigint[]) ORDER BY d.id FOR UPDATE OF d",  # noqa: S608  constants
+        (list(deposit_pks),),
+    )
+    return {row.id: deposit_row(row) for row in found}

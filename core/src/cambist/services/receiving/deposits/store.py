@@ -11,6 +11,7 @@ from msgspec import Struct
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.structs import transposed
 from cambist.domain.intents import INTERNAL
 from cambist.domain.money import UNITS_MAX
 from cambist.plugin import AddressFamily, Block, Head, InconsistentChainError, ScanResult, Transfer
@@ -42,17 +43,15 @@ class CursorMovedError(Exception):
 
 
 def moment(seconds: int) -> datetime:
-    """Return a block's time as the database stores it."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
 async def load_cursor(conn: AsyncConnection, chain_scope: ChainScope) -> Cursor | None:
     """Return where the chain was read to, or None before the first poll."""
-    row = (
-        await conn.exec_driver_sql(
-            "SELECT height, hash FROM chain_cursors WHERE chain = $1 AND scope = $2", chain_scope.key
-        )
-    ).first()
+    found = await conn.exec_driver_sql(
+        "SELECT height, hash FROM chain_cursors WHERE chain = $1 AND scope = $2", chain_scope.key
+    )
+    row = found.first()
     return None if row is None else Cursor(row.height, row.hash)
 
 
@@ -101,13 +100,11 @@ async def move_cursor(  # noqa: PLR0913  a compare-and-set names both sides
 
 
 async def stored_hash(conn: AsyncConnection, chain_scope: ChainScope, height: int) -> str | None:
-    """Return the hash under which a block is remembered."""
-    row = (
-        await conn.exec_driver_sql(
-            "SELECT hash FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height = $3", (*chain_scope.key, height)
-        )
-    ).first()
-    return None if row is None else str(row.hash)
+    found = await conn.exec_driver_sql(
+        "SELECT hash FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height = $3", (*chain_scope.key, height)
+    )
+    known: str | None = found.scalar()
+    return known
 
 
 async def stored_heights(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[int]:
@@ -129,26 +126,16 @@ async def forget_above(conn: AsyncConnection, chain_scope: ChainScope, height: i
 async def _insert_blocks(
     conn: AsyncConnection, chain_scope: ChainScope, blocks: Sequence[Block], kept: set[int]
 ) -> None:
+    rows = [(one.height, one.hash, one.parent_hash, moment(one.time), one.height in kept) for one in blocks]
     await conn.exec_driver_sql(
         "INSERT INTO chain_blocks (chain, scope, height, hash, parent_hash, mined_at, kept)"
         " SELECT $1, $2, * FROM unnest($3::bigint[], $4::text[], $5::text[], $6::timestamptz[], $7::bool[])"
         " ON CONFLICT DO NOTHING",
-        (
-            *chain_scope.key,
-            [block.height for block in blocks],
-            [block.hash for block in blocks],
-            [block.parent_hash for block in blocks],
-            [moment(block.time) for block in blocks],
-            [block.height in kept for block in blocks],
-        ),
+        (*chain_scope.key, *transposed(rows)),
     )
 
 
 PRUNE = "DELETE FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height < $3 AND NOT kept"
-
-
-async def _prune(conn: AsyncConnection, chain_scope: ChainScope, height: int) -> None:
-    await conn.exec_driver_sql(PRUNE, (*chain_scope.key, height - chain_scope.info.hashes_kept))
 
 
 _OWNERS = """
@@ -183,7 +170,7 @@ async def save(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanRes
     internal = await _internal(conn, chain_scope, wanted, owners)
     wanted = [transfer for transfer in wanted if transfer.tx_id not in internal]
     await _insert_blocks(conn, chain_scope, result.blocks, kept={transfer.height for transfer in wanted})
-    await _prune(conn, chain_scope, result.blocks[-1].height)
+    await conn.exec_driver_sql(PRUNE, (*chain_scope.key, result.blocks[-1].height - chain_scope.info.hashes_kept))
     if not wanted:
         return 0
     times = {block.height: moment(block.time) for block in result.blocks}
@@ -191,7 +178,11 @@ async def save(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanRes
         _row(chain_scope, transfer, owners[transfer.recipient], ordinal, times)
         for ordinal, transfer in enumerate(wanted)
     ]
-    return await _upsert(conn, chain_scope, wanted, rows, now)
+    fresh = list(await conn.exec_driver_sql(_UPSERT, (*chain_scope.key, chain_scope.mode, now, *transposed(rows))))
+    if len(fresh) < len(rows):
+        await _check_standing(conn, chain_scope, wanted, {(row.tx_id, row.position) for row in fresh})
+    await mark_dirty(conn, chain_scope, {row.payment_pk for row in fresh if row.payment_pk is not None})
+    return len(fresh)
 
 
 def _countable(chain_scope: ChainScope, transfer: Transfer) -> bool:
@@ -290,21 +281,6 @@ ON CONFLICT (chain, scope, tx_id, position) DO UPDATE SET
 WHERE d.status = 'orphaned'
 RETURNING d.payment_pk, d.height, d.tx_id, d.position
 """
-
-
-async def _upsert(
-    conn: AsyncConnection,
-    chain_scope: ChainScope,
-    transfers: Sequence[Transfer],
-    rows: Sequence[tuple[Any, ...]],
-    now: datetime,
-) -> int:
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    fresh = list(await conn.exec_driver_sql(_UPSERT, (*chain_scope.key, chain_scope.mode, now, *columns)))
-    if len(fresh) < len(rows):
-        await _check_standing(conn, chain_scope, transfers, {(row.tx_id, row.position) for row in fresh})
-    await mark_dirty(conn, chain_scope, {row.payment_pk for row in fresh if row.payment_pk is not None})
-    return len(fresh)
 
 
 async def _check_standing(

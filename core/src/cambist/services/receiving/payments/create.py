@@ -7,8 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from cambist.db.direct import Record
 from cambist.db.engine import Database
@@ -55,8 +54,7 @@ async def create_payment(
     """Make the payment, or return the one that the same idempotency key made before."""
     key = choose_key(header_key, request.idempotency_key)
     metadata = check(request, allow_private_targets=context.allow_private_targets)
-    asked = msgspec.structs.replace(request, idempotency_key=None)
-    claim = None if key is None else claim_of(actor, OPERATION, key, asked)
+    claim = claim_of(actor, OPERATION, key, structs.replace(request, idempotency_key=None))
     try:
         values = await _values(context, actor, request)
     except ServiceError:

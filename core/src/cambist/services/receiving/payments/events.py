@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sqlalchemy import func
+from sqlalchemy import func, select
 
 from cambist.db.models import Payment, Project
 from cambist.db.structs import AnyRow
@@ -12,25 +12,18 @@ from cambist.domain.money import format_units
 from cambist.plugin import Units
 from cambist.services.webhooks.outbox import NewEvent
 
-EVENT_COLUMNS = (
-    Payment.payment_id,
-    Payment.public_id,
-    Payment.chain,
-    Payment.token,
-    Payment.decimals,
-    Payment.expected_units,
-    Payment.order_id,
-    Payment.project_pk,
+PAYMENTS = select(
+    Payment,
     Project.project_id.label("project_public_id"),
-    func.coalesce(Payment.webhook_url, Project.payment_webhook_url).label("webhook_url"),
-)
-"""What ``payment_event`` reads of a payment, which is joined with its project."""
+    func.coalesce(Payment.webhook_url, Project.payment_webhook_url).label("event_url"),
+).join(Project, Project.id == Payment.project_pk)
+"""Payments with what ``payment_event`` reads of their projects."""
 
 
 def payment_event(  # noqa: PLR0913  what happened, each by name
     payment: AnyRow, *, event: str, status: str, received: Units, tx_id: str | None, at: datetime
 ) -> NewEvent:
-    """Describe what happened to a payment, of which the row has ``EVENT_COLUMNS``.
+    """Describe what happened to a payment, a row of ``PAYMENTS``.
 
     ``orderId`` is there exactly where the merchant gave one.
     """
@@ -53,6 +46,6 @@ def payment_event(  # noqa: PLR0913  what happened, each by name
         project_id=payment.project_public_id,
         event=event,
         resource_id=payment.payment_id,
-        url=payment.webhook_url,
+        url=payment.event_url,
         data=data,
     )

@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from msgspec import Struct
-from sqlalchemy import Row, select, text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.db.models import Payment
-from cambist.db.structs import columns_of, to_struct
+from cambist.db.structs import AnyRow
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_page
+from cambist.services.paging import Page, read_one, read_page
 
-from .views import (
-    COLUMNS,
-    DEPOSITS,
-    PaymentDetail,
-    PaymentView,
-    PublicPayment,
-    payment_detail,
-    payment_view,
-    public_payment,
-    read_deposits,
-)
-
-
-class PaymentLinks(Struct, frozen=True, kw_only=True):
-    """What a receipt's links are made of."""
-
-    payment_id: str
-    public_id: str
-    status: str
+from . import views
+from .views import DEPOSITS, PaymentDetail, PaymentView, PublicPayment
 
 
 def not_found() -> NotFoundError:
@@ -46,36 +27,32 @@ def not_found() -> NotFoundError:
 async def list_payments(  # noqa: PLR0913  filters and paging, each by name
     conn: AsyncConnection, project_pk: int, *, status: Status | None, chain: str | None, page: int, limit: int
 ) -> Page[PaymentView]:
-    """Return one page of a project's payments."""
-    listed = select(text(COLUMNS)).select_from(Payment).where(Payment.project_pk == project_pk)
+    listed = select(text(views.COLUMNS)).select_from(Payment).where(Payment.project_pk == project_pk)
     filters = {Payment.status: status, Payment.chain: chain}
     return await read_page(conn, listed, _view, newest=Payment.id, filters=filters, page=page, limit=limit)
 
 
-def _view(row: Row[Any]) -> PaymentView:
-    return payment_view(row._mapping)  # noqa: SLF001  SQLAlchemy's public name for it
+def _view(row: AnyRow) -> PaymentView:
+    return views.payment_view(row._mapping)  # noqa: SLF001  SQLAlchemy's public name for it
 
 
 async def get_payment(conn: AsyncConnection, project_pk: int, payment_id: str) -> PaymentDetail:
-    """Return one of the project's payments in full."""
     found = await conn.exec_driver_sql(
-        f"SELECT {COLUMNS}, {DEPOSITS} FROM payments p WHERE payment_id = $1 AND project_pk = $2",  # noqa: S608  constants
+        f"SELECT {views.COLUMNS}, {DEPOSITS} FROM payments p WHERE payment_id = $1 AND project_pk = $2",  # noqa: S608  constants
         (payment_id, project_pk),
     )
     row = found.mappings().one_or_none()
     if row is None:
         raise not_found()
-    deposits, _ = read_deposits(row["deposits"])
-    return payment_detail(row, deposits)
+    deposits, _ = views.read_deposits(row["deposits"])
+    return views.payment_detail(row, deposits)
 
 
-async def get_links(conn: AsyncConnection, project_pk: int, payment_id: str) -> PaymentLinks:
-    """Return what the links to one of the project's payments are made of."""
-    wanted = Payment.payment_id == payment_id, Payment.project_pk == project_pk
-    row = (await conn.execute(select(*columns_of(PaymentLinks, Payment)).where(*wanted))).one_or_none()
-    if row is None:
-        raise not_found()
-    return to_struct(PaymentLinks, row)
+async def get_links(conn: AsyncConnection, project_pk: int, payment_id: str) -> AnyRow:
+    """Return payment id, public id and status of one of the project's payments: what a receipt's links are made of."""
+    links = select(Payment.payment_id, Payment.public_id, Payment.status)
+    wanted = links.where(Payment.payment_id == payment_id, Payment.project_pk == project_pk)
+    return await read_one(conn, wanted, not_found())
 
 
 _PUBLIC = f"""
@@ -91,4 +68,4 @@ async def get_public(db: Database, chains: Mapping[str, ChainInfo], public_id: s
     row = await db.fetch_row(_PUBLIC, public_id)
     if row is None:
         raise not_found()
-    return public_payment(row, chains.get(row["chain"]))
+    return views.public_payment(row, chains.get(row["chain"]))

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from sqlalchemy import exists, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Deposit, Payment, Project
+from cambist.db.models import Deposit, Payment
 from cambist.db.structs import AnyRow
 from cambist.domain.money import AmountError, fiat_to_units
 from cambist.domain.payments import Status
@@ -19,11 +19,12 @@ from cambist.plugin import ChainInfo, Units
 from cambist.ports import Clock, Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError
+from cambist.services.paging import read_one
 from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import FIAT, find_asset
 from cambist.services.webhooks.outbox import enqueue
 
-from .events import EVENT_COLUMNS, payment_event
+from .events import PAYMENTS, payment_event
 from .read import not_found
 from .requests import EXPIRES_IN_MINUTES
 from .views import COLUMNS, PaymentView, payment_view
@@ -95,7 +96,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     }
     found = await conn.execute(update(Payment).where(Payment.id == row.id).values(reopened).returning(text(COLUMNS)))
     event = payment_event(
-        (await conn.execute(_SELECT.where(Payment.id == row.id))).one(),
+        (await conn.execute(PAYMENTS.where(Payment.id == row.id))).one(),
         event=EVENT,
         status=Status.PENDING,
         received=received,
@@ -106,26 +107,11 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     return payment_view(found.mappings().one())
 
 
-_SELECT = select(
-    Payment.id,
-    Payment.status,
-    Payment.pricing_mode,
-    Payment.amount,
-    Payment.fiat_currency,
-    Payment.exchange_rate,
-    Payment.received_units,
-    Payment.tx_id,
-    *EVENT_COLUMNS,
-).join(Project, Project.id == Payment.project_pk)
-
-
 async def _find(conn: AsyncConnection, project_pk: int, payment_id: str, *, lock: bool = False) -> AnyRow:
-    wanted = _SELECT.where(Payment.payment_id == payment_id, Payment.project_pk == project_pk)
+    wanted = PAYMENTS.where(Payment.payment_id == payment_id, Payment.project_pk == project_pk)
     if lock:
         wanted = wanted.with_for_update(key_share=True, of=Payment)
-    row = (await conn.execute(wanted)).one_or_none()
-    if row is None:
-        raise not_found()
+    row = await read_one(conn, wanted, not_found())
     if row.pricing_mode != FIAT:
         raise ConflictError("PAYMENT_NOT_FIAT", "Only a payment priced in fiat has a rate to refresh.")
     if row.status != Status.EXPIRED:

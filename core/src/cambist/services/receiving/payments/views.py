@@ -20,8 +20,7 @@ from cambist.plugin import ChainInfo
 COLUMNS = (
     "id, payment_id, public_id, mode, chain, token, contract, decimals, address, pricing_mode, amount, fiat_currency,"
     " exchange_rate, rate_source, expected_units, received_units, refunded_units, required_confirmations, status,"
-    " tx_id,"
-    " order_id, webhook_url, success_url, cancel_url, customer_name, customer_email, metadata::text AS metadata,"
+    " tx_id, order_id, webhook_url, success_url, cancel_url, customer_name, customer_email, metadata::text AS metadata,"
     " expires_at, created_at, updated_at"
 )
 
@@ -170,7 +169,6 @@ def payment_view(row: Record) -> PaymentView:
 
 
 def payment_detail(row: Record, deposits: Sequence[DepositView]) -> PaymentDetail:
-    """Show a payment to its merchant in full."""
     return PaymentDetail(
         **_for_merchant(row),
         customer_name=row["customer_name"],

@@ -18,7 +18,7 @@ from cambist.db.engine import Database
 from cambist.plugin import Chain, ChainError, LendingChain, StateUnavailableError, Token, TxStatus
 from cambist.services.receiving.deposits import opening_balances
 
-from .books import MODE, Books, Holding, read_books
+from .books import MODE, Books, Holding, Impossible, read_books
 
 ASKED_AT_ONCE = 500
 ATTEMPTS = 3
@@ -29,10 +29,6 @@ _STAKE_CHANGES = "its stake is being changed"
 
 Held: TypeAlias = Mapping[Holding, int]
 Pause: TypeAlias = Callable[[], Awaitable[None]]
-
-
-class Impossible(Exception):  # noqa: N818  nothing is wrong with the books as far as anybody knows
-    """The chain could not be compared; the message says why."""
 
 
 async def a_moment() -> None:
@@ -57,7 +53,7 @@ async def look_up(db: Database, chain: Chain, pause: Pause = a_moment) -> tuple[
 async def _at_the_cursor(db: Database, chain: Chain, pause: Pause) -> tuple[Books, Held, Held]:
     replaced = 0
     for _ in range(ROUNDS_MAX):
-        books = await _books(db, chain)
+        books = await read_books(db, chain.info)
         wanted = _wanted(books)
         held: dict[Holding, int] = {}
         for first in range(0, len(wanted), ASKED_AT_ONCE):
@@ -92,7 +88,7 @@ async def _at_what_is_final(db: Database, chain: Chain, pause: Pause) -> tuple[B
     for _ in range(ROUNDS_MAX):
         height, block_hash = await _final(chain)
         heights = [one.height for one in told.values()] or [height]
-        books = await _books(db, chain, height, min(heights))
+        books = await read_books(db, chain.info, height, since=min(heights))
         async with db.transaction() as conn:
             is_open = await opening_balances.is_open(conn, chain.info, MODE)
         if not (max(heights) <= height <= books.cursor[0] and books.block_hash == block_hash and is_open):
@@ -157,13 +153,6 @@ def _last_moved(books: Books, statuses: Sequence[TxStatus]) -> Mapping[Holding, 
     return moved
 
 
-async def _books(db: Database, chain: Chain, height: int | None = None, since: int | None = None) -> Books:
-    books = await read_books(db, chain.info, height, since=since)
-    if books is None:
-        raise Impossible(f"{chain.info.id}: the worker has not read this chain yet")
-    return books
-
-
 async def _balances(chain: Chain, books: Books, holdings: Sequence[Holding], height: int) -> Held:
     pairs = [(books.addresses[address_pk].address, _token(books, contract)) for address_pk, contract in holdings]
     return dict(zip(holdings, await chain.balances(pairs, height), strict=True))
@@ -205,13 +194,7 @@ def _wanted(books: Books) -> Sequence[Holding]:
     for address_pk, address in books.addresses.items():
         contracts = {None} if address.group[1] == "deposits" else every
         wanted |= {(address_pk, contract) for contract in contracts}
-    return sorted(
-        ((address_pk, contract) for address_pk, contract in wanted if address_pk in books.addresses), key=_order
-    )
-
-
-def _order(holding: Holding) -> tuple[int, str]:
-    return holding[0], holding[1] or ""
+    return sorted((one for one in wanted if one[0] in books.addresses), key=lambda one: (one[0], one[1] or ""))
 
 
 def _token(books: Books, contract: str | None) -> Token:

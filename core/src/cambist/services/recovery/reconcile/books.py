@@ -44,6 +44,10 @@ Holding: TypeAlias = tuple[int, str | None]
 """An address' primary key and the contract of a token, None for the native coin."""
 
 
+class Impossible(Exception):  # noqa: N818  nothing is wrong with the books as far as anybody knows
+    """The chain could not be compared; the message says why."""
+
+
 class GroupedAddress(Struct, frozen=True):
     """An address of ours, and the group that its balances count to."""
 
@@ -127,10 +131,8 @@ SELECT address_pk, contract, max(height) AS height FROM (
 """
 
 
-async def read_books(
-    db: Database, info: ChainInfo, height: int | None = None, *, since: int | None = None
-) -> Books | None:
-    """Return what the books say of a chain, all as of one moment; None before the chain was looked at.
+async def read_books(db: Database, info: ChainInfo, height: int | None = None, *, since: int | None = None) -> Books:
+    """Return what the books say of a chain, all as of one moment. Raises Impossible before the chain was looked at.
 
     They are about the height up to which it was read, or a lower one. ``last_moved`` tells what is booked of
     the heights above ``since``.
@@ -140,7 +142,7 @@ async def read_books(
         reached = select(Cursor.height, Cursor.hash).where(Cursor.chain == info.id, Cursor.scope == SCOPE)
         cursor = (await conn.execute(reached)).one_or_none()
         if cursor is None:
-            return None
+            raise Impossible(f"{info.id}: the worker has not read this chain yet")
         height = cursor.height if height is None else height
         names: dict[str | None, tuple[str, int]] = {
             token.contract: (token.symbol, token.decimals) for token in info.tokens
@@ -158,9 +160,10 @@ async def read_books(
         known = sorted({address_pk for address_pk, _ in (*waiting, *moved)})
         addresses = await _addresses(conn, info, known)
         sendings, undone = await _transactions(conn, info, height)
+        block = ChainBlock.chain == info.id, ChainBlock.scope == SCOPE, ChainBlock.height == height
         return Books(
             height=height,
-            block_hash=await _hash(conn, info, height),
+            block_hash=await conn.scalar(select(ChainBlock.hash).where(*block)),
             cursor=(cursor.height, cursor.hash),
             booked=await _booked(conn, info),
             addresses=addresses,
@@ -173,11 +176,6 @@ async def read_books(
             merchants=await _merchants(conn, addresses),
             names=names,
         )
-
-
-async def _hash(conn: AsyncConnection, info: ChainInfo, height: int) -> str | None:
-    block = ChainBlock.chain == info.id, ChainBlock.scope == SCOPE, ChainBlock.height == height
-    return await conn.scalar(select(ChainBlock.hash).where(*block))
 
 
 async def _last_moved(conn: AsyncConnection, info: ChainInfo, since: int, height: int) -> Mapping[Holding, int]:

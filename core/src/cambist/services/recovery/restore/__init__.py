@@ -4,8 +4,8 @@
 ``scan`` reads the chains anew; ``balances`` books what had happened to the money; ``service`` does one after the other.
 """
 
-from .manifest import Manifest, by_hand, compose, read_manifest, write_manifest
-from .service import RestoreError, Restorer, Summary
+from .manifest import Manifest, RestoreError, by_hand, compose, read_manifest, write_manifest
+from .service import Restorer, Summary
 
 __all__ = [
     "Manifest",

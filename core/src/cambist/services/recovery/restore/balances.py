@@ -27,12 +27,28 @@ from cambist.db.models import Deposit
 from cambist.db.structs import columns_of, one_of, to_struct
 from cambist.plugin import ChainInfo, Units
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
-from cambist.services.recovery.reconcile.books import Books, Holding
+from cambist.services.recovery.reconcile.books import MODE, SCOPE, Books, Holding
 
-from .holdings import ConfirmedDeposit, Remains, remains_of
 from .manifest import Manifest
-from .rebuild import KIND, MODE
-from .scan import SCOPE
+from .rebuild import KIND
+
+
+class ConfirmedDeposit(Struct, frozen=True):
+    """A confirmed deposit; those of one address are told in chain order."""
+
+    pk: int
+    units: int
+
+
+class Remains(Struct, frozen=True, kw_only=True):
+    """``collected`` deposits are gone from the address, ``left`` are there, and ``surplus`` nobody deposited.
+
+    Of the native coin ``surplus`` may be below zero: a fee was paid out of what is left.
+    """
+
+    collected: Sequence[ConfirmedDeposit]
+    left: Sequence[ConfirmedDeposit]
+    surplus: int
 
 
 class Facts(Struct, frozen=True, kw_only=True):
@@ -128,6 +144,22 @@ async def rebuild_balances(conn: AsyncConnection, info: ChainInfo, facts: Facts,
     for holding, remains in collected:
         if remains.collected:
             await _mark(conn, info, holding, remains, now)
+
+
+def remains_of(deposits: Sequence[ConfirmedDeposit], held: int, *, pays_fees: bool) -> Remains:
+    """Tell the deposits that are still on their address from those that were collected.
+
+    A collection takes all there are, so what is left are the newest ones: as many as what is held can be. Where
+    fees are paid with it, what is held is a little more or less than that, and the nearest sum is the right one.
+    """
+    first, units = len(deposits), 0
+    for number in range(len(deposits) - 1, -1, -1):
+        total = units + deposits[number].units
+        fits = abs(total - held) <= abs(units - held) if pays_fees else total <= held
+        if not fits:
+            break
+        first, units = number, total
+    return Remains(collected=deposits[:first], left=deposits[first:], surplus=held - units)
 
 
 def _posting(info: ChainInfo, merchant_pk: int, contract: str | None, share: Share) -> Posting:

@@ -30,14 +30,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import AccountKey, Address, Cursor, Deposit, LedgerAccount, Merchant
 from cambist.registry import Registry
 
-from .errors import RestoreError
-
 BYTES_MAX = 2**30
 ACCOUNTS_MAX = 1_000_000
 INDEX_MAX = 2**31
 
 Text = Annotated[str, Meta(min_length=1, max_length=512)]
 Height = Annotated[int, Meta(ge=0, lt=2**53)]
+
+
+class RestoreError(Exception):
+    """A restore cannot begin, or cannot go on; the message is a sentence for the operator."""
 
 
 class Family(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
@@ -102,7 +104,6 @@ _STATIONS = select(Address.family, Address.address).where(Address.mode == "live"
 
 
 async def compose(conn: AsyncConnection, registry: Registry, now: datetime) -> Manifest:
-    """Return the manifest of the database as it is."""
     stations = {row.family: row.address for row in await conn.execute(_STATIONS)}
     families = [
         Family(family=family.name, coin_type=family.coin_type, gas_station=stations.get(family.name))
@@ -112,14 +113,7 @@ async def compose(conn: AsyncConnection, registry: Registry, now: datetime) -> M
     for row in await conn.execute(_FLOATS):
         floats.setdefault(row.merchant_id, {})[row.asset.partition("/")[0]] = str(-row.balance)
     merchants = [
-        MerchantEntry(
-            merchant_id=row.merchant_id,
-            email=row.email,
-            name=row.name,
-            account=row.account,
-            indexes=row.indexes,
-            floats=floats.get(row.merchant_id, {}),
-        )
+        MerchantEntry(**row._mapping, floats=floats.get(row.merchant_id, {}))  # noqa: SLF001  SQLAlchemy's public name
         for row in await conn.execute(_MERCHANTS)
     ]
     chains = [ChainEntry(chain=row.chain, first_height=max(0, row.first_height)) for row in await conn.execute(_CHAINS)]

@@ -19,15 +19,14 @@ from cambist.services.accounting.ledger import Posting, is_posted, post
 from cambist.services.addresses.account_keys import INDEXES, AccountKeys, fill_stock, register_gas_stations
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.identity.merchants import find_pk
+from cambist.services.recovery.reconcile.books import MODE
 from cambist.signer import XpubSource
 from cambist.signer.keystore import MODES
 
-from .errors import RestoreError
-from .manifest import Manifest, MerchantEntry
+from .manifest import Manifest, MerchantEntry, RestoreError
 
 KIND = "restore"
 BEGUN = "begun"
-MODE = "live"
 NO_PASSWORD = "!"  # noqa: S105  no hash, so no password opens it until the operator issues a reset
 ADDRESSES_AT_ONCE = 2_000
 

@@ -13,13 +13,12 @@ from cambist.plugin import AddressFamily, Chain, ChainError
 from cambist.ports import Clock, Ids
 from cambist.services.receiving.deposits import AddressCache, Watcher
 from cambist.services.receiving.deposits import store as deposits_store
+from cambist.services.recovery.reconcile.books import MODE, SCOPE
 
-from .errors import RestoreError
-from .rebuild import MODE
+from .manifest import RestoreError
 
 log = structlog.get_logger(__name__)
 
-SCOPE = 0
 FAILURES_MAX = 8
 PAUSE_FIRST_S = 1.0
 TOLD_EVERY_BLOCKS = 10_000
@@ -70,27 +69,24 @@ class Scanner:
 
     async def read(self, told: Told) -> int:
         """Read on until the head is reached, and return its height. Raises RestoreError, and can be repeated then."""
-        async with self._watcher.reading_ahead():
-            return await self._read(told)
-
-    async def _read(self, told: Told) -> int:
         failures, told_at = 0, 0
-        while True:
-            try:
-                polled = await self._watcher.poll()
-            except ChainError as error:
-                failures += 1
-                if failures > FAILURES_MAX:
-                    raise self._failure(error) from error
-                log.warning("restore_poll_failed", chain=self._chain.info.id, error=str(error))
-                await asyncio.sleep(PAUSE_FIRST_S * failures)
-                continue
-            failures = 0
-            if not polled.behind:
-                return polled.height
-            if polled.height >= told_at:
-                told(f"{self._chain.info.id}: at height {polled.height}, {polled.behind} to go")
-                told_at = polled.height + TOLD_EVERY_BLOCKS
+        async with self._watcher.reading_ahead():
+            while True:
+                try:
+                    polled = await self._watcher.poll()
+                except ChainError as error:
+                    failures += 1
+                    if failures > FAILURES_MAX:
+                        raise self._failure(error) from error
+                    log.warning("restore_poll_failed", chain=self._chain.info.id, error=str(error))
+                    await asyncio.sleep(PAUSE_FIRST_S * failures)
+                    continue
+                failures = 0
+                if not polled.behind:
+                    return polled.height
+                if polled.height >= told_at:
+                    told(f"{self._chain.info.id}: at height {polled.height}, {polled.behind} to go")
+                    told_at = polled.height + TOLD_EVERY_BLOCKS
 
     def _failure(self, error: ChainError) -> RestoreError:
         return RestoreError(

@@ -15,18 +15,15 @@ from cambist.registry import Registry
 from cambist.secrets import SecretsBox
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.receiving.deposits import AddressCache, opening_balances
-from cambist.services.receiving.deposits.store import WatchedChain
 from cambist.services.recovery.reconcile import ChainReport, Impossible, reconcile_chain
 from cambist.services.recovery.reconcile.balances import Pause, a_moment, look_up
+from cambist.services.recovery.reconcile.books import MODE, SCOPE
 from cambist.signer import XpubSource
 
 from .balances import Facts, confirmed_deposits, rebuild_balances, wallet_floats
-from .errors import RestoreError
-from .manifest import Manifest
-from .rebuild import MODE, Rebuilder
-from .scan import SCOPE, Scanner, Told
-
-__all__ = ["GAP", "RestoreError", "Restorer", "Summary"]
+from .manifest import Manifest, RestoreError
+from .rebuild import Rebuilder
+from .scan import Scanner, Told
 
 GAP = 1_000
 """How many indexes are looked at, and never handed out again, beyond those that the manifest knows."""
@@ -48,62 +45,59 @@ class Summary(Struct, frozen=True, kw_only=True):
         return not any(report.differences for report in self.reports)
 
 
-class Restorer:
-    """Restores one database. What was done is kept when it stops, and repeating it goes on from there."""
+class Restorer(Struct, frozen=True, kw_only=True):
+    """Restores one database. What was done is kept when it stops, and repeating it goes on from there.
 
-    def __init__(  # noqa: PLR0913  a composition root's parts, each by name
-        self,
-        *,
-        db: Database,
-        registry: Registry,
-        chains: Mapping[str, Chain],
-        signer: XpubSource,
-        box: SecretsBox,
-        keys: AccountKeys,
-        clock: Clock,
-        ids: Ids,
-        gap: int = GAP,
-    ) -> None:
-        """Take what it needs; nothing else may use the database meanwhile."""
-        self._db = db
-        self._registry = registry
-        self._chains = chains
-        self._clock = clock
-        self._ids = ids
-        self._rebuilder = Rebuilder(db=db, registry=registry, signer=signer, box=box, keys=keys, gap=gap)
+    Nothing else may use the database meanwhile.
+    """
+
+    db: Database
+    registry: Registry
+    chains: Mapping[str, Chain]
+    signer: XpubSource
+    box: SecretsBox
+    keys: AccountKeys
+    clock: Clock
+    ids: Ids
+    gap: int = GAP
 
     async def restore(self, manifest: Manifest, told: Told) -> Summary:
         """Do it all, telling how it goes. Raises RestoreError; KeystoreError and SignerUnavailableError for keys."""
-        missing = sorted({chain.chain for chain in manifest.chains} - self._chains.keys())
-        if missing:
+        named = {entry.chain for entry in manifest.chains}
+        if missing := sorted(named - self.chains.keys()):
             raise RestoreError(f"The manifest names chains that are not configured here: {', '.join(missing)}.")
-        addresses = await self._rebuilder.rebuild(manifest, self._clock.now())
+        rebuilder = Rebuilder(
+            db=self.db, registry=self.registry, signer=self.signer, box=self.box, keys=self.keys, gap=self.gap
+        )
+        addresses = await rebuilder.rebuild(manifest, self.clock.now())
         told(f"{len(manifest.merchants)} merchants and {addresses} addresses are derived")
-        caches = {name: AddressCache(self._db, family, MODE) for name, family in self._registry.families.items()}
+        caches = {name: AddressCache(self.db, family, MODE) for name, family in self.registry.families.items()}
         reports = []
         for entry in manifest.chains:
-            chain = self._chains[entry.chain]
+            chain = self.chains[entry.chain]
             read_on = await self._scan(chain, caches[chain.info.family], entry.first_height, told)
-            await self._rebuild_balances(chain, manifest, read_on)
-            report = await self._compare(chain, read_on)
+            try:
+                await self._rebuild_balances(chain, manifest, read_on)
+                report = await reconcile_chain(self.db, chain, pause=read_on)
+            except Impossible as error:
+                raise RestoreError(f"{error}. The same command goes on from there.") from error
             reports.append(report)
             told(f"{entry.chain}: {len(report.differences) or 'no'} differences at height {report.height}")
-        async with self._db.transaction() as conn:
+        async with self.db.transaction() as conn:
             deposits = (await conn.execute(select(func.count()).select_from(Deposit))).scalar_one()
-        known = {entry.chain for entry in manifest.chains}
         return Summary(
             merchants=len(manifest.merchants),
             addresses=addresses,
             deposits=deposits,
             reports=reports,
-            skipped=sorted(self._chains.keys() - known),
+            skipped=sorted(self.chains.keys() - named),
         )
 
     async def _scan(self, chain: Chain, address_cache: AddressCache, first_height: int, told: Told) -> Pause:
         """Read a chain, and return what reads on after a moment, as a worker would."""
-        family = self._registry.families[chain.info.family]
+        family = self.registry.families[chain.info.family]
         scanner = Scanner(
-            db=self._db, chain=chain, family=family, address_cache=address_cache, clock=self._clock, ids=self._ids
+            db=self.db, chain=chain, family=family, address_cache=address_cache, clock=self.clock, ids=self.ids
         )
         await scanner.begin(first_height)
         height = await scanner.read(told)
@@ -117,21 +111,16 @@ class Restorer:
 
     async def _rebuild_balances(self, chain: Chain, manifest: Manifest, read_on: Pause) -> None:
         """Book the past of a chain as of one height, at which nothing changes meanwhile."""
-        chain_scope = self._chain_scope(chain)
         for _ in range(ATTEMPTS):
-            try:
-                books, held, transit = await look_up(self._db, chain, read_on)
-            except Impossible as error:
-                raise RestoreError(f"{error}. The same command goes on from there.") from error
-            async with self._db.transaction() as conn:
-                if not await opening_balances.is_open(conn, chain_scope.info, chain_scope.mode):
+            books, held, transit = await look_up(self.db, chain, read_on)
+            async with self.db.transaction() as conn:
+                if not await opening_balances.is_open(conn, chain.info, MODE):
                     raise RestoreError(
                         f"{chain.info.id}: its node does not tell what the gas station held; try again in a minute."
                     )
                 # Rebuilding locks the cursor, as every poll does: what is booked is what was read.
-                chain_id, scope = chain_scope.key
                 height, block_hash = books.cursor
-                cursor = Cursor.chain == chain_id, Cursor.scope == scope
+                cursor = Cursor.chain == chain.info.id, Cursor.scope == SCOPE
                 read = select(Cursor.height).where(*cursor, Cursor.height == height, Cursor.hash == block_hash)
                 if await conn.scalar(read.with_for_update()) is None:
                     continue
@@ -142,16 +131,6 @@ class Restorer:
                     deposits=await confirmed_deposits(conn, chain.info),
                     wallet_floats=wallet_floats(manifest, chain.info.id, books.merchants),
                 )
-                await rebuild_balances(conn, chain.info, facts, self._clock.now())
+                await rebuild_balances(conn, chain.info, facts, self.clock.now())
                 return
         raise RestoreError(f"{chain.info.id}: something else reads this chain; stop every worker.")
-
-    async def _compare(self, chain: Chain, read_on: Pause) -> ChainReport:
-        try:
-            return await reconcile_chain(self._db, chain, pause=read_on)
-        except Impossible as error:
-            raise RestoreError(f"{error}. The same command goes on from there.") from error
-
-    def _chain_scope(self, chain: Chain) -> WatchedChain:
-        family = self._registry.families[chain.info.family]
-        return WatchedChain(info=chain.info, family=family, scope=SCOPE, mode=MODE, ids=self._ids)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct, structs
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,19 +20,29 @@ from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import ConflictError, UnavailableError
 from cambist.services.idempotency import choose_key, claim_of, take_key
+from cambist.services.paging import read_one
 from cambist.services.payouts.create import require_payouts
 from cambist.services.payouts.queue import NewPayout, PayoutContext, debit_and_queue
+from cambist.services.payouts.requests import AddressText
 from cambist.services.platform import PlatformSettings
-from cambist.services.pricing.quotes import Asset, read_units
-from cambist.services.receiving.deposits.locks import lock_cursor, lock_payment_deposits
-from cambist.services.receiving.deposits.rows import DepositRow
+from cambist.services.pricing.quotes import AmountText, Asset, read_units
+from cambist.services.receiving.deposits.rows import DepositRow, lock_cursor, lock_payment_deposits
 from cambist.services.receiving.payments.read import not_found
 
 from . import parts
 from .read import RefundView, get_refund
-from .requests import RefundRequest
 
 OPERATION = "refund"
+REASON_CHARS_MAX = 500
+
+
+class RefundRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """The body of ``POST /api/payment/{paymentId}/refund``. Without an amount, all that is left goes back."""
+
+    to_address: AddressText
+    amount: AmountText | None = None
+    reason: Annotated[str, Meta(max_length=REASON_CHARS_MAX)] | None = None
+    idempotency_key: str | None = None
 
 
 class Made(Struct, frozen=True):
@@ -67,7 +77,7 @@ async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
     payment = await _find(conn, actor, payment_id, lock=True)
     units = _units(payment, deposits, request, asset.token)
     refund = NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units)
-    refund = msgspec.structs.replace(refund, payment_pk=payment.id, reason=request.reason)
+    refund = structs.replace(refund, payment_pk=payment.id, reason=request.reason)
     return await queue_refund(conn, context, settings, refund, parts.held_parts(deposits, units))
 
 
@@ -82,7 +92,7 @@ async def queue_refund(
 
     It is of a payment, or of one deposit. Both are locked, and all was checked.
     """
-    new = msgspec.structs.replace(refund, held_units=Units(sum(part.units for part in held)))
+    new = structs.replace(refund, held_units=Units(sum(part.units for part in held)))
     (payout,) = await debit_and_queue(conn, context, settings, [new])
     await parts.take(conn, payout.pk, held)
     if new.payment_pk is not None:
@@ -102,11 +112,9 @@ async def claim(  # noqa: PLR0913, PLR0917  whose key, for what
     subject: str,
 ) -> RefundView | None:
     """Take the request's key for a new refund of the subject; return what it led to where it was taken before."""
-    key = choose_key(header_key, request.idempotency_key)
-    if key is None:
-        return None
-    asked = msgspec.structs.replace(request, idempotency_key=None)
-    before = await take_key(conn, claim_of(actor, OPERATION, key, (subject, asked)), refund_id, context.clock.now())
+    asked = subject, structs.replace(request, idempotency_key=None)
+    taken = claim_of(actor, OPERATION, choose_key(header_key, request.idempotency_key), asked)
+    before = await take_key(conn, taken, refund_id, context.clock.now())
     return None if before is None else await get_refund(conn, actor.project_pk, before)
 
 
@@ -119,20 +127,8 @@ def asset_of(registry: Registry, row: AnyRow) -> Asset:
 
 
 async def _find(conn: AsyncConnection, actor: Actor, payment_id: str, *, lock: bool = False) -> AnyRow:
-    wanted = select(
-        Payment.id,
-        Payment.chain,
-        Payment.scope,
-        Payment.token,
-        Payment.contract,
-        Payment.decimals,
-        Payment.status,
-        Payment.refunded_units,
-    ).where(Payment.payment_id == payment_id, Payment.project_pk == actor.project_pk)
-    row = (await conn.execute(wanted.with_for_update(key_share=True) if lock else wanted)).one_or_none()
-    if row is None:
-        raise not_found()
-    return row
+    wanted = select(Payment).where(Payment.payment_id == payment_id, Payment.project_pk == actor.project_pk)
+    return await read_one(conn, wanted.with_for_update(key_share=True) if lock else wanted, not_found())
 
 
 def _units(payment: AnyRow, deposits: Sequence[DepositRow], request: RefundRequest, token: Token) -> Units:

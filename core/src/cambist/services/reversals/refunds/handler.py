@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import and_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Payment, Payout, Project
+from cambist.db.models import Payment, Payout
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain import payments as machine
 from cambist.domain.intents import IntentKind
@@ -21,9 +21,9 @@ from cambist.domain.payments import Status
 from cambist.domain.payouts import Status as PayoutStatus
 from cambist.plugin import Units
 from cambist.ports import Ids
-from cambist.services.payouts.rows import PayoutRow
-from cambist.services.receiving.deposits.locks import lock_cursor
-from cambist.services.receiving.payments.events import EVENT_COLUMNS, payment_event
+from cambist.services.payouts.read import PayoutRow
+from cambist.services.receiving.deposits.rows import lock_cursor
+from cambist.services.receiving.payments.events import PAYMENTS, payment_event
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 from . import parts
@@ -66,21 +66,11 @@ class PaymentRefundHandler:
         await _tell(conn, [payout for payout in payouts if payout.deposit_pk is None], self._ids, now)
 
 
-_SELECT = select(
-    Payment.id,
-    Payment.status,
-    Payment.status_before_refund,
-    Payment.received_units,
-    Payment.refunded_units,
-    *EVENT_COLUMNS,
-).join(Project, Project.id == Payment.project_pk)
-
-
 async def _lock(conn: AsyncConnection, payouts: Sequence[PayoutRow]) -> dict[int, AnyRow]:
     wanted = sorted({payout.payment_pk for payout in payouts if payout.payment_pk is not None})
     if not wanted:
         return {}
-    locked = _SELECT.where(one_of(Payment.id, wanted)).order_by(Payment.id).with_for_update(key_share=True, of=Payment)
+    locked = PAYMENTS.where(one_of(Payment.id, wanted)).order_by(Payment.id).with_for_update(key_share=True, of=Payment)
     return {row.id: row for row in await conn.execute(locked)}
 
 

@@ -11,8 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Deposit, RefundPart
 from cambist.db.structs import one_of
 from cambist.plugin import Units
-from cambist.services.receiving.deposits.locks import lock_deposits
-from cambist.services.receiving.deposits.rows import DepositRow
+from cambist.services.receiving.deposits.rows import DepositRow, lock_deposits
 
 
 class Part(Struct, frozen=True):

@@ -13,9 +13,8 @@ from cambist.db.structs import AnyRow
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_page
-from cambist.services.payouts.rows import COLUMNS, payout_row
-from cambist.services.payouts.views import what_every_kind_shows
+from cambist.services.paging import Page, read_one, read_page
+from cambist.services.payouts.read import COLUMNS, payout_row, what_every_kind_shows
 
 
 class RefundView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -55,18 +54,13 @@ _SELECT = (
 async def list_refunds(
     conn: AsyncConnection, project_pk: int, *, status: Status | None, page: int, limit: int
 ) -> Page[RefundView]:
-    """Return one page of a project's refunds."""
     listed, filters = _SELECT.where(Payout.project_pk == project_pk), {Payout.status: status}
     return await read_page(conn, listed, _view, newest=Payout.id, filters=filters, page=page, limit=limit)
 
 
 async def get_refund(conn: AsyncConnection, project_pk: int, refund_id: str) -> RefundView:
-    """Return one of the project's refunds."""
     wanted = _SELECT.where(Payout.project_pk == project_pk, Payout.payout_id == refund_id)
-    row = (await conn.execute(wanted)).one_or_none()
-    if row is None:
-        raise NotFoundError("REFUND_NOT_FOUND", "There is no such refund.")
-    return _view(row)
+    return _view(await read_one(conn, wanted, NotFoundError("REFUND_NOT_FOUND", "There is no such refund.")))
 
 
 def _view(row: AnyRow) -> RefundView:

@@ -1,7 +1,7 @@
 """What a merchant decides about held money: count it to its order, release it, or send it back. Once.
 
 Whoever is first decides; the same decision again changes nothing, another one is refused. Money is locked from the
-chain's cursor on, as a poll locks it (``deposits/locks.py``).
+chain's cursor on, as a poll locks it (``deposits/rows.py``).
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -29,13 +28,11 @@ from cambist.services.payouts.create import require_payouts
 from cambist.services.payouts.queue import NewPayout, PayoutContext
 from cambist.services.pricing.quotes import read_units
 from cambist.services.receiving.deposits import crediting, judging
-from cambist.services.receiving.deposits.locks import lock_cursor, lock_deposits
-from cambist.services.receiving.deposits.rows import DepositRow
+from cambist.services.receiving.deposits.rows import DepositRow, lock_cursor, lock_deposits
 from cambist.services.receiving.deposits.store import WatchedChain
 from cambist.services.reversals.refunds import parts
-from cambist.services.reversals.refunds.create import Made, asset_of, claim, queue_refund
+from cambist.services.reversals.refunds.create import Made, RefundRequest, asset_of, claim, queue_refund
 from cambist.services.reversals.refunds.read import get_refund
-from cambist.services.reversals.refunds.requests import RefundRequest
 
 from .read import ResolutionView, get_resolution, not_found, of_project
 
@@ -126,7 +123,7 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
         raise ConflictError("REFUND_EXCEEDS_HELD", f"Of this deposit, {most} {asset.token.symbol} are held.")
     if units == held:
         await _resolve(conn, case.deposit, "refunded", context.clock.now())
-    new = msgspec.structs.replace(
+    new = structs.replace(
         NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units),
         payment_pk=None if case.payment is None else case.payment.id,
         deposit_pk=case.deposit.id,
@@ -141,19 +138,7 @@ async def _resolve(conn: AsyncConnection, deposit: DepositRow, resolution: str, 
 
 
 async def _lock(conn: AsyncConnection, actor: Actor, deposit_id: str) -> _Case:
-    wanted = of_project(
-        select(
-            Deposit.id,
-            Deposit.chain,
-            Deposit.scope,
-            Deposit.token,
-            Deposit.contract,
-            Deposit.decimals,
-            Deposit.matches,
-            Deposit.payment_pk,
-        ).outerjoin(Payment, Payment.id == Deposit.payment_pk),
-        actor,
-    )
+    wanted = of_project(select(Deposit).outerjoin(Payment, Payment.id == Deposit.payment_pk), actor)
     row = (await conn.execute(wanted.where(Deposit.deposit_id == deposit_id))).one_or_none()
     head = None if row is None else await lock_cursor(conn, row.chain, row.scope)
     if row is None or head is None:

@@ -6,16 +6,16 @@ from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
-from sqlalchemy import case, literal_column, or_, select
+from sqlalchemy import and_, case, literal_column, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Address, Deposit, Payment
-from cambist.db.structs import AnyRow, AnySelect
+from cambist.db.structs import AnyRow, AnySelect, columns_of
 from cambist.domain.money import format_units
 from cambist.domain.payments import OPEN, Status
 from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_page
+from cambist.services.paging import Page, read_one, read_page
 
 
 class Reason(StrEnum):
@@ -65,26 +65,24 @@ _reason = case(
     (Payment.status.in_((Status.EXPIRED, Status.UNDERPAID)), Reason.LATE),
     else_=Reason.SURPLUS,
 )
+_held = Deposit.units - Deposit.available_units - Deposit.returned_units
 _SELECT = (
     select(
-        Deposit.deposit_id,
-        Deposit.chain,
-        Deposit.token,
-        Deposit.contract,
-        Deposit.decimals,
-        Deposit.units,
-        Deposit.tx_id,
-        Deposit.sender,
-        Deposit.mined_at,
-        Deposit.confirmed_at,
-        Deposit.resolution,
-        Deposit.resolved_at,
-        (Deposit.units - Deposit.available_units - Deposit.returned_units).label("held_units"),
-        Address.address,
-        Payment.payment_id,
-        Payment.status.label("payment_status"),
-        Payment.order_id,
-        _reason.label("reason"),
+        *columns_of(
+            ResolutionView,
+            Deposit,
+            reason=_reason,
+            can_accept=and_(_held > 0, _reason.in_((Reason.SURPLUS, Reason.LATE))),
+            contract_address=Deposit.contract,
+            amount=Deposit.units,
+            held_amount=_held,
+            address=Address.address,
+            from_address=Deposit.sender,
+            tx_hash=Deposit.tx_id,
+            payment_id=Payment.payment_id,
+            payment_status=Payment.status,
+            order_id=Payment.order_id,
+        )
     )
     .join(Address, Address.id == Deposit.address_pk)
     .outerjoin(Payment, Payment.id == Deposit.payment_pk)
@@ -121,10 +119,7 @@ async def list_resolutions(  # noqa: PLR0913  filters and paging, each by name
 
 async def get_resolution(conn: AsyncConnection, actor: Actor, deposit_id: str) -> ResolutionView:
     """Return one deposit as the list shows it, also when it is decided about."""
-    row = (await conn.execute(of_project(_SELECT, actor).where(Deposit.deposit_id == deposit_id))).one_or_none()
-    if row is None:
-        raise not_found()
-    return _view(row)
+    return _view(await read_one(conn, of_project(_SELECT, actor).where(Deposit.deposit_id == deposit_id), not_found()))
 
 
 def not_found() -> NotFoundError:
@@ -133,25 +128,5 @@ def not_found() -> NotFoundError:
 
 
 def _view(row: AnyRow) -> ResolutionView:
-    waits = row.held_units > 0
-    return ResolutionView(
-        deposit_id=row.deposit_id,
-        reason=row.reason,
-        resolution=row.resolution,
-        can_accept=waits and row.reason in (Reason.SURPLUS, Reason.LATE),
-        chain=row.chain,
-        token=row.token,
-        contract_address=row.contract,
-        decimals=row.decimals,
-        amount=format_units(row.units, row.decimals),
-        held_amount=format_units(row.held_units, row.decimals),
-        address=row.address,
-        from_address=row.sender,
-        tx_hash=row.tx_id,
-        mined_at=row.mined_at,
-        confirmed_at=row.confirmed_at,
-        resolved_at=row.resolved_at,
-        payment_id=row.payment_id,
-        payment_status=row.payment_status,
-        order_id=row.order_id,
-    )
+    amounts = {name: format_units(getattr(row, name), row.decimals) for name in ("amount", "held_amount")}
+    return ResolutionView(**row._asdict() | amounts)

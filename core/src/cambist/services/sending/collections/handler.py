@@ -12,29 +12,22 @@ from cambist.db.models import Deposit
 from cambist.db.structs import one_of
 from cambist.domain.intents import metered_as
 from cambist.services.accounting import usage
-from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Purpose
+from cambist.services.accounting.ledger import Movement, Purpose
 from cambist.services.platform import load
-from cambist.services.sending.handler import IntentHandler, IntentUpdate
-from cambist.services.sending.reversible import Reversible, post_reversible
+from cambist.services.sending.handler import IntentUpdate, MovingHandler
 
 WALLET, DEPOSITS = Purpose.CUSTODY_WALLET, Purpose.CUSTODY_DEPOSITS
 
 
-class CollectionHandler(IntentHandler):
+class CollectionHandler(MovingHandler):
     """Collections: whose money it is does not change, only where it is."""
 
     async def on_final(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         """Post that it is in the main wallet, and meter it."""
-        await _post(conn, updates, back=False)
+        await super().on_final(conn, updates, now)
         settings = await load(conn)
         metered = [
-            usage.Metered(
-                merchant_pk=one.merchant_pk,
-                mode=one.mode,
-                operation=metered_as(one.kind),
-                chain=one.chain,
-                reference=one.reference,
-            )
+            usage.Metered(one.merchant_pk, one.mode, metered_as(one.kind), one.chain, one.reference)
             for one in updates
             if one.merchant_pk is not None
         ]
@@ -45,16 +38,9 @@ class CollectionHandler(IntentHandler):
         collected = one_of(Deposit.collection_pk, [one.intent_pk for one in updates])
         await conn.execute(update(Deposit).where(collected).values(collection_pk=None))
 
-    async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
-        """Post that it is where it came from."""
-        await _post(conn, updates, back=True)
-
-
-async def _post(conn: AsyncConnection, updates: Sequence[IntentUpdate], *, back: bool) -> None:
-    made = [Reversible.of(one, Movement(_account(one, WALLET), _account(one, DEPOSITS), one.units)) for one in updates]
-    if made:
-        await post_reversible(conn, updates[0].mode, made, back=back)
-
-
-def _account(update: IntentUpdate, purpose: Purpose) -> Account:
-    return Account(update.merchant_pk or PLATFORM, update.asset, purpose)
+    async def moved(
+        self,
+        conn: AsyncConnection,  # noqa: ARG002
+        updates: Sequence[IntentUpdate],
+    ) -> Sequence[tuple[IntentUpdate, Movement]]:
+        return [(one, Movement(one.account(WALLET), one.account(DEPOSITS), one.units)) for one in updates]

@@ -9,7 +9,7 @@ from decimal import Decimal
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.collections import Holding, WorthRule, is_worth_it
+from cambist.domain.collections import CollectionRule, is_worth_it
 from cambist.domain.intents import IntentKind
 from cambist.plugin import FeeAboveCeilingError, Intent, Plan, Token, Units
 from cambist.services.addresses.account_keys import AccountKeys
@@ -82,13 +82,8 @@ async def collect(context: EngineContext, keys: AccountKeys, *, only_needed: boo
     if not found or station is None:
         return 0
     forced = _covering(found, needs)
-    worth = WorthRule(
-        value_min=Decimal(rule.min_value_usd),
-        fee_share_bps_max=rule.max_fee_share_bps,
-        age_max=timedelta(hours=rule.max_age_hours),
-    )
     others = [one for one in found if rule.enabled and not only_needed and one not in forced]
-    chosen = [*forced, *await _worth(context, others, worth, station.address, now)]
+    chosen = [*forced, *await _worth(context, others, rule, station.address, now)]
     made = 0
     for one in chosen:
         async with context.db.transaction() as conn:
@@ -131,7 +126,7 @@ def _covering(uncollected: Sequence[Uncollected], needs: dict[tuple[int, str | N
 
 
 async def _worth(
-    context: EngineContext, uncollected: Sequence[Uncollected], rule: WorthRule, station: str, now: datetime
+    context: EngineContext, uncollected: Sequence[Uncollected], rule: CollectionRule, station: str, now: datetime
 ) -> Sequence[Uncollected]:
     if not uncollected:
         return []
@@ -143,12 +138,8 @@ async def _worth(
     native = context.chain_scope.info.native
     chosen = []
     for one, plan in zip(uncollected, plans, strict=True):
-        holding = Holding(
-            value=await _value(context, one.token, one.units),
-            fee=await _value(context, native, _cost(plan)),
-            oldest_at=one.oldest_at,
-        )
-        if plan.refused is None and is_worth_it(holding, rule, now):
+        value, fee = await _value(context, one.token, one.units), await _value(context, native, _cost(plan))
+        if plan.refused is None and is_worth_it(value, fee, one.oldest_at, rule, now):
             chosen.append(one)
     return chosen
 

@@ -59,10 +59,10 @@ async def gas_left(conn: AsyncConnection, context: EngineContext, source: OwnPat
 
 async def ask_for_gas(
     conn: AsyncConnection, context: EngineContext, recipient: OwnPath, units: int, now: datetime
-) -> bool:
-    """Have native coin sent to an address of ours, unless some is on its way; return whether it is asked for now."""
+) -> None:
+    """Have native coin sent to an address of ours, unless some is on its way."""
     station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
-    return await ask_station(conn, context, station, IntentKind.TOP_UP, recipient, recipient.merchant_pk, units, now)
+    await ask_station(conn, context, station, IntentKind.TOP_UP, recipient, recipient.merchant_pk, units, now)
 
 
 async def ask_station(  # noqa: PLR0913, PLR0917  what, for whom and how much
@@ -74,10 +74,10 @@ async def ask_station(  # noqa: PLR0913, PLR0917  what, for whom and how much
     merchant_pk: int | None,
     units: int,
     now: datetime,
-) -> bool:
-    """Have the gas station do this for an address of ours, unless the same is under way; return whether it is asked."""
+) -> None:
+    """Have the gas station do this for an address of ours, unless the same is under way."""
     if station is None or units <= 0 or await is_coming(conn, context.chain_scope, recipient.pk, kind):
-        return False
+        return
     intent = internal_intent(
         kind,
         context.ids.new("gas" if kind is IntentKind.TOP_UP else "loan"),
@@ -88,4 +88,3 @@ async def ask_station(  # noqa: PLR0913, PLR0917  what, for whom and how much
         units=units,
     )
     await submit(conn, [intent], now)
-    return True

@@ -57,7 +57,6 @@ class GasStation(Struct, frozen=True, kw_only=True):
 
     @property
     def level(self) -> str:
-        """Return ``empty``, ``low`` or ``enough``."""
         return "empty" if self.balance == 0 else "low" if self.is_low else "enough"
 
 
@@ -66,16 +65,16 @@ _SELECT = select(*columns_of(GasStation, models.GasStation), *columns_of(Stake, 
 )
 
 
-async def check(db: Database, chain: Chain, marks: LowMarks, now: datetime) -> GasStation | None:
+async def check(db: Database, chain: Chain, marks: LowMarks, now: datetime) -> None:
     """Look at a chain's station, remember what it holds, and alert once when that became too little or enough again.
 
-    Returns None before the worker has derived the address. Raises ChainError.
+    Does nothing before the worker has derived the address. Raises ChainError.
     """
     info = chain.info
     async with db.transaction() as conn:
         own = await gas_station(conn, info.family, MODE)
     if own is None:
-        return None
+        return
     balance = await chain.balance(own.address, info.native)
     stake = await chain.stake(own.address) if isinstance(chain, LendingChain) else None
     async with db.transaction() as conn:
@@ -98,7 +97,6 @@ async def check(db: Database, chain: Chain, marks: LowMarks, now: datetime) -> G
         _alert(station)
     if stake is not None and station.is_stake_low != (before is not None and before.is_stake_low):
         _alert_stake(station, stake)
-    return station
 
 
 def _is_low(stake: Stake, info: ChainInfo, low_stake: str | None) -> bool:
@@ -115,18 +113,13 @@ def _is_low(stake: Stake, info: ChainInfo, low_stake: str | None) -> bool:
     return left * LOW_STAKE_PARTS < stake.staked
 
 
-async def check_all(db: Database, chains: Mapping[str, Chain], marks: LowMarks, now: datetime) -> Sequence[GasStation]:
+async def check_all(db: Database, chains: Mapping[str, Chain], marks: LowMarks, now: datetime) -> None:
     """Look at the stations of all chains; one whose chain cannot be asked stays as it was."""
-    found = []
     for chain_id, chain in chains.items():
         try:
-            station = await check(db, chain, marks, now)
+            await check(db, chain, marks, now)
         except ChainError as error:
             log.warning("gas_station_unknown", chain=chain_id, error=f"{type(error).__name__}: {error}")
-            continue
-        if station is not None:
-            found.append(station)
-    return found
 
 
 async def list_stations(conn: AsyncConnection) -> Sequence[GasStation]:

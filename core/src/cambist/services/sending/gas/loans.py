@@ -102,29 +102,27 @@ def retry_after(context: EngineContext, intent: IntentRow, now: datetime) -> dat
 
 async def ask_for_loan(
     conn: AsyncConnection, context: EngineContext, borrower: OwnPath, stake: int, now: datetime
-) -> bool:
-    """Have the use of so much stake lent to an address of ours, unless a loan is on its way; return whether it is.
+) -> None:
+    """Have the use of so much stake lent to an address of ours, unless a loan is on its way.
 
     A loan that has waited for too long is given up, so that the transfer can do without it.
     """
     late = (*context.chain_scope.key, borrower.pk, TOO_LATE, now, now - PATIENCE)
     await conn.exec_driver_sql(_GIVE_UP_LOAN, late)
     station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
-    return await ask_station(conn, context, station, IntentKind.LOAN, borrower, borrower.merchant_pk, stake, now)
+    await ask_station(conn, context, station, IntentKind.LOAN, borrower, borrower.merchant_pk, stake, now)
 
 
-async def ask_back(context: EngineContext) -> int:
-    """Ask back what is lent to addresses that send nothing any more; return from how many."""
+async def ask_back(context: EngineContext) -> None:
+    """Ask back what is lent to addresses that send nothing any more."""
     if not isinstance(context.chain, LendingChain):
-        return 0
+        return
     now = context.clock.now()
     async with context.db.transaction() as conn:
         station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
         if station is None:
-            return 0
+            return
         lent = (*context.chain_scope.key, now - PATIENCE, RETURNED_AT_ONCE_MAX)
-        found = (await conn.exec_driver_sql(_LENT, lent)).all()
-        for row in found:
+        for row in (await conn.exec_driver_sql(_LENT, lent)).all():
             borrower, units = OwnAddress(row.pk, row.address), int(row.units)
             await ask_station(conn, context, station, IntentKind.LOAN_RETURN, borrower, row.merchant_pk, units, now)
-    return len(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -11,9 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Address
 from cambist.db.structs import one_of
 from cambist.plugin import ChainInfo
-from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Purpose, asset_key
-from cambist.services.sending.handler import IntentHandler, IntentUpdate
-from cambist.services.sending.reversible import Reversible, post_reversible
+from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key
+from cambist.services.sending.handler import IntentUpdate, MovingHandler, post_reversible
 from cambist.services.sending.rows import OwnPath, TxRow
 
 _FLOAT = {"payment": Purpose.FLOAT_DEPOSITS, "wallet": Purpose.FLOAT_WALLET, "gas": Purpose.CUSTODY_GAS}
@@ -31,10 +29,11 @@ async def post_fees(
     asset = asset_key(info.id, None)
     spent = Account(PLATFORM, asset, Purpose.GAS_SPENT)
     fees = [
-        Reversible(
-            "fee",
-            f"{info.id}:{tx.intent.update.scope}:{tx.tx_id}:{tx.incarnation}",
-            Movement(spent, float_of(tx.intent.source, asset), tx.fee_paid),
+        Posting(
+            mode=mode,
+            kind="fee",
+            reference=f"{info.id}:{tx.intent.update.scope}:{tx.tx_id}:{tx.incarnation}",
+            movements=[Movement(spent, float_of(tx.intent.source, asset), tx.fee_paid)],
         )
         for tx in txs
         if tx.fee_paid
@@ -42,29 +41,21 @@ async def post_fees(
     await post_reversible(conn, mode, fees, back=back)
 
 
-class TopUpHandler(IntentHandler):
+class TopUpHandler(MovingHandler):
     """Gas that goes from the platform's own address to one of a merchant's: it stays the platform's."""
 
-    async def on_final(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
-        """Move the float to where it lies now."""
-        await _post_top_ups(conn, updates, back=False)
-
-    async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
-        """Move it back."""
-        await _post_top_ups(conn, updates, back=True)
-
-
-async def _post_top_ups(conn: AsyncConnection, updates: Sequence[IntentUpdate], *, back: bool) -> None:
-    recipients = one_of(Address.id, [one.recipient_pk for one in updates])
-    rows = await conn.execute(select(Address.id, Address.purpose, Address.merchant_pk).where(recipients))
-    owners: dict[int | None, tuple[int, Purpose]] = {
-        row.id: (row.merchant_pk or PLATFORM, _FLOAT[row.purpose]) for row in rows
-    }
-    made = []
-    for one in updates:
-        # No use case of ours makes one to an address that is not ours; whatever did, the books follow the chain.
-        merchant_pk, purpose = owners.get(one.recipient_pk, (PLATFORM, Purpose.SUSPENSE))
-        there, here = Account(merchant_pk, one.asset, purpose), Account(PLATFORM, one.asset, Purpose.CUSTODY_GAS)
-        made.append(Reversible.of(one, Movement(there, here, one.units)))
-    if made:
-        await post_reversible(conn, updates[0].mode, made, back=back)
+    async def moved(
+        self, conn: AsyncConnection, updates: Sequence[IntentUpdate]
+    ) -> Sequence[tuple[IntentUpdate, Movement]]:
+        recipients = one_of(Address.id, [one.recipient_pk for one in updates])
+        rows = await conn.execute(select(Address.id, Address.purpose, Address.merchant_pk).where(recipients))
+        owners: dict[int | None, tuple[int, Purpose]] = {
+            row.id: (row.merchant_pk or PLATFORM, _FLOAT[row.purpose]) for row in rows
+        }
+        moved = []
+        for one in updates:
+            # No use case of ours makes one to an address that is not ours; whatever did, the books follow the chain.
+            merchant_pk, purpose = owners.get(one.recipient_pk, (PLATFORM, Purpose.SUSPENSE))
+            there, here = Account(merchant_pk, one.asset, purpose), Account(PLATFORM, one.asset, Purpose.CUSTODY_GAS)
+            moved.append((one, Movement(there, here, one.units)))
+        return moved

@@ -24,12 +24,11 @@ from cambist.services.addresses.wallets import gas_station
 from cambist.services.chain_scope import ChainScope
 from cambist.services.errors import ConflictError, InvalidError, UnavailableError
 from cambist.services.pricing.quotes import read_units
-from cambist.services.sending.handler import IntentHandler, IntentUpdate
+from cambist.services.sending.handler import IntentUpdate, MovingHandler
 from cambist.services.sending.intents import internal_intent, is_coming, submit
-from cambist.services.sending.reversible import Reversible, post_reversible
 
-MODE: Final = "live"
-SCOPE: Final = 0
+from .gas_stations import MODE, SCOPE
+
 LISTED_MAX: Final = 100
 
 StakeAction: TypeAlias = Literal["stake", "unstake", "withdraw"]
@@ -131,26 +130,20 @@ async def list_stake_requests(conn: AsyncConnection, chain: str | None = None) -
     return [to_struct(StakeRequest, row) for row in rows]
 
 
-class StakeHandler(IntentHandler):
+class StakeHandler(MovingHandler):
     """Coin that becomes a stake, or a stake that becomes coin again; ``unstake`` moves nothing in the books."""
 
-    async def on_final(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
-        """Move it to where it lies now."""
-        await _post(conn, updates, back=False)
-
-    async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:  # noqa: ARG002
-        """Move it back."""
-        await _post(conn, updates, back=True)
-
-
-async def _post(conn: AsyncConnection, updates: Sequence[IntentUpdate], *, back: bool) -> None:
-    made = []
-    for one in updates:
-        asset = asset_key(one.chain, None)
-        coin, stake = (Account(PLATFORM, asset, purpose) for purpose in (Purpose.CUSTODY_GAS, Purpose.CUSTODY_STAKED))
-        if one.kind == IntentKind.STAKE:
-            made.append(Reversible.of(one, Movement(stake, coin, one.units)))
-        elif one.kind == IntentKind.WITHDRAW_STAKE:
-            made.append(Reversible.of(one, Movement(coin, stake, one.units)))
-    if made:
-        await post_reversible(conn, updates[0].mode, made, back=back)
+    async def moved(
+        self,
+        conn: AsyncConnection,  # noqa: ARG002
+        updates: Sequence[IntentUpdate],
+    ) -> Sequence[tuple[IntentUpdate, Movement]]:
+        moved = []
+        for one in updates:
+            asset = asset_key(one.chain, None)
+            coin, stake = (Account(PLATFORM, asset, own) for own in (Purpose.CUSTODY_GAS, Purpose.CUSTODY_STAKED))
+            if one.kind == IntentKind.STAKE:
+                moved.append((one, Movement(stake, coin, one.units)))
+            elif one.kind == IntentKind.WITHDRAW_STAKE:
+                moved.append((one, Movement(coin, stake, one.units)))
+        return moved

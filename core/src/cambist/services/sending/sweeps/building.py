@@ -7,7 +7,6 @@ sweep can never happen any more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 import structlog
 from msgspec import Struct
@@ -18,21 +17,19 @@ from cambist.plugin import ChainError, FeeAboveCeilingError, SignedTx, Sweep, Sw
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 from cambist.services.platform import load
 from cambist.services.sending import store
-from cambist.services.sending.batches import WAITS_FOR_FEES, WAITS_FOR_STATION
-from cambist.services.sending.broadcasting import broadcast
-from cambist.services.sending.context import EngineContext, path_of
+from cambist.services.sending.batches import EMPTY_STATION_PAUSE, WAITS_FOR_FEES, WAITS_FOR_STATION
+from cambist.services.sending.context import EngineContext
 from cambist.services.sending.handler import updated
 from cambist.services.sending.intents import NewIntent, submit
 from cambist.services.sending.rows import IntentRow
 from cambist.services.sending.store import NewTx
-from cambist.signer.protocol import KeyPath, SignRequest
+from cambist.signer.protocol import SignRequest
 
 from . import sweep_store
 
 log = structlog.get_logger(__name__)
 
 SWEPT_MAX = 50
-EMPTY_STATION_PAUSE = timedelta(seconds=15)
 
 
 class PlannedSweep(Struct, frozen=True, kw_only=True):
@@ -62,7 +59,7 @@ async def sweep_waiting(context: EngineContext) -> bool:
     signed = await _commit(context, chain, planned, station)
     if signed is None:
         return False
-    await broadcast(context, [signed])
+    await context.broadcast([signed])
     return len(found) == SWEPT_MAX
 
 
@@ -114,11 +111,12 @@ async def _commit(
         if not await sweep_store.lock_free(conn, context.chain_scope, planned.intents):
             return None
         sequence, reference = None if mined is None else first, f"{IntentKind.SWEEP}:{context.ids.new('swp')}"
-        path = path_of(await sweep_store.own_path(conn, station.pk))
+        path = (await sweep_store.own_path(conn, station.pk)).key_path
         agreed = await _signatures(context, _authorizations(context, planned), reference)
         if agreed is None:
             return None
         unsigned = await chain.prepare_sweep(planned.sweep, sequence, agreed)
+        own = [path for one in planned.intents for path in (one.source, one.recipient) if path is not None]
         request = SignRequest(
             mode=context.chain_scope.mode,
             chain=context.chain_scope.info.id,
@@ -126,12 +124,12 @@ async def _commit(
             path=path,
             purpose=IntentKind.SWEEP,
             reference=reference,
-            own=_own_paths(planned),
+            own=tuple(dict.fromkeys(path.key_path for path in own)),
         )
         signatures = await _signatures(context, [request], reference)
         if signatures is None:
             return None
-        signed = context.seal(unsigned, signatures[0])
+        signed = context.family.seal(unsigned, signatures[0])
         intent = await _store_intent(context, conn, planned, reference, station.pk)
         tx = NewTx(intent=intent, sequence=sequence, signed=signed, fee=unsigned.fee, valid_until=unsigned.valid_until)
         next_sequence = first if mined is None else first + 1
@@ -166,17 +164,12 @@ def _authorizations(context: EngineContext, planned: PlannedSweep) -> Sequence[S
             mode=context.chain_scope.mode,
             chain=context.chain_scope.info.id,
             payload=one.payload,
-            path=path_of(owners[one.address].source),
+            path=owners[one.address].source.key_path,
             purpose=IntentKind.COLLECTION,
             reference=owners[one.address].update.reference,
         )
         for one in planned.sweep.authorizations
     ]
-
-
-def _own_paths(planned: PlannedSweep) -> tuple[KeyPath, ...]:
-    own = [path for one in planned.intents for path in (one.source, one.recipient) if path is not None]
-    return tuple(dict.fromkeys(map(path_of, own)))
 
 
 async def _signatures(

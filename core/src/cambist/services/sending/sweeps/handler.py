@@ -27,7 +27,6 @@ class SweepHandler(IntentHandler):
         self._collections = collections
 
     async def on_broadcast(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
-        """Tell the collections."""
         _, told = await _collections(conn, updates, "sending")
         await self._collections.on_broadcast(conn, told, now)
 
@@ -43,7 +42,6 @@ class SweepHandler(IntentHandler):
         await sweep_store.set_state(conn, intents, "waiting", reason=SWEEP_FAILED, now=now)
 
     async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
-        """Put the collections on their way again."""
         intents, told = await _collections(conn, updates, "done")
         await sweep_store.set_state(conn, intents, "sending", reason=None, now=now)
         await self._collections.on_undone(conn, told, now)

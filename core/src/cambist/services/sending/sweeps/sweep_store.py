@@ -55,13 +55,11 @@ async def lock_free(conn: AsyncConnection, chain_scope: ChainScope, intents: Seq
 
 
 async def read_intent(conn: AsyncConnection, intent_pk: int) -> IntentRow:
-    """Return an intent by its primary key."""
     found = await conn.exec_driver_sql(f"SELECT {INTENT} FROM outbound_intents i {JOINS} WHERE i.id = $1", (intent_pk,))  # noqa: S608
     return intent_row(found.one())
 
 
 async def own_path(conn: AsyncConnection, address_pk: int) -> OwnPath:
-    """Return where an address of ours is derived."""
     found = await conn.exec_driver_sql(
         "SELECT id, address, purpose, merchant_pk, account_index, change, address_index FROM addresses WHERE id = $1",
         (address_pk,),
@@ -71,7 +69,6 @@ async def own_path(conn: AsyncConnection, address_pk: int) -> OwnPath:
 
 
 async def join_sweep(conn: AsyncConnection, sweep_pk: int, intents: Sequence[IntentRow], now: datetime) -> None:
-    """Let collections go with a sweep."""
     await conn.exec_driver_sql(
         "UPDATE outbound_intents SET state = 'sending', sweep_pk = $2, reason = NULL, updated_at = $3"
         " WHERE id = ANY($1::bigint[])",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from coincurve import PublicKey
 
-from cambist.plugin import UnreadablePayloadError
 from cambist_chainkit.signatures import SIGNATURE_BYTES
 
 from ..addresses import address_of, parse_address
@@ -45,8 +44,6 @@ def _opened(raw: bytes) -> LedgerTransfer | None:
     try:
         said = read(payload)
         point = PublicKey.from_signature_and_message(signature, digest_of(payload), hasher=None)
-    except UnreadablePayloadError:
-        return None
     except Exception:  # noqa: BLE001 - coincurve raises bare Exception and ValueError
         return None
     if said.network != NETWORK or parse_address(said.recipient) is None:

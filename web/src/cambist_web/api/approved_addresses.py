@@ -1,0 +1,71 @@
+"""Where auto-payouts may go: decided by the merchant in person, with a code of the second factor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from litestar import Controller, delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.payouts import approved_addresses
+from cambist.services.payouts.approved_addresses import ApprovalRequest, ApprovedAddress, Mode
+from cambist_web.auth import session_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer
+
+
+class ApprovedAnswer(Answer, frozen=True, kw_only=True):
+    """An approved address."""
+
+    approved_address: ApprovedAddress
+
+
+class ApprovedList(Answer, frozen=True, kw_only=True):
+    """All approved addresses, oldest first."""
+
+    approved_addresses: Sequence[ApprovedAddress]
+
+
+class ApprovedAddresses(Controller):
+    tags = ("Withdrawals",)
+
+    @get("/", summary="List approved addresses")
+    async def list(
+        self,
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        mode: Annotated[Mode | None, QueryParameter()] = None,
+    ) -> ApprovedList:
+        """Return the addresses that auto-payouts may go to."""
+        async with web.db.autocommit() as conn:
+            found = await approved_addresses.list_approved(conn, session.merchant_pk, mode)
+        return ApprovedList(approved_addresses=found)
+
+    @post("/", status_code=201, summary="Approve an address")
+    async def approve(
+        self, data: JSONBody[ApprovalRequest], session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]
+    ) -> ApprovedAnswer:
+        """Let auto-payouts go to an address. Needs a code of the authenticator."""
+        registry = web.gateway.registry
+        approved_addresses.check(registry, data)
+        await web.two_factor.require_code(session.merchant_pk, data.totp_code)
+        async with web.db.transaction() as conn:
+            found = await approved_addresses.approve(
+                conn, registry, session.merchant_pk, data, web.ids, web.clock.now()
+            )
+        return ApprovedAnswer(approved_address=found)
+
+    @delete("/{approval_id:str}", status_code=200, summary="Take an approval back")
+    async def delete(
+        self, approval_id: FromPath[str], session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]
+    ) -> Answer:
+        """Stop auto-payouts to the address: those rules are switched off. Payouts that are under way still go there."""
+        async with web.db.transaction() as conn:
+            await approved_addresses.withdraw_approval(conn, session.merchant_pk, approval_id, web.clock.now())
+        return Answer()
+
+
+controllers = [session_routes("/api/dashboard/approved-addresses", ApprovedAddresses)]

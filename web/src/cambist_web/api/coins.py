@@ -1,0 +1,106 @@
+"""Which coins a merchant pays out, and what happens to what comes in of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from litestar import Controller, get, patch, put
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+from msgspec import Struct
+
+from cambist.domain.money import format_units
+from cambist.services.actor import Actor
+from cambist.services.payouts import coin_settings
+from cambist.services.payouts.coin_settings import Coin, CoinPatch, CoinSettings, EnabledCoins
+from cambist_web.auth import key_routes, project_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer
+
+
+class CoinView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A coin, and what the merchant has decided about it."""
+
+    chain: str
+    token: str
+    contract_address: str | None
+    decimals: int
+    label: str
+    enabled: bool
+    auto_convert_enabled: bool
+    auto_convert_dest_chain: str | None
+    auto_convert_dest_token: str | None
+    autopayout_policy: str
+    autopayout_threshold: str | None
+    autopayout_address: str | None
+
+
+class CoinList(Answer, frozen=True, kw_only=True):
+    """Every coin of the gateway."""
+
+    coins: Sequence[CoinView]
+
+
+class CoinAnswer(Answer, frozen=True, kw_only=True):
+    """One coin."""
+
+    coin: CoinView
+
+
+def coin_view(coin: CoinSettings) -> CoinView:
+    token, threshold = coin.token, coin.autopayout_threshold
+    return CoinView(
+        chain=coin.chain,
+        token=token.symbol,
+        contract_address=token.contract,
+        decimals=token.decimals,
+        label=token.label,
+        enabled=coin.enabled,
+        auto_convert_enabled=coin.auto_convert_enabled,
+        auto_convert_dest_chain=coin.auto_convert_dest_chain,
+        auto_convert_dest_token=coin.auto_convert_dest_token,
+        autopayout_policy=coin.autopayout_policy,
+        autopayout_threshold=None if threshold is None else format_units(threshold, token.decimals),
+        autopayout_address=coin.autopayout_address,
+    )
+
+
+class Coins(Controller):
+    """The merchant's coins, in the mode of the project: live and sandbox have settings of their own."""
+
+    path = "/coins"
+    tags = ("Wallet",)
+
+    @get("/", summary="List coins and their settings")
+    async def list(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> CoinList:
+        """Return every coin of the gateway. All are enabled until the merchant says otherwise."""
+        async with web.db.autocommit() as conn:
+            found = await coin_settings.list_coins(conn, web.gateway.registry, actor.merchant_pk, actor.mode)
+        return CoinList(coins=[coin_view(coin) for coin in found])
+
+    @put("/", summary="Say which coins are enabled")
+    async def replace(
+        self, data: JSONBody[EnabledCoins], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> CoinList:
+        """Enable the coins of the list, and disable all others. Payouts of a disabled coin are refused."""
+        async with web.db.transaction() as conn:
+            found = await coin_settings.replace_enabled(conn, web.gateway.registry, actor, data, web.clock.now())
+        return CoinList(coins=[coin_view(coin) for coin in found])
+
+    @patch("/{chain:str}/{symbol:str}/settings", summary="Change a coin's settings")
+    async def change(
+        self,
+        chain: FromPath[str],
+        symbol: FromPath[str],
+        data: JSONBody[CoinPatch],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+    ) -> CoinAnswer:
+        """Change what is sent, leave the rest. An auto-payout goes to an approved address only."""
+        coin = Coin(chain=chain, token=symbol)
+        async with web.db.transaction() as conn:
+            found = await coin_settings.change_settings(conn, web.gateway.registry, actor, coin, data, web.clock.now())
+        return CoinAnswer(coin=coin_view(found))
+
+
+controllers = [key_routes("/api/merchant/wallet", Coins), project_routes("/wallet", Coins)]

@@ -1,0 +1,126 @@
+"""How deposits came to the main wallet, and what each of those transfers cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter
+from msgspec import Struct
+
+from cambist.domain.money import format_units
+from cambist.registry import Registry
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist.services.paging import Page as PageOf
+from cambist.services.sending.collections import listing
+from cambist.services.sending.collections.listing import Collection
+from cambist_web.auth import admin_routes, key_routes, project_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Limit, NonEmptyFilter, Page, PageAnswer
+
+ModeFilter = Annotated[str, QueryParameter(pattern="^(live|sandbox)$")]
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """What the platform paid, in the chain's own coin. Nothing of it came out of what was collected."""
+
+    amount: str
+    token: str
+
+
+class CollectionView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Deposits of one token that were brought from one address to the main wallet."""
+
+    collection_id: str
+    merchant_id: str
+    status: str
+    chain: str
+    token: str
+    amount: str
+    from_address: str
+    deposits: int
+    tx_hash: str | None
+    fee: Cost
+    created_at: datetime
+    completed_at: datetime | None
+
+
+class CollectionList(PageAnswer, frozen=True, kw_only=True):
+    """A page of collections, newest first."""
+
+    collections: Sequence[CollectionView]
+
+
+class Collections(Controller):
+    tags = ("Wallet",)
+
+    @get("/collections", summary="List collections")
+    async def list(
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        chain: NonEmptyFilter = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> CollectionList:
+        """Return what was brought to the main wallet, and what each transfer cost the platform."""
+        async with web.db.transaction() as conn:
+            found = await listing.list_collections(
+                conn, actor.merchant_pk, actor.mode, chain=chain, page=page, limit=limit
+            )
+        return _answer(web.gateway.registry, found, page, limit)
+
+
+class AllCollections(Controller):
+    tags = ("Operator",)
+
+    @get("/", summary="List everybody's collections")
+    async def list(
+        self,
+        web: NamedDependency[Web],
+        *,
+        mode: ModeFilter = "live",
+        chain: NonEmptyFilter = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> CollectionList:
+        """Return all merchants' collections, and what each transfer cost."""
+        async with web.db.transaction() as conn:
+            found = await listing.list_collections(conn, None, mode, chain=chain, page=page, limit=limit)
+        return _answer(web.gateway.registry, found, page, limit)
+
+
+def _answer(registry: Registry, found: PageOf[Collection], page: int, limit: int) -> CollectionList:
+    views = [_view(registry, one) for one in found.items]
+    return CollectionList(collections=views, page=page, limit=limit, total=found.total)
+
+
+def _view(registry: Registry, one: Collection) -> CollectionView:
+    chain = registry.chains.get(one.chain)
+    symbol, decimals = ("", 0) if chain is None else (chain.native.symbol, chain.native.decimals)
+    return CollectionView(
+        collection_id=one.collection_id,
+        merchant_id=one.merchant_id,
+        status=one.status,
+        chain=one.chain,
+        token=one.token,
+        amount=format_units(one.units, one.decimals),
+        from_address=one.source,
+        deposits=one.deposits,
+        tx_hash=one.tx_id,
+        fee=Cost(amount=format_units(one.fee, decimals), token=symbol),
+        created_at=one.created_at,
+        completed_at=one.finished_at,
+    )
+
+
+controllers = [
+    key_routes("/api/merchant/wallet", Collections),
+    project_routes("/wallet", Collections),
+    admin_routes("/api/admin/collections", AllCollections),
+]

@@ -1,0 +1,147 @@
+"""What a merchant in person sees and does with webhooks: the log of deliveries, sending again, testing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from litestar import Controller, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import Meta, Raw
+
+from cambist.services.actor import Actor
+from cambist.services.identity.projects import Url
+from cambist.services.paging import LIMIT
+from cambist.services.webhooks import log, test_deliveries
+from cambist.services.webhooks.log import DeliveryAnswer, Json
+from cambist.services.webhooks.sender import Sender
+from cambist_web.auth import owned_project_routes, project_routes
+from cambist_web.context import Web
+from cambist_web.ratelimit import RateLimit
+from cambist_web.schemas import Answer, Body, Limit, NonEmptyFilter, Page, PageAnswer
+
+EventName = Annotated[str, Meta(min_length=1, max_length=64)]
+ResourceFilter = Annotated[str | None, QueryParameter(name="resourceId", min_length=1, max_length=64)]
+
+TESTS = RateLimit("webhook-test", 30)
+
+
+class TestWebhook(Body, frozen=True, kw_only=True):
+    """Which event to pretend, and where to send it, if not to the project's URL."""
+
+    event: EventName
+    url: Url | None = None
+
+
+class TestResult(Answer, frozen=True, kw_only=True):
+    """What came of a test delivery."""
+
+    delivered: bool
+    status_code: int | None
+    duration_ms: int
+    signature: str
+    timestamp: str
+    payload: Json
+    response_body: str | None
+    error: str | None
+
+
+class DeliveryDetail(Answer, frozen=True, kw_only=True):
+    """One delivery."""
+
+    delivery: DeliveryAnswer
+
+
+class DeliveryList(PageAnswer, frozen=True, kw_only=True):
+    """One page of a project's deliveries, newest first."""
+
+    deliveries: Sequence[DeliveryAnswer]
+
+
+class Deliveries(Controller):
+    tags = ("Webhooks",)
+
+    @get("/", summary="List webhook deliveries")
+    async def list(  # noqa: PLR0913  filters and paging, each by name
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        status: NonEmptyFilter = None,
+        event: NonEmptyFilter = None,
+        resource_id: ResourceFilter = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> DeliveryList:
+        """Return the project's events, newest first, each with its attempts."""
+        async with web.db.transaction() as conn:
+            found = await log.list_deliveries(
+                conn, actor.project_pk, status=status, event=event, resource_id=resource_id, page=page, limit=limit
+            )
+        return DeliveryList(deliveries=found.items, page=page, limit=limit, total=found.total)
+
+    @get("/{delivery_id:str}", summary="Read a webhook delivery")
+    async def read(
+        self, delivery_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> DeliveryDetail:
+        """Return one event with its attempts."""
+        async with web.db.transaction() as conn:
+            found = await log.get_delivery(conn, actor.project_pk, delivery_id)
+        return DeliveryDetail(delivery=found)
+
+    @post("/{delivery_id:str}/redeliver", status_code=200, summary="Send an event again")
+    async def redeliver(
+        self, delivery_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> DeliveryDetail:
+        """Make the event due at once, with a fresh set of attempts. 409 while it is still being delivered."""
+        async with web.db.transaction() as conn:
+            delivery = await log.redeliver(conn, actor.project_pk, delivery_id, now=web.clock.now())
+        await web.gateway.hints.publish("webhooks")
+        return DeliveryDetail(delivery=delivery)
+
+
+class WebhookTests(Controller):
+    tags = ("Webhooks",)
+
+    @post("/test-webhook", status_code=200, summary="Send a test webhook")
+    async def send(
+        self,
+        data: JSONBody[TestWebhook],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        sender: NamedDependency[Sender],
+    ) -> TestResult:
+        """Send a made-up event now, signed with the real secret, to `url` or the project's webhook URL.
+
+        The header `X-Webhook-Test` is `true`, `data.isTest` too, and identifiers have the form `pay_test_...`.
+        """
+        await web.limiter.take(TESTS, actor.project_id)
+        async with web.db.autocommit() as conn:
+            url, message = await test_deliveries.prepare(
+                conn,
+                actor,
+                event=data.event,
+                url=data.url,
+                secrets=web.secrets,
+                ids=web.ids,
+                now=web.clock.now(),
+                allow_private_targets=web.settings.webhooks.allow_private_targets,
+            )
+        result = await sender.send_once(url, message)
+        return TestResult(
+            delivered=result.delivered,
+            status_code=result.status_code,
+            duration_ms=result.duration_ms,
+            signature=result.signature,
+            timestamp=str(result.timestamp_ms),
+            payload=Raw(message.body),
+            response_body=result.response_preview,
+            error=result.error,
+        )
+
+
+controllers = [
+    project_routes("/deliveries", Deliveries),
+    owned_project_routes("/api/merchant/projects/{project_id:str}", WebhookTests),
+]

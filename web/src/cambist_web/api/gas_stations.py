@@ -1,0 +1,88 @@
+"""What the operator sees of the addresses that pay for gas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from msgspec import Struct
+
+from cambist.domain.money import format_units
+from cambist.services.sending.gas import gas_stations
+from cambist.services.sending.gas.gas_stations import GasStation
+from cambist_web.auth import admin_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer
+
+
+class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a station has staked beside its balance. Unstaked coin is `leaving`, then `withdrawable`."""
+
+    staked: str
+    lent: str
+    lendable: str
+    leaving: str
+    withdrawable: str
+    is_low: bool
+
+
+class GasStationView(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One station, as the worker last saw it. Send native coin to `address` when `isLow`.
+
+    `stake` is there where fees can be paid out of one.
+    """
+
+    chain: str
+    address: str
+    symbol: str
+    balance: str
+    is_low: bool
+    waiting: int
+    checked_at: datetime
+    stake: StakeView | None = None
+
+
+class GasStationList(Answer, frozen=True, kw_only=True):
+    """Every chain's station."""
+
+    gas_stations: Sequence[GasStationView]
+
+
+class GasStations(Controller):
+    tags = ("Operator",)
+
+    @get("/", summary="List gas stations")
+    async def list(self, web: NamedDependency[Web]) -> GasStationList:
+        """Return what pays for gas on each live chain. `waiting` is how many transfers wait for it."""
+        async with web.db.autocommit() as conn:
+            found = await gas_stations.list_stations(conn)
+        return GasStationList(
+            gas_stations=[
+                GasStationView(
+                    chain=station.chain,
+                    address=station.address,
+                    symbol=station.symbol,
+                    balance=format_units(station.balance, station.decimals),
+                    is_low=station.is_low,
+                    waiting=station.waiting,
+                    checked_at=station.checked_at,
+                    stake=_stake(station),
+                )
+                for station in found
+            ]
+        )
+
+
+def _stake(station: GasStation) -> StakeView | None:
+    if station.stake is None:
+        return None
+    amounts = {
+        name: format_units(units, station.decimals) for name, units in msgspec.structs.asdict(station.stake).items()
+    }
+    return StakeView(**amounts, is_low=station.is_stake_low)
+
+
+controllers = [admin_routes("/api/admin/gas-stations", GasStations)]

@@ -1,0 +1,107 @@
+"""Whether the process lives, whether it can serve, and how it has been doing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from functools import cache
+from typing import Any
+
+from litestar import Controller, Response, get
+from litestar.connection import ASGIConnection
+from litestar.di import NamedDependency
+from litestar.handlers import BaseRouteHandler
+from msgspec import UNSET, Struct, UnsetType
+from prometheus_client import CONTENT_TYPE_LATEST
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.db.migrations import current_revision, newest_revision
+from cambist.services.errors import NotFoundError
+from cambist.services.webhooks.urls import is_public_address
+from cambist_web.context import Web
+from cambist_web.request_metrics import exposition
+
+CHECK_TIMEOUT_S = 2.0
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+_FAILURES = (SQLAlchemyError, RedisError, OSError, TimeoutError)
+
+
+class Ready(Struct, frozen=True, kw_only=True):
+    """Whether requests can be served, and what of it. Redis only makes things faster."""
+
+    success: bool
+    status: str
+    checks: dict[str, str]
+    error: str | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+
+
+async def only_from_inside(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """Hide what tells how business goes: from public addresses, and from whom a proxy asks for. A guard."""
+    forwarded = any(name in connection.headers for name in FORWARDED)
+    if forwarded or (connection.client is not None and is_public_address(connection.client.host)):
+        raise NotFoundError("ROUTE_NOT_FOUND", "There is nothing at this path.")
+
+
+class Health(Controller):
+    tags = ("Operation",)
+
+    @get("/health/live", summary="Is the process alive?", security=[{}])
+    async def live(self) -> dict[str, Any]:
+        """Return 200 as long as the process answers at all."""
+        return {"success": True, "status": "live"}
+
+    @get("/health/ready", summary="Can requests be served?", security=[{}])
+    async def ready(self, web: NamedDependency[Web]) -> Response[Ready]:
+        """Return 200, or 503 while the database is away or not migrated. Without Redis it is 200, `degraded`."""
+        database, redis = await asyncio.gather(_check(_migrated(web)), _check(_redis(web)))
+        checks = {"database": database, "redis": redis if redis == "ok" else "degraded"}
+        if database != "ok":
+            body = Ready(
+                success=False,
+                status="unavailable",
+                checks=checks,
+                error="The database is not ready.",
+                code="NOT_READY",
+            )
+            return Response(body, status_code=503)
+        return Response(Ready(success=True, status="ready" if redis == "ok" else "degraded", checks=checks))
+
+    @get(
+        "/metrics",
+        media_type=CONTENT_TYPE_LATEST,
+        include_in_schema=False,
+        guards=[only_from_inside],
+        sync_to_thread=True,
+    )
+    def metrics(self) -> bytes:
+        """Return metrics in Prometheus' text format, to who asks from inside and through no proxy."""
+        return exposition()
+
+
+async def _check(work: Awaitable[str]) -> str:
+    try:
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            return await work
+    except _FAILURES:
+        return "unreachable"
+
+
+async def _migrated(web: Web) -> str:
+    async with web.db.transaction() as conn:
+        revision = await current_revision(conn)
+    return "ok" if revision == _newest() else "not migrated"
+
+
+async def _redis(web: Web) -> str:
+    await web.gateway.redis.ping()
+    return "ok"
+
+
+@cache
+def _newest() -> str:
+    return newest_revision()
+
+
+controllers = [Health]

@@ -1,0 +1,232 @@
+"""Registering, signing in, staying signed in, and the way back in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import structlog
+from litestar import Controller, Request, Response, post
+from litestar.datastructures import Cookie
+from litestar.di import NamedDependency
+from litestar.params import CookieParameter, JSONBody
+from msgspec import Meta
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.services.errors import ForbiddenError, UnauthenticatedError
+from cambist.services.identity import merchants, sessions
+from cambist.services.identity.merchants import Merchant, Name
+from cambist.services.identity.sessions import OpenSession
+from cambist_web.auth import address_of, admin_routes, public_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Body
+
+from .two_factor import TotpCode
+
+Email = Annotated[str, Meta(min_length=3, max_length=254)]
+Password = Annotated[str, Meta(max_length=1024)]
+Token = Annotated[str, Meta(min_length=1, max_length=256)]
+
+COOKIE = "cambist_refresh"
+COOKIE_PATH = "/api/auth"
+
+log = structlog.get_logger(__name__)
+
+RefreshCookie = Annotated[str | None, CookieParameter(name=COOKIE)]
+
+
+class Register(Body, frozen=True, kw_only=True):
+    """A new merchant."""
+
+    email: Email
+    password: Password
+    name: Name
+
+
+class Login(Body, frozen=True, kw_only=True):
+    """E-mail address and password, and a code where the merchant has two-factor authentication on."""
+
+    email: Email
+    password: Password
+    totp_code: TotpCode | None = None
+
+
+class ResetRequest(Body, frozen=True, kw_only=True):
+    """Whose password is lost."""
+
+    email: Email
+
+
+class ResetConfirm(Body, frozen=True, kw_only=True):
+    """The token out of the link that the operator handed over, and the password to set."""
+
+    token: Token
+    password: Password
+
+
+class MerchantView(Body, frozen=True, kw_only=True):
+    """A merchant, as he sees himself."""
+
+    merchant_id: str
+    email: str
+    name: str
+
+
+class SignedIn(Answer, frozen=True, kw_only=True):
+    """An access token. The refresh token is in the cookie, where no script can read it."""
+
+    access_token: str
+    token_type: str = "Bearer"  # noqa: S105  a scheme
+    expires_in: int
+    merchant: MerchantView
+
+
+class ResetIssued(Answer, frozen=True, kw_only=True):
+    """A reset token, for the operator to hand to the merchant."""
+
+    token: str
+    expires_in: int
+
+
+class Message(Answer, frozen=True, kw_only=True):
+    """Nothing to tell but a sentence."""
+
+    message: str
+
+
+class Auth(Controller):
+    tags = ("Sessions",)
+
+    @post("/register", status_code=201, summary="Become a merchant")
+    async def register(
+        self, request: Request[Any, Any, Any], data: JSONBody[Register], web: NamedDependency[Web]
+    ) -> Response[SignedIn]:
+        """Add a merchant and sign him in. 503 `KEYS_UNAVAILABLE` when no address keys are in stock."""
+        await web.limiter.take(web.limits.login_per_address, address_of(request))
+        if not web.settings.auth.registration:
+            raise ForbiddenError("REGISTRATION_CLOSED", "This gateway does not take new merchants by itself.")
+        email, name = merchants.normalize_email(data.email), merchants.check_name(data.name)
+        password_hash = await web.passwords.hash(data.password)
+        now = web.clock.now()
+        async with web.db.transaction() as conn:
+            merchant = await merchants.register(
+                conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now
+            )
+            session = await _open(web, conn, merchant)
+        return _signed_in(web, merchant, session, status_code=201)
+
+    @post("/login", status_code=200, summary="Sign in")
+    async def login(
+        self, request: Request[Any, Any, Any], data: JSONBody[Login], web: NamedDependency[Web]
+    ) -> Response[SignedIn]:
+        """Return an access token, and set the cookie with the refresh token.
+
+        401 `TWO_FACTOR_REQUIRED` where the password is right and `totpCode` is missing.
+        """
+        email = merchants.spelling_of(data.email)
+        await web.limiter.take(web.limits.login_per_address, address_of(request))
+        await web.limiter.take(web.limits.login_per_email, email)
+        sign_in = await merchants.check_password(web.db, email=email, password=data.password, passwords=web.passwords)
+        shown = await web.two_factor.check_sign_in(sign_in.merchant.pk, data.totp_code)
+        async with web.db.transaction() as conn:
+            await merchants.lock_password(conn, sign_in)
+            await web.two_factor.lock_sign_in(conn, sign_in.merchant.pk, shown=shown)
+            session = await _open(web, conn, sign_in.merchant)
+        return _signed_in(web, sign_in.merchant, session)
+
+    @post("/refresh", status_code=200, summary="Get the next access token")
+    async def refresh(self, web: NamedDependency[Web], refresh_token: RefreshCookie = None) -> Response[SignedIn]:
+        """Exchange the cookie's refresh token for the next one. Presenting a used one ends the session."""
+        if not refresh_token:
+            raise UnauthenticatedError("SESSION_REQUIRED", "Sign in first.")
+        async with web.db.transaction() as conn:
+            session = await sessions.rotate(conn, refresh_token, tokens=web.refresh_tokens, now=web.clock.now())
+            merchant = None if session is None else await merchants.get(conn, session.principal.merchant_pk)
+        if session is None or merchant is None:
+            raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
+        return _signed_in(web, merchant, session)
+
+    @post("/logout", status_code=200, summary="Sign out")
+    async def logout(self, web: NamedDependency[Web], refresh_token: RefreshCookie = None) -> Response[Message]:
+        """End the cookie's session at once, its access tokens included. Without a session, nothing happens."""
+        session_id = web.refresh_tokens.session_of(refresh_token) if refresh_token else None
+        if session_id is not None:
+            async with web.db.transaction() as conn:
+                await sessions.revoke(conn, session_id, now=web.clock.now())
+        return Response(Message(message="Signed out."), cookies=[_cookie(web, "", max_age_s=0)])
+
+    @post("/password-reset/request", status_code=200, summary="Ask for a password reset")
+    async def request_reset(
+        self, request: Request[Any, Any, Any], data: JSONBody[ResetRequest], web: NamedDependency[Web]
+    ) -> Message:
+        """Tell the operator, who hands out the reset link. The answer is the same for unknown addresses."""
+        await web.limiter.take(web.limits.login_per_address, address_of(request))
+        log.warning("password_reset_requested", email=merchants.normalize_email(data.email))
+        return Message(message="The operator was told. A link to set a new password comes from there.")
+
+    @post("/password-reset/confirm", status_code=200, summary="Set a new password")
+    async def confirm_reset(
+        self, request: Request[Any, Any, Any], data: JSONBody[ResetConfirm], web: NamedDependency[Web]
+    ) -> Message:
+        """Set a new password with a reset token, and end every session of the merchant."""
+        await web.limiter.take(web.limits.login_per_address, address_of(request))
+        password_hash = await web.passwords.hash(data.password)
+        async with web.db.transaction() as conn:
+            await merchants.reset_password(conn, data.token, password_hash, now=web.clock.now())
+        return Message(message="The password was changed. Sign in with the new one.")
+
+
+class PasswordResets(Controller):
+    """What the operator does for a merchant who is locked out."""
+
+    tags = ("Operator",)
+
+    @post("/password-resets", status_code=201, summary="Issue a password reset token")
+    async def issue(self, data: JSONBody[ResetRequest], web: NamedDependency[Web]) -> ResetIssued:
+        """Return a token that its bearer can set a new password with, once. An earlier one stops working."""
+        lifetime_s = web.settings.auth.password_reset_s
+        async with web.db.transaction() as conn:
+            token = await merchants.issue_reset(
+                conn, merchants.normalize_email(data.email), ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s
+            )
+        return ResetIssued(token=token, expires_in=lifetime_s)
+
+
+async def _open(web: Web, conn: AsyncConnection, merchant: Merchant) -> OpenSession:
+    return await sessions.open_session(
+        conn,
+        merchant_pk=merchant.pk,
+        merchant_id=merchant.merchant_id,
+        tokens=web.refresh_tokens,
+        ids=web.ids,
+        now=web.clock.now(),
+        lifetime_s=web.settings.auth.refresh_token_s,
+    )
+
+
+def _signed_in(web: Web, merchant: Merchant, session: OpenSession, *, status_code: int = 200) -> Response[SignedIn]:
+    body = SignedIn(
+        access_token=web.access_tokens.issue(session.principal),
+        expires_in=web.settings.auth.access_token_s,
+        merchant=MerchantView(merchant_id=merchant.merchant_id, email=merchant.email, name=merchant.name),
+    )
+    max_age_s = int((session.expires_at - web.clock.now()).total_seconds())
+    cookie = _cookie(web, session.refresh_token, max_age_s=max_age_s)
+    return Response(body, status_code=status_code, cookies=[cookie])
+
+
+def _cookie(web: Web, value: str, *, max_age_s: int) -> Cookie:
+    return Cookie(
+        key=COOKIE,
+        value=value,
+        path=COOKIE_PATH,
+        max_age=max_age_s,
+        httponly=True,
+        samesite="strict",
+        secure=web.settings.web.base_url.startswith("https://"),
+    )
+
+
+controllers = [
+    public_routes("/api/auth", Auth),
+    admin_routes("/api/admin", PasswordResets),
+]

@@ -1,0 +1,187 @@
+"""A project's payments: made, listed, read, priced again; and a payment as anybody sees it who has its link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from cambist.domain.payments import Status
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist.services.receiving.payments import create, read
+from cambist.services.receiving.payments.create import PaymentContext
+from cambist.services.receiving.payments.read import get_public
+from cambist.services.receiving.payments.recalculate import Recalculate, recalculate
+from cambist.services.receiving.payments.requests import CreatePayment
+from cambist.services.receiving.payments.views import PaymentDetail, PaymentView, PublicPayment
+from cambist_web.auth import key_routes, project_routes, public_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Filter, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
+
+IdempotencyKey = Annotated[str | None, idempotency_header("The same key never makes a second payment.")]
+
+
+class PaymentMade(MadeAnswer, frozen=True, kw_only=True):
+    """A payment, and where its customer pays. `idempotent` is there, and true, where it was made before."""
+
+    payment: PaymentView
+    checkout_url: str
+
+
+class PaymentList(PageAnswer, frozen=True, kw_only=True):
+    """One page of payments, newest first. `total` counts all pages."""
+
+    payments: Sequence[PaymentView]
+
+
+class PaymentAnswer(Answer, frozen=True, kw_only=True):
+    """A payment in full."""
+
+    payment: PaymentDetail
+
+
+class PaymentChanged(Answer, frozen=True, kw_only=True):
+    """A payment after something was done with it."""
+
+    payment: PaymentView
+
+
+class ReceiptLinks(Answer, frozen=True, kw_only=True):
+    """Pages to send a customer to."""
+
+    payment_id: str
+    public_id: str
+    status: str
+    receipt_url: str
+    checkout_url: str
+
+
+class PublicAnswer(Answer, frozen=True, kw_only=True):
+    """A payment as its customer sees it."""
+
+    payment: PublicPayment
+
+
+def _context(web: Web) -> PaymentContext:
+    gateway = web.gateway
+    return PaymentContext(
+        db=gateway.db,
+        registry=gateway.registry,
+        rates=gateway.rates,
+        leaser=gateway.leaser,
+        platform=web.platform,
+        clock=gateway.clock,
+        ids=gateway.ids,
+        allow_private_targets=gateway.settings.webhooks.allow_private_targets,
+    )
+
+
+def checkout_url(web: Web, public_id: str) -> str:
+    return f"{web.settings.web.base_url}/pay/{public_id}"
+
+
+class Payments(Controller):
+    tags = ("Payments",)
+
+    @post("/", status_code=201, summary="Make a payment")
+    async def create(
+        self,
+        data: JSONBody[CreatePayment],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response[PaymentMade]:
+        """Return a payment with an address of its own, and the page on which the customer pays.
+
+        A repetition with the same idempotency key returns the first payment with status 200 and `idempotent`.
+        """
+        made = await create.create_payment(_context(web), actor, data, idempotency_key)
+        answer = PaymentMade(payment=made.payment, checkout_url=checkout_url(web, made.payment.public_id))
+        return made_response(answer, replayed=made.replayed)
+
+    @get("/", summary="List payments")
+    async def list(  # noqa: PLR0913  every query parameter is one
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        status: Annotated[Status | None, QueryParameter()] = None,
+        chain: Filter = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> PaymentList:
+        """Return the project's payments, newest first."""
+        async with web.db.transaction() as conn:
+            found = await read.list_payments(conn, actor.project_pk, status=status, chain=chain, page=page, limit=limit)
+        return PaymentList(payments=found.items, page=page, limit=limit, total=found.total)
+
+    @get("/{payment_id:str}", summary="Read a payment")
+    async def read(
+        self, payment_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> PaymentAnswer:
+        """Return the payment in full, with the customer's data and the transfers to its address."""
+        async with web.db.autocommit() as conn:
+            return PaymentAnswer(payment=await read.get_payment(conn, actor.project_pk, payment_id))
+
+    @get("/{payment_id:str}/receipt-links", summary="Read a payment's links")
+    async def links(
+        self, payment_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> ReceiptLinks:
+        """Return the pages to send the customer to."""
+        async with web.db.autocommit() as conn:
+            found = await read.get_links(conn, actor.project_pk, payment_id)
+        return ReceiptLinks(
+            payment_id=found.payment_id,
+            public_id=found.public_id,
+            status=found.status,
+            receipt_url=f"{web.settings.web.base_url}/receipt/{found.public_id}",
+            checkout_url=checkout_url(web, found.public_id),
+        )
+
+
+class PaymentsInPerson(Controller):
+    tags = ("Payments",)
+
+    @post("/{payment_id:str}/recalculate", status_code=200, summary="Refresh an expired payment's rate")
+    async def recalculate(
+        self,
+        payment_id: FromPath[str],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        data: JSONBody[Recalculate | None] = None,
+    ) -> PaymentChanged:
+        """Open an expired fiat payment again: what remains of it is priced at the rate of now."""
+        gateway = web.gateway
+        async with web.db.transaction() as conn:
+            payment = await recalculate(
+                conn,
+                actor,
+                payment_id,
+                data or Recalculate(),
+                chains=gateway.registry.chains,
+                rates=gateway.rates,
+                clock=gateway.clock,
+                ids=gateway.ids,
+            )
+        await gateway.hints.publish("webhooks", f"payment:{payment.public_id}")
+        return PaymentChanged(payment=payment)
+
+
+class PublicPayments(Controller):
+    tags = ("Payments",)
+
+    @get("/{public_id:str}", summary="Read a payment as its customer")
+    async def read(self, public_id: FromPath[str], web: NamedDependency[Web]) -> PublicAnswer:
+        """Return what to pay and where, and the transfers that have come, without anything about who pays."""
+        return PublicAnswer(payment=await get_public(web.db, web.gateway.registry.chains, public_id))
+
+
+controllers = [
+    key_routes("/api/payment", Payments),
+    project_routes("/payments", Payments, PaymentsInPerson),
+    public_routes("/api/payment/public", PublicPayments),
+]

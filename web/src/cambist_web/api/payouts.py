@@ -1,0 +1,192 @@
+"""Payouts: asked for alone or by the hundred, listed, read. The same handlers serve programs and people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+import structlog
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import Struct
+
+from cambist.domain.money import format_units
+from cambist.domain.payouts import Status
+from cambist.services.actor import Actor
+from cambist.services.errors import UnavailableError
+from cambist.services.paging import LIMIT
+from cambist.services.payouts import batch, create, read
+from cambist.services.payouts.batch import Batch
+from cambist.services.payouts.batch_rows import Rejected
+from cambist.services.payouts.queue import PayoutContext
+from cambist.services.payouts.read import PayoutView, payout_view
+from cambist.services.payouts.requests import BatchRequest, PayoutRequest
+from cambist_web.auth import key_routes, project_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Filter, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
+
+log = structlog.get_logger(__name__)
+
+IdempotencyKey = Annotated[str | None, idempotency_header("The same key never pays twice.")]
+BatchFilter = Annotated[str | None, QueryParameter(name="batchId", max_length=64)]
+
+
+class PayoutMade(MadeAnswer, frozen=True, kw_only=True):
+    """A payout. `idempotent` is there, and true, where it was made before."""
+
+    payout: PayoutView
+
+
+class PayoutAnswer(Answer, frozen=True, kw_only=True):
+    """A payout."""
+
+    payout: PayoutView
+
+
+class PayoutList(PageAnswer, frozen=True, kw_only=True):
+    """One page of payouts, newest first. `total` counts all pages."""
+
+    payouts: Sequence[PayoutView]
+
+
+class BatchView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What became of a batch's rows. `totalAmount` is what was debited for the accepted ones."""
+
+    batch_id: str
+    chain: str
+    token: str
+    total_amount: str
+    accepted_rows: int
+    rejected_rows: int
+    replayed_rows: int
+    created_at: datetime
+
+
+class BatchMade(MadeAnswer, frozen=True, kw_only=True):
+    """A batch: payouts in the order of their rows, and the rows that were refused alone."""
+
+    batch: BatchView
+    payouts: Sequence[PayoutView]
+    rejected: Sequence[Rejected]
+
+
+def batch_view(batch: Batch) -> BatchView:
+    return BatchView(
+        batch_id=batch.batch_id,
+        chain=batch.chain,
+        token=batch.token,
+        total_amount=format_units(batch.total, batch.decimals),
+        accepted_rows=batch.accepted,
+        rejected_rows=len(batch.rejected),
+        replayed_rows=batch.replayed_rows,
+        created_at=batch.created_at,
+    )
+
+
+def payout_context(web: Web) -> PayoutContext:
+    gateway = web.gateway
+    return PayoutContext(registry=gateway.registry, keys=gateway.keys, clock=gateway.clock, ids=gateway.ids)
+
+
+async def sent_on(web: Web, actor: Actor, chain: str) -> None:
+    """Wake the engine after the commit. What is simulated is sent at once, with what was there when it was asked.
+
+    On a busy simulated chain the worker sends it a moment later: the request itself has succeeded.
+    """
+    await web.gateway.hints.publish("outbound")
+    if actor.mode != "sandbox":
+        return
+    try:
+        await web.sandbox.send_queued(actor.project_pk, [chain])
+    except UnavailableError as error:
+        log.warning("sandbox_left_to_the_worker", project=actor.project_id, reason=error.message)
+
+
+class Payouts(Controller):
+    """The payouts of one project, out of its merchant's wallet."""
+
+    tags = ("Wallet",)
+
+    @post("/payout", status_code=201, summary="Pay somebody")
+    async def create(
+        self,
+        data: JSONBody[PayoutRequest],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response[PayoutMade]:
+        """Debit the wallet and queue the payout. The recipient gets the amount whole: the platform pays the fee.
+
+        A repetition with the same idempotency key returns the first payout with status 200 and `idempotent`.
+        """
+        async with web.db.transaction() as conn:
+            made = await create.create_payout(conn, payout_context(web), actor, data, idempotency_key)
+        if not made.replayed:
+            await sent_on(web, actor, made.payout.chain)
+        answer = PayoutMade(payout=payout_view(made.payout, web.gateway.registry))
+        return made_response(answer, replayed=made.replayed)
+
+    @post("/payout/batch", status_code=201, summary="Pay many")
+    async def create_batch(
+        self,
+        data: JSONBody[BatchRequest],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response[BatchMade]:
+        """Pay every row that can be paid, or none where the balance does not cover them all.
+
+        A row with a bad address or amount is refused alone. A row whose own key was used before returns that payout.
+        """
+        async with web.db.transaction() as conn:
+            made = await batch.create_batch(conn, payout_context(web), actor, data, idempotency_key)
+        if made.accepted and not made.replayed:
+            await sent_on(web, actor, made.chain)
+        answer = BatchMade(
+            batch=batch_view(made),
+            payouts=[payout_view(payout, web.gateway.registry) for payout in made.payouts],
+            rejected=made.rejected,
+        )
+        return made_response(answer, replayed=made.replayed)
+
+    @get("/payouts", summary="List payouts")
+    async def list(  # noqa: PLR0913  every query parameter is one
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        status: Annotated[Status | None, QueryParameter()] = None,
+        chain: Filter = None,
+        token: Filter = None,
+        batch_id: BatchFilter = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> PayoutList:
+        """Return the project's payouts, its automatic ones among them, newest first."""
+        async with web.db.transaction() as conn:
+            found = await read.list_payouts(
+                conn,
+                actor.project_pk,
+                status=status,
+                chain=chain,
+                token=token,
+                batch_id=batch_id,
+                page=page,
+                limit=limit,
+            )
+        views = [payout_view(payout, web.gateway.registry) for payout in found.items]
+        return PayoutList(payouts=views, page=page, limit=limit, total=found.total)
+
+    @get("/payouts/{payout_id:str}", summary="Read a payout")
+    async def read(
+        self, payout_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> PayoutAnswer:
+        """Return how far the payout has come."""
+        async with web.db.autocommit() as conn:
+            found = await read.find_payout(conn, actor.project_pk, payout_id)
+        return PayoutAnswer(payout=payout_view(found, web.gateway.registry))
+
+
+controllers = [key_routes("/api/merchant/wallet", Payouts), project_routes("/wallet", Payouts)]

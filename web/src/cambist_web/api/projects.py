@@ -1,0 +1,154 @@
+"""A merchant's projects: making, reading and changing them, and their signing secret."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from litestar import Controller, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import JSONBody
+from msgspec import UNSET, Struct, UnsetType
+
+from cambist.services.actor import Actor
+from cambist.services.identity import merchants, projects
+from cambist.services.identity.merchants import Name
+from cambist.services.identity.projects import ChangeProject, Url
+from cambist.services.identity.sessions import SessionPrincipal
+from cambist_web.auth import owned_project_routes, session_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Body
+
+
+class CreateProject(Body, frozen=True, kw_only=True):
+    """A new project. Its mode stays what it is."""
+
+    name: Name
+    mode: Literal["live", "sandbox"]
+    payment_webhook_url: Url | None = None
+
+
+class ProjectView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A project, as its merchant sees it."""
+
+    project_id: str
+    name: str
+    mode: str
+    payment_webhook_url: str | None
+    webhook_signing: bool
+    webhook_secret_rotated_at: datetime | None
+    underpayment_tolerance_percent: float
+    grace_hours: int
+    extended_events: bool
+    sandbox_auto_mine: bool
+    is_active: bool
+    created_at: datetime
+
+
+class ProjectAnswer(Answer, frozen=True, kw_only=True):
+    """One project. `webhookSecret` is there once, when it is new."""
+
+    project: ProjectView
+    webhook_secret: str | UnsetType = UNSET
+
+
+class ProjectList(Answer, frozen=True, kw_only=True):
+    """A merchant's projects."""
+
+    projects: Sequence[ProjectView]
+
+
+class SecretRotated(Answer, frozen=True, kw_only=True):
+    """The new signing secret, shown once."""
+
+    message: str
+    webhook_secret: str
+    rotated_at: datetime
+
+
+def project_view(project: projects.Project) -> ProjectView:
+    return ProjectView(
+        project_id=project.project_id,
+        name=project.name,
+        mode=project.mode,
+        payment_webhook_url=project.payment_webhook_url,
+        webhook_signing=project.signs_webhooks,
+        webhook_secret_rotated_at=project.secret_rotated_at,
+        underpayment_tolerance_percent=float(project.underpayment_tolerance_percent),
+        grace_hours=project.grace_hours,
+        extended_events=project.extended_events,
+        sandbox_auto_mine=project.sandbox_auto_mine,
+        is_active=project.is_active,
+        created_at=project.created_at,
+    )
+
+
+class Projects(Controller):
+    tags = ("Projects",)
+
+    @post("/", status_code=201, summary="Make a project")
+    async def create(
+        self, data: JSONBody[CreateProject], session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]
+    ) -> ProjectAnswer:
+        """Add a live or sandbox project. `webhookSecret`, 64 hexadecimal characters, is shown this once."""
+        name = merchants.check_name(data.name)
+        async with web.db.transaction() as conn:
+            project, secret = await web.projects.create(
+                conn,
+                session.merchant_pk,
+                name=name,
+                mode=data.mode,
+                payment_webhook_url=data.payment_webhook_url,
+                now=web.clock.now(),
+            )
+        return ProjectAnswer(project=project_view(project), webhook_secret=secret)
+
+    @get("/", summary="List projects")
+    async def list(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> ProjectList:
+        """Return every project of the merchant, oldest first."""
+        async with web.db.autocommit() as conn:
+            found = await projects.list_projects(conn, session.merchant_pk)
+        return ProjectList(projects=[project_view(project) for project in found])
+
+
+class Project(Controller):
+    tags = ("Projects",)
+
+    @get("/", summary="Read a project")
+    async def read(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> ProjectAnswer:
+        """Return the project with its settings."""
+        async with web.db.autocommit() as conn:
+            return ProjectAnswer(project=project_view(await projects.get(conn, actor)))
+
+    @patch("/", summary="Change a project")
+    async def change(
+        self, data: JSONBody[ChangeProject], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> ProjectAnswer:
+        """Change what is sent and leave the rest. Payments that exist keep what they were made with.
+
+        `webhookSigning: false` takes the secret away, and webhooks are then sent with an empty signature; `true`
+        makes a new one where there is none, and `webhookSecret` shows it once.
+        """
+        if data.name is not UNSET:
+            merchants.check_name(data.name)
+        async with web.db.transaction() as conn:
+            project, secret = await web.projects.change(conn, actor, data, now=web.clock.now())
+        if data.is_active is False:
+            web.key_cache.clear()
+        return ProjectAnswer(project=project_view(project), webhook_secret=UNSET if secret is None else secret)
+
+    @post("/rotate-webhook-secret", status_code=200, summary="Replace the signing secret")
+    async def rotate_secret(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> SecretRotated:
+        """Return a new signing secret, shown this once. The old one is invalid at once."""
+        now = web.clock.now()
+        async with web.db.transaction() as conn:
+            secret = await web.projects.rotate_secret(conn, actor, now=now)
+        message = "The new secret signs every webhook from now on. It is not shown again."
+        return SecretRotated(message=message, webhook_secret=secret, rotated_at=now)
+
+
+controllers = [
+    session_routes("/api/merchant/projects", Projects),
+    owned_project_routes("/api/merchant/projects/{project_id:str}", Project),
+]

@@ -1,0 +1,97 @@
+"""Refunds of a project's payments. The same handlers serve programs and people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from cambist.domain.payouts import Status
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist.services.reversals.refunds import create, read
+from cambist.services.reversals.refunds.create import Made, RefundRequest
+from cambist.services.reversals.refunds.read import RefundView
+from cambist_web.auth import key_routes, project_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
+
+from .payouts import payout_context, sent_on
+
+IdempotencyKey = Annotated[str | None, idempotency_header("The same key never refunds twice.")]
+
+
+class RefundMade(MadeAnswer, frozen=True, kw_only=True):
+    """A refund. `idempotent` is there, and true, where it was made before."""
+
+    refund: RefundView
+
+
+class RefundAnswer(Answer, frozen=True, kw_only=True):
+    """A refund."""
+
+    refund: RefundView
+
+
+class RefundList(PageAnswer, frozen=True, kw_only=True):
+    """One page of refunds, newest first. `total` counts all pages."""
+
+    refunds: Sequence[RefundView]
+
+
+async def made_answer(web: Web, actor: Actor, made: Made) -> Response[RefundMade]:
+    """Have a new refund be sent, and answer with it."""
+    if not made.replayed:
+        await sent_on(web, actor, made.refund.chain)
+    return made_response(RefundMade(refund=made.refund), replayed=made.replayed)
+
+
+class Refunds(Controller):
+    tags = ("Payments",)
+
+    @post("/{payment_id:str}/refund", status_code=201, summary="Refund a payment")
+    async def create(
+        self,
+        payment_id: FromPath[str],
+        data: JSONBody[RefundRequest],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response[RefundMade]:
+        """Send back what the payment received, or a part of it: never more than that in sum.
+
+        A held excess goes first, the rest comes out of the available balance. A repetition with the same idempotency
+        key returns the first refund with status 200 and `idempotent`.
+        """
+        async with web.db.transaction() as conn:
+            made = await create.create_refund(conn, payout_context(web), actor, payment_id, data, idempotency_key)
+        return await made_answer(web, actor, made)
+
+    @get("/refunds/list", summary="List refunds")
+    async def list(
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        status: Annotated[Status | None, QueryParameter()] = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> RefundList:
+        """Return the project's refunds, newest first."""
+        async with web.db.transaction() as conn:
+            found = await read.list_refunds(conn, actor.project_pk, status=status, page=page, limit=limit)
+        return RefundList(refunds=found.items, page=page, limit=limit, total=found.total)
+
+    @get("/refunds/{refund_id:str}", summary="Read a refund")
+    async def read(
+        self, refund_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> RefundAnswer:
+        """Return how far the refund has come."""
+        async with web.db.autocommit() as conn:
+            return RefundAnswer(refund=await read.get_refund(conn, actor.project_pk, refund_id))
+
+
+controllers = [key_routes("/api/payment", Refunds), project_routes("/payments", Refunds)]

@@ -1,0 +1,103 @@
+"""The resolution list, and the decisions that empty it. The same handlers serve programs and people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist.services.reversals.refunds.create import RefundRequest
+from cambist.services.reversals.resolutions import decide
+from cambist.services.reversals.resolutions.read import Reason, ResolutionView, get_resolution, list_resolutions
+from cambist_web.auth import key_routes, project_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Filter, Limit, Page, PageAnswer
+
+from .payouts import payout_context
+from .refunds import IdempotencyKey, RefundMade, made_answer
+
+
+class ResolutionList(PageAnswer, frozen=True, kw_only=True):
+    """One page of deposits that wait for a decision, newest first. `total` counts all pages."""
+
+    resolutions: Sequence[ResolutionView]
+
+
+class ResolutionAnswer(Answer, frozen=True, kw_only=True):
+    """A deposit, after the decision."""
+
+    resolution: ResolutionView
+
+
+class Resolutions(Controller):
+    """Money that does not simply belong to an order: surplus, late, wrong, unexpected."""
+
+    tags = ("Resolutions",)
+
+    @get("/", summary="List what waits for a decision")
+    async def list(  # noqa: PLR0913  every query parameter is one
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        reason: Annotated[Reason | None, QueryParameter()] = None,
+        chain: Filter = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> ResolutionList:
+        """Return deposits to addresses of the project's payments, and to the wallet's own, newest first."""
+        async with web.db.transaction() as conn:
+            found = await list_resolutions(conn, actor, reason=reason, chain=chain, page=page, limit=limit)
+        return ResolutionList(resolutions=found.items, page=page, limit=limit, total=found.total)
+
+    @get("/{deposit_id:str}", summary="Read a deposit")
+    async def read(
+        self, deposit_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> ResolutionAnswer:
+        """Return the deposit, and what was decided about it."""
+        async with web.db.autocommit() as conn:
+            return ResolutionAnswer(resolution=await get_resolution(conn, actor, deposit_id))
+
+    @post("/{deposit_id:str}/accept", status_code=200, summary="Count a deposit to its order")
+    async def accept(
+        self, deposit_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> ResolutionAnswer:
+        """Take the deposit for its order, however late it came; the payment is judged again at once."""
+        async with web.db.transaction() as conn:
+            decided = await decide.accept(conn, payout_context(web), actor, deposit_id)
+        await web.gateway.hints.publish("webhooks", *(f"payment:{public_id}" for public_id in decided.changed))
+        return ResolutionAnswer(resolution=decided.resolution)
+
+    @post("/{deposit_id:str}/release", status_code=200, summary="Release a deposit to the wallet")
+    async def release(
+        self, deposit_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> ResolutionAnswer:
+        """Make the deposit available, and leave its payment as it is."""
+        async with web.db.transaction() as conn:
+            decided = await decide.release(conn, payout_context(web), actor, deposit_id)
+        return ResolutionAnswer(resolution=decided.resolution)
+
+    @post("/{deposit_id:str}/refund", status_code=201, summary="Send a deposit back")
+    async def refund(
+        self,
+        deposit_id: FromPath[str],
+        data: JSONBody[RefundRequest],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response[RefundMade]:
+        """Send back what is held of the deposit, or a part of it, on the chain on which it came.
+
+        The status of its payment stays. A repetition returns the first refund with status 200 and `idempotent`.
+        """
+        async with web.db.transaction() as conn:
+            made = await decide.refund(conn, payout_context(web), actor, deposit_id, data, idempotency_key)
+        return await made_answer(web, actor, made)
+
+
+controllers = [key_routes("/api/merchant/resolutions", Resolutions), project_routes("/resolutions", Resolutions)]

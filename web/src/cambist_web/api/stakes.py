@@ -1,0 +1,102 @@
+"""What the operator stakes of the platform's own coin, so that fees need not be burned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from litestar import Controller, get, post
+from litestar.di import NamedDependency
+from litestar.params import JSONBody
+from msgspec import Struct
+
+from cambist.domain.money import format_units
+from cambist.registry import Registry
+from cambist.services.pricing.quotes import AmountText, Name
+from cambist.services.sending.gas import stakes
+from cambist.services.sending.gas.stakes import StakeAction, StakeRequest
+from cambist.services.supported import find_chain
+from cambist_web.auth import admin_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Body, NonEmptyFilter
+
+
+class StakeBody(Body, frozen=True, kw_only=True):
+    """A change of the gas station's stake. `withdraw` takes back all that can be, and needs no `amount`."""
+
+    chain: Name
+    action: StakeAction
+    amount: AmountText | None = None
+
+
+class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A change that was asked for. `status` is `waiting` (`waitsFor` says why), `sending`, `done` or `failed`."""
+
+    stake_id: str
+    chain: str
+    action: StakeAction
+    token: str
+    amount: str
+    status: str
+    waits_for: str | None
+    tx_hash: str | None
+    created_at: datetime
+
+
+class StakeAsked(Answer, frozen=True, kw_only=True):
+    """The change that was asked for."""
+
+    stake: StakeView
+
+
+class StakeList(Answer, frozen=True, kw_only=True):
+    """The latest changes, newest first."""
+
+    stakes: Sequence[StakeView]
+
+
+def stake_view(registry: Registry, request: StakeRequest) -> StakeView:
+    chain = registry.chains.get(request.chain)
+    symbol, decimals = ("", 0) if chain is None else (chain.native.symbol, chain.native.decimals)
+    return StakeView(
+        stake_id=request.reference,
+        chain=request.chain,
+        action=request.action,
+        token=symbol,
+        amount=format_units(request.units, decimals),
+        status=request.state,
+        waits_for=request.reason,
+        tx_hash=request.tx_id,
+        created_at=request.created_at,
+    )
+
+
+class Stakes(Controller):
+    tags = ("Operator",)
+
+    @post("/", status_code=201, summary="Change a stake")
+    async def change(self, data: JSONBody[StakeBody], web: NamedDependency[Web]) -> StakeAsked:
+        """Have the gas station `stake` coin, `unstake` it, or `withdraw` what has waited long enough.
+
+        It is sent by the worker, as everything is; one change at a time.
+        """
+        registry = web.gateway.registry
+        info = find_chain(registry.chains, data.chain)
+        units = stakes.read_amount(info, data.action, data.amount)
+        async with web.db.transaction() as conn:
+            reference = await stakes.request_stake(conn, web.gateway.ids, info, data.action, units, web.clock.now())
+            found = await stakes.list_stake_requests(conn, info.id)
+        await web.gateway.hints.publish("outbound")
+        (made,) = [one for one in found if one.reference == reference]
+        return StakeAsked(stake=stake_view(registry, made))
+
+    @get("/", summary="List changes of stakes")
+    async def list(self, web: NamedDependency[Web], chain: NonEmptyFilter = None) -> StakeList:
+        """Return the latest changes that were asked for. What is staked now is told with the gas stations."""
+        registry = web.gateway.registry
+        async with web.db.autocommit() as conn:
+            found = await stakes.list_stake_requests(conn, chain)
+        return StakeList(stakes=[stake_view(registry, one) for one in found])
+
+
+controllers = [admin_routes("/api/admin/stakes", Stakes)]

@@ -1,0 +1,178 @@
+"""The wallet's statement, as pages and as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter
+from litestar.response import Stream
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from cambist.domain.money import format_units
+from cambist.services.accounting.statements import details, entries, export
+from cambist.services.accounting.statements.details import Detail
+from cambist.services.accounting.statements.entries import Entry, Filters
+from cambist.services.accounting.statements.kinds import TYPES
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist_web.auth import key_routes, project_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Limit, NonEmptyFilter
+
+TypeFilter = Annotated[
+    str | None, QueryParameter(name="type", description=f"One of {', '.join(TYPES)}.", min_length=1, max_length=32)
+]
+Since = Annotated[
+    str | None, QueryParameter(name="from", description="A date or time; included.", min_length=1, max_length=40)
+]
+Until = Annotated[
+    str | None, QueryParameter(name="to", description="A date or time; not included.", min_length=1, max_length=40)
+]
+Cursor = Annotated[
+    str | None, QueryParameter(description="The `nextCursor` of the page before.", min_length=1, max_length=200)
+]
+_OUTGOING = {"po": "payout_id", "ref": "refund_id", "wd": "withdrawal_id"}
+
+
+class FiatValue(Struct, frozen=True, kw_only=True):
+    """What something was worth at the time."""
+
+    usd: str
+
+
+class TransactionView(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One change of the wallet.
+
+    `from` and `to` are balances, and null outside of the wallet. `amount` is above zero where money came nearer to
+    being spent, below zero where it went away.
+    """
+
+    id: str
+    type: str
+    chain: str
+    token: str
+    contract_address: str | None
+    amount: str
+    source: str | None = field(name="from")
+    target: str | None = field(name="to")
+    created_at: datetime
+    fiat_value: FiatValue | None
+    tx_hash: str | None
+    payment_id: str | None = None
+    deposit_id: str | None = None
+    payout_id: str | None = None
+    refund_id: str | None = None
+    withdrawal_id: str | None = None
+
+
+class TransactionList(Answer, frozen=True, kw_only=True):
+    """A page of the statement; `nextCursor` is null on the last one."""
+
+    mode: str
+    transactions: Sequence[TransactionView]
+    limit: int
+    next_cursor: str | None
+
+
+def _filters(chain: str | None, token: str | None, kind: str | None, since: str | None, until: str | None) -> Filters:
+    return Filters(
+        chain=chain,
+        token=token,
+        type=kind,
+        since=entries.parse_moment("from", since),
+        until=entries.parse_moment("to", until),
+    )
+
+
+class Transactions(Controller):
+    tags = ("Wallet",)
+
+    @get("/transactions", summary="List wallet transactions")
+    async def list(  # noqa: PLR0913  filters and paging, each by name
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        chain: NonEmptyFilter = None,
+        token: NonEmptyFilter = None,
+        kind: TypeFilter = None,
+        since: Since = None,
+        until: Until = None,
+        cursor: Cursor = None,
+        limit: Limit = LIMIT,
+    ) -> TransactionList:
+        """Return changes of the wallet, newest first. What comes in later moves no page that follows a cursor."""
+        filters = _filters(chain, token, kind, since, until)
+        box = web.gateway.secrets
+        after = None if cursor is None else entries.open_cursor(box, actor.merchant_pk, actor.mode, cursor)
+        async with web.db.autocommit() as conn:
+            scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
+            bounds = await entries.bounds_of(conn, filters)
+            if after is not None:
+                bounds = replace(bounds, end=min(after, bounds.end))
+            found, more = await entries.read(conn, scope, filters, bounds, limit)
+            known = await details.details_of(conn, found)
+        return TransactionList(
+            mode=actor.mode,
+            transactions=[_view(entry, detail) for entry, detail in zip(found, known, strict=True)],
+            limit=limit,
+            next_cursor=entries.seal_cursor(box, actor.merchant_pk, actor.mode, found[-1].pk) if more else None,
+        )
+
+    @get("/transactions.csv", summary="Export wallet transactions", media_type="text/csv")
+    async def export(  # noqa: PLR0913  filters, each by name
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        chain: NonEmptyFilter = None,
+        token: NonEmptyFilter = None,
+        kind: TypeFilter = None,
+        since: Since = None,
+        until: Until = None,
+    ) -> Stream:
+        """Return all of them as comma-separated values, with the change of each balance and the worth at the time.
+
+        400 `EXPORT_TOO_LARGE` for more than 200,000 entries.
+        """
+        filters = _filters(chain, token, kind, since, until)
+        async with web.db.autocommit() as conn:
+            scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
+            bounds = await entries.bounds_of(conn, filters)
+        await export.check_size(web.db, scope, filters, bounds)
+        name = f"transactions-{actor.mode}-{web.clock.now():%Y-%m-%d}.csv"
+        return Stream(
+            export.lines(web.db, scope, filters, bounds),
+            media_type="text/csv; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
+
+
+def _view(entry: Entry, detail: Detail) -> TransactionView:
+    named: dict[str, str] = {}
+    if detail.outgoing_id is not None:
+        named[_OUTGOING[detail.outgoing_id.partition("_")[0]]] = detail.outgoing_id
+    return TransactionView(
+        id=entry.entry_id,
+        type=entry.type,
+        chain=entry.chain,
+        token=entry.token.symbol,
+        contract_address=entry.token.contract,
+        amount=format_units(entry.units, entry.token.decimals),
+        source=entry.source,
+        target=entry.target,
+        created_at=entry.created_at,
+        fiat_value=None if detail.fiat_value is None else FiatValue(usd=format(detail.fiat_value, "f")),
+        tx_hash=detail.tx_id,
+        payment_id=detail.payment_id,
+        deposit_id=detail.deposit_id,
+        **named,
+    )
+
+
+controllers = [key_routes("/api/merchant/wallet", Transactions), project_routes("/wallet", Transactions)]

@@ -1,0 +1,143 @@
+"""Turning two-factor authentication on and off, by the merchant in person, and the operator's way to reset it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import segno
+import structlog
+from litestar import Controller, get, post
+from litestar.di import NamedDependency
+from litestar.params import JSONBody
+from msgspec import Meta
+
+from cambist.services.errors import ForbiddenError, UnauthenticatedError
+from cambist.services.identity import merchants, two_factor
+from cambist.services.identity.sessions import SessionPrincipal
+from cambist_web.auth import admin_routes, session_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Body
+
+TotpCode = Annotated[str, Meta(max_length=64)]
+"""Six digits of an authenticator, or a recovery code; ``totpCode`` in every body that takes one."""
+log = structlog.get_logger(__name__)
+
+
+class Enrol(Body, frozen=True, kw_only=True):
+    """The merchant's password, and a code where there is a second factor already."""
+
+    password: Annotated[str, Meta(max_length=1024)]
+    totp_code: TotpCode | None = None
+
+
+class Code(Body, frozen=True, kw_only=True):
+    """A code that proves who asks."""
+
+    totp_code: TotpCode
+
+
+class ResetTwoFactor(Body, frozen=True, kw_only=True):
+    """Whose authenticator is lost."""
+
+    email: Annotated[str, Meta(min_length=3, max_length=254)]
+
+
+class StatusView(Answer, frozen=True, kw_only=True):
+    """Whether codes are asked for, and how many recovery codes are left."""
+
+    enabled: bool
+    recovery_codes_left: int
+
+
+class Enrolled(Answer, frozen=True, kw_only=True):
+    """A secret for the authenticator: to type, to open, and as a QR code (a `data:` URI of an SVG)."""
+
+    secret: str
+    otpauth_uri: str
+    qr_code: str
+
+
+class RecoveryCodes(Answer, frozen=True, kw_only=True):
+    """Codes for when the authenticator is lost, each good for one time. They are shown this once."""
+
+    recovery_codes: Sequence[str]
+
+
+class TwoFactorRoutes(Controller):
+    tags = ("Sessions",)
+
+    @get("/", summary="Whether two-factor authentication is on")
+    async def status(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> StatusView:
+        """Say whether codes are asked for, and how many recovery codes are left."""
+        async with web.db.autocommit() as conn:
+            status = await web.two_factor.status(conn, session.merchant_pk)
+        return StatusView(enabled=status.enabled, recovery_codes_left=status.recovery_codes_left)
+
+    @post("/enrol", status_code=200, summary="Get a secret for an authenticator")
+    async def enrol(
+        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Enrol], web: NamedDependency[Web]
+    ) -> Enrolled:
+        """Return a new secret. It is good for nothing until confirmed; an authenticator in use stays so till then."""
+        email = await _check_password(web, session, data.password)
+        enrolment = await web.two_factor.enrol(session.merchant_pk, email, data.totp_code)
+        qr_code = segno.make(enrolment.uri, micro=False).svg_data_uri(border=4)
+        return Enrolled(secret=enrolment.secret, otpauth_uri=enrolment.uri, qr_code=qr_code)
+
+    @post("/confirm", status_code=200, summary="Turn two-factor authentication on")
+    async def confirm(
+        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
+    ) -> RecoveryCodes:
+        """Put the secret into force with its first code. Every other session of yours ends."""
+        codes = await web.two_factor.confirm(session.merchant_pk, data.totp_code, session_id=session.session_id)
+        return RecoveryCodes(recovery_codes=codes)
+
+    @post("/recovery-codes", status_code=200, summary="Get new recovery codes")
+    async def renew_recovery_codes(
+        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
+    ) -> RecoveryCodes:
+        """Return new recovery codes; the ones before stop working."""
+        codes = await web.two_factor.renew_recovery_codes(session.merchant_pk, data.totp_code)
+        return RecoveryCodes(recovery_codes=codes)
+
+    @post("/disable", status_code=200, summary="Turn two-factor authentication off")
+    async def disable(
+        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
+    ) -> Answer:
+        """Forget authenticator and recovery codes. What needs them is out of reach from then on."""
+        await web.two_factor.disable(session.merchant_pk, data.totp_code)
+        return Answer()
+
+
+class TwoFactorReset(Controller):
+    """What the operator does for a merchant who lost authenticator and recovery codes."""
+
+    tags = ("Operator",)
+
+    @post("/merchants/two-factor/reset", status_code=200, summary="Take a merchant's second factor away")
+    async def reset(self, data: JSONBody[ResetTwoFactor], web: NamedDependency[Web]) -> Answer:
+        """Turn two-factor authentication off for a merchant, and end every session."""
+        email = merchants.normalize_email(data.email)
+        async with web.db.transaction() as conn:
+            merchant_id = await two_factor.reset(conn, email, now=web.clock.now())
+        log.warning("two_factor_reset_by_operator", merchant_id=merchant_id)
+        return Answer()
+
+
+async def _check_password(web: Web, session: SessionPrincipal, password: str) -> str:
+    """Return the merchant's e-mail address where the password is right. Raises ForbiddenError."""
+    async with web.db.autocommit() as conn:
+        email = (await merchants.get(conn, session.merchant_pk)).email
+    await web.limiter.take(web.limits.login_per_email, email)
+    try:
+        await merchants.check_password(web.db, email=email, password=password, passwords=web.passwords)
+    except UnauthenticatedError:
+        # The session is good, so no 401, at which a client would sign in again.
+        raise ForbiddenError("PASSWORD_INVALID", "The password is wrong.") from None
+    return email
+
+
+controllers = [
+    session_routes("/api/dashboard/two-factor", TwoFactorRoutes),
+    admin_routes("/api/admin", TwoFactorReset),
+]

@@ -1,0 +1,136 @@
+"""Reading usage, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter
+from msgspec import Struct
+
+from cambist.domain.usage import DEFAULT_CHAIN, ChainWeights, Operation, Pack, Tier
+from cambist.registry import Registry
+from cambist.services.accounting import usage
+from cambist.services.accounting.usage import UsageView
+from cambist.services.actor import Actor
+from cambist.services.paging import LIMIT
+from cambist.services.platform import PlatformSettings
+from cambist_web.auth import key_routes, project_routes, public_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Limit, Page, PageAnswer
+
+CURRENCY = "CPT"
+OperationFilter = Annotated[Operation | None, QueryParameter(description="Records of this operation only.")]
+
+
+class SystemCredit(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is left of a merchant's usage credits in one mode. Payouts are refused while `balance` is below `floor`."""
+
+    balance: int
+    floor: int
+    currency: str
+    mode: str
+
+
+def system_credit(balance: int, settings: PlatformSettings, mode: str) -> SystemCredit:
+    return SystemCredit(balance=balance, floor=settings.cpt.floor, currency=CURRENCY, mode=mode)
+
+
+class UsageList(PageAnswer, frozen=True, kw_only=True):
+    """What was used, newest first, and what is left."""
+
+    system_credit: SystemCredit
+    usage: Sequence[UsageView]
+
+
+class CalculatorChain(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A chain that something can be done on."""
+
+    chain: str
+    name: str
+    native_symbol: str | None
+
+
+class CalculatorWeights(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What everything costs. `chains` has `default`, and every listed chain with nothing left out."""
+
+    chains: Mapping[str, ChainWeights]
+    tracker: int
+    api_method: int
+    webhook_delivery: int
+
+
+class CalculatorConfig(Answer, frozen=True, kw_only=True):
+    """What a calculator of costs needs."""
+
+    chains: Sequence[CalculatorChain]
+    weights: CalculatorWeights
+    tiers: Sequence[Tier]
+    packs: Sequence[Pack]
+
+
+def calculator_config(registry: Registry, settings: PlatformSettings) -> CalculatorConfig:
+    weights = settings.cpt.weights
+    return CalculatorConfig(
+        chains=[
+            CalculatorChain(chain=chain.id, name=chain.name, native_symbol=chain.native.symbol)
+            for chain in registry.chains.values()
+        ],
+        weights=CalculatorWeights(
+            chains={chain: weights.on(chain) for chain in (DEFAULT_CHAIN, *registry.chains)},
+            tracker=weights.tracker,
+            api_method=weights.api_method,
+            webhook_delivery=weights.webhook_delivery,
+        ),
+        tiers=settings.cpt.tiers,
+        packs=settings.cpt.packs,
+    )
+
+
+class Usage(Controller):
+    """What the merchant used, in the mode of the key."""
+
+    tags = ("Usage",)
+
+    @get("/", summary="List usage")
+    async def list(
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        operation: OperationFilter = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> UsageList:
+        """Return what cost usage credits (CPT), newest first, and what is left of them."""
+        settings = await web.platform.get()
+        async with web.db.transaction() as conn:
+            left = await usage.balance(conn, actor.merchant_pk, actor.mode)
+            found = await usage.list_usage(
+                conn, actor.merchant_pk, actor.mode, operation=operation, page=page, limit=limit
+            )
+        return UsageList(
+            system_credit=system_credit(left, settings, actor.mode),
+            usage=found.items,
+            page=page,
+            limit=limit,
+            total=found.total,
+        )
+
+
+class Calculator(Controller):
+    tags = ("Discovery",)
+
+    @get("/", summary="Read what usage credits cost")
+    async def read(self, web: NamedDependency[Web]) -> CalculatorConfig:
+        """Return chains, weights, tiers and packs: the data that usage is metered by. Up to a minute old."""
+        return calculator_config(web.gateway.registry, await web.calculator_settings.get())
+
+
+controllers = [
+    key_routes("/api/merchant/usage", Usage),
+    project_routes("/usage", Usage),
+    public_routes("/api/public/cpt-calculator-config", Calculator),
+]

@@ -1,0 +1,140 @@
+"""Reading the wallet. A key sees the money of its mode only: live and sandbox never meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter
+from msgspec import Struct
+
+from cambist.domain.money import format_units
+from cambist.services.accounting import tokens, usage
+from cambist.services.accounting.tokens import TokenBalance
+from cambist.services.actor import Actor
+from cambist.services.addresses import wallets
+from cambist.services.supported import find_chain, find_token
+from cambist_web.auth import key_routes, project_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer
+
+from .usage import SystemCredit, system_credit
+
+ChainId = Annotated[str, QueryParameter(description="A value from the chain list.", min_length=1, max_length=64)]
+Symbol = Annotated[str, QueryParameter(description="A token of the chain.", min_length=1, max_length=64)]
+
+
+class BalanceView(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What there is of one token. `receivable` is there, and negative, where a reorg took back what was spent."""
+
+    chain: str
+    token: str
+    contract_address: str | None
+    decimals: int
+    available: str
+    pending: str
+    held: str
+    receivable: str | None = None
+
+
+class Wallet(Answer, frozen=True, kw_only=True):
+    """Every token that the merchant ever had, and the usage credits that are left."""
+
+    mode: str
+    balances: Sequence[BalanceView]
+    system_credit: SystemCredit
+
+
+class SingleBalance(Answer, frozen=True, kw_only=True):
+    """One token."""
+
+    mode: str
+    balance: BalanceView
+
+
+def balance_view(found: TokenBalance) -> BalanceView:
+    token, balance = found.token, found.balance
+    return BalanceView(
+        chain=found.chain,
+        token=token.symbol,
+        contract_address=token.contract,
+        decimals=token.decimals,
+        available=format_units(balance.available, token.decimals),
+        pending=format_units(balance.pending, token.decimals),
+        held=format_units(balance.held, token.decimals),
+        receivable=format_units(balance.receivable, token.decimals) if balance.receivable else None,
+    )
+
+
+class Wallets(Controller):
+    tags = ("Wallet",)
+
+    @get("/", summary="Read all balances")
+    async def read(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> Wallet:
+        """Return every token that the merchant ever had.
+
+        `available` can be spent, `pending` is on its way out, `held` has arrived and waits for a decision or for
+        its payment to end.
+        """
+        settings = await web.platform.get()
+        async with web.db.autocommit() as conn:
+            found = await tokens.balances(conn, web.gateway.registry, actor.merchant_pk, actor.mode)
+            left = await usage.balance(conn, actor.merchant_pk, actor.mode)
+        return Wallet(
+            mode=actor.mode,
+            balances=[balance_view(balance) for balance in found],
+            system_credit=system_credit(left, settings, actor.mode),
+        )
+
+    @get("/balance", summary="Read one balance")
+    async def balance(
+        self, chain: ChainId, token: Symbol, actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> SingleBalance:
+        """Return what the merchant has of one token."""
+        chain_info = find_chain(web.gateway.registry.chains, chain)
+        token_info = find_token(chain_info, token)
+        async with web.db.autocommit() as conn:
+            found = await tokens.balance(conn, actor.merchant_pk, actor.mode, chain_info, token_info)
+        return SingleBalance(mode=actor.mode, balance=balance_view(found))
+
+
+class WalletAddress(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An address of the wallet, and the chains on which it is the merchant's."""
+
+    family: str
+    address: str
+    chains: Sequence[str]
+
+
+class WalletAddresses(Answer, frozen=True, kw_only=True):
+    """One address per family of chains."""
+
+    mode: str
+    addresses: Sequence[WalletAddress]
+
+
+class Addresses(Controller):
+    tags = ("Wallet",)
+
+    @get("/addresses", summary="List wallet addresses")
+    async def list(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> WalletAddresses:
+        """Return the addresses of the merchant's main wallet. What is sent there is his, and belongs to no payment.
+
+        503 `KEYS_UNAVAILABLE` for a moment where a family was enabled just now.
+        """
+        registry = web.gateway.registry
+        found = []
+        async with web.db.transaction() as conn:
+            for family in registry.families.values():
+                wallet = await wallets.main_wallet(conn, web.gateway.keys, family, actor.merchant_pk, actor.mode)
+                chains = [chain.id for chain in registry.chains.values() if chain.family == family.name]
+                found.append(WalletAddress(family=family.name, address=wallet.address, chains=chains))
+        return WalletAddresses(mode=actor.mode, addresses=found)
+
+
+controllers = [
+    key_routes("/api/merchant/wallet", Wallets, Addresses),
+    project_routes("/wallet", Wallets, Addresses),
+]

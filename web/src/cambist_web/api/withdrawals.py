@@ -1,0 +1,113 @@
+"""Money that a merchant takes out in person, with a code of the second factor for each withdrawal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from cambist.domain.payouts import Status
+from cambist.services.identity import projects
+from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.paging import LIMIT
+from cambist.services.payouts import withdrawals
+from cambist.services.payouts.withdrawals import Made, WithdrawalRequest, WithdrawalView
+from cambist_web.auth import session_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
+
+from .payouts import payout_context, sent_on
+
+IdempotencyKey = Annotated[str | None, idempotency_header("The same key never withdraws twice.")]
+ProjectFilter = Annotated[str | None, QueryParameter(name="projectId", max_length=64)]
+
+
+class WithdrawalMade(MadeAnswer, frozen=True, kw_only=True):
+    """A withdrawal. `idempotent` is there, and true, where it was made before."""
+
+    withdrawal: WithdrawalView
+
+
+class WithdrawalAnswer(Answer, frozen=True, kw_only=True):
+    """A withdrawal."""
+
+    withdrawal: WithdrawalView
+
+
+class WithdrawalList(PageAnswer, frozen=True, kw_only=True):
+    """One page of withdrawals, newest first. `total` counts all pages."""
+
+    withdrawals: Sequence[WithdrawalView]
+
+
+class Withdrawals(Controller):
+    """A merchant's withdrawals, of all projects."""
+
+    tags = ("Withdrawals",)
+
+    @post("/", status_code=201, summary="Withdraw money")
+    async def create(
+        self,
+        data: JSONBody[WithdrawalRequest],
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response[WithdrawalMade]:
+        """Send available money to an address. Needs a code of the authenticator, which is good for one withdrawal.
+
+        An address that was never withdrawn to before has to wait for a while first; `waitsFor` says so. A repetition
+        with the same idempotency key returns the first withdrawal with status 200 and `idempotent`, without a code.
+        """
+        context = payout_context(web)
+        async with web.db.transaction() as conn:
+            actor = await projects.authorize(conn, session, data.project_id)
+            before = await withdrawals.before(conn, context, actor, data, idempotency_key)
+        if before is not None:
+            made = Made(before, replayed=True)
+        else:
+            await web.two_factor.require_code(session.merchant_pk, data.totp_code)
+            async with web.db.transaction() as conn:
+                made = await withdrawals.create_withdrawal(conn, context, actor, data, idempotency_key)
+        if not made.replayed:
+            await sent_on(web, actor, made.withdrawal.chain)
+        answer = WithdrawalMade(withdrawal=made.withdrawal)
+        return made_response(answer, replayed=made.replayed)
+
+    @get("/", summary="List withdrawals")
+    async def list(  # noqa: PLR0913  every query parameter is one
+        self,
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        *,
+        project_id: ProjectFilter = None,
+        status: Annotated[Status | None, QueryParameter()] = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> WithdrawalList:
+        """Return the merchant's withdrawals, newest first."""
+        async with web.db.transaction() as conn:
+            found = await withdrawals.list_withdrawals(
+                conn,
+                web.gateway.registry,
+                session.merchant_pk,
+                project_id=project_id,
+                status=status,
+                page=page,
+                limit=limit,
+            )
+        return WithdrawalList(withdrawals=found.items, page=page, limit=limit, total=found.total)
+
+    @get("/{withdrawal_id:str}", summary="Read a withdrawal")
+    async def read(
+        self, withdrawal_id: FromPath[str], session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]
+    ) -> WithdrawalAnswer:
+        """Return how far the withdrawal has come, and what it waits for."""
+        async with web.db.autocommit() as conn:
+            found = await withdrawals.get_withdrawal(conn, web.gateway.registry, session.merchant_pk, withdrawal_id)
+        return WithdrawalAnswer(withdrawal=found)
+
+
+controllers = [session_routes("/api/dashboard/withdrawals", Withdrawals)]

@@ -1,5 +1,0 @@
-"""Health and metrics."""
-
-from .routes import Health
-
-controllers = [Health]
