@@ -27,8 +27,12 @@ SLOW_NAMES = frozenset(
 )
 """What a module imports, or a test calls, that starts a chain's node or a process."""
 
-SLOW_FILES = re.compile(r"/test_(arq|outbound_|payouts_races|races|refunds_campaign|watching|webhooks_delivery|worker)")
-"""What plays many rounds, or waits in real time."""
+SLOW_FILES = re.compile(
+    r"/test_(allocation|arq|authorization|bad_input|collections|conformance_kit|direct|faults|migrations|outbound_|payouts_races|races"
+    r"|reconcile|refunds|requested|resolutions|restore|sandbox|sending_faults|stakes|statements|supervision|watching"
+    r"|webhooks_delivery|worker)"
+)
+"""What plays many rounds, has large things made for it, or waits in real time."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

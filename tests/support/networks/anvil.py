@@ -115,7 +115,7 @@ class AnvilNetwork(Network):
         table = {
             "rpc_urls": list(urls or [self.url]),
             "confirmations": CONFIRMATIONS,
-            "poll_interval_ms": 100,
+            "poll_interval_ms": 200,
             "l1_fee": False,  # anvil charges for gas alone, whichever chain it plays
             # A restarted anvil cannot trace its old blocks, and the watcher passes over none that it cannot trace.
             **({} if self.folder is None else {"trace": "off"}),

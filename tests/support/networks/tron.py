@@ -137,7 +137,7 @@ class TronNetwork(Network):
             "network": "local",
             "rpc_urls": list(urls or [self.url]),
             "confirmations": CONFIRMATIONS,
-            "poll_interval_ms": 100,
+            "poll_interval_ms": 200,
             "tokens": [{"symbol": "USDX", "contract": self._token.address, "decimals": 6, "label": "Example dollar"}],
         }
         return {"plugins.tron": table | more}

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +16,9 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.log import LogLevels
 
+from cambist.cli.apart import apart
 from cambist.cli.web import port_trouble
-from cambist.settings import Settings
+from cambist.settings import Settings, SettingsError
 
 BACKLOG = 2048
 REQUESTS_AT_ONCE_MAX = 8192
@@ -32,10 +31,12 @@ log = structlog.get_logger(__name__)
 
 
 def main(settings: Settings) -> int:
-    """Serve until told to stop. The workers read the settings anew from this process's environment."""
+    """Serve until told to stop. The workers read the settings anew from this process's environment.
+
+    Raises SettingsError.
+    """
     # What would let every worker fail is refused here, with a sentence, once.
-    if refused := subprocess.run([sys.executable, "-P", "-m", "cambist_web.check"], check=False).returncode:
-        return refused
+    apart(lambda: _check(settings))
     if (taken := port_trouble(settings.web)) is not None:
         log.error("web_cannot_listen", host=settings.web.host, port=settings.web.port, reason=taken)
         return 1
@@ -61,6 +62,21 @@ def main(settings: Settings) -> int:
         server.serve()
     # It also returns when its workers cannot live, which the supervisor should hear of.
     return 0 if server.interrupt_signal else 1
+
+
+def _check(settings: Settings) -> None:
+    from cambist.registry import Registry, RegistryError  # noqa: PLC0415  see apart
+
+    from .client_address import parse_networks  # noqa: PLC0415
+
+    try:
+        Registry(settings.plugins)
+    except RegistryError as error:
+        raise SettingsError(str(error)) from None
+    try:
+        parse_networks(settings.web.trusted_proxies)
+    except ValueError as error:
+        raise SettingsError(f"web.trusted_proxies: {error}.") from None
 
 
 @contextmanager
