@@ -24,6 +24,7 @@ from cambist.services.webhooks.delivery import Deliverer
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.services.webhooks.sender import open_sender
+from cambist_tasks.memory import tune_memory
 
 SECRET = "5a" * 32
 TIMEOUT_MS = 10_000
@@ -139,6 +140,7 @@ class Ours:
                 (secrets.seal("prj_1", SECRET),),
             )
             self._project = row.scalar_one()
+        tune_memory()  # as a worker does
         return self
 
     async def __aexit__(self, *_: object) -> None:
