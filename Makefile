@@ -10,7 +10,7 @@ UV := $(BIN)/uv --quiet
 PYTEST := $(BIN)/python -m pytest
 
 # Container images like to set it, and then every process compiles anew the thousand modules it imports: a gateway's
-# start costs three times the CPU, and the suite starts dozens.
+# start costs twice the CPU, and the suite starts dozens.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help

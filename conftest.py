@@ -28,9 +28,9 @@ SLOW_NAMES = frozenset(
 """What a module imports, or a test calls, that starts a chain's node or a process."""
 
 SLOW_FILES = re.compile(
-    r"/test_(allocation|arq|authorization|bad_input|collections|conformance_kit|direct|faults|migrations|outbound_|payouts_races|races"
-    r"|reconcile|refunds|requested|resolutions|restore|sandbox|sending_faults|stakes|statements|supervision|watching"
-    r"|webhooks_delivery|worker)"
+    r"/test_(allocation|arq|authorization|bad_input|collections|conformance_kit|direct|faults|migrations|outbound_"
+    r"|payouts_races|races|reconcile|refunds|requested|resolutions|restore|sandbox|sending_faults|stakes|statements"
+    r"|supervision|watching|webhooks_delivery|worker)"
 )
 """What plays many rounds, has large things made for it, or waits in real time."""
 
