@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from xdist.scheduler import LoadFileScheduling
 
 MEMORY = Path("/dev/shm")  # noqa: S108  read by nobody else: each folder made in it is the run's own
@@ -17,6 +18,10 @@ MEMORY_FREE_MIN = 4 * 2**30
 if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_FREE_MIN:
     # A database per test and a cluster per gateway: a disk that others use, too, makes each of them wait.
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+# What it would use otherwise renders a traceback with every frame's variables: a second and more for one.
+_RENDERER = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _RENDERER])
 
 SLOW_FOLDERS = ("tests/e2e/", "tests/browser/", "tests/bench/")
 ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")

@@ -272,10 +272,10 @@ def test_what_looks_secret_is_removed_from_texts(text, left):
 
 @pytest.fixture
 def logged():
-    stream = io.StringIO()
+    stream, before = io.StringIO(), structlog.get_config()
     configure_logs(json=True, stream=stream)
     yield stream
-    structlog.reset_defaults()
+    structlog.configure(**before)
 
 
 def test_logs_carry_no_secrets_at_any_depth_and_not_in_tracebacks(logged):

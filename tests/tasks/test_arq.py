@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import os
 import pickle
 import signal
 import sys
 import time
+import warnings
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -17,6 +19,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from arq.jobs import DeserializationError, deserialize_job, serialize_job
+from arq.worker import Worker
 from structlog.testing import capture_logs
 
 from cambist.services.accounting import usage
@@ -50,9 +53,10 @@ async def running(redis_url, runners):
         await asyncio.wait([task])
 
 
-async def until(condition, seconds=120.0):
+async def until(condition, seconds=120.0, worker=None):
     async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110  what is waited for happens in a server
+        while not await condition():
+            assert worker is None or worker.returncode is None, worker.log.read_text()
             await asyncio.sleep(0.05)
 
 
@@ -68,6 +72,35 @@ async def goes_on(runners, name="usage"):
         return runs(runners, name) > before
 
     await until(more)
+
+
+async def test_a_worker_that_stops_while_it_writes_down_a_jobs_end_leaves_nothing_open(redis_url, runners, monkeypatch):
+    finish, writing = Worker.finish_job, asyncio.Event()
+    begun, written = [], []
+
+    async def slowly(worker, job, *more):
+        begun.append(job)
+        writing.set()
+        while any(one.get_name() == "arq" for one in asyncio.all_tasks()):  # noqa: ASYNC110  arq makes its own
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        await finish(worker, job, *more)
+        written.append(job)
+
+    monkeypatch.setattr(Worker, "finish_job", slowly)
+    others = asyncio.all_tasks()
+    for _ in range(3):
+        writing.clear()
+        task = asyncio.create_task(run_arq(redis_url, runners))
+        await writing.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        left = {one for one in asyncio.all_tasks() - others if one.get_name() != "hints"}
+        assert left == set()
+        with warnings.catch_warnings(record=True) as unclosed:
+            gc.collect()
+        assert unclosed == []
+        assert sorted(begun) == sorted(written)
 
 
 class Planted:
@@ -157,10 +190,13 @@ def environment(gateway, tmp_path):
 
 
 async def started(gateway, tmp_path, *arguments):
-    return await asyncio.create_subprocess_exec(
-        *arguments, env=environment(gateway, tmp_path), cwd=tmp_path,
-        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
+    log = tmp_path / "log"
+    with log.open("ab") as file:
+        process = await asyncio.create_subprocess_exec(
+            *arguments, env=environment(gateway, tmp_path), cwd=tmp_path, stdout=file, stderr=file
+        )
+    process.log = log
+    return process
 
 
 async def test_arqs_own_command_runs_the_jobs_and_checks_that_somebody_does(gateway, db, tmp_path):
@@ -177,7 +213,7 @@ async def test_arqs_own_command_runs_the_jobs_and_checks_that_somebody_does(gate
     assert await check() == 1
     worker = await started(gateway, tmp_path, ARQ, SETTINGS)
     try:
-        await until(worked, 60)
+        await until(worked, worker=worker)
         assert await check() == 0
     finally:
         worker.send_signal(signal.SIGTERM)
@@ -198,16 +234,20 @@ async def test_arqs_own_command_queues_jobs_again_after_the_database_failed(gate
     await renamed("jobs", "gone")
     worker = await started(gateway, tmp_path, ARQ, SETTINGS)
     try:
-        await until(lambda: found("SELECT 1 FROM cron_runs WHERE name = 'usage' AND finished_at IS NOT NULL"))
+        usage_ran = "SELECT 1 FROM cron_runs WHERE name = 'usage' AND finished_at IS NOT NULL"
+        await until(lambda: found(usage_ran), worker=worker)
         await renamed("gone", "jobs")
         async with db.transaction() as conn:
             new = NewJob(kind=Kind.RECONCILE, arguments={}, requested_by="operator")
             await requests.request(conn, gateway.ids, new, gateway.clock.now())
-        await until(lambda: found("SELECT 1 FROM jobs WHERE state = 'succeeded'"))
+        await until(lambda: found("SELECT 1 FROM jobs WHERE state = 'succeeded'"), worker=worker)
     finally:
         worker.send_signal(signal.SIGTERM)
         async with asyncio.timeout(60):
             await worker.wait()
+    log = worker.log.read_text()
+    assert 'relation "jobs" does not exist' in log
+    assert " locals " not in log
 
 
 async def test_a_worker_killed_in_the_middle_of_a_recurring_job_leaves_its_effect_to_the_other_once(

@@ -229,6 +229,11 @@ class Settings(Group, frozen=True, kw_only=True):
         return self.environment == "production"
 
     @property
+    def logs_json(self) -> bool:
+        """Whether a log line is a JSON object."""
+        return self.production if self.log.format == "auto" else self.log.format == "json"
+
+    @property
     def signer_socket(self) -> Path | None:
         """Where a signer of its own listens; None where the worker signs, and so opens the keystore, itself."""
         if self.signer.socket is not None or not self.signer.separate:

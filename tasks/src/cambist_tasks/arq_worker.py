@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC
-from typing import Any
+from typing import Any, cast
 
 from arq.connections import ArqRedis, RedisSettings
 from arq.worker import Worker, func
@@ -59,6 +61,31 @@ def open_pool(redis_url: str) -> ArqRedis:
     return ArqRedis(connections, job_serializer=encode, job_deserializer=decode, default_queue_name=QUEUE)
 
 
+class _Worker(Worker):
+    """arq's worker, which knows what it is still writing: arq shields that, so it outlives a job that is cancelled."""
+
+    def __init__(self, options: Mapping[str, Any], context: dict[str, Any]) -> None:
+        super().__init__(**options, handle_signals=False, ctx=context)
+        self.writing: set[asyncio.Task[Any]] = set()
+
+    async def finish_job(self, *what: Any) -> None:  # noqa: ANN401  as arq calls it
+        with self._writes():
+            await super().finish_job(*what)
+
+    async def finish_failed_job(self, *what: Any) -> None:  # noqa: ANN401  as arq calls it
+        with self._writes():
+            await super().finish_failed_job(*what)
+
+    @contextmanager
+    def _writes(self) -> Iterator[None]:
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self.writing.add(task)
+        try:
+            yield
+        finally:
+            self.writing.discard(task)
+
+
 class Runners(Struct, frozen=True, kw_only=True):
     """What runs the jobs of this process."""
 
@@ -79,7 +106,7 @@ def runners_of(gateway: Gateway) -> Runners:
 
 async def run_arq(redis_url: str, runners: Runners) -> None:
     """Run jobs until cancelled, or until Redis is gone."""
-    worker = Worker(**arq_options(redis_url), handle_signals=False, ctx=runners.context)
+    worker = _Worker(arq_options(redis_url), runners.context)
     both = {
         asyncio.create_task(worker.main(), name="arq"),
         asyncio.create_task(requested.keep_queueing(runners.gateway, worker.pool), name="arq queueing"),
@@ -89,14 +116,18 @@ async def run_arq(redis_url: str, runners: Runners) -> None:
         ended, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     finally:
         # Worker.close() would talk to Redis first, which may be the reason for closing.
-        await _end(both)
-        await _end(set(worker.tasks.values()))
+        await end_tasks(both)
+        await end_tasks(set(worker.tasks.values()))
+        # A job whose end is written down is not run again by the next worker.
+        if worker.writing:
+            await asyncio.wait(worker.writing, timeout=CANCEL_AGAIN_S)
+        await end_tasks(worker.writing)
         await worker.pool.aclose(close_connection_pool=True)
     for task in ended:
         task.result()
 
 
-async def _end(tasks: set[asyncio.Task[None]]) -> None:
+async def end_tasks(tasks: set[asyncio.Task[None]]) -> None:
     """Cancel tasks until they end, however they end."""
     # Once is not enough: before Python 3.12 asyncio.wait_for can lose a cancellation, and Redis' client waits with it.
     running = {task for task in tasks if not task.done()}

@@ -19,13 +19,14 @@ import structlog
 import uvloop
 
 from cambist.bootstrap import Gateway, open_gateway
+from cambist.logs import configure_logs
 from cambist.ports import system_ids
 from cambist.provision import provision
 from cambist.services.receiving.deposits import AddressCache, Watcher
 from cambist.settings import Settings, SettingsError
 from cambist.settings_file import process_settings
 
-from .arq_worker import arq_options, run_arq, runners_of
+from .arq_worker import arq_options, end_tasks, run_arq, runners_of
 from .job_metrics import StoredFacts
 from .leases import Leases
 from .memory import tune_memory
@@ -106,13 +107,14 @@ def __getattr__(name: str) -> type:
 
 async def _open(ctx: dict[str, Any]) -> None:
     settings = process_settings()
+    configure_logs(level=settings.log.level, json=settings.logs_json)  # arq's own would show secrets
     signs = settings.signer_socket is None
     os.environ.update(provision(settings, system_ids(), keystore=signs))
     stack = AsyncExitStack()
     gateway = await stack.enter_async_context(open_gateway(process_settings(passphrase=signs), role="worker"))
     runners = runners_of(gateway)
     queueing = asyncio.create_task(keep_running("arq queueing", partial(keep_queueing, gateway, ctx["redis"])))
-    stack.callback(queueing.cancel)
+    stack.push_async_callback(end_tasks, {queueing})
     ctx.update(runners.context, gateway=stack)
 
 

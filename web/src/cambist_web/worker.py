@@ -29,8 +29,7 @@ def worker() -> Worker:
     """Return one worker's ASGI application. Called in the worker's process."""
     _stop_with_the_server()
     settings = process_settings()
-    json = settings.production if settings.log.format == "auto" else settings.log.format == "json"
-    configure_logs(level=settings.log.level, json=json)
+    configure_logs(level=settings.log.level, json=settings.logs_json)
     return Worker(settings)
 
 

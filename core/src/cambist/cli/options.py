@@ -37,8 +37,7 @@ class Invocation(Struct, frozen=True):
             if path is not None:
                 os.environ[name] = str(path.absolute())
         settings = process_settings(passphrase=passphrase, signer_only=signer_only)
-        json = settings.production if settings.log.format == "auto" else settings.log.format == "json"
-        configure_logs(level=settings.log.level, json=json)
+        configure_logs(level=settings.log.level, json=settings.logs_json)
         return settings
 
 
