@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 import warnings
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from cambist.services.accounting.usage import Metered
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Kind, NewJob
 from cambist.services.platform import PlatformSettings
-from cambist_tasks.arq_worker import QUEUE, open_pool, run_arq, runners_of
+from cambist_tasks.arq_worker import QUEUE, insist, open_pool, run_arq, runners_of
 from cambist_tasks.codec import decode, encode
 from cambist_tasks.supervision import keep_running
 from tests.core.test_statements import HISTORY
@@ -101,6 +101,21 @@ async def test_a_worker_that_stops_while_it_writes_down_a_jobs_end_leaves_nothin
             gc.collect()
         assert unclosed == []
         assert sorted(begun) == sorted(written)
+
+
+async def test_a_task_that_loses_its_cancellation_ends():
+    async def deaf():
+        for _ in range(3):
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(600)
+
+    task = asyncio.create_task(deaf())
+    insisting = asyncio.create_task(insist(task))
+    await asyncio.sleep(0)
+    task.cancel()
+    async with asyncio.timeout(60):
+        await insisting
+    assert task.done()
 
 
 class Planted:

@@ -13,7 +13,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import structlog
 import uvloop
@@ -26,7 +26,7 @@ from cambist.services.receiving.deposits import AddressCache, Watcher
 from cambist.settings import Settings, SettingsError
 from cambist.settings_file import process_settings
 
-from .arq_worker import arq_options, end_tasks, run_arq, runners_of
+from .arq_worker import arq_options, end_tasks, insist, run_arq, runners_of
 from .job_metrics import StoredFacts
 from .leases import Leases
 from .memory import tune_memory
@@ -114,7 +114,9 @@ async def _open(ctx: dict[str, Any]) -> None:
     gateway = await stack.enter_async_context(open_gateway(process_settings(passphrase=signs), role="worker"))
     runners = runners_of(gateway)
     queueing = asyncio.create_task(keep_running("arq queueing", partial(keep_queueing, gateway, ctx["redis"])))
-    stack.push_async_callback(end_tasks, {queueing})
+    # arq cancels this task at a signal, once.
+    insisting = asyncio.create_task(insist(cast("asyncio.Task[Any]", asyncio.current_task())))
+    stack.push_async_callback(end_tasks, {queueing, insisting})
     ctx.update(runners.context, gateway=stack)
 
 
