@@ -15,10 +15,11 @@ import msgspec
 from _http import Replay, json_answer
 from msgspec import Struct
 
+from cambist_evm.bloom import bits_of
+
 RECORDED = Path(__file__).resolve().parents[1] / "plugins" / "evm" / "tests" / "recorded"
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 USDT = "0xdac17f958d2ee523a2206206994597c13d831ec7"
-NO_BLOOM = "0x" + "0" * 512
 
 TXS_PER_BLOCK = 250
 LOGS_PER_BLOCK = 600
@@ -112,9 +113,20 @@ class _Block:
         if recipient is not None:
             logs = [self._log(_deposit(recipient), where, 0, moved=False)]
         self.logs += len(logs)
-        bloom = receipt["logsBloom"] if logs else NO_BLOOM
+        bits = 0
+        for item in {item for log in logs for item in (log["address"], *log["topics"])}:
+            bits |= bits_of(item)
+        bloom = f"0x{bits:0512x}"
         self.receipts.append(
-            {**receipt, **where, "status": "0x1", "from": sender, "to": to, "logs": logs, "logsBloom": bloom}
+            {
+                **receipt,
+                **where,
+                "status": "0x1",
+                "from": sender,
+                "to": to,
+                "logs": logs,
+                "logsBloom": bloom,
+            }
         )
 
     def _room(self, index: int) -> int:

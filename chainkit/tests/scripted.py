@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from cambist.plugin import Block, ChainError, ChainUnavailableError, Head, InconsistentChainError, PluginContext
+from cambist.plugin import Block, ChainUnavailableError, Head, InconsistentChainError, PluginContext
 from cambist.testing.clock import ManualClock
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.record import Endpoint
@@ -25,7 +25,7 @@ class Scripted(Endpoint):
         self.chain = chain
         self.right = right
         self.claimed: int | None = None
-        self.error: ChainError | None = None
+        self.error: Exception | None = None
         self.asked = 0
 
     def _ask(self) -> None:

@@ -58,6 +58,32 @@ async def test_an_error_that_leaves_the_view_counts_and_the_next_endpoint_is_len
     assert one.asked == asked + 1
 
 
+STUMBLES = [ValueError("digits"), OverflowError("int too large"), KeyError("x"), RecursionError("deep")]
+
+
+@pytest.mark.parametrize("stumble", STUMBLES, ids=lambda error: type(error).__name__)
+async def test_whatever_an_answer_makes_a_decoder_stumble_over_counts_against_the_endpoint(
+    clock: ManualClock, stumble: Exception
+) -> None:
+    """In a view, among all, in a quorum and in a survey; the next one is asked."""
+    one, two, three = Scripted("one"), Scripted("two"), Scripted("three")
+    pool = pool_of(clock, one, two, three)
+    async with pool.pin():
+        pass
+    one.error = stumble
+    assert await pool.ask_any(asking(5)) == block(5)
+    assert [endpoint.name for endpoint in pool.usable()] == ["two", "three"]
+    two.error = stumble
+    assert await pool.ask_all(asking(5)) == [block(5)]
+    assert [endpoint.name for endpoint in pool.usable()] == ["three"]
+    with pytest.raises(InconsistentChainError, match=type(stumble).__name__):
+        await agreed(pool, two, 2, asking(5))
+    three.error = stumble
+    clock.advance(SURVEY_INTERVAL_S)
+    await pool.survey()
+    assert pool.usable() == []
+
+
 async def test_who_claims_a_head_that_it_has_not_makes_nobody_lag(clock: ManualClock) -> None:
     """Else one number would be enough to be asked before all others, and to be compared with none."""
     one, two, boaster = Scripted("one"), Scripted("two"), Scripted("boaster")

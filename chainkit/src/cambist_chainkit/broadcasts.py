@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from cambist.plugin import Broadcast, ChainError, SignedTx
 
-from .pool import EndpointPool
+from .pool import EndpointPool, answer_of
 from .record import Endpoint
 
 E = TypeVar("E", bound=Endpoint)
@@ -69,7 +69,7 @@ async def _broadcast(
     while len(verdicts) < len(txs):
         some = txs[len(verdicts) : len(verdicts) + size(endpoint)]
         try:
-            verdicts += await send(endpoint, some)
+            verdicts += await answer_of(endpoint, send(endpoint, some))
         except ChainError as error:
             pool.blame(endpoint, error)
             lost = Broadcast(state="unknown", reason=str(error))

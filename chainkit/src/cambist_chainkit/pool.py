@@ -18,6 +18,7 @@ from cambist.plugin import (
     EndpointHealth,
     InconsistentChainError,
     PluginContext,
+    PluginError,
     RateLimitedError,
     SpanTooWideError,
     StateUnavailableError,
@@ -34,6 +35,20 @@ BACKOFF_MAX_S: Final = 30.0
 SURVEY_INTERVAL_S: Final = 10.0
 SURVEY_TIMEOUT_S: Final = 3.0
 LIAR_STRIKES: Final = 5
+
+
+async def answer_of(endpoint: Endpoint, answer: Awaitable[T]) -> T:
+    """Await what an endpoint answers. Raises PluginError and nothing else, so that each failure counts against it.
+
+    Answers can be broken in ways that no decoder foresees, and what it then stumbles over is their fault.
+    """
+    try:
+        return await answer
+    except PluginError:
+        raise
+    except Exception as error:
+        message = f"{endpoint.name} answered what cannot be read ({type(error).__name__})"
+        raise InconsistentChainError(message) from error
 
 
 class EndpointPool(Generic[E]):
@@ -86,7 +101,7 @@ class EndpointPool(Generic[E]):
         """Return whether the endpoint serves the right chain, asking it once."""
         if not endpoint.verified:
             try:
-                await endpoint.verify()
+                await answer_of(endpoint, endpoint.verify())
             except ChainError as error:
                 self.blame(endpoint, error)
                 return False
@@ -122,7 +137,7 @@ class EndpointPool(Generic[E]):
             if not await self.trusted(endpoint):
                 return []
             try:
-                return [await ask(endpoint)]
+                return [await answer_of(endpoint, ask(endpoint))]
             except ChainError as error:
                 self.blame(endpoint, error)
                 return []
@@ -141,7 +156,7 @@ class EndpointPool(Generic[E]):
             if not await self.trusted(endpoint):
                 continue
             try:
-                answer = await ask(endpoint)
+                answer = await answer_of(endpoint, ask(endpoint))
             except ChainError as failed:
                 self.blame(endpoint, failed)
                 error = failed
@@ -206,7 +221,7 @@ class EndpointPool(Generic[E]):
     async def _survived(self, endpoint: E, ask: Callable[[E], Awaitable[None]]) -> bool:
         try:
             async with asyncio.timeout(SURVEY_TIMEOUT_S):
-                await ask(endpoint)
+                await answer_of(endpoint, ask(endpoint))
         except TimeoutError:
             self.blame(endpoint, ChainUnavailableError(f"{endpoint.name} did not answer in {SURVEY_TIMEOUT_S} s"))
         except ChainError as error:

@@ -24,7 +24,7 @@ from cambist.plugin import (
     Watch,
 )
 
-from .pool import EndpointPool
+from .pool import EndpointPool, answer_of
 from .quorum import agreed, most_agree
 from .record import Endpoint
 
@@ -42,7 +42,7 @@ class PooledView(ChainView, Generic[E]):
         self._endpoint = endpoint
 
     async def head(self) -> Head:
-        return await self._endpoint.newest()
+        return await answer_of(self._endpoint, self._endpoint.newest())
 
     async def block(self, height: int) -> Block:
         """Return the block at this height. A quorum counts here, too: a false reorg would take deposits back."""
@@ -56,7 +56,7 @@ class PooledView(ChainView, Generic[E]):
 
     async def _agreed(self, ask: Callable[[E], Awaitable[T]]) -> T:
         if self._chain.quorum == 1:
-            return await ask(self._endpoint)
+            return await answer_of(self._endpoint, ask(self._endpoint))
         return await agreed(self._chain.pool, self._endpoint, self._chain.quorum, ask)
 
 
@@ -128,7 +128,7 @@ class PooledChain(Chain, Generic[E]):
         problems: list[str] = []
         for endpoint in self.pool.endpoints:
             try:
-                await endpoint.verify()
+                await answer_of(endpoint, endpoint.verify())
             except ChainError as error:
                 problems.append(str(error))
             else:

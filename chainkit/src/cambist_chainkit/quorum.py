@@ -13,7 +13,7 @@ from typing import TypeVar
 from cambist.plugin import ChainError, InconsistentChainError, ScanResult, TxStatus
 
 from .gathering import gather_all
-from .pool import LIAR_STRIKES, EndpointPool
+from .pool import LIAR_STRIKES, EndpointPool, answer_of
 from .record import Endpoint
 
 E = TypeVar("E", bound=Endpoint)
@@ -29,7 +29,7 @@ async def agreed(pool: EndpointPool[E], first: E, quorum: int, ask: Callable[[E]
     """
     others = [endpoint for endpoint in pool.usable() if endpoint is not first]
     wanted = quorum - 1
-    answers = await gather_all(ask(first), *(_witness(pool, other, ask) for other in others[:wanted]))
+    answers = await gather_all(answer_of(first, ask(first)), *(_witness(pool, other, ask) for other in others[:wanted]))
     said: Said = answers[0]
     heard: list[tuple[E, Said | None]] = list(zip(others, answers[1:], strict=False))
     for other in others[wanted:]:
@@ -51,7 +51,7 @@ async def _witness(pool: EndpointPool[E], endpoint: E, ask: Callable[[E], Awaita
     if not await pool.trusted(endpoint):
         return None
     try:
-        return await ask(endpoint)
+        return await answer_of(endpoint, ask(endpoint))
     except ChainError as error:
         pool.blame(endpoint, error)
         return None

@@ -7,11 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from cambist.plugin import InconsistentChainError
 from cambist_chainkit.answers import decode_deep
 from cambist_chainkit.spans import check_links
-from cambist_evm.decode import TRANSFER_TOPIC, check_header, check_receipts, transfers_of
+from cambist_evm.bloom import bloom_of
+from cambist_evm.decode import TRANSFER_TOPIC, check_blooms, check_header, check_receipts, transfers_of
+from cambist_evm.quantities import quantity
 from cambist_evm.traces import from_call_frames, from_flat_traces, walk_frames
 from cambist_evm.wire import (
     Answer,
@@ -44,11 +47,12 @@ def padded(address: str) -> str:
 
 def log(index: int, **changes: Any) -> RpcLog:
     fields = {"address": TOKEN, "topics": [TRANSFER_TOPIC, padded(OTHER), padded(OURS)], "data": word(5)}
-    return RpcLog(**{**fields, "log_index": hex(index), **changes})
+    return RpcLog(**{**fields, "log_index": hex(index), "transaction_hash": "", **changes})
 
 
 def receipt(number: int, *logs: RpcLog, **changes: Any) -> RpcReceipt:
-    fields = {"transaction_hash": word(number), "block_hash": word(9), "logs": list(logs), "status": "0x1"}
+    own = [replace(one, transaction_hash=one.transaction_hash or word(number)) for one in logs]
+    fields = {"transaction_hash": word(number), "block_hash": word(9), "logs": own, "status": "0x1"}
     return RpcReceipt(**{**fields, **changes})
 
 
@@ -80,6 +84,10 @@ def test_a_sound_block_passes() -> None:
         ([1, 2], [receipt(2), receipt(1)]),
         ([1], [receipt(1, block_hash=word(10))]),
         ([1], [receipt(1, log(0), log(2))]),
+        ([1], [receipt(1, log(0), log(0), log(2))]),
+        ([1], [receipt(1, log(0), log(2), log(1), log(3))]),
+        ([1, 2], [receipt(1, log(0)), receipt(2, log(1, transaction_hash=word(1)))]),
+        ([1, 1], [receipt(1), receipt(1)]),
         ([1, 2], [receipt(1, log(0)), receipt(2, log(2))]),
         ([1, 2], [receipt(1, log(1)), receipt(2, log(2))]),
         ([1], [receipt(1, log(0, log_index=""))]),
@@ -87,7 +95,7 @@ def test_a_sound_block_passes() -> None:
     ],
 )
 def test_receipts_that_do_not_fit_are_an_outage(numbers: list[int], receipts: list[RpcReceipt]) -> None:
-    """Short, empty, in another order, of another block, with logs missing, doubled or hidden."""
+    """Short, empty, in another order, of another block, with logs missing, doubled, swapped, copied or hidden."""
     with pytest.raises(InconsistentChainError):
         check_receipts(block(*numbers), receipts)
 
@@ -170,6 +178,118 @@ def test_transfers_stand_in_the_order_of_the_chain() -> None:
     assert [(one.tx_id[-1], one.position) for one in transfers] == [
         ("1", "native"), ("1", "log:0"), ("2", "native"), ("2", "log:0"), ("2", "log:1"),
     ]  # fmt: skip
+
+
+MALFORMED = ["", "0x", "10", "-0x5", "0x_1", "0x\uff11", "0x 1", "0x1" + "0" * 64, "1" * 5000, "0x" + "1" * 5000]
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_a_number_has_one_spelling(text: str) -> None:
+    """Python would read a sign, an underscore, other digits and a missing prefix, or stumble."""
+    with pytest.raises(InconsistentChainError):
+        quantity(text)
+    for paid in (
+        block(1, transactions=[RpcTransaction(word(1), OTHER, text, OURS)]),
+        block(1, transactions=[RpcTransaction(word(1), OURS, "0x0", OTHER, "0x7e", text)]),
+    ):
+        with pytest.raises(InconsistentChainError):
+            transfers_of(paid, [receipt(1)], CONTRACTS, WATCH)
+    with pytest.raises(InconsistentChainError):
+        check_header(RpcHeader(text, word(9), word(8), "0x1"), 7)
+    with pytest.raises(InconsistentChainError):
+        check_header(RpcHeader("0x7", word(9), word(8), text), 7)
+
+
+@pytest.mark.parametrize("address", [OURS[:-1], OURS[:-2], OURS + "11", OURS[:-2] + " 1", OURS[:-1] + "g", "0x"])
+def test_an_address_has_twenty_bytes(address: str) -> None:
+    """A shorter one is nobody's, and would be a payment that is not seen."""
+    with pytest.raises(InconsistentChainError):
+        transfers_of(
+            block(1, transactions=[RpcTransaction(word(1), OTHER, "0x5", address)]), [receipt(1)], CONTRACTS, WATCH
+        )
+    wrong = log(0, topics=[TRANSFER_TOPIC, padded(OTHER), padded(address)])
+    with pytest.raises(InconsistentChainError):
+        transfers_of(block(1), [receipt(1, wrong)], CONTRACTS, WATCH)
+    overlong = log(0, topics=[TRANSFER_TOPIC, padded(OTHER) + "11", padded(OURS)])
+    with pytest.raises(InconsistentChainError):
+        transfers_of(block(1), [receipt(1, overlong)], CONTRACTS, WATCH)
+
+
+def deposit(sender: str, to: str | None, value: str, mint: str | None) -> RpcBlock:
+    return block(1, transactions=[RpcTransaction(word(1), sender, value, to, "0x7e", mint)])
+
+
+@pytest.mark.parametrize(
+    "paid, status, expected",
+    [
+        (deposit(OURS, OURS, "0x5", "0x5"), "0x1", [("mint", 5)]),
+        (deposit(OURS, OTHER, "0x5", "0x5"), "0x1", [("mint", 5)]),
+        (deposit(OURS, OTHER, "0x5", "0x5"), "0x0", [("mint", 5)]),
+        (deposit(OTHER, OURS, "0x5", "0x5"), "0x1", [("native", 5)]),
+        (deposit(OTHER, OURS, "0x5", "0x5"), "0x0", []),
+        (deposit(OURS, None, "0x0", "0x7"), "0x1", [("mint", 7)]),
+        (deposit(OURS, OURS, "0x0", "0x0"), "0x1", []),
+        (deposit(OURS, OURS, "0x5", None), "0x1", []),
+    ],
+)
+def test_a_deposit_into_an_op_chain_creates_coin_for_its_sender(
+    paid: RpcBlock, status: str, expected: list[tuple[str, int]]
+) -> None:
+    """Whatever becomes of its call; what it then sends on is a transfer like any other."""
+    found = transfers_of(paid, [receipt(1, status=status)], CONTRACTS, WATCH)
+    assert [(one.position, one.amount) for one in found] == expected
+    assert {one.recipient.lower() for one in found} <= {OURS}
+
+
+def test_coin_is_created_by_deposits_alone() -> None:
+    """The field means nothing on a transaction of another type."""
+    paid = block(1, transactions=[RpcTransaction(word(1), OURS, "0x0", OTHER, "0x2", "0x5")])
+    assert transfers_of(paid, [receipt(1)], CONTRACTS, WATCH) == []
+
+
+def test_a_real_deposit_is_read() -> None:
+    """As Base's nodes tell of it: sender and recipient are one address."""
+    told = (
+        b'{"hash":"%b","type":"0x7e","from":"%b","to":"%b","value":"0x0","mint":"0x20f5b1eaad8d80000",'
+        b'"sourceHash":"%b","isSystemTx":false,"gas":"0x186a0","nonce":"0x1"}'
+    ) % (word(1).encode(), OURS.encode(), OURS.encode(), word(2).encode())
+    paid = block(1, transactions=[msgspec.json.decode(told, type=RpcTransaction)])
+    (one,) = transfers_of(paid, [receipt(1)], {}, WATCH)
+    assert (one.position, one.amount, one.contract) == ("mint", 38 * 10**18, None)
+    assert one.sender == "0x" + "0" * 40
+
+
+def filtered(*logs: RpcLog) -> str:
+    return f"0x{bloom_of(logs):0512x}"
+
+
+def test_a_receipts_filter_finds_logs_that_were_changed() -> None:
+    """A recipient that was exchanged, a log that is gone, a contract of another name."""
+    true = log(0)
+    check_blooms([receipt(1, true, logs_bloom=filtered(true))], CONTRACTS)
+    check_blooms([receipt(1, true)], CONTRACTS)
+    check_blooms([receipt(1, true, logs_bloom="0x" + "0" * 512)], CONTRACTS)
+    for changed in (
+        log(0, topics=[TRANSFER_TOPIC, padded(OTHER), padded(OTHER)]),
+        log(0, topics=[word(1), padded(OTHER), padded(OURS)]),
+        log(0, topics=[TRANSFER_TOPIC.upper(), padded(OTHER), padded(OURS)]),
+        log(0, address=OTHER),
+    ):
+        with pytest.raises(InconsistentChainError):
+            check_blooms([receipt(1, changed, logs_bloom=filtered(true))], CONTRACTS)
+    with pytest.raises(InconsistentChainError):
+        check_blooms([receipt(1, log(0, address=OTHER), logs_bloom=filtered(log(0, address=OTHER), true))], CONTRACTS)
+    with pytest.raises(InconsistentChainError):
+        check_blooms([receipt(1, true, logs_bloom="0x12")], CONTRACTS)
+
+
+@pytest.mark.parametrize("kind", ["", "EXTCALL", "call"])
+def test_a_call_of_no_known_kind_is_an_outage(kind: str) -> None:
+    """It may move coin."""
+    with pytest.raises(InconsistentChainError, match="no known kind"):
+        list(walk_frames(frame("CALL", frame(kind))))
+    with pytest.raises(InconsistentChainError, match="no known kind"):
+        from_flat_traces(block(1), [FlatTrace(kind.upper(), FlatAction(), [0], word(1))])
 
 
 def frame(kind: str = "CALL", *calls: CallFrame, **changes: Any) -> CallFrame:

@@ -16,7 +16,7 @@ import pytest
 from cambist.plugin import Transfer
 from cambist.testing import EveryAddress
 from cambist_evm.addresses import spell
-from cambist_evm.decode import check_header, check_receipts, transfers_of
+from cambist_evm.decode import check_blooms, check_header, check_receipts, transfers_of
 from cambist_evm.networks import NETWORKS
 from cambist_evm.traces import Movement, from_call_frames, from_flat_traces
 from cambist_evm.wire import FlatTrace, RpcBlock, RpcReceipt, RpcTransaction, TracedTransaction
@@ -119,6 +119,7 @@ def test_every_transfer_of_a_real_block_is_found(name: str) -> None:
     check_receipts(block, receipts)
     addresses = {log["address"] for receipt in raw_receipts for log in receipt["logs"]}
     contracts = {address: spell(address[2:]) for address in addresses}
+    check_blooms(receipts, contracts)
     transfers = transfers_of(block, receipts, contracts, EveryAddress())
     assert told(transfers) == naive(raw_block, raw_receipts, addresses)
     assert len(block.transactions) == BLOCKS[name][0]

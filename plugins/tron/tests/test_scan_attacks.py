@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from cambist.plugin import InconsistentChainError, Transfer
+from cambist_tron.addresses import hex_of
 from cambist_tron.config import TronConfig, resolve
 from cambist_tron.decode import check_infos, check_transactions, transfers_of
 from cambist_tron.headers import check_header
+from cambist_tron.protobuf import encode
 
 from .forging import USDT, Json, call, info, inner, log, mined, trc10, trx, tx
 from .recordings import address, decoded_block, decoded_infos, told
@@ -44,31 +47,115 @@ def run(
     return one, info(one, result=result, logs=logs, inners=inners)
 
 
-@pytest.mark.parametrize("ret", [None, *RESULTS])
-def test_native_coin_moves_only_by_a_transaction_that_succeeded(ret: str | None) -> None:
+@pytest.mark.parametrize("ret", RESULTS)
+def test_native_coin_moves_only_by_a_transaction_that_succeeded(ret: str) -> None:
     """Whatever went wrong, the transfer stands in the block and is none."""
     one = trx(OTHERS, OURS, 5, ret=ret)
-    found = transfers((one, info(one, result=ret or "SUCCESS")))
+    found = transfers((one, info(one, result=ret)))
     assert [transfer.amount for transfer in found] == ([5] if ret == "SUCCESS" else [])
+
+
+def test_a_block_that_does_not_say_what_came_of_a_payment_is_not_used() -> None:
+    """Else leaving it out would hide the payment."""
+    for ret in ([], [{}], [{"contractRet": "SUCCESS"}] * 2):
+        one = {**trx(OTHERS, OURS, 5), "ret": ret}
+        with pytest.raises(InconsistentChainError, match="does not say"):
+            transfers((one, info(one)))
+
+
+def payment(source: str, to_address: str, amount: int) -> Json:
+    """Return a transfer of native coin whose bytes are real, with an id that is theirs."""
+    one = trx(source, to_address, amount)
+    value = encode({1: bytes.fromhex(hex_of(source)), 2: bytes.fromhex(hex_of(to_address)), 3: amount})
+    parameter = encode({1: b"type.googleapis.com/protocol.TransferContract", 2: value})
+    return signed(one, encode({1: b"\xa3\x58", 8: 1_700_000_060_000, 11: encode({1: 1, 2: parameter})}))
+
+
+def signed(one: Json, raw: bytes) -> Json:
+    return {**one, "raw_data_hex": raw.hex(), "txID": hashlib.sha256(raw).hexdigest()}
+
+
+@pytest.mark.parametrize(
+    "name, value", [("amount", 6), ("amount", 5_000_000), ("to_address", THEIRS), ("owner_address", THEIRS)]
+)
+def test_what_was_signed_outweighs_what_the_node_says_of_it(name: str, value: int | str) -> None:
+    """A changed amount, another recipient, which would hide the payment, and another sender."""
+    one = payment(OTHERS, OURS, 5)
+    assert [transfer.amount for transfer in transfers((one, info(one)))] == [5]
+    told = one["raw_data"]["contract"][0]["parameter"]["value"]
+    told[name] = hex_of(value) if isinstance(value, str) else value
+    with pytest.raises(InconsistentChainError, match="something else than was signed"):
+        transfers((one, info(one)))
+
+
+def test_a_payment_that_is_called_something_else_is_found_out() -> None:
+    """As a vote, or as a payment where a vote was signed."""
+    one = payment(OTHERS, OURS, 5)
+    one["raw_data"]["contract"][0]["type"] = "VoteWitnessContract"
+    with pytest.raises(InconsistentChainError, match="something else than was signed"):
+        transfers((one, info(one)))
+    vote = signed(trx(OTHERS, OURS, 5), encode({1: b"\xa3\x58", 11: encode({1: 4, 2: encode({1: b"x"})})}))
+    with pytest.raises(InconsistentChainError, match="something else than was signed"):
+        transfers((vote, info(vote)))
+
+
+def test_a_payment_in_another_spelling_is_read_all_the_same() -> None:
+    """Fields in another order, twice, or that nobody knows: nodes take them, so they must not stop the chain."""
+    plain = payment(OTHERS, OURS, 5)
+    raw = bytes.fromhex(plain["raw_data_hex"])
+    memo = encode({10: b"type.googleapis.com/protocol.TransferContract"})
+    owner, to = bytes.fromhex(hex_of(OTHERS)), bytes.fromhex(hex_of(OURS))
+    backwards = encode({3: 5}) + encode({2: to}) + encode({1: owner}) + encode({3: 5})
+    parameter = encode({2: backwards}) + encode({1: b"type.googleapis.com/protocol.TransferContract"})
+    odd = encode({11: encode({2: parameter}) + encode({1: 1})}) + encode({99: 7}) + b"\x9d\x06\x01\x02\x03\x04"
+    for one in (signed(plain, raw + memo), signed(plain, odd), signed(plain, b"\x5b\x5c" + raw)):
+        assert [transfer.amount for transfer in transfers((one, info(one)))] == [5]
+    plain["raw_data"]["contract"][0]["parameter"]["value"]["amount"] = 6
+    with pytest.raises(InconsistentChainError, match="something else than was signed"):
+        transfers((changed := signed(plain, odd), info(changed)))
+
+
+@pytest.mark.parametrize("contracts", [0, 2])
+def test_a_transaction_does_one_thing(contracts: int) -> None:
+    """A contract that is listed twice would be two payments of one identity."""
+    one = payment(OTHERS, OURS, 5)
+    result = info(one)
+    one["raw_data"]["contract"] *= contracts
+    with pytest.raises(InconsistentChainError, match="one thing"):
+        transfers((one, result))
+
+
+def test_a_transaction_stands_in_a_block_once() -> None:
+    one = payment(OTHERS, OURS, 5)
+    with pytest.raises(InconsistentChainError, match="twice"):
+        transfers((one, info(one)), (one, info(one)))
 
 
 @pytest.mark.parametrize("ret", RESULTS)
 @pytest.mark.parametrize("result", RESULTS)
 def test_tokens_and_internal_coin_move_only_by_a_run_that_succeeded(ret: str, result: str) -> None:
-    """By the block and by the result, even where logs and payments stand with the failure."""
-    found = transfers(run(ret=ret, result=result, logs=[log(OTHERS, OURS, 5)], inners=[inner(THEIRS, OURS, 6)]))
-    succeeded = ret == result == "SUCCESS"
+    """By the block and by the result, even where logs and payments stand with the failure; both must say so."""
+    pair = run(ret=ret, result=result, logs=[log(OTHERS, OURS, 5)], inners=[inner(THEIRS, OURS, 6)])
+    if (ret == "SUCCESS") != (result == "SUCCESS"):
+        with pytest.raises(InconsistentChainError, match="contradict"):
+            transfers(pair)
+        return
+    found = transfers(pair)
+    succeeded = ret == "SUCCESS"
     assert told(found) == ([(found[0].tx_id[:8], "trace:0", OURS, 6), (found[1].tx_id[:8], "log:0", OURS, 5)]
                            if succeeded else [])  # fmt: skip
 
 
-def test_a_result_that_says_failed_outweighs_what_its_receipt_says() -> None:
-    """And a log under a transaction in which no contract ran is none."""
+def test_a_result_that_contradicts_itself_is_not_used() -> None:
+    """It failed by one field alone, or it left logs and payments behind although no contract ran."""
     one, failed = run(logs=[log(OTHERS, OURS, 5)])
     failed["result"] = "FAILED"
+    with pytest.raises(InconsistentChainError, match="contradict"):
+        transfers((one, failed))
     plain = trx(OTHERS, THEIRS, 5)
-    odd = {**info(plain), "log": [log(OTHERS, OURS, 5)], "internal_transactions": [inner(THEIRS, OURS, 6)]}
-    assert transfers((one, failed), (plain, odd)) == []
+    for odd in ({"log": [log(OTHERS, OURS, 5)]}, {"internal_transactions": [inner(THEIRS, OURS, 6)]}):
+        with pytest.raises(InconsistentChainError, match="no result"):
+            transfers((plain, {**info(plain), **odd}))
 
 
 def test_an_asset_named_like_a_coin_is_none() -> None:
@@ -98,7 +185,6 @@ def test_a_token_that_calls_itself_usdt_is_none() -> None:
         {"extra": "00" * 32},  # a fourth topic: somebody's own event
         {"padding": "0" * 22 + "41"},  # an address of 21 bytes is no word that the event writes
         {"data": ""},
-        {"data": "05"},
         {"data": "0" * 64},
     ],
 )
@@ -204,6 +290,19 @@ def test_transactions_of_other_kinds_pass(kind: str) -> None:
     """Those that will be thought of later included, and those without any field that is known."""
     one = tx(kind, {"account_address": "41" + "0a" * 20, "votes": [{"vote_count": 5}]})
     assert transfers((one, info(one))) == []
+
+
+@pytest.mark.parametrize(
+    "data, recipient", [("05", OURS), ("0" * 63, OURS), ("zz" * 32, OURS), ("F" * 64, OURS), ("0" * 64, "")]
+)
+def test_a_log_in_which_no_words_stand_is_not_used(data: str, recipient: str) -> None:
+    """Half a word would hide a payment, and so would half an address."""
+    one = log(OTHERS, OURS, 5)
+    one["data"] = data
+    if not recipient:
+        one["topics"][2] = one["topics"][2][:-2]
+    with pytest.raises(InconsistentChainError, match="block 9"):
+        transfers(run(logs=[one]))
 
 
 def test_an_address_that_is_none_does_not_pass_for_one() -> None:

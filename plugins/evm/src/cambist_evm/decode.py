@@ -11,7 +11,9 @@ from typing import Final
 
 from cambist.plugin import Block, InconsistentChainError, Transfer, Units, Watch
 
-from .addresses import spell
+from .addresses import ADDRESS, ADDRESS_BYTES, spell
+from .bloom import UNTOLD, bits_of, bloom_of, told_bloom
+from .quantities import block_number, first_word, is_word, quantity
 from .wire import RpcBlock, RpcHeader, RpcLog, RpcReceipt, RpcTransaction
 
 TRANSFER_TOPIC: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -21,17 +23,16 @@ TRANSFER_TOPICS: Final = 3
 
 ZERO_ADDRESS: Final = "0x" + "0" * 40
 
-_WORD_CHARS: Final = 2 + 64
+DEPOSIT_TYPE: Final = "0x7e"
+"""Transactions of OP chains that come from the chain below."""
+
+TIME_MAX: Final = 253_402_300_799
+"""The end of the year 9999: the last second that a date can hold."""
+
 _PADDING: Final = "0x" + "0" * 24
-_NO_BLOOM: Final = frozenset({"", "0x", "0x" + "0" * 512})
-
-
-def number_of(header: RpcHeader) -> int:
-    """Return the block's height. Raises InconsistentChainError where it is no number."""
-    try:
-        return int(header.number, 16)
-    except ValueError as error:
-        raise InconsistentChainError(f"a block came with the number {header.number[:80]!r}") from error
+_NO_LOGS: Final = UNTOLD - {"0x" + "f" * 512}
+_TRANSFER_BITS: Final = bits_of(TRANSFER_TOPIC)
+_INDEXES: Final = [hex(number) for number in range(1024)]
 
 
 def is_synthetic(tx: RpcTransaction) -> bool:
@@ -39,53 +40,79 @@ def is_synthetic(tx: RpcTransaction) -> bool:
     return tx.sender == tx.to == ZERO_ADDRESS and tx.value == "0x0"
 
 
-def check_header(header: RpcHeader, height: int) -> Block:
+def check_header(header: RpcHeader, wanted: int) -> Block:
     """Return the block's position in the chain. Raises InconsistentChainError when it stands at another height."""
-    try:
-        number, time = int(header.number, 16), int(header.timestamp, 16)
-    except ValueError as error:
-        raise InconsistentChainError(f"block {height} came with a number or a time that is none") from error
-    if number != height:
-        raise InconsistentChainError(f"block {height} was asked for and block {number} came")
-    if len(header.hash) != _WORD_CHARS or len(header.parent_hash) != _WORD_CHARS:
-        raise InconsistentChainError(f"block {height} came without a hash")
-    return Block(height=height, hash=header.hash.lower(), parent_hash=header.parent_hash.lower(), time=time)
+    number, time = block_number(header.number), quantity(header.timestamp)
+    if number != wanted:
+        raise InconsistentChainError(f"block {wanted} was asked for and block {number} came")
+    if not is_word(header.hash) or not is_word(header.parent_hash):
+        raise InconsistentChainError(f"block {wanted} came without a hash")
+    if time > TIME_MAX:
+        raise InconsistentChainError(f"block {wanted} came from a time that will not be")
+    return Block(height=wanted, hash=header.hash.lower(), parent_hash=header.parent_hash.lower(), time=time)
 
 
 def check_receipts(block: RpcBlock, receipts: Sequence[RpcReceipt]) -> None:
     """Raise InconsistentChainError unless these are all receipts of this block, in order and whole."""
-    height = int(block.number, 16)
-    if [receipt.transaction_hash for receipt in receipts] != [tx.hash for tx in block.transactions]:
-        message = f"block {height} has {len(block.transactions)} transactions, and {len(receipts)} receipts that differ"
+    number = block_number(block.number)
+    hashes = [tx.hash for tx in block.transactions]
+    if [receipt.transaction_hash for receipt in receipts] != hashes:
+        message = f"block {number} has {len(hashes)} transactions, and {len(receipts)} receipts that differ"
         raise InconsistentChainError(message)
+    if len(set(hashes)) != len(hashes):
+        raise InconsistentChainError(f"block {number} has a transaction twice")
     if not {receipt.block_hash for receipt in receipts} <= {block.hash}:
-        raise InconsistentChainError(f"receipts of another block came with block {height}")
-    _check_log_indexes(height, receipts)
+        raise InconsistentChainError(f"receipts of another block came with block {number}")
+    _check_logs(number, receipts)
 
 
-def _check_log_indexes(height: int, receipts: Sequence[RpcReceipt]) -> None:
-    """Raise InconsistentChainError where a log was left out or put in.
+def _check_logs(number: int, receipts: Sequence[RpcReceipt]) -> None:
+    """Raise InconsistentChainError where a log was left out, put in, copied or moved.
 
     Log indexes count through the block, with some nodes through the receipt. Either way a gap or a repetition
     shows that the logs are not those of the block.
     """
+    if any([not receipt.logs and receipt.logs_bloom not in _NO_LOGS for receipt in receipts]):  # noqa: C419
+        raise InconsistentChainError(f"logs of block {number} are missing")
+    told = [log.log_index for receipt in receipts for log in receipt.logs]
+    # Nodes spell numbers alike, so most are never read.
+    if told != _INDEXES[: len(told)] and not _counted(receipts):
+        raise InconsistentChainError(f"logs of block {number} are missing, doubled or not numbered")
+    of = [receipt.transaction_hash for receipt in receipts for _ in receipt.logs]
+    if of != [log.transaction_hash for receipt in receipts for log in receipt.logs]:
+        raise InconsistentChainError(f"a log of block {number} is of another transaction than its receipt")
+
+
+def _counted(receipts: Sequence[RpcReceipt]) -> bool:
+    """Return whether the logs are numbered one after the other, in the block or in their receipt."""
     following = 0
-    try:
-        for receipt in receipts:
-            logs = receipt.logs
-            if not logs:
-                if receipt.logs_bloom not in _NO_BLOOM:
-                    break
-                continue
-            first = int(logs[0].log_index, 16)
-            if first not in (following, 0) or int(logs[-1].log_index, 16) != first + len(logs) - 1:
-                break
-            following = first + len(logs)
-        else:
-            return
-    except ValueError:
-        pass
-    raise InconsistentChainError(f"logs of block {height} are missing, doubled or not numbered")
+    for receipt in receipts:
+        numbers = [quantity(log.log_index) for log in receipt.logs]
+        first = numbers[0] if numbers else following
+        if first not in {following, 0} or numbers != list(range(first, first + len(numbers))):
+            return False
+        following = first + len(numbers)
+    return True
+
+
+def check_blooms(receipts: Sequence[RpcReceipt], contracts: Mapping[str, str]) -> None:
+    """Raise InconsistentChainError where a receipt tells of a registered token's transfer, and of other logs.
+
+    Only these receipts are compared with their logs, which takes as long as reading them.
+    """
+    wanted = [bits_of(contract) | _TRANSFER_BITS for contract in contracts]
+    for receipt in receipts:
+        text = receipt.logs_bloom
+        if not receipt.logs or text in UNTOLD:
+            continue
+        try:
+            told = told_bloom(text)
+            whole = not any([told & bits == bits for bits in wanted]) or bloom_of(receipt.logs) == told  # noqa: C419
+        except ValueError as error:
+            message = f"the receipt of {receipt.transaction_hash} has a filter, an address or a topic that is none"
+            raise InconsistentChainError(message) from error
+        if not whole:
+            raise InconsistentChainError(f"the receipt of {receipt.transaction_hash} tells of other logs than it has")
 
 
 def token_hits(
@@ -93,7 +120,7 @@ def token_hits(
 ) -> list[tuple[int, int, RpcLog]]:
     """Return (transaction's index, log's ordinal in its receipt, log) for each watched Transfer, unchecked.
 
-    This runs for every log of every block, so it builds nothing for what nobody watches.
+    This runs for every log of every block, so it builds nothing for what nobody watches. Raises ValueError.
     """
     hits = []
     topic = TRANSFER_TOPIC
@@ -102,19 +129,45 @@ def token_hits(
         for ordinal, log in enumerate(receipt.logs):
             if log.address in contracts:
                 topics = log.topics
-                if len(topics) == TRANSFER_TOPICS and topics[0] == topic and from_hex(topics[2][26:]) in watch:
-                    hits.append((index, ordinal, log))
+                if len(topics) == TRANSFER_TOPICS and topics[0] == topic:
+                    recipient = from_hex(topics[2][26:])
+                    if len(recipient) != ADDRESS_BYTES:
+                        raise ValueError("no address")
+                    if recipient in watch:
+                        hits.append((index, ordinal, log))
     return hits
 
 
 def native_hits(transactions: Sequence[RpcTransaction], watch: Watch) -> list[tuple[int, RpcTransaction]]:
-    """Return (index, transaction) for each that sends value to a watched address, whatever came of it."""
+    """Return (index, transaction) for each that sends value to a watched address, whatever came of it.
+
+    Raises ValueError.
+    """
     from_hex = bytes.fromhex
-    return [
-        (index, tx)
-        for index, tx in enumerate(transactions)
-        if tx.to is not None and tx.value != "0x0" and from_hex(tx.to[2:]) in watch
-    ]
+    hits = []
+    for index, tx in enumerate(transactions):
+        if tx.to is not None and tx.value != "0x0":
+            recipient = from_hex(tx.to[2:])
+            if len(recipient) != ADDRESS_BYTES:
+                raise ValueError("no address")
+            if recipient in watch:
+                hits.append((index, tx))
+    return hits
+
+
+def minted(block: RpcBlock, watch: Watch) -> list[tuple[int, Transfer]]:
+    """Return (transaction's index, transfer) for what deposits into an OP chain create for watched senders.
+
+    It is theirs even where the deposit's call fails. Raises ValueError.
+    """
+    found = []
+    for index, tx in enumerate(block.transactions):
+        if tx.type == DEPOSIT_TYPE and tx.mint is not None and bytes.fromhex(tx.sender[2:]) in watch:
+            amount = quantity(tx.mint)
+            if amount:
+                sender, recipient = ZERO_ADDRESS[2:], tx.sender[2:]
+                found.append((index, transfer_in(block, tx.hash, "mint", sender, recipient, amount)))
+    return found
 
 
 def transfers_of(
@@ -129,7 +182,8 @@ def transfers_of(
     ``internal`` holds the native transfers that traces showed, with the index of their transaction.
     """
     try:
-        found = [
+        found = minted(block, watch)
+        found += [
             (index, transfer)
             for index, tx in native_hits(block.transactions, watch)
             if (transfer := _native_transfer(block, receipts[index], tx)) is not None
@@ -141,8 +195,7 @@ def transfers_of(
             if (transfer := _token_transfer(block, receipts[index], ordinal, log, contracts)) is not None
         ]
     except ValueError as error:
-        message = f"block {int(block.number, 16)} holds an address or an amount that is none"
-        raise InconsistentChainError(message) from error
+        raise InconsistentChainError(f"block {block.number} holds an address that is none") from error
     found.sort(key=lambda hit: hit[0])
     return [transfer for _, transfer in found]
 
@@ -151,11 +204,11 @@ def succeeded(receipt: RpcReceipt) -> bool:
     """Return whether the transaction took effect. Raises InconsistentChainError where the receipt does not tell."""
     if receipt.status is None:
         raise InconsistentChainError(f"the receipt of {receipt.transaction_hash} has no status")
-    return int(receipt.status, 16) == 1
+    return quantity(receipt.status) == 1
 
 
 def _native_transfer(block: RpcBlock, receipt: RpcReceipt, tx: RpcTransaction) -> Transfer | None:
-    amount = int(tx.value, 16)
+    amount = quantity(tx.value)
     # What an address sends to itself changes nothing it holds.
     if amount == 0 or tx.to is None or tx.to.lower() == tx.sender.lower() or not succeeded(receipt):
         return None
@@ -166,13 +219,13 @@ def _token_transfer(
     block: RpcBlock, receipt: RpcReceipt, ordinal: int, log: RpcLog, contracts: Mapping[str, str]
 ) -> Transfer | None:
     if log.removed:
-        raise InconsistentChainError(f"a log of block {int(block.number, 16)} is marked as removed by a reorg")
+        raise InconsistentChainError(f"a log of block {block.number} is marked as removed by a reorg")
     _, sender, recipient = log.topics
     padded = sender.startswith(_PADDING) and recipient.startswith(_PADDING)
-    if len(log.data) < _WORD_CHARS or not padded or sender == recipient or not succeeded(receipt):
-        return None
-    amount = int(log.data[2:_WORD_CHARS], 16)
-    if amount == 0:
+    if not is_word(sender) or not is_word(recipient):
+        raise ValueError("no topic")
+    amount = first_word(log.data)
+    if not amount or not padded or sender == recipient or not succeeded(receipt):
         return None
     return transfer_in(
         block, receipt.transaction_hash, f"log:{ordinal}", sender[26:], recipient[26:], amount, contracts[log.address]
@@ -182,11 +235,13 @@ def _token_transfer(
 def transfer_in(  # noqa: PLR0913, PLR0917 - the fields of a transfer
     block: RpcBlock, tx_id: str, position: str, sender: str, recipient: str, amount: int, contract: str | None = None
 ) -> Transfer:
-    """Return what the block holds; addresses are given as 40 hex digits."""
+    """Return what the block holds; addresses are given as 40 hex digits. Raises ValueError where they are none."""
+    if ADDRESS.fullmatch(f"0x{sender}") is None or not is_word(tx_id):
+        raise ValueError("no address, or no hash")
     return Transfer(
         tx_id=tx_id.lower(),
         position=position,
-        height=int(block.number, 16),
+        height=block_number(block.number),
         block_hash=block.hash.lower(),
         sender=spell(sender.lower()),
         recipient=spell(recipient.lower()),

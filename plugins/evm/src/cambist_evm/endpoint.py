@@ -20,7 +20,8 @@ from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.record import Endpoint as Record
 
 from .config import ChainSetup, TraceMode
-from .decode import ZERO_ADDRESS, check_header, is_synthetic, number_of
+from .decode import ZERO_ADDRESS, check_header, is_synthetic
+from .quantities import block_number, quantity
 from .rpc import JsonRpc
 from .traces import Movement, from_call_frames, from_flat_traces
 from .wire import FlatTrace, RpcBlock, RpcFailure, RpcHeader, RpcReceipt, RpcTransaction, TracedTransaction
@@ -64,10 +65,7 @@ class Endpoint(Record):
     async def quantity(self, method: str, *params: Any) -> int:  # noqa: ANN401 - JSON
         """Return the number that the method answers."""
         answer = await self.rpc.call(method, params, str)
-        try:
-            return int(answer or "", 16)
-        except ValueError as error:
-            raise InconsistentChainError(f"{self.name} answered {method} with no number") from error
+        return quantity(answer or "")
 
     async def request(self, calls: Calls, kind: type[T]) -> list[T | RpcFailure | None]:
         """Send the calls in one request; in smaller ones, from now on, where the endpoint finds them too many."""
@@ -111,7 +109,7 @@ class Endpoint(Record):
         newest, finalized = await gather_all(self._tagged("latest"), self._finalized())
         if newest is None:
             raise ChainUnavailableError(f"{self.name} has no newest block")
-        head = check_header(newest, number_of(newest))
+        head = check_header(newest, block_number(newest.number))
         self.head = head.height
         return Head(height=head.height, hash=head.hash, finalized_height=finalized)
 
@@ -124,7 +122,7 @@ class Endpoint(Record):
         except ChainError:
             # Nodes without finality refuse the tag, each in its own words. Not to know is an answer here.
             return None
-        return None if header is None else number_of(header)
+        return None if header is None else block_number(header.number)
 
     async def block(self, height: int) -> Block:
         return (await self.headers([height]))[0]

@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from cambist.plugin import ChainError, Intent, Token
+from cambist.plugin import ChainError, InconsistentChainError, Intent, Token
 from cambist_chainkit.contracts import transfer_data
 from cambist_chainkit.reverts import printable, refusal_in
 
 from .endpoint import Calls, Endpoint
 from .lookups import balance_call, read_balance
+from .quantities import quantity
 from .wire import RpcFailure
 
 PLAIN_GAS: Final = 21_000
@@ -129,10 +130,10 @@ def trial_of(answers: Sequence[str | RpcFailure | None]) -> Trial:
         if isinstance(answer, RpcFailure):
             return Trial(refused=reason_of(answer)) if is_revert(answer) else Trial(failure=answer)
     try:
-        gas = int(str(answers[0]), 16)
+        gas = quantity(str(answers[0]))
         # A token that answers nothing, as USDT on Ethereum does, reverts where it refuses.
-        done = all(answer in {"0x", ""} or int(str(answer)[:_WORD_CHARS], 16) for answer in answers[1:])
-    except ValueError:
+        done = all(answer in {"0x", ""} or quantity(str(answer)[:_WORD_CHARS]) for answer in answers[1:])
+    except InconsistentChainError:
         return Trial(failure=RpcFailure(message="neither gas nor an answer"))
     return Trial(gas=gas) if done else Trial(refused="it answers that it did not do it")
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from cambist.plugin import Block, InconsistentChainError, Token, TxStatus, Units
 
-from .decode import check_header, number_of
+from .decode import check_header
 from .endpoint import Endpoint
+from .quantities import block_number, quantity
 from .wire import RpcHeader, RpcReceiptTotals, RpcSeen
 
 _BALANCE_OF: Final = "0x70a08231" + "0" * 24
@@ -25,10 +26,7 @@ def read_balance(endpoint: Endpoint, token: Token, answer: str | None) -> Units:
     """Return the balance that an answer tells. Raises InconsistentChainError."""
     if token.contract is not None and (answer is None or len(answer) < _WORD_CHARS):
         raise InconsistentChainError(f"{endpoint.name} finds no token contract at {token.contract}")
-    try:
-        return Units(int((answer or "")[:_WORD_CHARS], 16))
-    except ValueError as error:
-        raise InconsistentChainError(f"{endpoint.name} answered a balance that is no number") from error
+    return Units(quantity((answer or "")[:_WORD_CHARS]))
 
 
 async def balances_at(endpoint: Endpoint, wanted: Sequence[tuple[str, Token]], at: int | None) -> list[Units]:
@@ -52,7 +50,7 @@ async def statuses(endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxSta
         if block is None or receipt.status is None or receipt.transaction_hash.lower() != tx_id.lower():
             raise InconsistentChainError(f"{endpoint.name} has a receipt of {tx_id} that fits no block")
         found[tx_id] = TxStatus(
-            state="succeeded" if int(receipt.status, 16) == 1 else "reverted", block=block, fee=_fee(receipt)
+            state="succeeded" if quantity(receipt.status) == 1 else "reverted", block=block, fee=_fee(receipt)
         )
     return found
 
@@ -60,11 +58,11 @@ async def statuses(endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxSta
 async def _blocks(endpoint: Endpoint, hashes: Sequence[str]) -> dict[str, Block]:
     headers = await endpoint.all([("eth_getBlockByHash", (hash_, False)) for hash_ in hashes], RpcHeader)
     return {
-        hash_: check_header(header, number_of(header))
+        hash_: check_header(header, block_number(header.number))
         for hash_, header in zip(hashes, headers, strict=True)
         if header is not None and header.hash == hash_
     }
 
 
 def _fee(receipt: RpcReceiptTotals) -> Units:
-    return Units(int(receipt.gas_used, 16) * int(receipt.effective_gas_price, 16) + int(receipt.l1_fee or "0x0", 16))
+    return Units(quantity(receipt.gas_used) * quantity(receipt.effective_gas_price) + quantity(receipt.l1_fee or "0x0"))

@@ -13,6 +13,7 @@ from .addresses import keccak
 from .config import ChainSetup
 from .endpoint import Endpoint
 from .fees import Market
+from .quantities import quantity
 from .wire import RpcFailure, RpcFeeHistory, RpcMarketHeader
 
 T = TypeVar("T")
@@ -87,8 +88,8 @@ def _quantity(answer: Any) -> int | None:  # noqa: ANN401 - JSON
 
 def _number(text: str) -> int | None:
     try:
-        return int(text, 16)
-    except ValueError:
+        return quantity(text)
+    except InconsistentChainError:
         return None
 
 

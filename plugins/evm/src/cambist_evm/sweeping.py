@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from cambist.plugin import Authorization, InconsistentChainError, Intent, RateLimitedError, Sweep, SweepPlan, UnsignedTx
+from cambist.plugin import Authorization, Intent, RateLimitedError, Sweep, SweepPlan, UnsignedTx
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.remembered import Remembered
@@ -20,6 +20,7 @@ from .gas import LENT, Trial, trial_of
 from .market import TX_BYTES_MAX
 from .payload import TxFields, write_payload
 from .planner import with_margin
+from .quantities import quantity
 from .sweeper import collect_data, deployment
 
 # EIP-7702's price of one authorization for an address that the chain has never seen; for others half of it comes back.
@@ -36,8 +37,8 @@ class Source:
     """What an endpoint knows of an address that is to be swept."""
 
     def __init__(self, sequence: str | None, code: str | None, sweeper: str) -> None:
-        """Parse a nonce and a code as nodes answer them, in hex. Raises ValueError."""
-        self.sequence = int(sequence or "", 16)
+        """Parse a nonce and a code as nodes answer them, in hex. Raises InconsistentChainError."""
+        self.sequence = quantity(sequence or "")
         self.obeys = (code or "").lower() == eip7702.DESIGNATOR + sweeper[2:].lower()
 
 
@@ -124,14 +125,9 @@ class Sweeping:
         addresses = _sources_of(intents)
         methods = ("eth_getTransactionCount", "eth_getCode")
         answers = await endpoint.all([(method, (one, "latest")) for one in addresses for method in methods], str)
-        try:
-            return {
-                address: Source(answers[2 * n], answers[2 * n + 1], self._sweeper)
-                for n, address in enumerate(addresses)
-            }
-        except ValueError as error:
-            message = f"{endpoint.name} answered a count of transactions that is no number"
-            raise InconsistentChainError(message) from error
+        return {
+            address: Source(answers[2 * n], answers[2 * n + 1], self._sweeper) for n, address in enumerate(addresses)
+        }
 
     async def _try(self, endpoint: Endpoint, intents: Sequence[Intent], sponsor: str) -> tuple[list[str | None], Trial]:
         """Try all at once; where that fails, each alone, and those together that did not fail."""

@@ -14,10 +14,14 @@ from cambist.plugin import InconsistentChainError, Transfer, Watch
 
 from .addresses import ADDRESS
 from .decode import is_synthetic, succeeded, transfer_in
+from .quantities import quantity
 from .wire import CallFrame, FlatTrace, RpcBlock, RpcReceipt, TracedTransaction
 
 # DELEGATECALL and CALLCODE repeat a value that does not leave the account, STATICCALL has none.
 _MOVING: Final = frozenset({"CALL", "CREATE", "CREATE2", "SELFDESTRUCT"})
+_STILL: Final = frozenset({"DELEGATECALL", "CALLCODE", "STATICCALL"})
+_FLAT_TYPES: Final = frozenset({"call", "create", "suicide", "reward"})
+_CALL_TYPES: Final = frozenset({"call", "callcode", "delegatecall", "staticcall"})
 _PLAIN_GAS: Final = "0x5208"
 
 
@@ -51,10 +55,9 @@ def internal_transfers(
 
 def from_call_frames(block: RpcBlock, traced: Sequence[TracedTransaction]) -> list[list[Movement]]:
     """Return each transaction's movements from what the callTracer told of the whole block."""
-    height = int(block.number, 16)
     traced = [*traced, *_untraced(block, len(traced))]
     if len(traced) != len(block.transactions):
-        message = f"block {height} has {len(block.transactions)} transactions and {len(traced)} traces"
+        message = f"block {block.number} has {len(block.transactions)} transactions and {len(traced)} traces"
         raise InconsistentChainError(message)
     movements = []
     for tx, trace in zip(block.transactions, traced, strict=True):
@@ -87,6 +90,8 @@ def walk_frames(top: CallFrame) -> Iterator[Movement]:
             movement = _movement(path, frame.sender, frame.to, frame.value)
             if movement is not None:
                 yield movement
+        elif frame.type not in _STILL:
+            raise InconsistentChainError(f"a trace holds a call of no known kind: {frame.type[:80]!r}")
         waiting.extend([(f"{path}.{index}", call) for index, call in enumerate(frame.calls)][::-1])
 
 
@@ -97,7 +102,7 @@ def from_flat_traces(block: RpcBlock, traces: Sequence[FlatTrace]) -> list[list[
         if trace.transaction_hash is None:
             continue
         if trace.block_hash not in (None, block.hash) or trace.transaction_hash not in by_hash:
-            raise InconsistentChainError(f"traces of another block came with block {int(block.number, 16)}")
+            raise InconsistentChainError(f"traces of another block came with block {block.number}")
         by_hash[trace.transaction_hash].append(trace)
     missing = next((tx.hash for tx in block.transactions if not by_hash[tx.hash] and not is_synthetic(tx)), None)
     if missing is not None:
@@ -118,6 +123,9 @@ def _walk_flat(traces: Sequence[FlatTrace]) -> Iterator[Movement]:
             continue
         path = ".".join(map(str, address))
         action = trace.action
+        if trace.type not in _FLAT_TYPES or (trace.type == "call" and action.call_type not in _CALL_TYPES):
+            message = f"a trace holds a call of no known kind: {trace.type[:40]!r}, {action.call_type[:40]!r}"
+            raise InconsistentChainError(message)
         if trace.type == "call" and action.call_type == "call":
             movement = _movement(path, action.sender, action.to, action.value)
         elif trace.type == "suicide":
@@ -129,10 +137,9 @@ def _walk_flat(traces: Sequence[FlatTrace]) -> Iterator[Movement]:
 
 
 def _movement(path: str, sender: str, recipient: str | None, value: str | None) -> Movement | None:
-    if value is None or recipient is None or ADDRESS.fullmatch(recipient) is None or sender == recipient:
+    if value is None or recipient is None or sender == recipient:
         return None
-    try:
-        amount = int(value, 16)
-    except ValueError as error:
-        raise InconsistentChainError(f"a trace holds an amount that is none: {value[:80]!r}") from error
+    amount = quantity(value)
+    if amount and (ADDRESS.fullmatch(sender) is None or ADDRESS.fullmatch(recipient) is None):
+        raise InconsistentChainError("a trace holds an address that is none")
     return Movement(path, sender, recipient, amount) if amount > 0 else None

@@ -35,6 +35,7 @@ class RpcLog(Struct, gc=False, rename="camel"):
     address: str
     topics: list[str]
     data: str
+    transaction_hash: str
     log_index: str = ""
     removed: bool = False
 
@@ -51,12 +52,17 @@ class RpcReceipt(Struct, gc=False, rename="camel"):
 
 
 class RpcTransaction(Struct, gc=False, rename={"sender": "from"}):
-    """A transaction as it was sent. ``to`` is None where it created a contract."""
+    """A transaction as it was sent. ``to`` is None where it created a contract.
+
+    ``mint`` is what a deposit into an OP chain creates for its sender, whatever becomes of the rest.
+    """
 
     hash: str
     sender: str
     value: str
     to: str | None = None
+    type: str = ""
+    mint: str | None = None
 
 
 class RpcHeader(Struct, gc=False, rename="camel"):

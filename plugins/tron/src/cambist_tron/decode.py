@@ -6,7 +6,7 @@ an empty block.
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -15,6 +15,7 @@ from cambist.plugin import Block, InconsistentChainError, Transfer, Units, Watch
 from .addresses import spell_hex
 from .headers import NOTHING
 from .protobuf import NUMBER_MAX
+from .signed import NATIVE, check_signed
 from .wire import InternalTx, TronBlock, TronLog, TronTx, TxInfo
 
 TRANSFER_TOPIC: Final = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -28,17 +29,23 @@ MOVING_NOTES: Final = frozenset(note.encode("ascii").hex() for note in ("call", 
 """The internal transactions that move coin. Others name an amount and a recipient, too, and move none: what a contract
 freezes, delegates or withdraws is shown alike."""
 
-_NATIVE: Final = "TransferContract"
+ADDRESS_BYTES: Final = 21
+_WORDS: Final = re.compile(r"(?:[0-9a-f]{64})*", re.ASCII)
 _WORD_CHARS: Final = 64
 _PADDING: Final = "0" * 24
 _NO_RESULT: Final = frozenset({"", "SUCESS", SUCCESS})  # the misspelt one is protobuf's name for no failure
 
 
 def check_transactions(block: TronBlock, height: int) -> None:
-    """Raise InconsistentChainError where a block came without its transactions."""
+    """Raise InconsistentChainError where a block came without its transactions, or they are not what was signed."""
     root = block.raw.tx_trie_root
     if not block.transactions and root not in {"", NOTHING}:
         raise InconsistentChainError(f"block {height} came without its transactions")
+    if len({tx.id for tx in block.transactions}) != len(block.transactions):
+        raise InconsistentChainError(f"block {height} has a transaction twice")
+    # Nobody signed what stands in the first block.
+    for tx in block.transactions if height else ():
+        check_signed(tx)
 
 
 def check_infos(block: TronBlock, infos: Sequence[TxInfo], height: int) -> list[TxInfo]:
@@ -59,20 +66,30 @@ def check_infos(block: TronBlock, infos: Sequence[TxInfo], height: int) -> list[
 
 
 def native_hits(transactions: Sequence[TronTx], watch: Watch) -> list[tuple[int, TronTx]]:
-    """Return (index, transaction) for each that sends native coin to a watched address, whatever came of it."""
-    from_hex = bytes.fromhex
+    """Return (index, transaction) for each that sends native coin to a watched address, whatever came of it.
+
+    Raises ValueError.
+    """
     return [
         (index, tx)
         for index, tx in enumerate(transactions)
         for contract in tx.raw_data.contract  # nodes take exactly one
-        if contract.type == _NATIVE and from_hex(contract.parameter.value.to_address)[1:] in watch
+        if contract.type == NATIVE and _key(contract.parameter.value.to_address) in watch
     ]
+
+
+def _key(digits: str) -> bytes:
+    """Return what of an address is watched for: the 20 bytes behind the first. Raises ValueError."""
+    address = bytes.fromhex(digits)
+    if len(address) != ADDRESS_BYTES:
+        raise ValueError("no address")
+    return address[1:]
 
 
 def token_hits(infos: Sequence[TxInfo], contracts: Mapping[str, str], watch: Watch) -> list[tuple[int, int, TronLog]]:
     """Return (transaction's index, log's ordinal in it, log) for each watched Transfer, unchecked.
 
-    This runs for every log of every block, so it builds nothing for what nobody watches.
+    This runs for every log of every block, so it builds nothing for what nobody watches. Raises ValueError.
     """
     hits = []
     topic = TRANSFER_TOPIC
@@ -81,8 +98,12 @@ def token_hits(infos: Sequence[TxInfo], contracts: Mapping[str, str], watch: Wat
         for ordinal, log in enumerate(info.logs):
             if log.address in contracts:
                 topics = log.topics
-                if len(topics) == TRANSFER_TOPICS and topics[0] == topic and from_hex(topics[2][24:]) in watch:
-                    hits.append((index, ordinal, log))
+                if len(topics) == TRANSFER_TOPICS and topics[0] == topic:
+                    recipient = from_hex(topics[2][24:])
+                    if len(recipient) != ADDRESS_BYTES - 1:
+                        raise ValueError("no address")
+                    if recipient in watch:
+                        hits.append((index, ordinal, log))
     return hits
 
 
@@ -90,13 +111,17 @@ def internal_hits(infos: Sequence[TxInfo], watch: Watch) -> list[tuple[int, int,
     """Return (transaction's index, ordinal in it, internal transaction) for each that pays a watched address.
 
     Only those that can move coin are counted: the others are kept by some nodes, and the ordinal is the same on all.
+    Raises ValueError.
     """
-    from_hex = bytes.fromhex
     hits = []
     for index, info in enumerate(infos):
         moving = [internal for internal in info.internal if internal.note in MOVING_NOTES]
         for ordinal, internal in enumerate(moving):
-            if internal.values and not internal.rejected and from_hex(internal.recipient)[1:] in watch:
+            if (
+                any(one.value for one in internal.values)
+                and not internal.rejected
+                and _key(internal.recipient) in watch
+            ):
                 hits.append((index, ordinal, internal))
     return hits
 
@@ -124,8 +149,6 @@ def transfers_of(
             if _ran(block.transactions[index], infos[index]):
                 paid = _token(inside, infos[index].id, ordinal, log, contracts)
                 found += [] if paid is None else [(index, paid)]
-        for index in {index for index, _ in found}:
-            _check_id(block.transactions[index])
     except ValueError as error:
         raise InconsistentChainError(f"block {inside.height} holds an address or an amount that is none") from error
     found.sort(key=lambda hit: hit[0])
@@ -133,21 +156,29 @@ def transfers_of(
 
 
 def _took_effect(tx: TronTx, info: TxInfo) -> bool:
-    """Return whether the transaction did what it says, by the block and by its result alike."""
-    said = {result.contract_ret for result in tx.ret}
-    return said == {SUCCESS} and info.result in _NO_RESULT and info.receipt.result in {"", SUCCESS}
+    """Return whether the transaction did what it says, by the block and by its result alike.
+
+    Raises InconsistentChainError where they contradict each other, or the block says nothing.
+    """
+    said = [result.contract_ret for result in tx.ret]
+    if len(said) != 1 or not said[0]:
+        raise InconsistentChainError(f"the block does not say what came of transaction {tx.id[:64]}")
+    by_block = said == [SUCCESS]
+    by_result = info.result in _NO_RESULT and info.receipt.result in {"", SUCCESS}
+    if by_block != by_result:
+        raise InconsistentChainError(f"block and result contradict each other about transaction {tx.id[:64]}")
+    return by_block
 
 
 def _ran(tx: TronTx, info: TxInfo) -> bool:
-    """Return whether a contract ran to its end: a failed one may show logs and payments that never were."""
-    return _took_effect(tx, info) and info.receipt.result == SUCCESS
+    """Return whether a contract ran to its end: a failed one may show logs and payments that never were.
 
-
-def _check_id(tx: TronTx) -> None:
-    """Raise InconsistentChainError unless the transaction's id is the hash of what was signed."""
-    raw = bytes.fromhex(bytes(tx.raw_data_hex).strip(b'"').decode("ascii"))
-    if hashlib.sha256(raw).hexdigest() != tx.id:
-        raise InconsistentChainError(f"transaction {tx.id[:64]} is not what its id says")
+    Raises InconsistentChainError where it left something behind and has no result.
+    """
+    took_effect = _took_effect(tx, info)
+    if took_effect and info.receipt.result != SUCCESS:
+        raise InconsistentChainError(f"transaction {tx.id[:64]} has logs or payments, and no result")
+    return took_effect
 
 
 def _address(digits: str) -> str:
@@ -158,7 +189,7 @@ def _address(digits: str) -> str:
 
 
 def _coin(amount: int) -> int:
-    if amount > NUMBER_MAX:
+    if not 0 <= amount <= NUMBER_MAX:
         raise ValueError("more than there can be")
     return amount
 
@@ -181,12 +212,11 @@ def _internal(inside: Block, tx_id: str, ordinal: int, inner: InternalTx) -> Tra
 def _token(inside: Block, tx_id: str, ordinal: int, log: TronLog, contracts: Mapping[str, str]) -> Transfer | None:
     _, sender, recipient = log.topics
     padded = sender.startswith(_PADDING) and recipient.startswith(_PADDING)
-    if len(log.data) < _WORD_CHARS or not padded or sender == recipient:
-        return None
-    word = bytes.fromhex(log.data[:_WORD_CHARS])
-    if len(word) * 2 != _WORD_CHARS:
+    if any(_WORDS.fullmatch(one) is None for one in (sender, recipient, log.data)):
         raise ValueError("no word")
-    amount = int.from_bytes(word, "big")
+    if not log.data or not padded or sender == recipient:
+        return None
+    amount = int(log.data[:_WORD_CHARS], 16)
     if amount == 0:
         return None
     contract = contracts[log.address]

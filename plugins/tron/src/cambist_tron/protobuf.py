@@ -8,7 +8,7 @@ number or bytes, written in ascending order and without defaults, which is also 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
 from cambist.plugin import UnreadablePayloadError
@@ -22,6 +22,10 @@ _VARINT: Final = 0
 _LENGTH_DELIMITED: Final = 2
 _VARINT_BYTES_MAX: Final = 9  # of what fits a positive int64
 _MORE: Final = 0x80
+
+_FIXED: Final = {1: 8, 5: 4}
+_ANY_VARINT_BYTES_MAX: Final = 10
+_UINT64_MAX: Final = 2**64 - 1
 
 
 def encode(message: Message) -> bytes:
@@ -62,6 +66,38 @@ def decode(data: bytes, kinds: Mapping[int, Kind]) -> dict[int, int | bytes]:
         message[field] = value
         last = field
     return message
+
+
+def fields_of(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield every field of a message in whatever spelling it came, by number, as a node would read it.
+
+    Raises ValueError for what is no message, or holds a group, which nobody writes any more.
+    """
+    at = 0
+    while at < len(data):
+        key, at = _read_any_varint(data, at)
+        wire = key & 7
+        if wire == _VARINT:
+            number, at = _read_any_varint(data, at)
+            yield key >> 3, number
+            continue
+        if wire == _LENGTH_DELIMITED:
+            size, at = _read_any_varint(data, at)
+        else:
+            size = _FIXED[wire] if wire in _FIXED else len(data)
+        if at + size > len(data):
+            raise ValueError("the message ends within a field")
+        yield key >> 3, data[at : at + size]
+        at += size
+
+
+def _read_any_varint(data: bytes, at: int) -> tuple[int, int]:
+    number = 0
+    for index, group in enumerate(data[at : at + _ANY_VARINT_BYTES_MAX]):
+        number |= (group & 0x7F) << (7 * index)
+        if not group & _MORE:
+            return number & _UINT64_MAX, at + index + 1
+    raise ValueError("the message has a number that does not end")
 
 
 def number_in(message: Message, field: int) -> int:

@@ -9,6 +9,7 @@ block costs one instead of two.
 from __future__ import annotations
 
 from cambist.plugin import Block, Head, InconsistentChainError, ScanResult, Span, Watch
+from cambist_chainkit.pool import answer_of
 from cambist_chainkit.pooled import PooledChain, PooledView
 from cambist_chainkit.spans import check_links
 
@@ -51,7 +52,7 @@ class TronView(PooledView[Endpoint]):
         # Once per poll: whoever searches for where a fork began, asks for many heights.
         self._tried = True
         try:
-            blocks = await self._endpoint.blocks(known.height + 1, between)
+            blocks = await answer_of(self._endpoint, self._endpoint.blocks(known.height + 1, between))
             chain = [check_header(block, height) for height, block in enumerate(blocks, known.height + 1)]
             check_links([known, *chain])
         except InconsistentChainError:
@@ -65,4 +66,4 @@ class TronView(PooledView[Endpoint]):
         fits = [block.raw.number for block in ahead] == list(range(span.first, span.last + 1))
         if not fits or span.length > self._setup.info.span_max:
             return await super().scan(span, watch)
-        return await read_span(self._endpoint, self._setup, span, watch, ahead)
+        return await answer_of(self._endpoint, read_span(self._endpoint, self._setup, span, watch, ahead))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from msgspec import Raw, Struct, field
+from msgspec import Struct, field
 
 B = TypeVar("B")
 
@@ -115,12 +115,12 @@ class TxResult(Struct, gc=False):
 
 
 class TronTx(Struct, gc=False):
-    """A transaction in a block. ``raw_data_hex`` is kept as it came, and read only for the few that matter."""
+    """A transaction in a block. ``raw_data_hex`` is what was signed; ``raw_data`` is what the node says of it."""
 
     id: str = field(name="txID")
     raw_data: TxRaw
     ret: list[TxResult] = []
-    raw_data_hex: Raw = Raw()
+    raw_data_hex: str = ""
 
 
 class TronBlock(TronHeader, gc=False):

@@ -239,9 +239,11 @@ def _spoil_logs(faults: set[Fault], receipts: list[Any], invention: tuple[str, s
             "topics": [TRANSFER_TOPIC, "0x" + "0" * 24 + "ab" * 20, "0x" + "0" * 24 + recipient[2:].lower()],
             "data": f"0x{amount:064x}",
             "logIndex": hex(count),
+            "transactionHash": receipts[-1]["transactionHash"],
             "removed": False,
         }
         receipts[-1]["logs"].append(log)
+        receipts[-1]["logsBloom"] = "0x" + "0" * 512
 
 
 def _asking_for(call: Call, height: str) -> Call:
