@@ -90,7 +90,10 @@ def enlivened(two_merchants, chance, body):
     right = {"chain": "memory", "token": "USDX", "toAddress": person(), "amount": "1", **ids}
     if not isinstance(body, dict):
         return body
-    return {name: right[name] if name in right and chance.random() < 0.7 else value for name, value in body.items()}
+    found = {name: right[name] if name in right and chance.random() < 0.7 else value for name, value in body.items()}
+    if found.get("isActive") is False:
+        found["isActive"] = True  # else nobody could do anything in Ada's project any more
+    return found
 
 
 async def answer_of(two_merchants, case, chance):

@@ -136,7 +136,11 @@ def _has_keys(database_url: str) -> bool:
         except (OSError, asyncpg.PostgresError):
             return False
         try:
-            found: bool = await connection.fetchval("SELECT EXISTS (SELECT FROM account_keys WHERE account_index > 0)")
+            # Gas stations come last, once all keys are there.
+            found: bool = await connection.fetchval(
+                "SELECT EXISTS (SELECT FROM account_keys WHERE account_index > 0)"
+                " AND EXISTS (SELECT FROM addresses WHERE purpose = 'gas')"
+            )
         finally:
             await connection.close()
         return found
@@ -145,7 +149,7 @@ def _has_keys(database_url: str) -> bool:
 
 
 class _Readiness:
-    """Asks whether customers could be served: web answers, and the worker has derived keys for merchants."""
+    """Asks whether customers could be served: web answers, and the worker has derived keys and gas stations."""
 
     def __init__(self, host: str, port: int, database_url: str) -> None:
         self._host = host
