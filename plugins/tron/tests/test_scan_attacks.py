@@ -99,20 +99,34 @@ def test_a_payment_that_is_called_something_else_is_found_out() -> None:
         transfers((vote, info(vote)))
 
 
-def test_a_payment_in_another_spelling_is_read_all_the_same() -> None:
-    """Fields in another order, twice, or that nobody knows: nodes take them, so they must not stop the chain."""
+def test_a_payment_in_another_spelling_does_not_stop_the_chain() -> None:
+    """Fields in another order, twice, of another kind or that nobody knows: nodes take them, so the JSON counts."""
     plain = payment(OTHERS, OURS, 5)
     raw = bytes.fromhex(plain["raw_data_hex"])
-    memo = encode({10: b"type.googleapis.com/protocol.TransferContract"})
-    owner, to = bytes.fromhex(hex_of(OTHERS)), bytes.fromhex(hex_of(OURS))
-    backwards = encode({3: 5}) + encode({2: to}) + encode({1: owner}) + encode({3: 5})
-    parameter = encode({2: backwards}) + encode({1: b"type.googleapis.com/protocol.TransferContract"})
-    odd = encode({11: encode({2: parameter}) + encode({1: 1})}) + encode({99: 7}) + b"\x9d\x06\x01\x02\x03\x04"
-    for one in (signed(plain, raw + memo), signed(plain, odd), signed(plain, b"\x5b\x5c" + raw)):
+    url = encode({1: b"type.googleapis.com/protocol.TransferContract"})
+    value = encode({1: bytes.fromhex(hex_of(OTHERS)), 2: bytes.fromhex(hex_of(OURS)), 3: 5})
+    backwards = encode({3: 5}) + encode({2: bytes.fromhex(hex_of(OURS))}) + encode({1: bytes.fromhex(hex_of(OTHERS))})
+    odd = [backwards, value + b"\x1a\x00", value + b"\x19" + bytes(8), value + b"\x0d" + bytes(4), value + b"\x3b\x3c"]
+    spelled = [encode({11: encode({1: 1, 2: url + encode({2: one})})}) for one in odd]
+    for whole in (raw + encode({10: url}), raw + encode({99: 7}), b"\x5b\x5c" + raw, *spelled):
+        one = signed(plain, whole)
         assert [transfer.amount for transfer in transfers((one, info(one)))] == [5]
-    plain["raw_data"]["contract"][0]["parameter"]["value"]["amount"] = 6
+
+
+def test_a_payment_that_stands_in_the_memo_is_none() -> None:
+    """Whoever signs a small one, and has a node that tells the other, is not paid for it."""
+    plain, large = payment(OTHERS, OURS, 5), payment(OTHERS, OURS, 5_000_000)
+    one = signed(large, bytes.fromhex(plain["raw_data_hex"]) + encode({10: bytes.fromhex(large["raw_data_hex"])}))
     with pytest.raises(InconsistentChainError, match="something else than was signed"):
-        transfers((changed := signed(plain, odd), info(changed)))
+        transfers((one, info(one)))
+
+
+def test_bytes_in_capitals_hide_nothing() -> None:
+    one = payment(OTHERS, OURS, 5)
+    one["raw_data_hex"] = one["raw_data_hex"].upper()
+    one["raw_data"]["contract"][0]["type"] = "VoteWitnessContract"
+    with pytest.raises(InconsistentChainError, match="something else than was signed"):
+        transfers((one, info(one)))
 
 
 @pytest.mark.parametrize("contracts", [0, 2])

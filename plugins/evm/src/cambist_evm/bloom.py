@@ -17,7 +17,8 @@ UNTOLD: Final = frozenset({"", "0x", "0x" + "0" * 512, "0x" + "f" * 512})
 """How networks without the filter fill the field."""
 
 WORD_BYTES: Final = 32
-_BLOOM_CHARS: Final = 2 + 512
+_BLOOM_BYTES: Final = 256
+_BLOOM_CHARS: Final = 2 + 2 * _BLOOM_BYTES
 _BITS_KEPT: Final = 1 << 13
 _PAIRS: Final = Struct(">3H")
 _BIT: Final = [1 << number for number in range(2048)]
@@ -47,6 +48,7 @@ def bloom_of(logs: Sequence[RpcLog]) -> int:
 
 def told_bloom(text: str) -> int:
     """Return a filter as it was told. Raises ValueError where it is none."""
-    if len(text) != _BLOOM_CHARS:
+    content = bytes.fromhex(text.removeprefix("0x"))
+    if len(text) != _BLOOM_CHARS or len(content) != _BLOOM_BYTES:
         raise ValueError("no filter")
-    return int.from_bytes(bytes.fromhex(text[2:]), "big")
+    return int.from_bytes(content, "big")

@@ -162,9 +162,11 @@ def minted(block: RpcBlock, watch: Watch) -> list[tuple[int, Transfer]]:
     """
     found = []
     for index, tx in enumerate(block.transactions):
-        if tx.type == DEPOSIT_TYPE and tx.mint is not None and bytes.fromhex(tx.sender[2:]) in watch:
-            amount = quantity(tx.mint)
-            if amount:
+        if tx.type == DEPOSIT_TYPE and tx.mint is not None:
+            amount, creditor = quantity(tx.mint), bytes.fromhex(tx.sender[2:])
+            if len(creditor) != ADDRESS_BYTES:
+                raise ValueError("no address")
+            if amount and creditor in watch:
                 sender, recipient = ZERO_ADDRESS[2:], tx.sender[2:]
                 found.append((index, transfer_in(block, tx.hash, "mint", sender, recipient, amount)))
     return found
@@ -204,7 +206,10 @@ def succeeded(receipt: RpcReceipt) -> bool:
     """Return whether the transaction took effect. Raises InconsistentChainError where the receipt does not tell."""
     if receipt.status is None:
         raise InconsistentChainError(f"the receipt of {receipt.transaction_hash} has no status")
-    return quantity(receipt.status) == 1
+    status = quantity(receipt.status)
+    if status not in {0, 1}:
+        raise InconsistentChainError(f"the receipt of {receipt.transaction_hash} has the status {status}")
+    return status == 1
 
 
 def _native_transfer(block: RpcBlock, receipt: RpcReceipt, tx: RpcTransaction) -> Transfer | None:

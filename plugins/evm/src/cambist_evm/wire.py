@@ -61,7 +61,7 @@ class RpcTransaction(Struct, gc=False, rename={"sender": "from"}):
     sender: str
     value: str
     to: str | None = None
-    type: str = ""
+    type: str | None = None
     mint: str | None = None
 
 

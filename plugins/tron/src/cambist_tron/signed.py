@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 from typing import Final, NamedTuple
 
-from cambist.plugin import InconsistentChainError
+from cambist.plugin import InconsistentChainError, UnreadablePayloadError
 
-from .protobuf import encode, fields_of
+from .protobuf import bytes_in, decode, fields_of, number_in
 from .wire import TronTx
 
 NATIVE: Final = "TransferContract"
 
-_URL: Final = f"type.googleapis.com/protocol.{NATIVE}".encode()
-_URL_HEX: Final = _URL.hex()
+_NAME: Final = f"protocol.{NATIVE}".encode()
 _NATIVE_TYPE: Final = 1
 _CONTRACT, _TYPE, _PARAMETER, _VALUE = 11, 1, 2, 2
 _OWNER, _TO, _AMOUNT = 1, 2, 3
@@ -42,32 +41,28 @@ def check_signed(tx: TronTx) -> None:
     if len(tx.raw_data.contract) != 1:
         raise InconsistentChainError(f"transaction {tx.id[:_NAME_SHOWN]} does more, or less, than one thing")
     told = _told(tx)
-    if told is None and _URL_HEX not in tx.raw_data_hex:
-        return
-    if told is not None and _spelled(told) in tx.raw_data_hex:
+    if told is None and _NAME not in raw:
         return
     try:
         signed = payment_in(raw)
-    except ValueError:
-        # Nodes take what nobody here can read, and whoever sends it must not be able to stop the chain.
+    except (ValueError, UnreadablePayloadError):
+        # Nodes take more spellings than one, and whoever sends another must not be able to stop the chain.
         return
     if signed != told:
         raise InconsistentChainError(f"transaction {tx.id[:_NAME_SHOWN]} says something else than was signed")
 
 
 def payment_in(raw: bytes) -> Payment | None:
-    """Return the transfer of native coin that was signed, None where it is something else. Raises ValueError."""
+    """Return the transfer of native coin that was signed, None where it is something else.
+
+    Raises ValueError or UnreadablePayloadError for one that is not spelled as everybody spells it.
+    """
     contract = _last(raw, _CONTRACT)
-    if contract is None:
-        raise ValueError("no contract")
-    kind, parameter = _last(contract, _TYPE), _last(contract, _PARAMETER)
-    if kind != _NATIVE_TYPE:
+    parameter = _last(contract, _PARAMETER)
+    if _last(contract, _TYPE) != _NATIVE_TYPE:
         return None
-    value = _bytes(_last(_bytes(parameter), _VALUE))
-    amount = _last(value, _AMOUNT)
-    return Payment(
-        _bytes(_last(value, _OWNER)).hex(), _bytes(_last(value, _TO)).hex(), amount if isinstance(amount, int) else 0
-    )
+    value = decode(_bytes(_last(parameter, _VALUE)), {_OWNER: "bytes", _TO: "bytes", _AMOUNT: "number"})
+    return Payment(bytes_in(value, _OWNER).hex(), bytes_in(value, _TO).hex(), number_in(value, _AMOUNT))
 
 
 def _told(tx: TronTx) -> Payment | None:
@@ -78,17 +73,8 @@ def _told(tx: TronTx) -> Payment | None:
     return Payment(value.owner_address, value.to_address, value.amount)
 
 
-def _spelled(payment: Payment) -> str:
-    """Return what a transaction's bytes hold, in hex, where it is written as everybody writes it; else nothing's."""
-    try:
-        owner, to = bytes.fromhex(payment.owner_address), bytes.fromhex(payment.to_address)
-        return encode({1: _URL, _VALUE: encode({_OWNER: owner, _TO: to, _AMOUNT: payment.amount})}).hex()
-    except ValueError:
-        return " "
-
-
 def _last(message: int | bytes | None, field: int) -> int | bytes | None:
-    """Return a field of a message; where it stands several times, the last counts."""
+    """Return a field of a message; where it stands several times, the last counts. Raises ValueError."""
     found: int | bytes | None = None
     for number, value in fields_of(_bytes(message)):
         if number == field:
@@ -97,8 +83,6 @@ def _last(message: int | bytes | None, field: int) -> int | bytes | None:
 
 
 def _bytes(value: int | bytes | None) -> bytes:
-    if value is None:
-        return b""
-    if isinstance(value, int):
-        raise ValueError("a number where a message should be")  # noqa: TRY004  of the data, not of the program
+    if not isinstance(value, bytes):
+        raise ValueError("no message where one should be")  # noqa: TRY004  of the data, not of the program
     return value
