@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from cambist.plugin import Token
@@ -17,6 +18,7 @@ TRANSFER: Final = bytes.fromhex("a9059cbb")
 _WORD: Final = 32
 _PADDING: Final = bytes(12)  # before the 20 bytes of an address
 _CALL_BYTES: Final = len(TRANSFER) + 2 * _WORD
+_WORDS: Final = re.compile(r"([0-9a-f]{64})?(?:[0-9a-f]{64})*", re.ASCII)
 _TEXT_MAX: Final = 256
 _SHOWN_MAX: Final = 32
 
@@ -40,6 +42,14 @@ def read_text(raw: bytes) -> str:
         return raw.rstrip(b"\0").decode("utf-8", "replace")
     length = int.from_bytes(raw[_WORD : 2 * _WORD], "big") if len(raw) >= 2 * _WORD else 0
     return raw[2 * _WORD : 2 * _WORD + min(length, _TEXT_MAX)].decode("utf-8", "replace")
+
+
+def first_word(digits: str) -> int | None:
+    """Return the first of some words of 32 bytes in lower-case hex as a number, None of none. Raises ValueError."""
+    found = _WORDS.fullmatch(digits)
+    if found is None:
+        raise ValueError("no words of 32 bytes")
+    return int(found[1], 16) if found[1] else None
 
 
 def bytes_of(digits: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
+from typing import Final
 
 from cambist.plugin import (
     Block,
@@ -20,6 +21,9 @@ from cambist.plugin import (
 
 from .answers import NoAnswerError, UnsupportedError
 from .gathering import gather_all
+
+TIME_MAX: Final = 253_402_300_799
+"""The end of the year 9999: the last second that a date can hold, so no block is from later."""
 
 Batch = tuple[Sequence[Block], Sequence[Transfer]]
 

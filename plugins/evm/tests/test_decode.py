@@ -89,6 +89,7 @@ def test_a_sound_block_passes() -> None:
         ([1, 2], [receipt(1, log(0)), receipt(2, log(1, transaction_hash=word(1)))]),
         ([1, 1], [receipt(1), receipt(1)]),
         ([1, 2], [receipt(1, log(0)), receipt(2, log(2))]),
+        ([1, 2, 3], [receipt(1, log(0)), receipt(2, log(1)), receipt(3, log(0))]),
         ([1, 2], [receipt(1, log(1)), receipt(2, log(2))]),
         ([1], [receipt(1, log(0, log_index=""))]),
         ([1], [receipt(1, logs_bloom="0x" + "01" * 256)]),
@@ -289,7 +290,31 @@ def test_a_call_of_no_known_kind_is_an_outage(kind: str) -> None:
     with pytest.raises(InconsistentChainError, match="no known kind"):
         list(walk_frames(frame("CALL", frame(kind))))
     with pytest.raises(InconsistentChainError, match="no known kind"):
-        from_flat_traces(block(1), [FlatTrace(kind.upper(), FlatAction(), [0], word(1))])
+        from_flat_traces(block(1), [flat(), FlatTrace(kind.upper(), FlatAction(), [0], word(1))])
+
+
+def flat(*path: int, error: str | None = None) -> FlatTrace:
+    """Return a call that moves one wei, as a flat trace tells it."""
+    action = FlatAction(sender=OTHER, to=OURS, value="0x1", call_type="call")
+    return FlatTrace("call", action, list(path), word(1), error=error)
+
+
+def test_flat_traces_are_a_tree_in_the_order_of_execution() -> None:
+    """Else a call below a failed one, told before it, would pay; and a call that is told twice would pay twice."""
+    (moved,) = from_flat_traces(block(1), [flat(), flat(0), flat(0, 1), flat(2)])
+    assert [one.path for one in moved] == ["0", "0.1", "2"]
+    (failed,) = from_flat_traces(block(1), [flat(), flat(0, error="out of gas"), flat(0, 0), flat(1)])
+    assert [one.path for one in failed] == ["1"]
+    for told in (
+        [flat(), flat(0, 0), flat(0, error="out of gas")],
+        [flat(), flat(0), flat(0)],
+        [flat(), flat(1), flat(0)],
+        [flat(), flat(0, 0)],
+        [flat(0)],
+        [flat(), flat(-1)],
+    ):
+        with pytest.raises(InconsistentChainError, match="traced"):
+            from_flat_traces(block(1), told)
 
 
 def frame(kind: str = "CALL", *calls: CallFrame, **changes: Any) -> CallFrame:

@@ -319,6 +319,28 @@ def test_a_log_in_which_no_words_stand_is_not_used(data: str, recipient: str) ->
         transfers(run(logs=[one]))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"address": hex_of(USDT)[2:].upper()},
+        {"address": hex_of(USDT)[2:-2]},
+        {"topics": [*log(OTHERS, OURS, 5)["topics"][:2], "zz" * 32]},
+        {"topics": [log(OTHERS, OURS, 5)["topics"][0].upper(), *log(OTHERS, OURS, 5)["topics"][1:]]},
+    ],
+)
+def test_a_log_that_would_only_be_overlooked_is_not_used(change: Json) -> None:
+    """Whoever spells a token's address otherwise would hide a payment."""
+    with pytest.raises(InconsistentChainError, match="block 9"):
+        transfers(run(logs=[{**log(OTHERS, OURS, 5), **change}]))
+
+
+def test_an_outcome_that_nobody_knows_is_not_used() -> None:
+    """Neither for a payment nor for what was sent."""
+    one = trx(OTHERS, OURS, 5)
+    with pytest.raises(InconsistentChainError, match="outcome"):
+        transfers((one, {**info(one), "result": "PERHAPS"}))
+
+
 def test_an_address_that_is_none_does_not_pass_for_one() -> None:
     """The block is not used."""
     one = trx(OTHERS, OURS, 5)

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cambist.plugin import Block, InconsistentChainError, Transfer, Units, Watch
+from cambist_chainkit.spans import TIME_MAX
 
 from .addresses import ADDRESS, ADDRESS_BYTES, spell
 from .bloom import UNTOLD, bits_of, bloom_of, told_bloom
 from .quantities import block_number, first_word, is_word, quantity
-from .wire import RpcBlock, RpcHeader, RpcLog, RpcReceipt, RpcTransaction
+from .wire import RpcBlock, RpcHeader, RpcLog, RpcReceipt, RpcReceiptTotals, RpcTransaction
 
 TRANSFER_TOPIC: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 
@@ -25,9 +26,6 @@ ZERO_ADDRESS: Final = "0x" + "0" * 40
 
 DEPOSIT_TYPE: Final = "0x7e"
 """Transactions of OP chains that come from the chain below."""
-
-TIME_MAX: Final = 253_402_300_799
-"""The end of the year 9999: the last second that a date can hold."""
 
 _PADDING: Final = "0x" + "0" * 24
 _NO_LOGS: Final = UNTOLD - {"0x" + "f" * 512}
@@ -84,15 +82,10 @@ def _check_logs(number: int, receipts: Sequence[RpcReceipt]) -> None:
 
 
 def _counted(receipts: Sequence[RpcReceipt]) -> bool:
-    """Return whether the logs are numbered one after the other, in the block or in their receipt."""
-    following = 0
-    for receipt in receipts:
-        numbers = [quantity(log.log_index) for log in receipt.logs]
-        first = numbers[0] if numbers else following
-        if first not in {following, 0} or numbers != list(range(first, first + len(numbers))):
-            return False
-        following = first + len(numbers)
-    return True
+    """Return whether the logs are numbered one after the other, all through the block or each receipt for itself."""
+    numbers = [[quantity(log.log_index) for log in receipt.logs] for receipt in receipts]
+    through = [number for own in numbers for number in own]
+    return through == list(range(len(through))) or all(own == list(range(len(own))) for own in numbers)
 
 
 def check_blooms(receipts: Sequence[RpcReceipt], contracts: Mapping[str, str]) -> None:
@@ -202,7 +195,7 @@ def transfers_of(
     return [transfer for _, transfer in found]
 
 
-def succeeded(receipt: RpcReceipt) -> bool:
+def succeeded(receipt: RpcReceipt | RpcReceiptTotals) -> bool:
     """Return whether the transaction took effect. Raises InconsistentChainError where the receipt does not tell."""
     if receipt.status is None:
         raise InconsistentChainError(f"the receipt of {receipt.transaction_hash} has no status")

@@ -65,7 +65,10 @@ class Endpoint(Record):
     async def quantity(self, method: str, *params: Any) -> int:  # noqa: ANN401 - JSON
         """Return the number that the method answers."""
         answer = await self.rpc.call(method, params, str)
-        return quantity(answer or "")
+        try:
+            return quantity(answer or "")
+        except InconsistentChainError as error:
+            raise InconsistentChainError(f"{self.name} answered {method} with what is no number: {error}") from error
 
     async def request(self, calls: Calls, kind: type[T]) -> list[T | RpcFailure | None]:
         """Send the calls in one request; in smaller ones, from now on, where the endpoint finds them too many."""

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from cambist.plugin import Block, InconsistentChainError, Token, TxStatus, Units
 
-from .decode import check_header
+from .decode import check_header, succeeded
 from .endpoint import Endpoint
-from .quantities import block_number, quantity
+from .quantities import block_number, first_word, quantity
 from .wire import RpcHeader, RpcReceiptTotals, RpcSeen
 
 _BALANCE_OF: Final = "0x70a08231" + "0" * 24
-_WORD_CHARS: Final = 2 + 64
+_FEE_MAX: Final = 2**256 - 1
 
 
 def balance_call(address: str, token: Token, where: str) -> tuple[str, Sequence[Any]]:
@@ -24,9 +24,12 @@ def balance_call(address: str, token: Token, where: str) -> tuple[str, Sequence[
 
 def read_balance(endpoint: Endpoint, token: Token, answer: str | None) -> Units:
     """Return the balance that an answer tells. Raises InconsistentChainError."""
-    if token.contract is not None and (answer is None or len(answer) < _WORD_CHARS):
+    if token.contract is None:
+        return Units(quantity(answer or ""))
+    balance = first_word(answer or "0x")
+    if balance is None:
         raise InconsistentChainError(f"{endpoint.name} finds no token contract at {token.contract}")
-    return Units(quantity((answer or "")[:_WORD_CHARS]))
+    return Units(balance)
 
 
 async def balances_at(endpoint: Endpoint, wanted: Sequence[tuple[str, Token]], at: int | None) -> list[Units]:
@@ -47,11 +50,10 @@ async def statuses(endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxSta
     blocks = await _blocks(endpoint, sorted({receipt.block_hash for receipt in mined.values()}))
     for tx_id, receipt in mined.items():
         block = blocks.get(receipt.block_hash)
-        if block is None or receipt.status is None or receipt.transaction_hash.lower() != tx_id.lower():
+        told = block_number(receipt.block_number), receipt.transaction_hash.lower()
+        if block is None or told != (block.height, tx_id.lower()):
             raise InconsistentChainError(f"{endpoint.name} has a receipt of {tx_id} that fits no block")
-        found[tx_id] = TxStatus(
-            state="succeeded" if quantity(receipt.status) == 1 else "reverted", block=block, fee=_fee(receipt)
-        )
+        found[tx_id] = TxStatus(state="succeeded" if succeeded(receipt) else "reverted", block=block, fee=_fee(receipt))
     return found
 
 
@@ -65,4 +67,7 @@ async def _blocks(endpoint: Endpoint, hashes: Sequence[str]) -> dict[str, Block]
 
 
 def _fee(receipt: RpcReceiptTotals) -> Units:
-    return Units(quantity(receipt.gas_used) * quantity(receipt.effective_gas_price) + quantity(receipt.l1_fee or "0x0"))
+    fee = quantity(receipt.gas_used) * quantity(receipt.effective_gas_price) + quantity(receipt.l1_fee or "0x0")
+    if fee > _FEE_MAX:
+        raise InconsistentChainError(f"transaction {receipt.transaction_hash} came with a fee that cannot be")
+    return Units(fee)

@@ -6,11 +6,11 @@ import re
 from typing import Final
 
 from cambist.plugin import InconsistentChainError
+from cambist_chainkit import contracts
 
 HEIGHT_MAX: Final = 2**63 - 1
 
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
-_WORDS: Final = re.compile(r"0x([0-9a-fA-F]{64})?(?:[0-9a-fA-F]{64})*", re.ASCII)
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _SHOWN_MAX: Final = 80
 
@@ -37,7 +37,7 @@ def is_word(text: str) -> bool:
 
 def first_word(data: str) -> int | None:
     """Return the first of some words as a number, None where there is none. Raises InconsistentChainError."""
-    found = _WORDS.fullmatch(data)
-    if found is None:
-        raise InconsistentChainError(f"{data[:_SHOWN_MAX]!r} are no words")
-    return int(found[1], 16) if found[1] else None
+    try:
+        return contracts.first_word(data[2:].lower() if data.startswith("0x") else "no words")
+    except ValueError as error:
+        raise InconsistentChainError(f"{data[:_SHOWN_MAX]!r} are no words") from error

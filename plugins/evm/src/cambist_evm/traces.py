@@ -8,6 +8,7 @@ a transfer appears as ``native`` or as ``trace:<path>``, not as both. The path n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from cambist.plugin import InconsistentChainError, Transfer, Watch
@@ -107,7 +108,23 @@ def from_flat_traces(block: RpcBlock, traces: Sequence[FlatTrace]) -> list[list[
     missing = next((tx.hash for tx in block.transactions if not by_hash[tx.hash] and not is_synthetic(tx)), None)
     if missing is not None:
         raise InconsistentChainError(f"the trace of {missing} is missing")
+    for tx_id, own in by_hash.items():
+        _check_order(tx_id, own)
     return [list(_walk_flat(own)) for own in by_hash.values()]
+
+
+def _check_order(tx_id: str, traces: Sequence[FlatTrace]) -> None:
+    """Raise InconsistentChainError unless each call comes once, behind the one that made it and those before it.
+
+    There may be gaps: nodes leave out calls of precompiled contracts, and some count them.
+    """
+    addresses = [trace.trace_address for trace in traces]
+    known = {tuple(address) for address in addresses}
+    ordered = all(before < after for before, after in pairwise(addresses))
+    if addresses and not (ordered and not addresses[0] and all(tuple(one[:-1]) in known for one in addresses)):
+        raise InconsistentChainError(f"the calls that were traced of {tx_id} are no tree")
+    if any(index < 0 for address in addresses for index in address):
+        raise InconsistentChainError(f"the calls that were traced of {tx_id} are not numbered")
 
 
 def _walk_flat(traces: Sequence[FlatTrace]) -> Iterator[Movement]:

@@ -129,8 +129,8 @@ class RpcReceiptTotals(Struct, gc=False, rename="camel"):
     block_hash: str
     block_number: str
     gas_used: str
+    effective_gas_price: str
     status: str | None = None
-    effective_gas_price: str = "0x0"
     l1_fee: str | None = None
 
 

@@ -7,11 +7,12 @@ from typing import Final
 
 import msgspec
 
-from cambist.plugin import StateUnavailableError, Token, Units
+from cambist.plugin import InconsistentChainError, StateUnavailableError, Token, Units
 from cambist_chainkit.gathering import gather_all
 
 from .addresses import hex_of, raw_of
 from .endpoint import Endpoint
+from .protobuf import NUMBER_MAX
 from .replies import Account
 from .simulation import balance_of
 
@@ -46,6 +47,8 @@ async def _read(endpoint: Endpoint, wanted: Sequence[tuple[str, Token]], state: 
         if token.contract is not None:
             return Units(await balance_of(endpoint, address, token.contract, state=state))
         account = await endpoint.post(f"{state}/getaccount", {"address": hex_of(address)}, Account)
+        if not 0 <= account.balance <= NUMBER_MAX:
+            raise InconsistentChainError(f"{endpoint.name} tells a balance that cannot be")
         return Units(account.balance)
 
     distinct = list(dict.fromkeys(wanted))

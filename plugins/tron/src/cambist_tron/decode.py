@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cambist.plugin import Block, InconsistentChainError, Transfer, Units, Watch
+from cambist_chainkit.contracts import first_word
 
-from .addresses import spell_hex
+from .addresses import ADDRESS_BYTES, PREFIX, spell_hex
 from .headers import NOTHING
 from .protobuf import NUMBER_MAX
 from .signed import NATIVE, check_signed
@@ -29,11 +30,11 @@ MOVING_NOTES: Final = frozenset(note.encode("ascii").hex() for note in ("call", 
 """The internal transactions that move coin. Others name an amount and a recipient, too, and move none: what a contract
 freezes, delegates or withdraws is shown alike."""
 
-ADDRESS_BYTES: Final = 21
-_WORDS: Final = re.compile(r"(?:[0-9a-f]{64})*", re.ASCII)
-_WORD_CHARS: Final = 64
+_LOG_ADDRESS: Final = re.compile(r"(?:41)?[0-9a-f]{40}", re.ASCII)
+_WORD: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _PADDING: Final = "0" * 24
-_NO_RESULT: Final = frozenset({"", "SUCESS", SUCCESS})  # the misspelt one is protobuf's name for no failure
+FAILED: Final = "FAILED"
+_RESULTS: Final = frozenset({"", "SUCESS", SUCCESS, FAILED})  # the misspelt one is protobuf's name for no failure
 
 
 def check_transactions(block: TronBlock, height: int) -> None:
@@ -81,7 +82,7 @@ def native_hits(transactions: Sequence[TronTx], watch: Watch) -> list[tuple[int,
 def _key(digits: str) -> bytes:
     """Return what of an address is watched for: the 20 bytes behind the first. Raises ValueError."""
     address = bytes.fromhex(digits)
-    if len(address) != ADDRESS_BYTES:
+    if len(address) != len(PREFIX) + ADDRESS_BYTES:
         raise ValueError("no address")
     return address[1:]
 
@@ -89,9 +90,12 @@ def _key(digits: str) -> bytes:
 def token_hits(infos: Sequence[TxInfo], contracts: Mapping[str, str], watch: Watch) -> list[tuple[int, int, TronLog]]:
     """Return (transaction's index, log's ordinal in it, log) for each watched Transfer, unchecked.
 
-    This runs for every log of every block, so it builds nothing for what nobody watches. Raises ValueError.
+    This runs for every log of every block, so it builds nothing for what nobody watches. Raises ValueError, also for
+    a log that would only be overlooked.
     """
     hits = []
+    if any([_LOG_ADDRESS.fullmatch(one) is None for one in {log.address for info in infos for log in info.logs}]):  # noqa: C419
+        raise ValueError("no address")
     topic = TRANSFER_TOPIC
     from_hex = bytes.fromhex
     for index, info in enumerate(infos):
@@ -100,10 +104,12 @@ def token_hits(infos: Sequence[TxInfo], contracts: Mapping[str, str], watch: Wat
                 topics = log.topics
                 if len(topics) == TRANSFER_TOPICS and topics[0] == topic:
                     recipient = from_hex(topics[2][24:])
-                    if len(recipient) != ADDRESS_BYTES - 1:
+                    if len(recipient) != ADDRESS_BYTES:
                         raise ValueError("no address")
                     if recipient in watch:
                         hits.append((index, ordinal, log))
+                elif any(_WORD.fullmatch(one) is None for one in topics):
+                    raise ValueError("no topic")
     return hits
 
 
@@ -155,6 +161,13 @@ def transfers_of(
     return [transfer for _, transfer in found]
 
 
+def succeeded(info: TxInfo) -> bool:
+    """Return whether the transaction did what it says, by its result. Raises InconsistentChainError."""
+    if info.result not in _RESULTS:
+        raise InconsistentChainError(f"nobody knows the outcome {info.result[:64]!r} of transaction {info.id[:64]}")
+    return info.result != FAILED and info.receipt.result in {"", SUCCESS}
+
+
 def _took_effect(tx: TronTx, info: TxInfo) -> bool:
     """Return whether the transaction did what it says, by the block and by its result alike.
 
@@ -164,8 +177,7 @@ def _took_effect(tx: TronTx, info: TxInfo) -> bool:
     if len(said) != 1 or not said[0]:
         raise InconsistentChainError(f"the block does not say what came of transaction {tx.id[:64]}")
     by_block = said == [SUCCESS]
-    by_result = info.result in _NO_RESULT and info.receipt.result in {"", SUCCESS}
-    if by_block != by_result:
+    if by_block != succeeded(info):
         raise InconsistentChainError(f"block and result contradict each other about transaction {tx.id[:64]}")
     return by_block
 
@@ -212,12 +224,10 @@ def _internal(inside: Block, tx_id: str, ordinal: int, inner: InternalTx) -> Tra
 def _token(inside: Block, tx_id: str, ordinal: int, log: TronLog, contracts: Mapping[str, str]) -> Transfer | None:
     _, sender, recipient = log.topics
     padded = sender.startswith(_PADDING) and recipient.startswith(_PADDING)
-    if any(_WORDS.fullmatch(one) is None for one in (sender, recipient, log.data)):
+    amount = first_word(log.data)
+    if any(_WORD.fullmatch(one) is None for one in (sender, recipient)):
         raise ValueError("no word")
-    if not log.data or not padded or sender == recipient:
-        return None
-    amount = int(log.data[:_WORD_CHARS], 16)
-    if amount == 0:
+    if not amount or not padded or sender == recipient:
         return None
     contract = contracts[log.address]
     return _transfer(inside, tx_id, f"log:{ordinal}", "41" + sender[24:], "41" + recipient[24:], amount, contract)

@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from cambist.plugin import Block, InconsistentChainError
+from cambist_chainkit.spans import TIME_MAX
 
 from .protobuf import encode
 from .wire import RawHeader, TronHeader
@@ -16,9 +17,6 @@ NOTHING: Final = "00" * 32
 
 BLOCK_ID: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _NUMBER_CHARS: Final = 16
-
-TIME_MS_MAX: Final = 253_402_300_799_000
-"""The end of the year 9999: the last second that a date can hold."""
 
 
 def check_header(block: TronHeader, height: int) -> Block:
@@ -32,7 +30,7 @@ def check_header(block: TronHeader, height: int) -> Block:
     # The first block is what a network is known by: its id is compared, and need not prove anything.
     if height and block.id != id_of(header):
         raise InconsistentChainError(f"block {height} came with an id that is not its header's")
-    if not 0 <= header.timestamp <= TIME_MS_MAX:
+    if not 0 <= header.timestamp // 1000 <= TIME_MAX:
         raise InconsistentChainError(f"block {height} came from a time that will not be")
     return Block(height=height, hash=block.id, parent_hash=parent_hash, time=header.timestamp // 1000)
 

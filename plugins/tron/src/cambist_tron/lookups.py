@@ -13,7 +13,7 @@ from cambist.plugin import Block, InconsistentChainError, TxStatus, Units
 from cambist_chainkit.answers import UnsupportedError
 from cambist_chainkit.gathering import gather_all
 
-from .decode import SUCCESS, check_infos, check_transactions
+from .decode import check_infos, check_transactions, succeeded
 from .endpoint import Endpoint
 from .headers import check_header
 from .protobuf import NUMBER_MAX
@@ -174,13 +174,12 @@ async def _read_with_retry(endpoint: Endpoint, height: int) -> Known:
 def _status(block: Block, result: TxInfo) -> TxStatus:
     if not 0 <= result.fee <= NUMBER_MAX:
         raise InconsistentChainError(f"transaction {result.id[:80]} came with a fee that cannot be")
-    failed = result.result == "FAILED" or result.receipt.result not in {"", SUCCESS}
-    return TxStatus(state="reverted" if failed else "succeeded", block=block, fee=Units(result.fee))
+    return TxStatus(state="succeeded" if succeeded(result) else "reverted", block=block, fee=Units(result.fee))
 
 
 async def _result(endpoint: Endpoint, tx_id: str) -> Result | None:
     result = await endpoint.post("wallet/gettransactioninfobyid", {"value": tx_id}, Result)
-    if not result.id:
+    if not result.id and not result.block_number:
         return None
     if result.id != tx_id:
         raise InconsistentChainError(f"{endpoint.name} was asked for {tx_id}, and answered with {result.id[:80]}")

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from cambist.plugin import ChainUnavailableError, InconsistentChainError, Intent
-from cambist_chainkit.contracts import TRANSFER, transfer_data
+from cambist_chainkit.contracts import TRANSFER, first_word, transfer_data
 from cambist_chainkit.reverts import printable, refusal_in
 
 from .addresses import hex_of, raw_of
@@ -28,7 +28,6 @@ UNTRIED_ENERGY: Final = 20_000
 ENERGY_MAX: Final = 10**9
 """Far above what a call may use on any network, and far below what no field holds."""
 
-_WORD_CHARS: Final = 64
 _SHOWN_MAX: Final = 100
 _INVALID: Final = "CONTRACT_VALIDATE_ERROR"
 _NO_CONTRACT: Final = re.compile(r"contract is not exist|no contract|not a (?:valid )?smart contract", re.IGNORECASE)
@@ -84,12 +83,13 @@ async def balance_of(endpoint: Endpoint, address: str, contract: str, *, state: 
     call = (contract, "balanceOf(address)", raw_of(address).rjust(32, b"\0"))
     run = await _run(endpoint, address, call, state=state)
     check_ran(endpoint, run)
-    if not run.succeeded or len(run.output) < _WORD_CHARS:
-        raise InconsistentChainError(f"{endpoint.name} finds no token contract at {contract}")
     try:
-        return int(run.output[:_WORD_CHARS], 16)
+        balance = first_word(run.output) if run.succeeded else None
     except ValueError as error:
         raise InconsistentChainError(f"{endpoint.name} answered a balance that is no number") from error
+    if balance is None:
+        raise InconsistentChainError(f"{endpoint.name} finds no token contract at {contract}")
+    return balance
 
 
 async def _transfer(endpoint: Endpoint, intent: Intent, amount: int) -> ConstantCall:
