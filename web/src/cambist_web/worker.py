@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -21,6 +22,10 @@ from cambist.settings_file import process_settings
 from .app import create_app
 from .checkout import checkout_of
 from .stop_signals import on_stop_signal
+
+SIGNAL_EVERY_S = 1.0
+SIGNALS_MAX = 15
+"""So long a worker without its server has for what it serves."""
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +46,11 @@ def _stop_with_the_server() -> None:
 
     def wait() -> None:
         server.join()
-        os.kill(os.getpid(), signal.SIGTERM)
+        # Granian loses a signal that comes while a worker starts, and a worker without its server must not stay.
+        for _ in range(SIGNALS_MAX):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(SIGNAL_EVERY_S)
+        os._exit(1)
 
     threading.Thread(target=wait, name="server", daemon=True).start()
 
