@@ -74,6 +74,16 @@ async def working(gateway: Gateway) -> AsyncIterator[None]:
             await task
 
 
+async def watching_begins(db: Database) -> None:
+    """Wait for the first poll, which starts at the head: blocks in memory are older than the payments of a test."""
+    async with asyncio.timeout(60):
+        while True:
+            async with db.autocommit() as conn:
+                if (await conn.exec_driver_sql("SELECT count(*) FROM chain_cursors")).scalar_one():
+                    return
+            await asyncio.sleep(0.02)
+
+
 @pytest.fixture
 async def shop(db: Database, ids: Ids) -> Shop:
     return await Shop(db, MemoryFamily(), SystemClock(), ids).open()
@@ -93,7 +103,7 @@ async def test_a_transfer_becomes_signed_webhooks(
         assert isinstance(chain, MemoryChain)
         address = await shop.payment(chain, "USDX", 100)
         async with working(gateway):
-            await asyncio.sleep(0.3)
+            await watching_begins(db)
             token = chain.info.token("USDX")
             assert token is not None
             chain.transfer(token, address, 100)
@@ -147,7 +157,7 @@ async def test_two_workers_share_the_work_and_tell_the_merchant_once(
         two.chains["memory"]._blocks = chain._blocks  # type: ignore[attr-defined]
         addresses = [await shop.payment(chain, "USDX", 100) for _ in range(20)]
         async with working(one), working(two):
-            await asyncio.sleep(0.3)
+            await watching_begins(db)
             token = chain.info.token("USDX")
             assert token is not None
             for address in addresses:
