@@ -1,6 +1,7 @@
 """Everything at once: deposits, refunds, decisions, failures and reorganizations, and books that hold throughout."""
 
 import asyncio
+import os
 from random import Random
 
 import pytest
@@ -10,7 +11,8 @@ from cambist.services.sandbox.requests import FailPayout
 from tests.support.payment_env import PaymentEnv
 from tests.support.refunds import REQUIRED, RefundEnv
 
-ROUNDS = 40
+FULL = os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full"
+ROUNDS = 60 if FULL else 25
 AT_ONCE = 4
 
 
@@ -77,7 +79,8 @@ class Chaos:
         self.done[action.__name__] = self.done.get(action.__name__, 0) + 1
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(30 if FULL else 3))
 async def test_the_books_hold_whatever_happens_in_whatever_order(db, clock, ids, seed):
     payment_env = await PaymentEnv(db, clock, ids).open()
     refund_env = RefundEnv(payment_env)

@@ -19,7 +19,7 @@ from tests.support.networks import Coin
 
 ONE = 10**6
 FULL = os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full"
-PAYOUTS, KILLS, WORKERS = (1_000, 100, 3) if FULL else (80, 8, 2)
+PAYOUTS, KILLS, WORKERS = (1_000, 100, 3) if FULL else (50, 6, 2)
 SEED = int(os.environ.get("CAMBIST_TEST_SEED", "20261121"))
 
 

@@ -20,7 +20,7 @@ from cambist_tron.family import TronFamily
 from cambist_tron.payload import read_signed
 from cambist_tron.writing import Tip, unsigned
 
-CASES = 5_000 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 1_000
+CASES = 5_000 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 500
 FAMILY = TronFamily()
 TRX = Token(symbol="TRX", contract=None, decimals=6, label="TRON")
 HERE = Path(__file__).parent

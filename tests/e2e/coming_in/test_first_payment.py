@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 import pytest
 
@@ -156,7 +157,8 @@ async def test_two_transfers_of_one_transaction_to_one_payment_are_both_counted(
     assert (await merchant.until(payment, "paid"))["receivedAmount"] == "9"
 
 
-@pytest.mark.parametrize("run", range(20))
+@pytest.mark.campaign
+@pytest.mark.parametrize("run", range(50 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 8))
 async def test_eight_deposits_at_once_are_all_counted(merchant, network, usdx, books, run):
     payment = await merchant.pay(usdx, "8")
     for _ in range(8):

@@ -9,6 +9,9 @@ import pytest
 
 from tests.support.gateway import named
 
+# What is decided here is decided by the database, on every kind of chain alike.
+pytestmark = pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
+
 REQUESTS, COVERED, REPETITIONS = 200, 50, 100
 PATH = "/api/merchant/wallet/payout"
 

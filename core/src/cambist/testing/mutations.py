@@ -55,9 +55,11 @@ class Question:
             value = value_at(answers, path)
         except (LookupError, TypeError):
             value = None
+        if value is None or isinstance(value, dict | list):
+            return True
         name = next((str(step) for step in reversed(path) if isinstance(step, str)), "")
         form = self.forms.get(name)
-        return value is None or form is None or re.fullmatch(form, str(value), re.ASCII) is not None
+        return form is None or re.fullmatch(form, str(value), re.ASCII) is not None
 
 
 async def play(question: Question, random: Random, cases: int) -> Counter[str]:

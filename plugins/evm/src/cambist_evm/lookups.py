@@ -67,7 +67,8 @@ async def _blocks(endpoint: Endpoint, hashes: Sequence[str]) -> dict[str, Block]
 
 
 def _fee(receipt: RpcReceiptTotals) -> Units:
-    fee = quantity(receipt.gas_used) * quantity(receipt.effective_gas_price) + quantity(receipt.l1_fee or "0x0")
+    fee = quantity(receipt.gas_used) * quantity(receipt.effective_gas_price)
+    fee += 0 if receipt.l1_fee is None else quantity(receipt.l1_fee)
     if fee > _FEE_MAX:
         raise InconsistentChainError(f"transaction {receipt.transaction_hash} came with a fee that cannot be")
     return Units(fee)
