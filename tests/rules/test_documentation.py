@@ -28,6 +28,7 @@ from cambist.plugin import (
     SweepingChain,
     hookspecs,
 )
+from cambist.services.audit import entries
 from cambist.testing.harness import Abilities, ChainHarness
 from cambist_web import auth
 from cambist_web.app import create_app
@@ -100,6 +101,36 @@ def commands(group: click.Group, above: str):
 def test_every_command_is_documented_and_nothing_else_is():
     told = {row[0] for row in rows("operators/running.md", 1) if row[0].startswith("`cambist ")}
     assert told == set(commands(cambist, "cambist"))
+
+
+def test_every_action_of_the_audit_log_is_documented_and_no_other_is():
+    lines = [
+        line.strip("|").split("|")[0] for line in page("operators/audit.md").splitlines() if line.startswith("| `")
+    ]
+    told = {word for cell in lines for word in re.findall(r"`(\w+\.\w+)`", cell)}
+    assert told == set(entries.Action)
+
+
+NOT_AUDITED = {
+    "payments.Payments.create": "asks for money, and moves none",
+    "payments.PaymentsInPerson.recalculate": "likewise",
+    "quotes.Quotes.quote": "changes nothing",
+    "deliveries.Deliveries.redeliver": "sends what was sent before, to where it was sent",
+    "deliveries.WebhookTests.send": "changes nothing",
+    "sandbox.SandboxChains": "no money is real",
+}
+
+
+async def test_every_handler_that_changes_something_writes_into_the_audit_log(app):
+    silent = set()
+    for route in app.routes:
+        for handler in getattr(route, "route_handlers", ()):
+            if handler.http_methods & {"POST", "PUT", "PATCH", "DELETE"}:
+                module, name = handler.fn.__module__.rpartition(".")[2], handler.fn.__qualname__
+                if "audit" not in inspect.signature(handler.fn).parameters:
+                    silent.add(f"{module}.{name}")
+    assert {one for one in silent if not any(one.startswith(known) for known in NOT_AUDITED)} == set()
+    assert all(any(one.startswith(known) for one in silent) for known in NOT_AUDITED)
 
 
 def test_every_hook_is_documented_with_its_arguments_and_nothing_else_is():

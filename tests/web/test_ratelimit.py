@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import tracemalloc
+from collections import Counter
 from contextlib import suppress
 
 import pytest
 from redis.asyncio import Redis
 
 from cambist.services.errors import TooManyError
+from cambist.services.identity import api_keys
 from cambist.settings import RateLimitSettings
-from cambist_web.client_address import client_address, parse_networks
+from cambist_web.client_address import (
+    ADDRESSES_CACHED_MAX,
+    FORWARDED_CHARS_MAX,
+    HOPS_MAX,
+    client_host,
+    counted_as,
+    parse_networks,
+)
+from cambist_web.context import BAD_CREDENTIALS_PER_MINUTE, KEY_CACHE_TTL_S
 from cambist_web.ratelimit import BATCH_LIFETIME_S, RateLimit, RateLimiter
 from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
 
@@ -105,11 +117,59 @@ async def test_zero_means_no_limit(clock):
     ],
 )
 def test_a_proxy_is_believed_as_far_as_it_is_trusted(peer, forwarded, address):
-    assert client_address(peer, forwarded, parse_networks(["10.0.0.0/8"])) == address
+    lines = [] if forwarded is None else [forwarded]
+    assert counted_as(client_host(peer, lines, parse_networks(["10.0.0.0/8"]))) == address
 
 
 def test_nobody_is_believed_unless_trusted():
-    assert client_address("10.0.0.1", "203.0.113.9", ()) == "10.0.0.1"
+    assert client_host("10.0.0.1", ["203.0.113.9"], ()) == "10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "peer, lines, address",
+    [
+        # HAProxy adds a line of its own below what it was sent.
+        ("10.0.0.1", ["1.1.1.1", "203.0.113.9"], "203.0.113.9"),
+        ("10.0.0.1", ["1.1.1.1, 2.2.2.2", "203.0.113.9, 10.0.0.2"], "203.0.113.9"),
+        ("10.0.0.1", ["203.0.113.9", "10.0.0.3", "10.0.0.2"], "203.0.113.9"),
+        ("10.0.0.1", ["203.0.113.9", ""], "10.0.0.1"),
+        ("10.0.0.1", ["10.9.9.9", "203.0.113.9"], "203.0.113.9"),
+        # What the proxy was told with a port, in brackets, or as it comes from a socket for both families.
+        ("10.0.0.1", ["203.0.113.9:51234"], "203.0.113.9"),
+        ("10.0.0.1", ["[2001:db8::7]:51234"], "2001:db8::7"),
+        ("::ffff:10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
+        ("10.0.0.1", ["203.0.113.9, ::ffff:10.0.0.2"], "203.0.113.9"),
+        # More than any chain of proxies writes is not looked at, and what is cut is no address.
+        ("10.0.0.1", ["1.1.1.1," * 10_000 + "203.0.113.9"], "203.0.113.9"),
+        ("10.0.0.1", ["9" * FORWARDED_CHARS_MAX + "1.1.1.1"], "10.0.0.1"),
+        ("10.0.0.1", ["1.1.1.1"] + ["10.0.0.2"] * HOPS_MAX, "10.0.0.2"),
+    ],
+)
+def test_all_lines_of_the_header_are_one_list_that_is_read_from_the_right(peer, lines, address):
+    assert client_host(peer, lines, parse_networks(["10.0.0.0/8"])) == address
+
+
+def test_large_headers_are_not_kept():
+    trusted = parse_networks(["10.0.0.0/8"])
+    client_host("10.0.0.1", ["203.0.113.9"], trusted)
+    gc.collect()
+    tracemalloc.start()
+    for number in range(ADDRESSES_CACHED_MAX):
+        client_host("10.0.0.1", [f"{number}" + "x" * 100_000, f"1.1.1.1, {number}" + "y" * 100_000], trusted)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000
+
+
+async def test_a_second_line_of_the_header_does_not_get_around_the_limit(database_url, redis_url, clock, ids):
+    limits = RateLimitSettings(per_address=3)
+    settings = web_settings(database_url, redis_url, rate_limits=limits, trusted_proxies=("192.0.2.0/24",))
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        codes = []
+        for number in range(6):
+            lines = [("X-Forwarded-For", f"198.51.100.{number}"), ("X-Forwarded-For", "203.0.113.9")]
+            codes.append((await client.get("/api/public/chains", headers=lines)).status_code)
+    assert codes == [200, 200, 200, 429, 429, 429]
 
 
 async def test_too_many_requests_are_told_when_to_come_again(database_url, redis_url, clock, ids):
@@ -148,6 +208,61 @@ async def test_guessing_keys_is_limited(database_url, redis_url, clock, ids):
         ]
         assert codes[0] == 401
         assert codes[-1] == 429
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["x", "ck_live_1", "ck_live_" + "0" * 51, "ck_prod_" + "0" * 52, "ck_live_" + "0" * 500, "CK_LIVE_" + "0" * 52],
+)
+async def test_what_cannot_be_a_key_is_not_looked_up(gateway, client, monkeypatch, secret):
+    async def find_actor(*_):
+        raise AssertionError("it was looked up")
+
+    monkeypatch.setattr(api_keys, "find_actor", find_actor)
+    refused(await client.get("/api/merchant/wallet", headers={"X-Api-Key": secret}), 401, "API_KEY_INVALID")
+
+
+async def test_guesses_beyond_the_limit_are_not_looked_up_also_when_they_come_at_once(
+    database_url, redis_url, clock, ids, monkeypatch
+):
+    looked_up = []
+    find_actor = api_keys.find_actor
+
+    async def counting(conn, hashed):
+        looked_up.append(hashed)
+        return await find_actor(conn, hashed)
+
+    settings = web_settings(database_url, redis_url, rate_limits=RateLimitSettings())
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        monkeypatch.setattr(api_keys, "find_actor", counting)
+        guesses = [
+            client.get("/api/merchant/wallet", headers={"X-Api-Key": f"ck_live_{number:052}"}) for number in range(300)
+        ]
+        codes = Counter(answer.status_code for answer in await asyncio.gather(*guesses))
+    assert codes[401] == len(looked_up)
+    assert codes[401] + codes[429] == 300
+    assert BAD_CREDENTIALS_PER_MINUTE <= len(looked_up) <= BAD_CREDENTIALS_PER_MINUTE + 10
+
+
+async def test_good_keys_are_never_taken_for_guesses_and_one_that_was_good_works_while_others_guess(
+    database_url, redis_url, clock, ids
+):
+    settings = web_settings(database_url, redis_url, rate_limits=RateLimitSettings())
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        merchant = await Merchant(client).open()
+        for _ in range(3):
+            for _ in range(49):
+                await merchant.add_key()
+                assert (await client.get("/api/merchant/wallet", headers=merchant.key)).status_code == 200
+            await merchant.add_project()
+        assert (await client.get("/api/merchant/wallet", headers=merchant.key)).status_code == 200
+        for number in range(80):
+            await client.get("/api/merchant/wallet", headers={"X-Api-Key": f"ck_live_{number:052}"})
+        clock.advance(KEY_CACHE_TTL_S)
+        assert (await client.get("/api/merchant/wallet", headers=merchant.key)).status_code == 200
+        path = f"/api/merchant/projects/{merchant.project_id}/api-keys/{merchant.key_id}"
+        assert (await client.delete(path, headers=merchant.bearer)).status_code == 200
+        assert (await client.get("/api/merchant/wallet", headers=merchant.key)).status_code in {401, 429}
 
 
 async def test_what_is_refused_before_its_route_is_counted_too(database_url, redis_url, clock, ids):

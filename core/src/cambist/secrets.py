@@ -1,5 +1,7 @@
 """Encrypts the fields that must be read back: AES-256-GCM with an application key that can be rotated.
 
+Derived from the same key, a MAC (``key id | HMAC-SHA256``) proves that whoever wrote something knew it.
+
 A ciphertext is ``version (1) | key id (4) | nonce (12) | ciphertext and tag``. Field and row are authenticated
 with it, so that what was copied to another row or column does not decrypt there.
 """
@@ -7,6 +9,7 @@ with it, so that what was copied to another row or column does not decrypt there
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Sequence
 
 from cryptography.exceptions import InvalidTag
@@ -35,6 +38,7 @@ class SecretsBox:
         if not keys or any(len(key) != KEY_BYTES for key in keys):
             raise ValueError(f"an application key has {KEY_BYTES} bytes, and there must be one")
         self._ciphers = {_key_id(key): AESGCM(key) for key in reversed(keys)}
+        self._keys = {_key_id(key): key for key in reversed(keys)}
         self._current = _key_id(keys[0])
         self._random_bytes = random_bytes
 
@@ -58,6 +62,20 @@ class SecretsBox:
             return cipher.decrypt(nonce, ciphertext[_HEADER_BYTES:], _bound_to(header, field, row))
         except InvalidTag:
             raise SecretsError(f"{field} of {row} was changed, or belongs to another row") from None
+
+    def mac(self, message: bytes, *, purpose: str) -> bytes:
+        """Return the id of the current key, and an HMAC-SHA256 by a key of its own for this purpose."""
+        return self._current + self._mac(self._current, message, purpose)
+
+    def is_mac(self, mac: bytes, message: bytes, *, purpose: str) -> bool:
+        """Say whether ``mac`` was made of this message for this purpose, with a key that is configured."""
+        key_id, digest = mac[:KEY_ID_BYTES], mac[KEY_ID_BYTES:]
+        return key_id in self._keys and hmac.compare_digest(digest, self._mac(key_id, message, purpose))
+
+    def _mac(self, key_id: bytes, message: bytes, purpose: str) -> bytes:
+        # No key is used for two things: that of a purpose is derived.
+        key = hmac.digest(self._keys[key_id], b"cambist mac " + purpose.encode(), "sha256")
+        return hmac.digest(key, message, "sha256")
 
 
 def _key_id(key: bytes) -> bytes:

@@ -195,6 +195,12 @@ class AuthSettings(Group, frozen=True, kw_only=True):
     admin_key: Annotated[str, Meta(min_length=32, max_length=1024)] | None = None
 
 
+class AuditSettings(Group, frozen=True, kw_only=True):
+    """The audit log. ``seals_file`` is where each worker process keeps a copy of the seals."""
+
+    seals_file: Path | None = None
+
+
 class LogSettings(Group, frozen=True, kw_only=True):
     """``auto`` writes lines for people in development and JSON in production."""
 
@@ -220,6 +226,7 @@ class Settings(Group, frozen=True, kw_only=True):
     sandbox: SandboxSettings = SandboxSettings()
     retention: RetentionSettings = RetentionSettings()
     auth: AuthSettings = AuthSettings()
+    audit: AuditSettings = AuditSettings()
     log: LogSettings = LogSettings()
     plugins: dict[str, dict[str, Any]] = field(default_factory=dict)
 

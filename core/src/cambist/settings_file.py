@@ -82,6 +82,7 @@ def load_settings(
         data_dir=(data_dir or folder / settings.data_dir.expanduser()).absolute(),
         keys=replace(keys, keystore=placed(keys.keystore)),
         signer=replace(signer, socket=placed(signer.socket), store=placed(signer.store)),
+        audit=replace(settings.audit, seals_file=placed(settings.audit.seals_file)),
     )
     if not signer_only:
         wrong = problems(settings)

@@ -17,6 +17,7 @@ from cambist.services.jobs import cron_runs
 from cambist.services.jobs.cron_runs import CronRun
 
 from .jobs.account_keys import derive_account_keys
+from .jobs.audit import seal_audit_log
 from .jobs.forgotten import queue_forgotten
 from .jobs.gas_stations import check_gas_stations
 from .jobs.payouts import queue_auto_payouts
@@ -59,6 +60,7 @@ CRONS: Sequence[Cron] = (
     Cron(name="requested_jobs", work=queue_forgotten, every_s=5),
     Cron(name="auto_payouts", work=queue_auto_payouts, every_s=10),
     Cron(name="gas_stations", work=check_gas_stations, every_s=30),
+    Cron(name="audit_seals", work=seal_audit_log, every_s=MINUTE_S),
     Cron(name="allowances", work=give_allowances, every_s=MINUTE_S),
     Cron(name="prices", work=record_prices, every_s=5 * MINUTE_S, tries=3),
     Cron(name="retention", work=delete_what_is_over, every_s=5 * MINUTE_S, tries=3),

@@ -31,7 +31,7 @@ from .job_metrics import StoredFacts
 from .leases import Leases
 from .memory import tune_memory
 from .metrics import WorkerCollector, serve_metrics
-from .per_process import teach_signer, write_manifests
+from .per_process import copy_seals, teach_signer, write_manifests
 from .requested import keep_queueing
 from .sending import chain_senders
 from .supervision import keep_running, run_all
@@ -85,6 +85,8 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
         works["arq"] = partial(run_arq, redis_url(gateway.settings), runners)
         works["recovery_manifest"] = partial(write_manifests, gateway)
         works["signer_addresses"] = partial(teach_signer, gateway)
+        if (seals_file := gateway.settings.audit.seals_file) is not None:
+            works["audit_seals_file"] = partial(copy_seals, gateway, seals_file)
         log.info("worker_ready", chains=sorted(gateway.chains))
         await run_all(works, stop, grace_s=GRACE_S)
     log.info("worker_stopped")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import pkgutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
+import structlog
 from litestar import Litestar
 from litestar.datastructures import State
 from litestar.di import Provide
@@ -14,6 +16,7 @@ from litestar.exceptions import HTTPException
 from litestar.types import BeforeMessageSendHookHandler, ControllerRouterHandler, Message, Scope
 
 from cambist.bootstrap import Gateway
+from cambist.services.audit.refusals import Refusals
 from cambist.services.errors import ServiceError
 from cambist.services.webhooks.sender import Sender, open_sender
 from cambist.settings import WebSettings
@@ -23,6 +26,7 @@ from .checkout.live import Checkout
 from .context import Web
 from .errors import on_http_error, on_service_error, on_unexpected
 from .openapi import DecimalNumbers, Swagger, openapi_config
+from .origin import provide_audit
 from .request_metrics import RequestMetrics
 from .requests import JsonRequest, RefuseUnstorable
 
@@ -34,6 +38,10 @@ SECURITY_HEADERS = (
     (b"cache-control", b"no-store"),
 )
 """What every answer carries that does not say otherwise itself."""
+
+REFUSALS_INTERVAL_S = 5.0
+
+log = structlog.get_logger(__name__)
 
 HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
@@ -58,6 +66,7 @@ def build_app(settings: WebSettings) -> Litestar:
         route_handlers=[*_endpoints(), *checkout.controllers, Swagger],
         dependencies={
             "web": Provide(_web, sync_to_thread=False),
+            "audit": Provide(provide_audit),
             "sender": Provide(_sender, sync_to_thread=False),
             "checkout": Provide(checkout.provide_checkout, sync_to_thread=False),
         },
@@ -89,11 +98,37 @@ async def _lifespan(app: Litestar) -> AsyncIterator[None]:
     """Hold the guarded way out for test webhooks open while the app runs."""
     web: Web = app.state.web
     webhooks = web.settings.webhooks
-    async with open_sender(
-        clock=web.clock, timeout_ms=webhooks.timeout_ms, allow_private_targets=webhooks.allow_private_targets
-    ) as sender:
+    async with (
+        _refusals_written(web.refusals),
+        open_sender(
+            clock=web.clock, timeout_ms=webhooks.timeout_ms, allow_private_targets=webhooks.allow_private_targets
+        ) as sender,
+    ):
         app.state.sender = sender
         yield
+
+
+@asynccontextmanager
+async def _refusals_written(refusals: Refusals) -> AsyncIterator[None]:
+    """Write refusals down as their minutes end, and what is left when the app ends."""
+
+    async def write() -> None:
+        while True:
+            await asyncio.sleep(REFUSALS_INTERVAL_S)
+            try:
+                await refusals.write()
+            except Exception:
+                log.exception("audit_refusals_not_written")
+
+    writing = asyncio.create_task(write(), name="audit refusals")
+    try:
+        yield
+    finally:
+        writing.cancel()
+        try:
+            await refusals.write(unfinished=True)
+        except Exception:
+            log.exception("audit_refusals_not_written")
 
 
 def _web(state: State) -> Web:

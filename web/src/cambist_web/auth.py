@@ -16,7 +16,7 @@ handlers a ``session``, and ``public_routes`` only counts who comes.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import hmac
 
 from litestar import Router
 from litestar.connection import ASGIConnection
@@ -32,24 +32,16 @@ from cambist.services.errors import NotFoundError, UnauthenticatedError
 from cambist.services.identity import api_keys, projects, sessions
 from cambist.services.identity.sessions import SessionPrincipal
 
-from .client_address import client_address
 from .context import Web, web_of
 from .errors import AnyRequest
+from .origin import Connection, address_of
 
-Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
-
-KEY_CHARS_MAX = 128
+TOKEN_CHARS_MAX = 4_096
+"""Of an access token. Ours are shorter."""
 
 API_KEY_SCHEME = "apiKey"
 SESSION_SCHEME = "session"
 ADMIN_SCHEME = "adminKey"
-
-
-def address_of(connection: Connection) -> str:
-    client = connection.scope["client"]
-    peer = client[0] if client is not None else ""
-    trusted = web_of(connection.app).trusted_proxies
-    return client_address(peer, connection.headers.get("x-forwarded-for") if trusted else None, trusted)
 
 
 class LimitAddress(ASGIMiddleware):
@@ -69,9 +61,8 @@ async def require_key(connection: Connection, _: BaseRouteHandler) -> None:
     """Let in whoever has a working API key. A guard; the request's ``actor`` is whom it acts for."""
     web = web_of(connection.app)
     secret = connection.headers.get("x-api-key", "")
-    actor = await _actor_of(web, secret) if 0 < len(secret) <= KEY_CHARS_MAX else None
+    actor = await _actor_of(web, secret, connection)
     if actor is None:
-        await web.limiter.take(web.limits.bad_credentials, address_of(connection))
         if not secret:
             raise UnauthenticatedError("API_KEY_MISSING", "Send the project's API key in the header X-Api-Key.")
         raise UnauthenticatedError("API_KEY_INVALID", "This API key does not exist, or was revoked.")
@@ -79,15 +70,34 @@ async def require_key(connection: Connection, _: BaseRouteHandler) -> None:
     connection.state.actor = actor
 
 
-async def _actor_of(web: Web, secret: str) -> Actor | None:
+async def _actor_of(web: Web, secret: str, connection: Connection) -> Actor | None:
+    """Return for whom the key acts. What cannot be a key costs no query, and neither does a guess beyond the limit.
+
+    A guess is counted before it is looked up: otherwise many at once would all be looked up. A key that turns out
+    to be good gives back what it was counted for, and one that was good in this worker lately is not counted.
+    """
+    limit, who = web.limits.bad_credentials, address_of(connection)
+    if not api_keys.is_key(secret):
+        await web.limiter.take(limit, who)
+        return None
     hashed = api_keys.key_hash(secret)
     now = web.clock.monotonic()
     actor = web.key_cache.get(hashed, now)
+    if actor is not None:
+        return actor
+    counted = not web.key_cache.was_good(hashed)
+    if counted:
+        await web.limiter.take(limit, who)
+    async with web.db.autocommit() as conn:
+        actor = await api_keys.find_actor(conn, hashed)
     if actor is None:
-        async with web.db.autocommit() as conn:
-            actor = await api_keys.find_actor(conn, hashed)
-        if actor is not None:
-            web.key_cache.put(hashed, actor, now)
+        web.key_cache.forget(hashed)
+        if not counted:
+            await web.limiter.take(limit, who)
+        return None
+    if counted:
+        web.limiter.give_back(limit, who)
+    web.key_cache.put(hashed, actor, now)
     return actor
 
 
@@ -99,14 +109,15 @@ async def require_session(connection: Connection, _: BaseRouteHandler) -> None:
     except UnauthenticatedError:
         await web.limiter.take(web.limits.bad_credentials, address_of(connection))
         raise
-    await web.limiter.take(web.limits.per_session, connection.state.session.session_id)
 
 
 async def _session_of(web: Web, header: str) -> SessionPrincipal:
     scheme, _, token = header.partition(" ")
-    if scheme.lower() != "bearer" or not token:
+    if scheme.lower() != "bearer" or not token or len(token) > TOKEN_CHARS_MAX:
         raise UnauthenticatedError("SESSION_REQUIRED", "Sign in, and send Authorization: Bearer with the access token.")
     session_id = web.access_tokens.session_of(token.strip())
+    # Signed by us, so nobody else's session is counted. It may have ended: that is looked up so many times, too.
+    await web.limiter.take(web.limits.per_session, session_id)
     async with web.db.autocommit() as conn:
         principal = await sessions.find_principal(conn, session_id, now=web.clock.now())
     if principal is None:
@@ -127,9 +138,10 @@ async def require_admin(connection: Connection, _: BaseRouteHandler) -> None:
     web = web_of(connection.app)
     if web.admin_key_hash is None:
         raise NotFoundError("ROUTE_NOT_FOUND", "There is nothing at this path.")
-    if api_keys.key_hash(connection.headers.get("x-admin-key", "")) != web.admin_key_hash:
+    if not hmac.compare_digest(api_keys.key_hash(connection.headers.get("x-admin-key", "")), web.admin_key_hash):
         await web.limiter.take(web.limits.bad_credentials, address_of(connection))
         raise UnauthenticatedError("ADMIN_KEY_INVALID", "The header X-Admin-Key is missing or wrong.")
+    connection.state.operator = True
 
 
 # These ask for ``web`` so that they come after it: what could come at once, Litestar starts as tasks of a group,

@@ -1,4 +1,4 @@
-"""Who asks: the address that requests are counted for, behind the operator's proxies."""
+"""Who asks: the address that a request comes from, behind the operator's proxies."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from functools import lru_cache
 from typing import TypeAlias
 
 ADDRESSES_CACHED_MAX = 2_000
+HOP_CHARS_MAX = 64
+"""The longest address, with brackets, zone and port, is shorter. Whatever is longer is none, and is not kept."""
+HOPS_MAX = 32
+FORWARDED_CHARS_MAX = HOPS_MAX * HOP_CHARS_MAX
+"""How much of ``X-Forwarded-For`` is looked at, from the right: more than any chain of proxies writes."""
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
@@ -17,33 +23,65 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(text, strict=False) for text in texts)
 
 
-@lru_cache(maxsize=ADDRESSES_CACHED_MAX)
-def client_address(peer: str, forwarded_for: str | None, trusted: tuple[Network, ...]) -> str:
-    """Return whom to count a request for: the last address that no trusted proxy vouches for.
+def client_host(peer: str, forwarded_for: Sequence[str], trusted: tuple[Network, ...]) -> str:
+    """Return the last address that no trusted proxy vouches for.
 
-    ``X-Forwarded-For`` is believed from the right, and only as far as it was written by trusted proxies. An
-    IPv6 customer has a /64, so that is what is counted.
+    ``forwarded_for`` are all lines of the header ``X-Forwarded-For``, in their order: a proxy may add a line of its
+    own instead of lengthening the one that is there. They are believed from the right, and only as far as trusted
+    proxies wrote them. What is no address ends the search: whom the proxy that wrote it was asked by is not known,
+    so that its own address is returned.
     """
-    address = peer
-    if forwarded_for is not None and trusted:
-        for hop in reversed(forwarded_for.split(",")):
-            if not _is_trusted(address, trusted):
-                break
-            address = hop.strip()
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
+    last = _parsed(peer)
+    if last is None:
         return peer
+    for hop in _hops(forwarded_for) if trusted else ():
+        if not any(last in network for network in trusted):
+            break
+        before = _parsed(hop)
+        if before is None:
+            break
+        last = before
+    return str(last)
+
+
+def counted_as(host: str) -> str:
+    """Return whom to count the requests of a host for: an IPv6 customer has a whole /64."""
+    parsed = _parsed(host)
     if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
         return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
-    return str(parsed)
+    return host
 
 
-def _is_trusted(text: str, trusted: Sequence[Network]) -> bool:
+def _hops(lines: Sequence[str]) -> Sequence[str]:
+    """Return what stands between commas, the rightmost first: what a cut may have hit is left out."""
+    parts: list[str] = []
+    room = FORWARDED_CHARS_MAX
+    for line in reversed(lines):
+        kept = line[-room:] if room else ""
+        hops = kept.split(",")
+        parts += reversed(hops if len(kept) == len(line) else hops[1:])
+        room -= len(kept)
+        if not room or len(parts) >= HOPS_MAX:
+            break
+    return parts[:HOPS_MAX]
+
+
+def _parsed(text: str) -> Address | None:
+    return _parse(text) if len(text) <= HOP_CHARS_MAX else None
+
+
+@lru_cache(maxsize=ADDRESSES_CACHED_MAX)
+def _parse(text: str) -> Address | None:
+    """Read an address, with a port behind it or without: some proxies write one."""
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        return False
-    return any(address in network for network in trusted)
+        return None
+    # A socket for both kinds of addresses writes an IPv4 peer like this.
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address

@@ -8,6 +8,7 @@ from litestar import Litestar
 
 from cambist.bootstrap import Gateway
 from cambist.services.actor import Actor
+from cambist.services.audit.refusals import Refusals
 from cambist.services.identity.api_keys import key_hash
 from cambist.services.identity.passwords import Passwords
 from cambist.services.identity.projects import Projects
@@ -47,6 +48,7 @@ class KeyCache:
 
     def __init__(self) -> None:
         self._found: dict[bytes, tuple[Actor, float]] = {}
+        self._good: set[bytes] = set()
 
     def get(self, hashed: bytes, now: float) -> Actor | None:
         found = self._found.get(hashed)
@@ -56,6 +58,17 @@ class KeyCache:
         if len(self._found) >= KEY_CACHE_MAX:
             self._found.clear()
         self._found[hashed] = (actor, now + KEY_CACHE_TTL_S)
+        if len(self._good) >= KEY_CACHE_MAX:
+            self._good.clear()
+        self._good.add(hashed)
+
+    def was_good(self, hashed: bytes) -> bool:
+        """Say whether the key was good when this worker looked last. It may have been revoked since."""
+        return hashed in self._good
+
+    def forget(self, hashed: bytes) -> None:
+        """Forget a key that is not good any more."""
+        self._good.discard(hashed)
 
     def clear(self) -> None:
         """Forget every key: one was revoked, or a project switched off, in this very process."""
@@ -86,6 +99,7 @@ class Web:
         self.limiter = RateLimiter(gateway.redis, gateway.clock)
         self.limits = Limits(settings.web.rate_limits)
         self.key_cache = KeyCache()
+        self.refusals = Refusals(gateway.db, gateway.clock)
         self.sandbox = Sandbox(
             db=gateway.db, registry=gateway.registry, clock=gateway.clock, ids=gateway.ids, hints=gateway.hints
         )

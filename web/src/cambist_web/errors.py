@@ -18,6 +18,8 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from msgspec import UNSET, Struct, UnsetType
 
+from cambist.services.audit.entries import Action
+from cambist.services.audit.refusals import Refusal
 from cambist.services.errors import (
     ConflictError,
     FieldProblem,
@@ -32,6 +34,7 @@ from cambist.services.errors import (
 )
 
 from .context import web_of
+from .origin import origin_of
 
 log = structlog.get_logger(__name__)
 
@@ -96,8 +99,30 @@ def status_of(error: ServiceError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
-def on_service_error(_: AnyRequest, error: ServiceError) -> Response[ErrorBody]:
+_NO_CREDENTIAL = frozenset({"API_KEY_MISSING", "SESSION_REQUIRED"})
+"""Who shows nothing is no intruder."""
+_OF_SIGN_IN = frozenset({"INVALID_CREDENTIALS", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"})
+_OF_CREDENTIALS = frozenset({"RESET_TOKEN_INVALID", "PASSWORD_INVALID", "TWO_FACTOR_INVALID", "TOO_MANY_CODES"})
+
+
+def refused_action(error: ServiceError) -> Action | None:
+    """Return what the audit log calls this refusal, or None where it is none that it tells of."""
+    if isinstance(error, UnauthenticatedError):
+        if error.code in _NO_CREDENTIAL:
+            return None
+        return Action.SIGN_IN_REFUSED if error.code in _OF_SIGN_IN else Action.CREDENTIAL_REFUSED
+    if error.code in _OF_CREDENTIALS:
+        return Action.CREDENTIAL_REFUSED
+    if isinstance(error, ForbiddenError):
+        return Action.ACCESS_REFUSED
+    return Action.REQUESTS_LIMITED if isinstance(error, TooManyError) else None
+
+
+def on_service_error(request: AnyRequest, error: ServiceError) -> Response[ErrorBody]:
     headers = {}
+    action = refused_action(error)
+    if action is not None:
+        web_of(request.app).refusals.add(Refusal(action=action, code=error.code, origin=origin_of(request)))
     if isinstance(error, TooManyError):
         headers["Retry-After"] = str(error.retry_after_s)
     if isinstance(error, UnauthenticatedError):

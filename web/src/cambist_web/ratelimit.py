@@ -92,6 +92,15 @@ class RateLimiter:
                 raise _too_many(wait_s)
             batch.tokens, batch.at = granted - 1, now
 
+    def give_back(self, limit: RateLimit, who: str) -> None:
+        """Take back one ``take`` that turned out to be none. This worker spends it on the next."""
+        if limit.per_minute == 0:
+            return
+        batch = _bucket(self._batches, (limit.name, who), _Bucket(0, -math.inf))
+        now = self._clock.monotonic()
+        kept = batch.tokens if now - batch.at < BATCH_LIFETIME_S else 0
+        batch.tokens, batch.at, batch.refused_until = min(limit.per_minute, kept + 1), now, -math.inf
+
     def _spend(self, batch: _Bucket) -> bool:
         now = self._clock.monotonic()
         if now < batch.refused_until:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, TypeVar
 
 from litestar import Response
 from litestar.params import HeaderParameter, QueryParameter
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import UNSET, Struct, UnsetType, structs, to_builtins
 
 from cambist.services.paging import LIMIT_MAX, PAGE_MAX
 
@@ -48,6 +49,18 @@ def made_response(answer: MadeAnswerT, *, replayed: bool) -> Response[MadeAnswer
     if replayed:
         return Response(structs.replace(answer, idempotent=True), status_code=200)
     return Response(answer, status_code=201)
+
+
+def sent(body: Struct) -> dict[str, object]:
+    """Return what a request sent, by its names in JSON, for the audit log. Not for bodies that hold secrets."""
+    found: dict[str, object] = {}
+    for attribute, name in zip(body.__struct_fields__, body.__struct_encode_fields__, strict=True):
+        value = getattr(body, attribute)
+        if isinstance(value, Decimal):
+            found[name] = str(value)
+        elif value is not UNSET:
+            found[name] = to_builtins(value)
+    return found
 
 
 def idempotency_header(description: str) -> HeaderParameter:

@@ -14,6 +14,7 @@ from .options import EXIT_SETTINGS
 
 # Each names a module of this package, in which a command of the same name is found.
 COMMANDS = (
+    "audit",
     "demo",
     "doctor",
     "jobs",

@@ -16,13 +16,14 @@ from cambist.db.engine import Database
 from cambist.hints import Hints
 from cambist.ports import SystemClock, system_ids
 from cambist.services.accounting.statements.entries import parse_moment
+from cambist.services.audit.entries import Action, record
 from cambist.services.errors import ConflictError, ServiceError
 from cambist.services.identity.merchants import find_pk
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import STATES, Job, Kind, NewJob
 from cambist.settings import Settings, SettingsError
 
-from .opened import opened_database
+from .opened import opened_database, person
 from .options import Invocation, settings_options
 
 LISTED_MAX = 50
@@ -115,7 +116,13 @@ def show(invocation: Invocation, job_id: str, output: Path | None) -> None:
 @click.argument("job_id", metavar="ID")
 def retry(invocation: Invocation, job_id: str) -> None:
     """Queue a job again that has failed or was cancelled. It goes on from where it was; a reconcile begins anew."""
-    _change(invocation, lambda conn: requests.retry(conn, job_id, SystemClock().now()), queues=True)
+
+    async def retried(conn: AsyncConnection) -> Job:
+        job = await requests.retry(conn, job_id, SystemClock().now())
+        await _record(conn, Action.JOB_CHANGED, job)
+        return job
+
+    _change(invocation, retried, queues=True)
 
 
 @jobs.command()
@@ -123,11 +130,24 @@ def retry(invocation: Invocation, job_id: str) -> None:
 @click.argument("job_id", metavar="ID")
 def cancel(invocation: Invocation, job_id: str) -> None:
     """Cancel a job that has not ended. What its worker does now is not kept."""
-    _change(invocation, lambda conn: requests.cancel(conn, job_id, SystemClock().now()))
+
+    async def cancelled(conn: AsyncConnection) -> Job:
+        job = await requests.cancel(conn, job_id, SystemClock().now())
+        await _record(conn, Action.JOB_CHANGED, job)
+        return job
+
+    _change(invocation, cancelled)
 
 
 async def _request(conn: AsyncConnection, new: NewJob) -> Job:
-    return await requests.request(conn, system_ids(), new, SystemClock().now())
+    job = await requests.request(conn, system_ids(), new, SystemClock().now())
+    await _record(conn, Action.JOB_ASKED, job)
+    return job
+
+
+async def _record(conn: AsyncConnection, action: Action, job: Job) -> None:
+    told = {"kind": job.kind, "state": job.state}
+    await record(conn, person(), action, SystemClock().now(), subject=job.job_id, details=told)
 
 
 def _line(job: Job) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from cambist.bootstrap import open_database
 from cambist.db.engine import Database
 from cambist.registry import Registry, RegistryError
+from cambist.services.audit.entries import Origin
 from cambist.settings import Settings, SettingsError
 
 
@@ -21,6 +24,16 @@ async def opened_database(settings: Settings, command: str, why: str) -> AsyncIt
         yield database
     finally:
         await database.close()
+
+
+def person() -> Origin:
+    """Return who runs a command, for the audit log: the account of the operating system."""
+    uid = os.getuid()
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = str(uid)
+    return Origin(actor_kind="operator", actor=f"{name} at the command line")
 
 
 def opened_registry(settings: Settings) -> Registry:

@@ -13,12 +13,13 @@ from cambist.db.engine import Database
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo
 from cambist.ports import SystemClock, system_ids
+from cambist.services.audit.entries import Action, record
 from cambist.services.errors import ServiceError
 from cambist.services.sending.gas import gas_stations, stakes
 from cambist.services.sending.gas.stakes import StakeAction
 from cambist.settings import Settings, SettingsError
 
-from .opened import opened_database, opened_registry
+from .opened import opened_database, opened_registry, person
 from .options import Invocation, settings_options
 
 SHOWN_MAX = 10
@@ -63,6 +64,8 @@ async def _ask(database: Database, info: ChainInfo, action: StakeAction, amount:
     units = stakes.read_amount(info, action, amount)
     async with database.transaction() as conn:
         reference = await stakes.request_stake(conn, system_ids(), info, action, units, SystemClock().now())
+        told = {"chain": info.id, "action": action, "amount": amount or "all"}
+        await record(conn, person(), Action.STAKE_ASKED, SystemClock().now(), subject=reference, details=told)
     return f"{reference}: the worker sends it. 'cambist stake {info.id} show' tells how far it is."
 
 

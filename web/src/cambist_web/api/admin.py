@@ -13,11 +13,13 @@ from msgspec import Meta
 from cambist.domain.usage import CREDITS_MAX
 from cambist.services import platform
 from cambist.services.accounting import usage
+from cambist.services.audit.entries import Action
 from cambist.services.identity import merchants
 from cambist.services.platform import PlatformPatch, PlatformSettings
 from cambist_web.auth import admin_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Body, MadeAnswer, made_response
+from cambist_web.origin import Audit
+from cambist_web.schemas import Body, MadeAnswer, made_response, sent
 
 from .usage import SystemCredit, system_credit
 
@@ -58,13 +60,16 @@ class PlatformSettingsRoutes(Controller):
             return settings_answer(await platform.load(conn))
 
     @put("/", summary="Change platform settings")
-    async def change(self, data: JSONBody[PlatformPatch], web: NamedDependency[Web]) -> PlatformSettingsAnswer:
+    async def change(
+        self, data: JSONBody[PlatformPatch], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> PlatformSettingsAnswer:
         """Change what is sent, leave the rest, and return the whole.
 
         Lists and maps by chain or token are replaced as a whole. Every process follows within two seconds.
         """
         async with web.db.transaction() as conn:
             settings = await platform.save(conn, web.gateway.registry, data, web.clock.now())
+            await audit.record(conn, Action.PLATFORM_SETTINGS_CHANGED, changed=sent(data))
         web.platform.forget()
         return settings_answer(settings)
 
@@ -74,7 +79,11 @@ class Credits(Controller):
 
     @post("/merchants/{merchant_id:str}/credits", status_code=201, summary="Grant usage credits")
     async def grant(
-        self, merchant_id: FromPath[str], data: JSONBody[GrantCredits], web: NamedDependency[Web]
+        self,
+        merchant_id: FromPath[str],
+        data: JSONBody[GrantCredits],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> Response[CreditsGranted]:
         """Give a merchant credits, once for each reference: a repetition grants nothing and answers 200."""
         async with web.db.transaction() as conn:
@@ -82,6 +91,11 @@ class Credits(Controller):
             granted = await usage.grant(conn, merchant_pk, data.mode, data.amount, data.reference)
             balance = await usage.balance(conn, merchant_pk, data.mode)
             settings = await platform.load(conn)
+            if granted:
+                told = {"amount": data.amount, "mode": data.mode}
+                await audit.record(
+                    conn, Action.CREDITS_GRANTED, subject=data.reference, merchant_id=merchant_id, **told
+                )
         answer = CreditsGranted(merchant_id=merchant_id, system_credit=system_credit(balance, settings, data.mode))
         return made_response(answer, replayed=not granted)
 

@@ -9,11 +9,13 @@ from litestar import Controller, delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 
+from cambist.services.audit.entries import Action
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.payouts import approved_addresses
 from cambist.services.payouts.approved_addresses import ApprovalRequest, ApprovedAddress, Mode
 from cambist_web.auth import session_routes
 from cambist_web.context import Web
+from cambist_web.origin import Audit
 from cambist_web.schemas import Answer
 
 
@@ -46,7 +48,11 @@ class ApprovedAddresses(Controller):
 
     @post("/", status_code=201, summary="Approve an address")
     async def approve(
-        self, data: JSONBody[ApprovalRequest], session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]
+        self,
+        data: JSONBody[ApprovalRequest],
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> ApprovedAnswer:
         """Let auto-payouts go to an address. Needs a code of the authenticator."""
         registry = web.gateway.registry
@@ -56,15 +62,22 @@ class ApprovedAddresses(Controller):
             found = await approved_addresses.approve(
                 conn, registry, session.merchant_pk, data, web.ids, web.clock.now()
             )
+            told = {"chain": data.chain, "address": found.address, "mode": found.mode}
+            await audit.record(conn, Action.ADDRESS_APPROVED, subject=found.approval_id, **told)
         return ApprovedAnswer(approved_address=found)
 
     @delete("/{approval_id:str}", status_code=200, summary="Take an approval back")
     async def delete(
-        self, approval_id: FromPath[str], session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]
+        self,
+        approval_id: FromPath[str],
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> Answer:
         """Stop auto-payouts to the address: those rules are switched off. Payouts that are under way still go there."""
         async with web.db.transaction() as conn:
             await approved_addresses.withdraw_approval(conn, session.merchant_pk, approval_id, web.clock.now())
+            await audit.record(conn, Action.APPROVAL_WITHDRAWN, subject=approval_id)
         return Answer()
 
 

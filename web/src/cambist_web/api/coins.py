@@ -11,11 +11,13 @@ from msgspec import Struct
 
 from cambist.domain.money import format_units
 from cambist.services.actor import Actor
+from cambist.services.audit.entries import Action
 from cambist.services.payouts import coin_settings
 from cambist.services.payouts.coin_settings import Coin, CoinPatch, CoinSettings, EnabledCoins
 from cambist_web.auth import key_routes, project_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Answer
+from cambist_web.origin import Audit
+from cambist_web.schemas import Answer, sent
 
 
 class CoinView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -80,26 +82,34 @@ class Coins(Controller):
 
     @put("/", summary="Say which coins are enabled")
     async def replace(
-        self, data: JSONBody[EnabledCoins], actor: NamedDependency[Actor], web: NamedDependency[Web]
+        self,
+        data: JSONBody[EnabledCoins],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> CoinList:
         """Enable the coins of the list, and disable all others. Payouts of a disabled coin are refused."""
         async with web.db.transaction() as conn:
             found = await coin_settings.replace_enabled(conn, web.gateway.registry, actor, data, web.clock.now())
+            enabled = [f"{coin.chain}/{coin.token.symbol}" for coin in found if coin.enabled]
+            await audit.record(conn, Action.COINS_CHANGED, enabled=enabled)
         return CoinList(coins=[coin_view(coin) for coin in found])
 
     @patch("/{chain:str}/{symbol:str}/settings", summary="Change a coin's settings")
-    async def change(
+    async def change(  # noqa: PLR0913, PLR0917  the path, the body, and what the use case needs
         self,
         chain: FromPath[str],
         symbol: FromPath[str],
         data: JSONBody[CoinPatch],
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> CoinAnswer:
         """Change what is sent, leave the rest. An auto-payout goes to an approved address only."""
         coin = Coin(chain=chain, token=symbol)
         async with web.db.transaction() as conn:
             found = await coin_settings.change_settings(conn, web.gateway.registry, actor, coin, data, web.clock.now())
+            await audit.record(conn, Action.COIN_SETTINGS_CHANGED, subject=f"{chain}/{symbol}", changed=sent(data))
         return CoinAnswer(coin=coin_view(found))
 
 

@@ -12,12 +12,14 @@ from litestar.params import CookieParameter, JSONBody
 from msgspec import Meta
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
 from cambist.services.identity import merchants, sessions
 from cambist.services.identity.merchants import Merchant, Name
-from cambist.services.identity.sessions import OpenSession
-from cambist_web.auth import address_of, admin_routes, public_routes
+from cambist.services.identity.sessions import OpenSession, Replayed
+from cambist_web.auth import admin_routes, public_routes
 from cambist_web.context import Web
+from cambist_web.origin import Audit, address_of
 from cambist_web.schemas import Answer, Body
 
 from .two_factor import TotpCode
@@ -98,7 +100,11 @@ class Auth(Controller):
 
     @post("/register", status_code=201, summary="Become a merchant")
     async def register(
-        self, request: Request[Any, Any, Any], data: JSONBody[Register], web: NamedDependency[Web]
+        self,
+        request: Request[Any, Any, Any],
+        data: JSONBody[Register],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> Response[SignedIn]:
         """Add a merchant and sign him in. 503 `KEYS_UNAVAILABLE` when no address keys are in stock."""
         await web.limiter.take(web.limits.login_per_address, address_of(request))
@@ -112,17 +118,26 @@ class Auth(Controller):
                 conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now
             )
             session = await _open(web, conn, merchant)
+            by = audit.of_merchant(merchant.merchant_id, session.principal.session_id)
+            await by.record(conn, Action.MERCHANT_REGISTERED, subject=merchant.merchant_id, email=email)
+            await by.record(conn, Action.SESSION_OPENED, subject=session.principal.session_id)
         return _signed_in(web, merchant, session, status_code=201)
 
     @post("/login", status_code=200, summary="Sign in")
     async def login(
-        self, request: Request[Any, Any, Any], data: JSONBody[Login], web: NamedDependency[Web]
+        self,
+        request: Request[Any, Any, Any],
+        data: JSONBody[Login],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> Response[SignedIn]:
         """Return an access token, and set the cookie with the refresh token.
 
         401 `TWO_FACTOR_REQUIRED` where the password is right and `totpCode` is missing.
         """
         email = merchants.spelling_of(data.email)
+        # A refusal is written down under this name: unless it is no address, such as a password in the wrong field.
+        request.state.claimed_name = email if merchants.is_email(email) else None
         await web.limiter.take(web.limits.login_per_address, address_of(request))
         await web.limiter.take(web.limits.login_per_email, email)
         sign_in = await merchants.check_password(web.db, email=email, password=data.password, passwords=web.passwords)
@@ -131,47 +146,75 @@ class Auth(Controller):
             await merchants.lock_password(conn, sign_in)
             await web.two_factor.lock_sign_in(conn, sign_in.merchant.pk, shown=shown)
             session = await _open(web, conn, sign_in.merchant)
+            by = audit.of_merchant(sign_in.merchant.merchant_id, session.principal.session_id)
+            await by.record(conn, Action.SESSION_OPENED, subject=session.principal.session_id, totp=shown or None)
         return _signed_in(web, sign_in.merchant, session)
 
     @post("/refresh", status_code=200, summary="Get the next access token")
-    async def refresh(self, web: NamedDependency[Web], refresh_token: RefreshCookie = None) -> Response[SignedIn]:
+    async def refresh(
+        self, web: NamedDependency[Web], audit: NamedDependency[Audit], refresh_token: RefreshCookie = None
+    ) -> Response[SignedIn]:
         """Exchange the cookie's refresh token for the next one. Presenting a used one ends the session."""
         if not refresh_token:
             raise UnauthenticatedError("SESSION_REQUIRED", "Sign in first.")
+        merchant = None
         async with web.db.transaction() as conn:
             session = await sessions.rotate(conn, refresh_token, tokens=web.refresh_tokens, now=web.clock.now())
-            merchant = None if session is None else await merchants.get(conn, session.principal.merchant_pk)
-        if session is None or merchant is None:
+            if isinstance(session, Replayed):
+                await audit.record(
+                    conn, Action.REFRESH_REPLAYED, subject=session.session_id, merchant_id=session.merchant_id
+                )
+            elif session is not None:
+                merchant = await merchants.get(conn, session.principal.merchant_pk)
+        if session is None or isinstance(session, Replayed) or merchant is None:
             raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
         return _signed_in(web, merchant, session)
 
     @post("/logout", status_code=200, summary="Sign out")
-    async def logout(self, web: NamedDependency[Web], refresh_token: RefreshCookie = None) -> Response[Message]:
+    async def logout(
+        self, web: NamedDependency[Web], audit: NamedDependency[Audit], refresh_token: RefreshCookie = None
+    ) -> Response[Message]:
         """End the cookie's session at once, its access tokens included. Without a session, nothing happens."""
         session_id = web.refresh_tokens.session_of(refresh_token) if refresh_token else None
         if session_id is not None:
             async with web.db.transaction() as conn:
-                await sessions.revoke(conn, session_id, now=web.clock.now())
+                merchant_id = await sessions.revoke(conn, session_id, now=web.clock.now())
+                if merchant_id is not None:
+                    by = audit.of_merchant(merchant_id, session_id)
+                    await by.record(conn, Action.SESSION_ENDED, subject=session_id)
         return Response(Message(message="Signed out."), cookies=[_cookie(web, "", max_age_s=0)])
 
     @post("/password-reset/request", status_code=200, summary="Ask for a password reset")
     async def request_reset(
-        self, request: Request[Any, Any, Any], data: JSONBody[ResetRequest], web: NamedDependency[Web]
+        self,
+        request: Request[Any, Any, Any],
+        data: JSONBody[ResetRequest],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> Message:
         """Tell the operator, who hands out the reset link. The answer is the same for unknown addresses."""
         await web.limiter.take(web.limits.login_per_address, address_of(request))
-        log.warning("password_reset_requested", email=merchants.normalize_email(data.email))
+        email = merchants.normalize_email(data.email)
+        async with web.db.transaction() as conn:
+            await audit.record(conn, Action.PASSWORD_RESET_ASKED, email=email)
+        log.warning("password_reset_requested", email=email)
         return Message(message="The operator was told. A link to set a new password comes from there.")
 
     @post("/password-reset/confirm", status_code=200, summary="Set a new password")
     async def confirm_reset(
-        self, request: Request[Any, Any, Any], data: JSONBody[ResetConfirm], web: NamedDependency[Web]
+        self,
+        request: Request[Any, Any, Any],
+        data: JSONBody[ResetConfirm],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> Message:
         """Set a new password with a reset token, and end every session of the merchant."""
         await web.limiter.take(web.limits.login_per_address, address_of(request))
         password_hash = await web.passwords.hash(data.password)
         async with web.db.transaction() as conn:
-            await merchants.reset_password(conn, data.token, password_hash, now=web.clock.now())
+            merchant_id = await merchants.reset_password(conn, data.token, password_hash, now=web.clock.now())
+            by = audit.of_merchant(merchant_id)
+            await by.record(conn, Action.PASSWORD_CHANGED, subject=merchant_id, by="reset link")
         return Message(message="The password was changed. Sign in with the new one.")
 
 
@@ -181,13 +224,14 @@ class PasswordResets(Controller):
     tags = ("Operator",)
 
     @post("/password-resets", status_code=201, summary="Issue a password reset token")
-    async def issue(self, data: JSONBody[ResetRequest], web: NamedDependency[Web]) -> ResetIssued:
+    async def issue(
+        self, data: JSONBody[ResetRequest], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> ResetIssued:
         """Return a token that its bearer can set a new password with, once. An earlier one stops working."""
-        lifetime_s = web.settings.auth.password_reset_s
+        lifetime_s, email = web.settings.auth.password_reset_s, merchants.normalize_email(data.email)
         async with web.db.transaction() as conn:
-            token = await merchants.issue_reset(
-                conn, merchants.normalize_email(data.email), ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s
-            )
+            token = await merchants.issue_reset(conn, email, ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s)
+            await audit.record(conn, Action.PASSWORD_RESET_ISSUED, email=email)
         return ResetIssued(token=token, expires_in=lifetime_s)
 
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
 from cambist.services.actor import Actor
+from cambist.services.audit.entries import Action
 from cambist.services.errors import UnavailableError
 from cambist.services.paging import LIMIT
 from cambist.services.payouts import batch, create, read
@@ -25,6 +26,7 @@ from cambist.services.payouts.read import PayoutView, payout_view
 from cambist.services.payouts.requests import BatchRequest, PayoutRequest
 from cambist_web.auth import key_routes, project_routes
 from cambist_web.context import Web
+from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Filter, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
 
 log = structlog.get_logger(__name__)
@@ -115,6 +117,7 @@ class Payouts(Controller):
         data: JSONBody[PayoutRequest],
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
         idempotency_key: IdempotencyKey = None,
     ) -> Response[PayoutMade]:
         """Debit the wallet and queue the payout. The recipient gets the amount whole: the platform pays the fee.
@@ -123,6 +126,9 @@ class Payouts(Controller):
         """
         async with web.db.transaction() as conn:
             made = await create.create_payout(conn, payout_context(web), actor, data, idempotency_key)
+            if not made.replayed:
+                told = {"chain": data.chain, "token": data.token, "amount": data.amount, "toAddress": data.to_address}
+                await audit.record(conn, Action.PAYOUT_ASKED, subject=made.payout.payout_id, **told)
         if not made.replayed:
             await sent_on(web, actor, made.payout.chain)
         answer = PayoutMade(payout=payout_view(made.payout, web.gateway.registry))
@@ -134,6 +140,7 @@ class Payouts(Controller):
         data: JSONBody[BatchRequest],
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
         idempotency_key: IdempotencyKey = None,
     ) -> Response[BatchMade]:
         """Pay every row that can be paid, or none where the balance does not cover them all.
@@ -142,6 +149,10 @@ class Payouts(Controller):
         """
         async with web.db.transaction() as conn:
             made = await batch.create_batch(conn, payout_context(web), actor, data, idempotency_key)
+            if not made.replayed:
+                total = batch_view(made).total_amount
+                told = {"chain": data.chain, "token": data.token, "amount": total}
+                await audit.record(conn, Action.BATCH_ASKED, subject=made.batch_id, payouts=made.accepted, **told)
         if made.accepted and not made.replayed:
             await sent_on(web, actor, made.chain)
         answer = BatchMade(

@@ -12,13 +12,15 @@ from litestar.params import JSONBody
 from msgspec import UNSET, Struct, UnsetType
 
 from cambist.services.actor import Actor
+from cambist.services.audit.entries import Action
 from cambist.services.identity import merchants, projects
 from cambist.services.identity.merchants import Name
 from cambist.services.identity.projects import ChangeProject, Url
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist_web.auth import owned_project_routes, session_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Answer, Body
+from cambist_web.origin import Audit
+from cambist_web.schemas import Answer, Body, sent
 
 
 class CreateProject(Body, frozen=True, kw_only=True):
@@ -89,7 +91,11 @@ class Projects(Controller):
 
     @post("/", status_code=201, summary="Make a project")
     async def create(
-        self, data: JSONBody[CreateProject], session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]
+        self,
+        data: JSONBody[CreateProject],
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> ProjectAnswer:
         """Add a live or sandbox project. `webhookSecret`, 64 hexadecimal characters, is shown this once."""
         name = merchants.check_name(data.name)
@@ -102,6 +108,7 @@ class Projects(Controller):
                 payment_webhook_url=data.payment_webhook_url,
                 now=web.clock.now(),
             )
+            await audit.record(conn, Action.PROJECT_MADE, subject=project.project_id, changed=sent(data))
         return ProjectAnswer(project=project_view(project), webhook_secret=secret)
 
     @get("/", summary="List projects")
@@ -123,7 +130,11 @@ class Project(Controller):
 
     @patch("/", summary="Change a project")
     async def change(
-        self, data: JSONBody[ChangeProject], actor: NamedDependency[Actor], web: NamedDependency[Web]
+        self,
+        data: JSONBody[ChangeProject],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> ProjectAnswer:
         """Change what is sent and leave the rest. Payments that exist keep what they were made with.
 
@@ -134,16 +145,20 @@ class Project(Controller):
             merchants.check_name(data.name)
         async with web.db.transaction() as conn:
             project, secret = await web.projects.change(conn, actor, data, now=web.clock.now())
+            await audit.record(conn, Action.PROJECT_CHANGED, subject=actor.project_id, changed=sent(data))
         if data.is_active is False:
             web.key_cache.clear()
         return ProjectAnswer(project=project_view(project), webhook_secret=UNSET if secret is None else secret)
 
     @post("/rotate-webhook-secret", status_code=200, summary="Replace the signing secret")
-    async def rotate_secret(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> SecretRotated:
+    async def rotate_secret(
+        self, actor: NamedDependency[Actor], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> SecretRotated:
         """Return a new signing secret, shown this once. The old one is invalid at once."""
         now = web.clock.now()
         async with web.db.transaction() as conn:
             secret = await web.projects.rotate_secret(conn, actor, now=now)
+            await audit.record(conn, Action.WEBHOOK_SECRET_ROTATED, subject=actor.project_id)
         message = "The new secret signs every webhook from now on. It is not shown again."
         return SecretRotated(message=message, webhook_secret=secret, rotated_at=now)
 

@@ -8,15 +8,18 @@ from typing import Annotated
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.payouts import Status
 from cambist.services.actor import Actor
+from cambist.services.audit.entries import Action
 from cambist.services.paging import LIMIT
 from cambist.services.reversals.refunds import create, read
 from cambist.services.reversals.refunds.create import Made, RefundRequest
 from cambist.services.reversals.refunds.read import RefundView
 from cambist_web.auth import key_routes, project_routes
 from cambist_web.context import Web
+from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
 
 from .payouts import payout_context, sent_on
@@ -42,6 +45,16 @@ class RefundList(PageAnswer, frozen=True, kw_only=True):
     refunds: Sequence[RefundView]
 
 
+async def record_refund(audit: Audit, conn: AsyncConnection, made: Made) -> None:
+    """Write down that a refund was asked for, unless it was before."""
+    if made.replayed:
+        return
+    one = made.refund
+    told = {"chain": one.chain, "token": one.token, "amount": one.amount, "toAddress": one.to_address}
+    about = {"paymentId": one.payment_id, "depositId": one.deposit_id}
+    await audit.record(conn, Action.REFUND_ASKED, subject=one.refund_id, **told, **about)
+
+
 async def made_answer(web: Web, actor: Actor, made: Made) -> Response[RefundMade]:
     """Have a new refund be sent, and answer with it."""
     if not made.replayed:
@@ -53,12 +66,13 @@ class Refunds(Controller):
     tags = ("Payments",)
 
     @post("/{payment_id:str}/refund", status_code=201, summary="Refund a payment")
-    async def create(
+    async def create(  # noqa: PLR0913, PLR0917  the path, the body, and what the use case needs
         self,
         payment_id: FromPath[str],
         data: JSONBody[RefundRequest],
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
         idempotency_key: IdempotencyKey = None,
     ) -> Response[RefundMade]:
         """Send back what the payment received, or a part of it: never more than that in sum.
@@ -68,6 +82,7 @@ class Refunds(Controller):
         """
         async with web.db.transaction() as conn:
             made = await create.create_refund(conn, payout_context(web), actor, payment_id, data, idempotency_key)
+            await record_refund(audit, conn, made)
         return await made_answer(web, actor, made)
 
     @get("/refunds/list", summary="List refunds")

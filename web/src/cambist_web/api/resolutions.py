@@ -10,16 +10,18 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from cambist.services.actor import Actor
+from cambist.services.audit.entries import Action
 from cambist.services.paging import LIMIT
 from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.resolutions import decide
 from cambist.services.reversals.resolutions.read import Reason, ResolutionView, get_resolution, list_resolutions
 from cambist_web.auth import key_routes, project_routes
 from cambist_web.context import Web
+from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Filter, Limit, Page, PageAnswer
 
 from .payouts import payout_context
-from .refunds import IdempotencyKey, RefundMade, made_answer
+from .refunds import IdempotencyKey, RefundMade, made_answer, record_refund
 
 
 class ResolutionList(PageAnswer, frozen=True, kw_only=True):
@@ -65,30 +67,41 @@ class Resolutions(Controller):
 
     @post("/{deposit_id:str}/accept", status_code=200, summary="Count a deposit to its order")
     async def accept(
-        self, deposit_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+        self,
+        deposit_id: FromPath[str],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> ResolutionAnswer:
         """Take the deposit for its order, however late it came; the payment is judged again at once."""
         async with web.db.transaction() as conn:
             decided = await decide.accept(conn, payout_context(web), actor, deposit_id)
+            await audit.record(conn, Action.DEPOSIT_ACCEPTED, subject=deposit_id)
         await web.gateway.hints.publish("webhooks", *(f"payment:{public_id}" for public_id in decided.changed))
         return ResolutionAnswer(resolution=decided.resolution)
 
     @post("/{deposit_id:str}/release", status_code=200, summary="Release a deposit to the wallet")
     async def release(
-        self, deposit_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+        self,
+        deposit_id: FromPath[str],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> ResolutionAnswer:
         """Make the deposit available, and leave its payment as it is."""
         async with web.db.transaction() as conn:
             decided = await decide.release(conn, payout_context(web), actor, deposit_id)
+            await audit.record(conn, Action.DEPOSIT_RELEASED, subject=deposit_id)
         return ResolutionAnswer(resolution=decided.resolution)
 
     @post("/{deposit_id:str}/refund", status_code=201, summary="Send a deposit back")
-    async def refund(
+    async def refund(  # noqa: PLR0913, PLR0917  the path, the body, and what the use case needs
         self,
         deposit_id: FromPath[str],
         data: JSONBody[RefundRequest],
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
         idempotency_key: IdempotencyKey = None,
     ) -> Response[RefundMade]:
         """Send back what is held of the deposit, or a part of it, on the chain on which it came.
@@ -97,6 +110,7 @@ class Resolutions(Controller):
         """
         async with web.db.transaction() as conn:
             made = await decide.refund(conn, payout_context(web), actor, deposit_id, data, idempotency_key)
+            await record_refund(audit, conn, made)
         return await made_answer(web, actor, made)
 
 

@@ -12,12 +12,14 @@ from msgspec import Struct
 
 from cambist.domain.money import format_units
 from cambist.registry import Registry
+from cambist.services.audit.entries import Action
 from cambist.services.pricing.quotes import AmountText, Name
 from cambist.services.sending.gas import stakes
 from cambist.services.sending.gas.stakes import StakeAction, StakeRequest
 from cambist.services.supported import find_chain
 from cambist_web.auth import admin_routes
 from cambist_web.context import Web
+from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Body, NonEmptyFilter
 
 
@@ -75,7 +77,9 @@ class Stakes(Controller):
     tags = ("Operator",)
 
     @post("/", status_code=201, summary="Change a stake")
-    async def change(self, data: JSONBody[StakeBody], web: NamedDependency[Web]) -> StakeAsked:
+    async def change(
+        self, data: JSONBody[StakeBody], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> StakeAsked:
         """Have the gas station `stake` coin, `unstake` it, or `withdraw` what has waited long enough.
 
         It is sent by the worker, as everything is; one change at a time.
@@ -86,6 +90,8 @@ class Stakes(Controller):
         async with web.db.transaction() as conn:
             reference = await stakes.request_stake(conn, web.gateway.ids, info, data.action, units, web.clock.now())
             found = await stakes.list_stake_requests(conn, info.id)
+            told = {"chain": info.id, "action": str(data.action), "amount": data.amount}
+            await audit.record(conn, Action.STAKE_ASKED, subject=reference, **told)
         await web.gateway.hints.publish("outbound")
         (made,) = [one for one in found if one.reference == reference]
         return StakeAsked(stake=stake_view(registry, made))

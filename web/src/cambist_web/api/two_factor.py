@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import segno
@@ -12,11 +13,13 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody
 from msgspec import Meta
 
+from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
 from cambist.services.identity import merchants, two_factor
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist_web.auth import admin_routes, session_routes
 from cambist_web.context import Web
+from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Body
 
 TotpCode = Annotated[str, Meta(max_length=64)]
@@ -76,36 +79,58 @@ class TwoFactorRoutes(Controller):
 
     @post("/enrol", status_code=200, summary="Get a secret for an authenticator")
     async def enrol(
-        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Enrol], web: NamedDependency[Web]
+        self,
+        session: NamedDependency[SessionPrincipal],
+        data: JSONBody[Enrol],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> Enrolled:
         """Return a new secret. It is good for nothing until confirmed; an authenticator in use stays so till then."""
         email = await _check_password(web, session, data.password)
-        enrolment = await web.two_factor.enrol(session.merchant_pk, email, data.totp_code)
+        record = partial(audit.record, action=Action.TWO_FACTOR_ENROLLED)
+        enrolment = await web.two_factor.enrol(session.merchant_pk, email, data.totp_code, record=record)
         qr_code = segno.make(enrolment.uri, micro=False).svg_data_uri(border=4)
         return Enrolled(secret=enrolment.secret, otpauth_uri=enrolment.uri, qr_code=qr_code)
 
     @post("/confirm", status_code=200, summary="Turn two-factor authentication on")
     async def confirm(
-        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
+        self,
+        session: NamedDependency[SessionPrincipal],
+        data: JSONBody[Code],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> RecoveryCodes:
         """Put the secret into force with its first code. Every other session of yours ends."""
-        codes = await web.two_factor.confirm(session.merchant_pk, data.totp_code, session_id=session.session_id)
+        record = partial(audit.record, action=Action.TWO_FACTOR_ENABLED)
+        codes = await web.two_factor.confirm(
+            session.merchant_pk, data.totp_code, session_id=session.session_id, record=record
+        )
         return RecoveryCodes(recovery_codes=codes)
 
     @post("/recovery-codes", status_code=200, summary="Get new recovery codes")
     async def renew_recovery_codes(
-        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
+        self,
+        session: NamedDependency[SessionPrincipal],
+        data: JSONBody[Code],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> RecoveryCodes:
         """Return new recovery codes; the ones before stop working."""
-        codes = await web.two_factor.renew_recovery_codes(session.merchant_pk, data.totp_code)
+        record = partial(audit.record, action=Action.RECOVERY_CODES_RENEWED)
+        codes = await web.two_factor.renew_recovery_codes(session.merchant_pk, data.totp_code, record=record)
         return RecoveryCodes(recovery_codes=codes)
 
     @post("/disable", status_code=200, summary="Turn two-factor authentication off")
     async def disable(
-        self, session: NamedDependency[SessionPrincipal], data: JSONBody[Code], web: NamedDependency[Web]
+        self,
+        session: NamedDependency[SessionPrincipal],
+        data: JSONBody[Code],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
     ) -> Answer:
         """Forget authenticator and recovery codes. What needs them is out of reach from then on."""
-        await web.two_factor.disable(session.merchant_pk, data.totp_code)
+        record = partial(audit.record, action=Action.TWO_FACTOR_DISABLED)
+        await web.two_factor.disable(session.merchant_pk, data.totp_code, record=record)
         return Answer()
 
 
@@ -115,11 +140,14 @@ class TwoFactorReset(Controller):
     tags = ("Operator",)
 
     @post("/merchants/two-factor/reset", status_code=200, summary="Take a merchant's second factor away")
-    async def reset(self, data: JSONBody[ResetTwoFactor], web: NamedDependency[Web]) -> Answer:
+    async def reset(
+        self, data: JSONBody[ResetTwoFactor], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> Answer:
         """Turn two-factor authentication off for a merchant, and end every session."""
         email = merchants.normalize_email(data.email)
         async with web.db.transaction() as conn:
             merchant_id = await two_factor.reset(conn, email, now=web.clock.now())
+            await audit.record(conn, Action.TWO_FACTOR_RESET, subject=merchant_id, merchant_id=merchant_id)
         log.warning("two_factor_reset_by_operator", merchant_id=merchant_id)
         return Answer()
 

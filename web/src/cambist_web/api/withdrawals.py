@@ -10,6 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from cambist.domain.payouts import Status
+from cambist.services.audit.entries import Action
 from cambist.services.identity import projects
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.paging import LIMIT
@@ -17,6 +18,7 @@ from cambist.services.payouts import withdrawals
 from cambist.services.payouts.withdrawals import Made, WithdrawalRequest, WithdrawalView
 from cambist_web.auth import session_routes
 from cambist_web.context import Web
+from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
 
 from .payouts import payout_context, sent_on
@@ -54,6 +56,7 @@ class Withdrawals(Controller):
         data: JSONBody[WithdrawalRequest],
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
         idempotency_key: IdempotencyKey = None,
     ) -> Response[WithdrawalMade]:
         """Send available money to an address. Needs a code of the authenticator, which is good for one withdrawal.
@@ -71,6 +74,11 @@ class Withdrawals(Controller):
             await web.two_factor.require_code(session.merchant_pk, data.totp_code)
             async with web.db.transaction() as conn:
                 made = await withdrawals.create_withdrawal(conn, context, actor, data, idempotency_key)
+                if not made.replayed:
+                    one = made.withdrawal
+                    told = {"chain": one.chain, "token": one.token, "amount": one.amount, "toAddress": one.to_address}
+                    told |= {"projectId": data.project_id}
+                    await audit.record(conn, Action.WITHDRAWAL_ASKED, subject=one.withdrawal_id, **told)
         if not made.replayed:
             await sent_on(web, actor, made.withdrawal.chain)
         answer = WithdrawalMade(withdrawal=made.withdrawal)

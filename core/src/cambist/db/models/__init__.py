@@ -1,5 +1,6 @@
 """Every table, one module per noun."""
 
+from .audit import AuditEntry, AuditSeal
 from .base import Base
 from .deposits import ChainBlock, Cursor, Deposit
 from .jobs import CronRun, Job, JobOutput

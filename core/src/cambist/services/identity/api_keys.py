@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -23,6 +24,8 @@ KEYS_MAX = 50
 HINT_CHARS = 12
 PREFIXES = {"live": "ck_live_", "sandbox": "ck_test_"}
 
+_KEY = re.compile(r"ck_(?:live|test)_[0-9a-hjkmnp-tv-z]{52}")
+
 
 class KeyView(Struct, frozen=True, kw_only=True, rename="camel"):
     """A key as it is shown later: `hint` is its beginning."""
@@ -38,6 +41,11 @@ class IssuedKey(Struct, frozen=True, kw_only=True):
 
     key: KeyView
     secret: str
+
+
+def is_key(secret: str) -> bool:
+    """Say whether a text has the shape of a key: one of the prefixes, and as many characters as Ids makes."""
+    return _KEY.fullmatch(secret) is not None
 
 
 def key_hash(secret: str) -> bytes:

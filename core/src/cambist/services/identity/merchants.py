@@ -47,10 +47,15 @@ def spelling_of(text: str) -> str:
     return unicodedata.normalize("NFC", text.strip()).lower()
 
 
+def is_email(email: str) -> bool:
+    """Say whether a spelling is that of an e-mail address."""
+    return len(email) <= EMAIL_CHARS_MAX and _EMAIL.fullmatch(email) is not None
+
+
 def normalize_email(text: str) -> str:
     """Return the one spelling under which an address is stored. Raises InvalidError for what is none."""
     email = spelling_of(text)
-    if len(email) > EMAIL_CHARS_MAX or _EMAIL.fullmatch(email) is None:
+    if not is_email(email):
         raise InvalidError.field("email", "must be an e-mail address")
     return email
 
@@ -148,16 +153,21 @@ async def issue_reset(conn: AsyncConnection, email: str, *, ids: Ids, now: datet
     return token
 
 
-async def reset_password(conn: AsyncConnection, token: str, password_hash: str, *, now: datetime) -> None:
-    """Set a new password and end every session. Raises InvalidError for a token that is used, old or unknown."""
+async def reset_password(conn: AsyncConnection, token: str, password_hash: str, *, now: datetime) -> str:
+    """Set a new password, end every session, and return the merchant's id.
+
+    Raises InvalidError for a token that is used, old or unknown.
+    """
     reset = models.PasswordReset
     good = reset.token_hash == sessions.token_hash(token), reset.used_at.is_(None), reset.expires_at > now
     merchant_pk = await conn.scalar(update(reset).where(*good).values(used_at=now).returning(reset.merchant_pk))
     if merchant_pk is None:
         raise InvalidError("RESET_TOKEN_INVALID", "This reset link was used already or has expired.")
     merchant = models.Merchant
-    await conn.execute(update(merchant).where(merchant.id == merchant_pk).values(password_hash=password_hash))
+    changed = update(merchant).where(merchant.id == merchant_pk).values(password_hash=password_hash)
+    merchant_id: str = (await conn.execute(changed.returning(merchant.merchant_id))).scalar_one()
     await sessions.revoke_all(conn, merchant_pk, now=now)
+    return merchant_id
 
 
 def check_name(text: str) -> str:

@@ -40,6 +40,13 @@ class OpenSession(Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
 
+class Replayed(Struct, frozen=True, kw_only=True):
+    """A session that was going on, and has ended because a used refresh token of it was presented."""
+
+    merchant_id: str
+    session_id: str
+
+
 class RefreshTokens:
     """Makes refresh tokens that prove where they come from, so that a used one is told from an invented one."""
 
@@ -97,7 +104,9 @@ async def open_session(  # noqa: PLR0913  each by name
     return OpenSession(principal=principal, refresh_token=token, expires_at=expires_at)
 
 
-async def rotate(conn: AsyncConnection, token: str, *, tokens: RefreshTokens, now: datetime) -> OpenSession | None:
+async def rotate(
+    conn: AsyncConnection, token: str, *, tokens: RefreshTokens, now: datetime
+) -> OpenSession | Replayed | None:
     """Exchange a refresh token for the next. None where it is no good; a used one revokes its session.
 
     Returns rather than raises, because the revocation must be committed.
@@ -114,8 +123,8 @@ async def rotate(conn: AsyncConnection, token: str, *, tokens: RefreshTokens, no
     )
     row = exchanged.one_or_none()
     if row is None:
-        await revoke(conn, session_id, now=now)
-        return None
+        merchant_id = await revoke(conn, session_id, now=now)
+        return None if merchant_id is None else Replayed(merchant_id=merchant_id, session_id=session_id)
     principal = to_struct(SessionPrincipal, row)
     return OpenSession(principal=principal, refresh_token=following, expires_at=row.expires_at)
 
@@ -131,10 +140,11 @@ def _open(session_id: str, now: datetime) -> Sequence[ColumnElement[bool]]:
     return Session.session_id == session_id, Session.revoked_at.is_(None), Session.expires_at > now
 
 
-async def revoke(conn: AsyncConnection, session_id: str, *, now: datetime) -> None:
-    """End one session at once. Doing it again changes nothing."""
-    going_on = Session.session_id == session_id, Session.revoked_at.is_(None)
-    await conn.execute(update(Session).where(*going_on).values(revoked_at=now))
+async def revoke(conn: AsyncConnection, session_id: str, *, now: datetime) -> str | None:
+    """End one session at once, and return its merchant's id. Doing it again changes nothing, and returns None."""
+    ended = update(Session).where(*_open(session_id, now), Merchant.id == Session.merchant_pk).values(revoked_at=now)
+    merchant_id: str | None = await conn.scalar(ended.returning(Merchant.merchant_id))
+    return merchant_id
 
 
 async def revoke_all(conn: AsyncConnection, merchant_pk: int, *, now: datetime, but: str = "") -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import Context, Decimal
 
 import structlog
+from msgspec.structs import replace
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,6 +19,7 @@ from cambist.plugin import Units
 from cambist.services import platform
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.actor import Actor
+from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.errors import ServiceError, UnavailableError
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.prices import RateBook
@@ -132,6 +134,9 @@ async def _pay(conn: AsyncConnection, context: PayoutContext, row: AnyRow, asset
         return 0
     new = NewPayout.of(actor, IntentKind.AUTO_PAYOUT, context.ids.new("po"), asset, due.to_address, units)
     await debit_and_queue(conn, context, settings, [new])
+    by = replace(GATEWAY, merchant_id=actor.merchant_id, project_id=actor.project_id)
+    told = {"chain": row.chain, "token": row.symbol, "units": str(units), "toAddress": due.to_address}
+    await record(conn, by, Action.AUTO_PAYOUT_MADE, context.clock.now(), subject=new.payout_id, details=told)
     return 1
 
 

@@ -11,6 +11,42 @@ depends_on = None
 
 TABLES = (
     """
+    CREATE TABLE audit_entries (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        at TIMESTAMP WITH TIME ZONE NOT NULL,
+        action TEXT NOT NULL,
+        actor_kind TEXT NOT NULL,
+        actor TEXT,
+        address TEXT,
+        merchant_id TEXT,
+        project_id TEXT,
+        subject TEXT,
+        details JSONB DEFAULT '{}' NOT NULL,
+        count BIGINT DEFAULT '1' NOT NULL,
+        CONSTRAINT pk_audit_entries PRIMARY KEY (id),
+        CONSTRAINT ck_audit_entries_actor_kind
+            CHECK (actor_kind IN ('merchant', 'key', 'operator', 'stranger', 'gateway')),
+        CONSTRAINT ck_audit_entries_count_positive CHECK (count > 0)
+    )
+    """,
+    "CREATE INDEX ix_audit_entries_merchant_id ON audit_entries (merchant_id, id)",
+    "CREATE INDEX ix_audit_entries_at ON audit_entries USING brin (at)",
+    """
+    CREATE TABLE audit_seals (
+        number BIGINT NOT NULL,
+        entries INT8MULTIRANGE NOT NULL,
+        digests BYTEA NOT NULL,
+        previous_hash BYTEA NOT NULL,
+        hash BYTEA NOT NULL,
+        mac BYTEA NOT NULL,
+        sealed_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_audit_seals PRIMARY KEY (number),
+        CONSTRAINT ck_audit_seals_number_positive CHECK (number > 0),
+        CONSTRAINT ck_audit_seals_digests_whole CHECK (mod(octet_length(digests), 32) = 0)
+    )
+    """,
+    "CREATE INDEX ix_audit_seals_sealed_at ON audit_seals (sealed_at)",
+    """
     CREATE TABLE chain_blocks (
         chain TEXT NOT NULL,
         scope BIGINT NOT NULL,
@@ -862,7 +898,7 @@ TABLES = (
     """,
 )
 
-# The ledger's invariants: balances equal the movements, and what is posted stays posted.
+# The ledger's invariants: balances equal the movements, and what is posted stays posted. So does the audit log.
 FUNCTIONS = (
     """
     CREATE OR REPLACE FUNCTION ledger_apply_movements() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -906,6 +942,13 @@ FUNCTIONS = (
         RETURN NEW;
     END $$
     """,
+    """
+    CREATE OR REPLACE FUNCTION audit_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        RAISE EXCEPTION 'the audit log is append-only: % on % refused', TG_OP, TG_TABLE_NAME
+            USING ERRCODE = 'integrity_constraint_violation';
+    END $$
+    """,
 )
 
 TRIGGERS = (
@@ -928,6 +971,14 @@ TRIGGERS = (
     """
     CREATE TRIGGER ledger_accounts_guard BEFORE INSERT OR UPDATE ON ledger_accounts
         FOR EACH ROW EXECUTE FUNCTION ledger_guard_account()
+    """,
+    """
+    CREATE TRIGGER audit_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_entries
+        FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse_change()
+    """,
+    """
+    CREATE TRIGGER audit_seals_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_seals
+        FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse_change()
     """,
 )
 

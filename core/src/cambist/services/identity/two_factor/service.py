@@ -17,9 +17,10 @@ guesses must not be able to keep the merchant out.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 import structlog
 from msgspec import Struct
@@ -60,6 +61,9 @@ PENDING_FIELD = "two_factor_states.pending_encrypted"
 log = structlog.get_logger(__name__)
 
 
+Record: TypeAlias = Callable[[AsyncConnection], Awaitable[None]]
+
+
 class Status(Struct, frozen=True, kw_only=True):
     """Whether a merchant has a second factor, and how many recovery codes are left."""
 
@@ -79,7 +83,10 @@ _STATUS = columns_of(
 
 
 class TwoFactor:
-    """Enrols merchants and judges their codes. Methods without a connection are transactions of their own."""
+    """Enrols merchants and judges their codes. Methods without a connection are transactions of their own.
+
+    ``record`` writes down in that transaction what was done, once it is certain.
+    """
 
     def __init__(self, db: Database, box: SecretsBox, ids: Ids, clock: Clock) -> None:
         """Keep secrets in this box, bound to the merchant's row."""
@@ -123,7 +130,7 @@ class TwoFactor:
             error = _required()
             raise UnauthenticatedError(error.code, error.message)
 
-    async def enrol(self, merchant_pk: int, email: str, code: str | None) -> Enrolment:
+    async def enrol(self, merchant_pk: int, email: str, code: str | None, *, record: Record | None = None) -> Enrolment:
         """Make a secret that is good for nothing until ``confirm``. Who has a second factor must show a code of it.
 
         The caller has checked the password: a session alone, which can be stolen, must not get there.
@@ -142,9 +149,12 @@ class TwoFactor:
                 .values(merchant_pk=merchant_pk, **pending)
                 .on_conflict_do_update(index_elements=[TwoFactorState.merchant_pk], set_=pending)
             )
+            await _write_down(record, conn)
         return enrolment(key, email)
 
-    async def confirm(self, merchant_pk: int, code: str, *, session_id: str) -> Sequence[str]:
+    async def confirm(
+        self, merchant_pk: int, code: str, *, session_id: str, record: Record | None = None
+    ) -> Sequence[str]:
         """Put the secret last made into force with its first code, and return recovery codes, which are told once.
 
         Ends the merchant's other sessions: they were opened without it.
@@ -167,21 +177,24 @@ class TwoFactor:
             await change(conn, merchant_pk, **confirmed, pending_encrypted=None, pending_at=None)
             codes = await self._renew_codes(conn, merchant_pk)
             await sessions.revoke_all(conn, merchant_pk, now=now, but=session_id)
+            await _write_down(record, conn)
         log.info("two_factor_enabled", merchant_pk=merchant_pk)
         return codes
 
-    async def renew_recovery_codes(self, merchant_pk: int, code: str) -> Sequence[str]:
+    async def renew_recovery_codes(self, merchant_pk: int, code: str, *, record: Record | None = None) -> Sequence[str]:
         """Return new recovery codes, which are told once. The ones before stop working."""
         async with self._judging() as conn:
             await self._spend(conn, merchant_pk, code)
             codes = await self._renew_codes(conn, merchant_pk)
+            await _write_down(record, conn)
         log.info("recovery_codes_renewed", merchant_pk=merchant_pk)
         return codes
 
-    async def disable(self, merchant_pk: int, code: str) -> None:
+    async def disable(self, merchant_pk: int, code: str, *, record: Record | None = None) -> None:
         async with self._judging() as conn:
             await self._spend(conn, merchant_pk, code)
             await forget(conn, merchant_pk)
+            await _write_down(record, conn)
         log.warning("two_factor_disabled", merchant_pk=merchant_pk)
 
     @asynccontextmanager
@@ -263,6 +276,11 @@ async def reset(conn: AsyncConnection, email: str, *, now: datetime) -> str:
     await sessions.revoke_all(conn, merchant.id, now=now)
     merchant_id: str = merchant.merchant_id
     return merchant_id
+
+
+async def _write_down(record: Record | None, conn: AsyncConnection) -> None:
+    if record is not None:
+        await record(conn)
 
 
 def _required() -> ForbiddenError:

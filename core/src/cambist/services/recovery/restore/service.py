@@ -14,6 +14,7 @@ from cambist.ports import Clock, Ids
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
 from cambist.services.addresses.account_keys import AccountKeys
+from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.receiving.deposits import AddressCache, opening_balances
 from cambist.services.recovery.reconcile import ChainReport, Impossible, reconcile_chain
 from cambist.services.recovery.reconcile.balances import Pause, a_moment, look_up
@@ -85,6 +86,8 @@ class Restorer(Struct, frozen=True, kw_only=True):
             told(f"{entry.chain}: {len(report.differences) or 'no'} differences at height {report.height}")
         async with self.db.transaction() as conn:
             deposits = (await conn.execute(select(func.count()).select_from(Deposit))).scalar_one()
+            told_of = {"merchants": len(manifest.merchants), "addresses": addresses, "deposits": deposits}
+            await record(conn, GATEWAY, Action.RESTORED, self.clock.now(), details=told_of)
         return Summary(
             merchants=len(manifest.merchants),
             addresses=addresses,

@@ -1,0 +1,173 @@
+"""Writing and reading the audit log.
+
+``record`` belongs into the transaction of the act that it tells of, so that neither is there without the other. The
+log line is written at once: one whose entry is missing tells of an act that was undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+import structlog
+from msgspec import Struct, field
+from sqlalchemy import insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.models import ApiKey, AuditEntry
+from cambist.db.structs import columns_of, to_struct
+
+log = structlog.get_logger(__name__)
+
+ActorKind: TypeAlias = Literal["merchant", "key", "operator", "stranger", "gateway"]
+
+
+class Action(StrEnum):
+    """What an entry tells of. Each is explained in ``docs/operators/audit.md``."""
+
+    SESSION_OPENED = "session.opened"
+    SESSION_ENDED = "session.ended"
+    REFRESH_REPLAYED = "session.refresh_replayed"
+    SIGN_IN_REFUSED = "session.refused"
+    STEPPED_UP = "session.stepped_up"
+    CREDENTIAL_REFUSED = "credential.refused"
+    ACCESS_REFUSED = "access.refused"
+    REQUESTS_LIMITED = "requests.limited"
+
+    MERCHANT_REGISTERED = "merchant.registered"
+    MERCHANT_MADE = "merchant.made"
+    MERCHANT_CHANGED = "merchant.changed"
+    PASSWORD_RESET_ASKED = "password_reset.asked"  # noqa: S105  an action
+    PASSWORD_RESET_ISSUED = "password_reset.issued"  # noqa: S105  an action
+    PASSWORD_CHANGED = "password.changed"  # noqa: S105  an action
+    TWO_FACTOR_ENROLLED = "two_factor.enrolled"
+    TWO_FACTOR_ENABLED = "two_factor.enabled"
+    TWO_FACTOR_DISABLED = "two_factor.disabled"
+    TWO_FACTOR_RESET = "two_factor.reset"
+    RECOVERY_CODES_RENEWED = "recovery_codes.renewed"
+
+    KEY_ISSUED = "api_key.issued"
+    KEY_REVOKED = "api_key.revoked"
+    PROJECT_MADE = "project.made"
+    PROJECT_CHANGED = "project.changed"
+    WEBHOOK_SECRET_ROTATED = "webhook_secret.rotated"  # noqa: S105  an action
+    COINS_CHANGED = "coins.changed"
+    COIN_SETTINGS_CHANGED = "coin_settings.changed"
+    ADDRESS_APPROVED = "approved_address.added"
+    APPROVAL_WITHDRAWN = "approved_address.removed"
+
+    PAYOUT_ASKED = "payout.asked"
+    BATCH_ASKED = "batch.asked"
+    REFUND_ASKED = "refund.asked"
+    WITHDRAWAL_ASKED = "withdrawal.asked"
+    AUTO_PAYOUT_MADE = "auto_payout.made"
+    DEPOSIT_ACCEPTED = "deposit.accepted"
+    DEPOSIT_RELEASED = "deposit.released"
+
+    PLATFORM_SETTINGS_CHANGED = "platform_settings.changed"
+    CREDITS_GRANTED = "credits.granted"
+    STAKE_ASKED = "stake.asked"
+    JOB_ASKED = "job.asked"
+    JOB_CHANGED = "job.changed"
+    RESTORED = "gateway.restored"
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """Who acts, and from where. ``actor`` is a public identifier; for a key its ``key_pk`` stands for it."""
+
+    actor_kind: ActorKind
+    actor: str | None = None
+    key_pk: int | None = None
+    address: str | None = None
+    merchant_id: str | None = None
+    project_id: str | None = None
+
+
+GATEWAY = Origin(actor_kind="gateway")
+"""The gateway itself, by a rule that somebody made earlier."""
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """An entry as it is stored. Its fields, in this order, are what is sealed."""
+
+    id: int
+    at: datetime
+    action: str
+    actor_kind: str
+    actor: str | None
+    address: str | None
+    merchant_id: str | None
+    project_id: str | None
+    subject: str | None
+    details: Mapping[str, object] = field(default_factory=dict)
+    count: int = 1
+
+
+ENTRY_COLUMNS = columns_of(Entry, AuditEntry)
+
+
+async def record(  # noqa: PLR0913  each by name
+    conn: AsyncConnection,
+    origin: Origin,
+    action: Action,
+    now: datetime,
+    *,
+    subject: str | None = None,
+    details: Mapping[str, object] | None = None,
+) -> None:
+    """Write down an act, in the transaction that does it.
+
+    ``subject`` is the public identifier of what it is about. ``details`` hold texts, whole numbers, booleans and lists
+    of them: nothing secret, and no numbers with a fraction, which a database may spell in another way.
+    """
+    told = dict(details or {})
+    key_id = select(ApiKey.key_id).where(ApiKey.id == origin.key_pk).scalar_subquery()
+    statement = insert(AuditEntry).values(
+        at=now,
+        action=action,
+        actor_kind=origin.actor_kind,
+        actor=origin.actor if origin.key_pk is None else key_id,
+        address=origin.address,
+        merchant_id=origin.merchant_id,
+        project_id=origin.project_id,
+        subject=subject,
+        details=told,
+    )
+    actor = (await conn.execute(statement.returning(AuditEntry.actor))).scalar_one()
+    tell(origin, action, actor=actor, subject=subject, details=told)
+
+
+def tell(  # noqa: PLR0913  each by name
+    origin: Origin,
+    action: str,
+    *,
+    actor: str | None,
+    subject: str | None = None,
+    details: Mapping[str, object],
+    count: int = 1,
+) -> None:
+    """Write the log line of an entry."""
+    facts = {
+        "actor_kind": origin.actor_kind,
+        "actor": actor,
+        "address": origin.address,
+        "merchant": origin.merchant_id,
+        "project": origin.project_id,
+        "subject": subject,
+    }
+    known = {name: value for name, value in facts.items() if value is not None}
+    log.info("audit", action=str(action), **known, details=details, count=count)
+
+
+async def newest(
+    conn: AsyncConnection, *, merchant_id: str | None = None, action: str | None = None, limit: int
+) -> Sequence[Entry]:
+    """Return the newest entries, the newest first; those of a merchant or of an action alone where named."""
+    wanted = select(*ENTRY_COLUMNS).order_by(AuditEntry.id.desc()).limit(limit)
+    if merchant_id is not None:
+        wanted = wanted.where(AuditEntry.merchant_id == merchant_id)
+    if action is not None:
+        wanted = wanted.where(AuditEntry.action == action)
+    return [to_struct(Entry, row) for row in await conn.execute(wanted)]

@@ -1,0 +1,255 @@
+"""The audit log: what is written stays as it is, and seals tell of what was changed, removed or slipped in."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from cambist.secrets import SecretsBox
+from cambist.services.audit import seals
+from cambist.services.audit.entries import Action, Origin, newest, record
+from cambist.services.audit.refusals import KINDS_MAX, Refusal, Refusals
+from cambist.services.audit.seals import append_lines, read_lines, read_seals, seal
+from cambist.services.audit.verify import verify
+
+OPERATOR = Origin(actor_kind="operator", address="192.0.2.1")
+
+
+@pytest.fixture
+def box(ids):
+    return SecretsBox([bytes(32)], ids.random_bytes)
+
+
+async def write(db, clock, count=1, **facts):
+    for number in range(count):
+        async with db.transaction() as conn:
+            await record(
+                conn,
+                OPERATOR,
+                Action.CREDITS_GRANTED,
+                clock.now(),
+                subject=f"mer_{number}",
+                details={"amount": 5} | facts,
+            )
+
+
+async def seal_all(db, box, clock):
+    made = []
+    while True:
+        async with db.transaction() as conn:
+            one = await seal(conn, box, clock.now())
+        if one is None:
+            return made
+        made.append(one)
+
+
+async def problems(db, box, clock, lines=()):
+    async with db.transaction() as conn:
+        return (await verify(conn, box, lines, clock.now())).problems
+
+
+async def tamper(db, *statements):
+    """Change the tables as their owner can, past the triggers."""
+    async with db.transaction() as conn:
+        await conn.execute(text("SET LOCAL session_replication_role = replica"))
+        for statement in statements:
+            await conn.execute(text(statement))
+
+
+@pytest.mark.parametrize("table", ["audit_entries", "audit_seals"])
+@pytest.mark.parametrize("statement", ["DELETE FROM {}", "TRUNCATE {}", "UPDATE {} SET {} = {}"])
+async def test_what_was_written_can_be_neither_changed_nor_deleted(db, box, clock, table, statement):
+    await write(db, clock, 2)
+    await seal_all(db, box, clock)
+    column = {"audit_entries": "action", "audit_seals": "mac"}[table]
+    with pytest.raises(DBAPIError, match="append-only"):
+        async with db.transaction() as conn:
+            await conn.execute(text(statement.format(table, column, column)))
+
+
+async def test_an_act_that_is_undone_leaves_no_entry(db, clock):
+    with suppress(RuntimeError):
+        async with db.transaction() as conn:
+            await record(conn, OPERATOR, Action.CREDITS_GRANTED, clock.now())
+            raise RuntimeError
+    async with db.autocommit() as conn:
+        assert await newest(conn, limit=10) == []
+
+
+async def test_every_entry_is_sealed_once_in_a_chain_of_seals(db, box, clock, monkeypatch):
+    monkeypatch.setattr(seals, "BATCH_MAX", 4)
+    await write(db, clock, 10)
+    made = await seal_all(db, box, clock)
+    assert [one.count for one in made] == [4, 4, 2]
+    assert [one.previous_hash for one in made[1:]] == [one.hash for one in made[:-1]]
+    assert await seal_all(db, box, clock) == []
+    async with db.autocommit() as conn:
+        assert [one async for one in read_seals(conn)] == made
+    assert await problems(db, box, clock) == []
+
+
+async def test_what_commits_late_is_in_a_later_seal_also_after_its_neighbours_seals_are_old(db, box, clock):
+    await write(db, clock)
+    async with db.transaction() as late:
+        await record(late, OPERATOR, Action.CREDITS_GRANTED, clock.now())
+        await write(db, clock, 3)
+        (first,) = await seal_all(db, box, clock)
+        clock.advance(50 * 60)
+    (second,) = await seal_all(db, box, clock)
+    assert (first.entries, second.entries) == ("{[1,2),[3,6)}", "{[2,3)}")
+    for minutes in (30, 30, 120):
+        clock.advance(minutes * 60)
+        assert await seal_all(db, box, clock) == []
+    await write(db, clock)
+    assert [one.entries for one in await seal_all(db, box, clock)] == ["{[6,7)}"]
+    assert await problems(db, box, clock) == []
+
+
+async def test_many_who_write_and_seal_at_once_leave_nothing_out(db, box, clock):
+    async def sealing():
+        for _ in range(10):
+            async with db.transaction() as conn:
+                await seal(conn, box, clock.now())
+            await asyncio.sleep(0.005)
+
+    await asyncio.gather(*(write(db, clock, 20) for _ in range(6)), sealing(), sealing())
+    await seal_all(db, box, clock)
+    async with db.transaction() as conn:
+        report = await verify(conn, box, [], clock.now())
+    assert (report.entries, report.waiting, report.problems) == (120, 0, [])
+
+
+@pytest.mark.parametrize(
+    "statement, said",
+    [
+        ("UPDATE audit_entries SET address = '198.51.100.9' WHERE id = 3", "entry 3 of seal 1 was changed"),
+        ("UPDATE audit_entries SET details = '{\"amount\": 6}' WHERE id = 3", "entry 3 of seal 1 was changed"),
+        ("UPDATE audit_entries SET at = at - interval '1 us' WHERE id = 3", "entry 3 of seal 1 was changed"),
+        ("UPDATE audit_entries SET count = 2 WHERE id = 3", "entry 3 of seal 1 was changed"),
+        ("DELETE FROM audit_entries WHERE id = 3", "entry 3 of seal 1 was removed"),
+        ("DELETE FROM audit_seals WHERE number = 2", "seal 2 was removed"),
+        ("DELETE FROM audit_seals WHERE number < 3", "seals 1 to 2 were removed"),
+        ("UPDATE audit_seals SET mac = '\\x00' WHERE number = 2", "seal 2 was not made by this gateway"),
+        ("UPDATE audit_seals SET sealed_at = now() WHERE number = 2", "seal 2 was changed"),
+        ("UPDATE audit_seals SET entries = '{[1,1000000000000)}' WHERE number = 2", "seal 2 was changed"),
+    ],
+)
+async def test_each_change_past_the_triggers_is_told_by_its_number(db, box, clock, statement, said):
+    for _ in range(3):
+        await write(db, clock, 4)
+        await seal_all(db, box, clock)
+    assert await problems(db, box, clock) == []
+    await tamper(db, statement)
+    assert any(problem.startswith(said) for problem in await problems(db, box, clock))
+
+
+async def test_an_entry_that_is_slipped_in_later_is_told(db, box, clock):
+    await write(db, clock, 3)
+    await tamper(db, "DELETE FROM audit_entries WHERE id = 2")
+    await seal_all(db, box, clock)
+    clock.advance(2 * 3600)
+    await write(db, clock)
+    await seal_all(db, box, clock)
+    await tamper(
+        db,
+        "INSERT INTO audit_entries (id, at, action, actor_kind) OVERRIDING SYSTEM VALUE"
+        " VALUES (2, now(), 'api_key.issued', 'operator')",
+    )
+    assert await seal_all(db, box, clock) == []
+    assert await problems(db, box, clock) == ["entry 2 is in no seal, among others that are: it was added later"]
+
+
+async def test_seals_that_are_made_anew_by_who_has_the_database_alone_are_not_this_gateways(db, box, clock, ids):
+    await write(db, clock, 2)
+    await seal_all(db, box, clock)
+    await tamper(db, "UPDATE audit_entries SET action = 'job.asked'", "DELETE FROM audit_seals")
+    await seal_all(db, SecretsBox([b"x" * 32], ids.random_bytes), clock)
+    (problem,) = await problems(db, box, clock)
+    assert problem.startswith("seal 1 was not made by this gateway")
+
+
+async def test_a_rotated_application_key_still_vouches_for_what_it_sealed(db, box, clock, ids):
+    await write(db, clock)
+    await seal_all(db, box, clock)
+    rotated = SecretsBox([b"x" * 32, bytes(32)], ids.random_bytes)
+    await write(db, clock)
+    await seal_all(db, rotated, clock)
+    assert await problems(db, rotated, clock) == []
+
+
+async def test_the_file_tells_of_newest_seals_that_were_removed_with_their_entries(db, box, clock, tmp_path):
+    path = tmp_path / "folder" / "seals"
+    for _ in range(3):
+        await write(db, clock, 2)
+        append_lines(path, await seal_all(db, box, clock))
+    assert await problems(db, box, clock, read_lines(path)) == []
+    await tamper(db, "DELETE FROM audit_entries WHERE id > 4", "DELETE FROM audit_seals WHERE number = 3")
+    assert await problems(db, box, clock) == []
+    (problem,) = await problems(db, box, clock, read_lines(path))
+    assert problem.startswith("seal 3 is in the file and not in the database")
+    clock.advance(60)
+    await write(db, clock, 2)
+    append_lines(path, await seal_all(db, box, clock))
+    (problem,) = await problems(db, box, clock, read_lines(path))
+    assert problem.startswith("the file tells of two seals 3: the database was set back")
+
+
+async def test_entries_that_wait_too_long_for_their_seal_are_told(db, box, clock):
+    await write(db, clock)
+    assert await problems(db, box, clock) == []
+    clock.advance(2 * 3600)
+    (problem,) = await problems(db, box, clock)
+    assert problem.startswith("1 entries wait for their seal")
+
+
+def refusal(number=0, action=Action.CREDENTIAL_REFUSED):
+    return Refusal(action=action, code="API_KEY_INVALID", origin=Origin(actor_kind="stranger", address=f"a{number}"))
+
+
+async def entries(db):
+    async with db.autocommit() as conn:
+        return [(one.at, one.address, one.details, one.count) for one in await newest(conn, limit=5_000)][::-1]
+
+
+async def test_refusals_are_summed_by_address_and_minute(db, clock):
+    refusals = Refusals(db, clock)
+    for _ in range(1_000):
+        refusals.add(refusal(1))
+        refusals.add(refusal(2))
+    await refusals.write()
+    assert await entries(db) == []
+    clock.advance(60)
+    refusals.add(refusal(1))
+    await refusals.write()
+    minute = clock.now().replace(second=0, microsecond=0) - timedelta(minutes=1)
+    code = {"code": "API_KEY_INVALID"}
+    assert await entries(db) == [(minute, "a1", code, 1_000), (minute, "a2", code, 1_000)]
+    await refusals.write(unfinished=True)
+    assert (await entries(db))[2:] == [(minute + timedelta(minutes=1), "a1", code, 1)]
+
+
+async def test_a_flood_from_everywhere_is_summed_as_well(db, clock):
+    refusals = Refusals(db, clock)
+    for number in range(20 * KINDS_MAX):
+        refusals.add(refusal(number))
+    await refusals.write(unfinished=True)
+    found = await entries(db)
+    assert len(found) == KINDS_MAX + 1
+    assert sum(count for *_, count in found) == 20 * KINDS_MAX
+    assert (None, {"code": ""}) in [(address, details) for _, address, details, _ in found]
+
+
+async def test_what_cannot_be_written_is_written_the_next_time(db, clock):
+    refusals = Refusals(db, clock)
+    refusals.add(refusal())
+    await tamper(db, "ALTER TABLE audit_entries RENAME TO away")
+    with pytest.raises(DBAPIError):
+        await refusals.write(unfinished=True)
+    await tamper(db, "ALTER TABLE away RENAME TO audit_entries")
+    await refusals.write(unfinished=True)
+    assert [count for *_, count in await entries(db)] == [1]

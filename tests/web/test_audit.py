@@ -1,0 +1,199 @@
+"""What is done and refused over HTTP stands in the audit log: who, from where, what, and never a secret."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from structlog.testing import capture_logs
+
+from cambist.services.audit.entries import Action, newest
+from tests.support.payout_env import person
+from tests.support.two_factor import enrol
+from tests.support.two_merchants import TwoMerchants
+from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, memory_gateway, web_client, web_settings
+
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
+HERE = "192.0.2.7"
+
+
+@pytest.fixture
+def log(gateway, client):
+    """Give what returns the log, oldest first, refusals of this minute included."""
+
+    async def read(*actions):
+        await client._transport.app.state.web.refusals.write(unfinished=True)
+        async with gateway.db.autocommit() as conn:
+            found = await newest(conn, limit=1_000)
+        return [entry for entry in found[::-1] if not actions or entry.action in actions]
+
+    return read
+
+
+async def login(client, email, password=PASSWORD, **more):
+    return await client.post("/api/auth/login", json={"email": email, "password": password, **more})
+
+
+async def test_signing_in_and_out_is_written_down_and_what_is_refused_is_summed(client, merchant, log):
+    answer = await login(client, merchant.email)
+    client.cookies.clear()
+    for _ in range(5):
+        assert (await login(client, merchant.email, "wrong")).status_code == 401
+    assert (await login(client, "not an address", "typed here by mistake")).status_code == 401
+    cookie = {"Cookie": f"cambist_refresh={answer.cookies['cambist_refresh']}"}
+    assert (await client.post("/api/auth/logout", headers=cookie)).status_code == 200
+    assert (await client.post("/api/auth/logout", headers=cookie)).status_code == 200
+    refused = await log(Action.SIGN_IN_REFUSED)
+    assert [(one.actor_kind, one.actor, one.address, one.count) for one in refused] == [
+        ("stranger", merchant.email, HERE, 5),
+        ("stranger", None, HERE, 1),
+    ]
+    opened, ended = (await log(Action.SESSION_OPENED))[-1], await log(Action.SESSION_ENDED)
+    assert (opened.actor_kind, opened.merchant_id, opened.address) == ("merchant", merchant.merchant_id, HERE)
+    assert [one.actor for one in ended] == [opened.subject]
+
+
+async def test_a_replayed_refresh_token_is_written_down_once_with_its_session(client, merchant, log):
+    cookie = {"Cookie": f"cambist_refresh={merchant.refresh_token}"}
+    assert (await client.post("/api/auth/refresh", headers=cookie)).status_code == 200
+    client.cookies.clear()
+    for _ in range(3):
+        assert (await client.post("/api/auth/refresh", headers=cookie)).status_code == 401
+    (replayed,) = await log(Action.REFRESH_REPLAYED)
+    assert replayed.merchant_id == merchant.merchant_id
+    assert replayed.subject == (await log(Action.SESSION_OPENED))[0].subject
+    (refused,) = await log(Action.CREDENTIAL_REFUSED)
+    assert (refused.details, refused.count) == ({"code": "SESSION_ENDED"}, 3)
+
+
+async def test_refused_credentials_are_summed_and_who_shows_none_is_not_told_of(client, merchant, log):
+    for number in range(4):
+        await client.get("/api/merchant/wallet", headers={"X-Api-Key": f"ck_live_{number:052}"})
+        await client.get("/api/merchant/projects", headers={"Authorization": "Bearer e30.e30."})
+        await client.get("/api/admin/settings", headers={"X-Admin-Key": "guessed"})
+        await client.get("/api/merchant/wallet")
+        await client.get("/api/merchant/projects")
+    await client.post("/api/auth/password-reset/confirm", json={"token": "guessed", "password": PASSWORD})
+    found = {one.details["code"]: one.count for one in await log(Action.CREDENTIAL_REFUSED)}
+    assert found == {"API_KEY_INVALID": 4, "INVALID_TOKEN": 4, "ADMIN_KEY_INVALID": 4, "RESET_TOKEN_INVALID": 1}
+
+
+async def test_who_asks_for_what_is_anothers_is_named(client, merchant, log):
+    bob = await Merchant(client).open("bob@shop.example")
+    for _ in range(2):
+        path = f"/api/merchant/projects/{merchant.project_id}"
+        assert (await client.get(path, headers=bob.bearer)).status_code == 403
+    (refused,) = await log(Action.ACCESS_REFUSED)
+    assert (refused.merchant_id, refused.details, refused.count) == (bob.merchant_id, {"code": "PROJECT_NOT_OWNED"}, 2)
+
+
+async def test_keys_projects_and_settings_are_written_down_by_who_changed_them(client, merchant, log):
+    project = f"/api/merchant/projects/{merchant.project_id}"
+    change = {"name": "Till", "underpaymentTolerancePercent": 1.5}
+    assert (await client.patch(project, json=change, headers=merchant.bearer)).status_code == 200
+    assert (await client.post(f"{project}/rotate-webhook-secret", headers=merchant.bearer)).status_code == 200
+    coins = {"coins": [{"chain": "memory", "token": "USDX"}]}
+    assert (await client.put("/api/merchant/wallet/coins", json=coins, headers=merchant.key)).status_code == 200
+    assert (await client.delete(f"{project}/api-keys/{merchant.key_id}", headers=merchant.bearer)).status_code == 200
+    found = {one.action: one for one in await log()}
+    session = found[Action.SESSION_OPENED].subject
+    assert (found[Action.KEY_ISSUED].subject, found[Action.KEY_ISSUED].actor) == (merchant.key_id, session)
+    assert found[Action.PROJECT_MADE].subject == merchant.project_id
+    assert found[Action.PROJECT_CHANGED].details == {"changed": {"name": "Till", "underpaymentTolerancePercent": "1.5"}}
+    assert found[Action.WEBHOOK_SECRET_ROTATED].project_id == merchant.project_id
+    assert (found[Action.COINS_CHANGED].actor_kind, found[Action.COINS_CHANGED].actor) == ("key", merchant.key_id)
+    assert found[Action.KEY_REVOKED].subject == merchant.key_id
+    assert {one.address for one in found.values()} == {HERE}
+    assert {one.merchant_id for one in found.values()} == {merchant.merchant_id}
+
+
+async def test_what_the_operator_does_is_written_down(client, merchant, log):
+    merchant_id = merchant.merchant_id
+    credits_ = {"amount": 7, "mode": "live", "reference": "gift"}
+    for _ in range(2):
+        await client.post(f"/api/admin/merchants/{merchant_id}/credits", json=credits_, headers=ADMIN)
+    await client.put("/api/admin/settings", json={"payoutEnabled": False}, headers=ADMIN)
+    await client.post("/api/admin/merchants/two-factor/reset", json={"email": merchant.email}, headers=ADMIN)
+    reset = await client.post("/api/admin/password-resets", json={"email": merchant.email}, headers=ADMIN)
+    confirm = {"token": reset.json()["token"], "password": "another long password of tests"}
+    assert (await client.post("/api/auth/password-reset/confirm", json=confirm)).status_code == 200
+    found = [one for one in await log() if one.actor_kind == "operator"]
+    assert [(one.action, one.subject) for one in found] == [
+        (Action.CREDITS_GRANTED, "gift"),
+        (Action.PLATFORM_SETTINGS_CHANGED, None),
+        (Action.TWO_FACTOR_RESET, merchant_id),
+        (Action.PASSWORD_RESET_ISSUED, None),
+    ]
+    assert found[1].details == {"changed": {"payoutEnabled": False}}
+    (changed,) = await log(Action.PASSWORD_CHANGED)
+    assert (changed.actor_kind, changed.merchant_id) == ("merchant", merchant_id)
+
+
+async def test_the_second_factor_is_written_down(client, merchant, clock, log):
+    phone, _ = await enrol(merchant, clock)
+    clock.advance(60)
+    body = {"totpCode": phone.code()}
+    path = "/api/dashboard/two-factor/recovery-codes"
+    assert (await client.post(path, json=body, headers=merchant.bearer)).status_code == 200
+    assert (await client.post(path, json=body, headers=merchant.bearer)).status_code == 403
+    clock.advance(60)
+    body = {"totpCode": phone.code()}
+    path = "/api/dashboard/two-factor/disable"
+    assert (await client.post(path, json=body, headers=merchant.bearer)).status_code == 200
+    wanted = [
+        Action.TWO_FACTOR_ENROLLED,
+        Action.TWO_FACTOR_ENABLED,
+        Action.RECOVERY_CODES_RENEWED,
+        Action.TWO_FACTOR_DISABLED,
+    ]
+    assert [one.action for one in await log(*wanted)] == wanted
+    (refused,) = await log(Action.CREDENTIAL_REFUSED)
+    assert (refused.details, refused.merchant_id) == ({"code": "TWO_FACTOR_INVALID"}, merchant.merchant_id)
+
+
+async def test_money_that_is_asked_for_is_written_down_once_for_each_key(client, clock, log):
+    two_merchants = await TwoMerchants(client, clock).build()
+    before = len(await log(Action.PAYOUT_ASKED))
+    key = two_merchants.who["key"]
+    pay = {"chain": "memory", "token": "USDX", "toAddress": person("carol"), "amount": "1", "idempotencyKey": "once"}
+    made = [await client.post("/api/merchant/wallet/payout", json=pay, headers=key) for _ in range(3)]
+    assert [answer.status_code for answer in made] == [201, 200, 200]
+    paid = (await log(Action.PAYOUT_ASKED))[before:]
+    assert [(one.subject, one.actor_kind) for one in paid] == [(made[0].json()["payout"]["payoutId"], "key")]
+    assert paid[0].details["toAddress"] == pay["toAddress"]
+    told = {one.action for one in await log()}
+    assert told >= {Action.WITHDRAWAL_ASKED, Action.REFUND_ASKED, Action.BATCH_ASKED, Action.ADDRESS_APPROVED}
+
+
+async def test_no_secret_is_in_the_log_and_each_entry_has_its_line(client, clock, log):
+    with capture_logs() as lines:
+        two_merchants = await TwoMerchants(client, clock).build()
+        await login(client, "ada@shop.example", "a password that is wrong")
+        entries = await log()
+    text = json.dumps([str(one) for one in entries]) + str(lines)
+    headers = [value for who in two_merchants.who.values() for value in who.values() if len(value) > 20]
+    for secret in (*headers, PASSWORD, "a password that is wrong", two_merchants.ada.webhook_secret):
+        assert secret.removeprefix("Bearer ") not in text
+    assert len(entries) == len([line for line in lines if line["event"] == "audit"])
+
+
+async def test_two_lines_of_forwarded_for_and_an_ipv6_customer_are_written_down_as_they_came(
+    database_url, redis_url, clock, ids
+):
+    settings = web_settings(database_url, redis_url, trusted_proxies=("192.0.2.0/24",))
+    async with memory_gateway(settings, clock, ids) as gateway:
+        async with web_client(gateway) as client:
+            lines = [("X-Forwarded-For", "1.1.1.1"), ("X-Forwarded-For", "2001:db8::7")]
+            body = {"email": "ada@shop.example", "password": PASSWORD, "name": "Ada"}
+            assert (await client.post("/api/auth/register", json=body, headers=lines)).status_code == 201
+            refused = {"X-Api-Key": "ck_live_guessed"}
+            await asyncio.gather(*(client.get("/api/merchant/wallet", headers=refused) for _ in range(3)))
+        # The app has ended: what it summed is written.
+        async with gateway.db.autocommit() as conn:
+            found = await newest(conn, limit=10)
+    assert [(one.action, one.address, one.count) for one in found] == [
+        (Action.CREDENTIAL_REFUSED, "192.0.2.7", 3),
+        (Action.SESSION_OPENED, "2001:db8::7", 1),
+        (Action.MERCHANT_REGISTERED, "2001:db8::7", 1),
+    ]

@@ -1,0 +1,104 @@
+"""From whom and from where a request comes: for limits, and for the audit log.
+
+A handler that changes something asks for ``audit``, and writes down what it did in the transaction that does it::
+
+    async def issue(self, ..., audit: NamedDependency[Audit]) -> KeyIssued:
+        async with web.db.transaction() as conn:
+            issued = await api_keys.issue(conn, ...)
+            await audit.record(conn, Action.KEY_ISSUED, subject=issued.key.key_id, name=issued.key.name)
+
+What is refused is counted where errors are answered (``cambist_web/errors.py``), and needs nothing of a handler.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.di import NamedDependency
+from msgspec.structs import replace
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.services.audit.entries import Action, Origin, record
+
+from .client_address import client_host, counted_as
+from .context import Web, web_of
+
+Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
+
+FORWARDED_FOR = b"x-forwarded-for"
+
+
+def host_of(connection: Connection) -> str:
+    """Return the address that the request comes from."""
+    client = connection.scope["client"]
+    peer = client[0] if client is not None else ""
+    trusted = web_of(connection.app).trusted_proxies
+    lines = [value.decode("latin-1") for name, value in connection.scope["headers"] if name == FORWARDED_FOR]
+    return client_host(peer, lines if trusted else (), trusted)
+
+
+def address_of(connection: Connection) -> str:
+    """Return what the request is counted for: its address, or the /64 that it is in."""
+    return counted_as(host_of(connection))
+
+
+def origin_of(connection: Connection) -> Origin:
+    """Return who asks, as far as guards have found out, and from where."""
+    state = connection.state
+    session, actor = state.get("session"), state.get("actor")
+    project_id = None if actor is None else actor.project_id
+    host = host_of(connection)
+    if session is not None:
+        return Origin(
+            actor_kind="merchant",
+            actor=session.session_id,
+            address=host,
+            merchant_id=session.merchant_id,
+            project_id=project_id,
+        )
+    if actor is not None:
+        return Origin(
+            actor_kind="key",
+            key_pk=actor.key_pk,
+            address=host,
+            merchant_id=actor.merchant_id,
+            project_id=project_id,
+        )
+    if state.get("operator"):
+        return Origin(actor_kind="operator", actor="admin key", address=host)
+    return Origin(actor_kind="stranger", actor=state.get("claimed_name"), address=host)
+
+
+class Audit:
+    """Writes down what one request does."""
+
+    def __init__(self, web: Web, origin: Origin) -> None:
+        self._web = web
+        self.origin = origin
+
+    def of_merchant(self, merchant_id: str, session_id: str | None = None) -> Audit:
+        """Return the same for a merchant who has shown who he is in this request, in the session that he opened."""
+        return Audit(self._web, replace(self.origin, actor_kind="merchant", actor=session_id, merchant_id=merchant_id))
+
+    async def record(
+        self,
+        conn: AsyncConnection,
+        action: Action,
+        *,
+        subject: str | None = None,
+        merchant_id: str | None = None,
+        **details: object,
+    ) -> None:
+        """Write an entry, in the transaction of the act. Details that are None are left out.
+
+        ``merchant_id`` is for acts of the operator that concern one.
+        """
+        origin = self.origin if merchant_id is None else replace(self.origin, merchant_id=merchant_id)
+        told = {name: value for name, value in details.items() if value is not None}
+        await record(conn, origin, action, self._web.clock.now(), subject=subject, details=told)
+
+
+async def provide_audit(request: Request[Any, Any, Any], web: NamedDependency[Web]) -> Audit:
+    return Audit(web, origin_of(request))
