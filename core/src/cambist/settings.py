@@ -70,7 +70,8 @@ class RateLimitSettings(Group, frozen=True, kw_only=True):
 class WebSettings(Group, frozen=True, kw_only=True):
     """The web side. ``public_url`` is how customers reach it: it is in the links that merchants hand out.
 
-    ``trusted_proxies`` are the networks whose ``X-Forwarded-For`` is believed.
+    ``trusted_proxies`` are the networks whose ``X-Forwarded-For`` is believed. ``unfinished_per_address`` is how many
+    requests of an address may wait for a late body; 0 means no limit.
     """
 
     host: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
@@ -79,6 +80,9 @@ class WebSettings(Group, frozen=True, kw_only=True):
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
     trusted_proxies: tuple[str, ...] = ()
     body_bytes_max: Annotated[int, Meta(ge=1_024, le=16_777_216)] = 262_144
+    header_timeout_s: Annotated[int, Meta(ge=1, le=60)] = 15
+    body_timeout_s: Annotated[int, Meta(ge=1, le=600)] = 30
+    unfinished_per_address: Annotated[int, Meta(ge=0, le=100_000)] = 32
     rate_limits: RateLimitSettings = RateLimitSettings()
 
     @property

@@ -29,6 +29,7 @@ from .openapi import DecimalNumbers, Swagger, openapi_config
 from .origin import provide_audit
 from .request_metrics import RequestMetrics
 from .requests import JsonRequest, RefuseUnstorable
+from .unfinished import BodyDeadline
 
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -70,7 +71,7 @@ def build_app(settings: WebSettings) -> Litestar:
             "sender": Provide(_sender, sync_to_thread=False),
             "checkout": Provide(checkout.provide_checkout, sync_to_thread=False),
         },
-        middleware=[RequestMetrics(), RefuseUnstorable()],
+        middleware=[RequestMetrics(), BodyDeadline(), RefuseUnstorable()],
         exception_handlers={
             ServiceError: on_service_error,
             HTTPException: on_http_error,

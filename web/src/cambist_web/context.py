@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections import Counter
 
 from litestar import Litestar
 
@@ -100,6 +101,7 @@ class Web:
         self.limits = Limits(settings.web.rate_limits)
         self.key_cache = KeyCache()
         self.refusals = Refusals(gateway.db, gateway.clock)
+        self.unfinished: Counter[str] = Counter()
         self.sandbox = Sandbox(
             db=gateway.db, registry=gateway.registry, clock=gateway.clock, ids=gateway.ids, hints=gateway.hints
         )

@@ -58,6 +58,7 @@ HTTP_ERRORS: Mapping[int, tuple[str, str]] = {
     403: ("FORBIDDEN", "This is not allowed."),
     404: ("ROUTE_NOT_FOUND", "There is nothing at this path."),
     405: ("METHOD_NOT_ALLOWED", "This path does not take this method."),
+    408: ("REQUEST_TIMEOUT", "The body of the request did not arrive in time."),
     413: ("BODY_TOO_LARGE", "The body is larger than what is accepted here."),
     415: ("UNSUPPORTED_MEDIA_TYPE", "Bodies are JSON: send Content-Type: application/json."),
     429: ("RATE_LIMITED", "Too many requests."),
@@ -82,6 +83,12 @@ class UnsupportedMediaTypeError(HTTPException):
     """The body is not declared as JSON."""
 
     status_code = 415
+
+
+class BodyTimeoutError(HTTPException):
+    """The body did not arrive in time."""
+
+    status_code = 408
 
 
 def error_response(
@@ -125,6 +132,8 @@ def on_service_error(request: AnyRequest, error: ServiceError) -> Response[Error
         web_of(request.app).refusals.add(Refusal(action=action, code=error.code, origin=origin_of(request)))
     if isinstance(error, TooManyError):
         headers["Retry-After"] = str(error.retry_after_s)
+    if error.code == "TOO_MANY_UNFINISHED":
+        headers["Connection"] = "close"
     if isinstance(error, UnauthenticatedError):
         headers["WWW-Authenticate"] = "Bearer"
     return error_response(status_of(error), error.code, error.message, error.details, headers)
@@ -135,8 +144,11 @@ def on_http_error(_: AnyRequest, error: HTTPException) -> Response[ErrorBody]:
         return _on_parameters(error)
     status = error.status_code if error.status_code in HTTP_ERRORS else 400
     code, message = HTTP_ERRORS[status]
-    allow = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
-    return error_response(status, code, message, headers=allow)
+    headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
+    if isinstance(error, BodyTimeoutError):
+        # What is still to come of the body would be taken for the next request.
+        headers["Connection"] = "close"
+    return error_response(status, code, message, headers=headers)
 
 
 def _on_parameters(error: ValidationException) -> Response[ErrorBody]:

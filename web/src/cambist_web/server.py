@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import structlog
 from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
+from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from cambist.cli.apart import apart
@@ -23,6 +24,8 @@ from cambist.settings import Settings, SettingsError
 BACKLOG = 2048
 REQUESTS_AT_ONCE_MAX = 8192
 """Of one worker, open streams included."""
+HEADER_BYTES_MAX = 64 * 1024
+"""Of all headers of a request together; more is answered with 431. Also how much is read ahead of a body."""
 STOP_TIMEOUT_S = 10
 """Requests that take longer than this to end are cut off when the server stops."""
 MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -51,6 +54,9 @@ def main(settings: Settings) -> int:
             interface=Interfaces.ASGI,
             workers=settings.web.workers,
             http=HTTPModes.http1,
+            http1_settings=HTTP1Settings(
+                header_read_timeout=settings.web.header_timeout_s * 1000, max_buffer_size=HEADER_BYTES_MAX
+            ),
             loop=Loops.uvloop,
             websockets=False,
             backlog=BACKLOG,
