@@ -178,6 +178,54 @@ async def test_nul_is_refused_wherever_it_hides(merchant, client):
     assert response.status_code == 201, response.text
 
 
+@pytest.mark.parametrize("hidden", ["\x1b[2J", "\u202e", "\u200b", "\ufeff", "\x85", "\n", "\x7f"], ids=ascii)
+async def test_text_that_hides_something_is_refused_in_every_body_by_its_field(merchant, client, hidden):
+    order = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1"}
+    key, bearer, projects = merchant.key, merchant.bearer, "/api/merchant/projects"
+    project = f"{projects}/{merchant.project_id}"
+    asked = [
+        (
+            "POST",
+            "/api/auth/register",
+            {"email": f"a{hidden}da@x.example", "password": "x", "name": "Ada"},
+            {},
+            "email",
+        ),
+        ("POST", projects, {"name": f"Sh{hidden}op", "mode": "live"}, bearer, "name"),
+        ("PATCH", project, {"name": f"Sh{hidden}op"}, bearer, "name"),
+        ("POST", f"{project}/api-keys", {"name": f"Ti{hidden}ll"}, bearer, "name"),
+        ("POST", "/api/payment", order | {"orderId": f"A{hidden}1"}, key, "orderId"),
+        ("POST", "/api/payment", order | {"customerName": f"A{hidden}da"}, key, "customerName"),
+        ("POST", "/api/payment", order | {"idempotencyKey": f"A{hidden}1"}, key, "idempotencyKey"),
+    ]
+    if hidden != "\n":
+        asked.append(("POST", "/api/payment", order | {"metadata": {"a": [f"x{hidden}y"]}}, key, "metadata.a[0]"))
+    asked.append(("POST", "/api/payment", order | {"metadata": {f"x{hidden}y": 1}}, key, "metadata"))
+    for method, path, body, headers, field in asked:
+        for ensure_ascii in (True, False):
+            content = json.dumps(body, ensure_ascii=ensure_ascii)
+            headers = headers | {"Content-Type": "application/json"}  # noqa: PLW2901  the same each time
+            answer = await client.request(method, path, content=content.encode(), headers=headers)
+            refused(answer, 400, "VALIDATION_ERROR", field)
+    query = {"orderId": f"A{hidden}1", "chain": f"memory{hidden}"}
+    refused(await client.get("/api/payment", params=query, headers=key), 400, "VALIDATION_ERROR", "query")
+
+
+async def test_what_people_write_is_stored_as_it_is(merchant, client):
+    told = {
+        "customerName": "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627",
+        "orderId": "Größe 42 \U0001f469\u200d\U0001f4bb",
+        "metadata": {"note": "one line\n\tand another"},
+    }
+    order = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1"}
+    made = await client.post("/api/payment", json=order | told, headers=merchant.key)
+    assert made.status_code == 201, made.text
+    read = await client.get(f"/api/payment/{made.json()['payment']['paymentId']}", headers=merchant.key)
+    assert {name: read.json()["payment"][name] for name in told} == told
+    body = {"email": "zoe@x.example", "password": "\u200b hidden \x1b but long enough", "name": "Zoë"}
+    assert (await client.post("/api/auth/register", json=body)).status_code == 201
+
+
 @pytest.mark.parametrize(
     "query",
     ["page=0", "page=x", "page=1.5", "page=-1", "limit=0", "limit=101", "page=99999999999999999999999", "page=true"],

@@ -10,6 +10,8 @@ from typing import Any, TextIO
 
 import structlog
 
+from .domain.text import written_out
+
 REDACTED = "[redacted]"
 
 _SECRET_NAMES = re.compile(
@@ -39,6 +41,14 @@ def redact_text(text: str) -> str:
     for pattern, replacement in _SECRET_TEXTS:
         text = pattern.sub(replacement, text)
     return text
+
+
+def write_out(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Write out what would act on a terminal instead of being seen; tracebacks keep their lines."""
+    return {
+        name: written_out(value, lines=name in {"exception", "stack"}) if isinstance(value, str) else value
+        for name, value in event.items()
+    }
 
 
 def _clean(name: str, value: object, depth: int) -> object:
@@ -85,7 +95,11 @@ def configure_logs(*, level: str = "info", json: bool = False, stream: TextIO | 
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *([] if json else [write_out]),
+                renderer,
+            ],
         )
     )
     root = logging.getLogger()

@@ -12,6 +12,8 @@ What is refused is counted where errors are answered (``cambist_web/errors.py``)
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from litestar import Request
@@ -86,6 +88,7 @@ class Audit:
         self,
         conn: AsyncConnection,
         action: Action,
+        /,
         *,
         subject: str | None = None,
         merchant_id: str | None = None,
@@ -98,6 +101,13 @@ class Audit:
         origin = self.origin if merchant_id is None else replace(self.origin, merchant_id=merchant_id)
         told = {name: value for name, value in details.items() if value is not None}
         await record(conn, origin, action, self._web.clock.now(), subject=subject, details=told)
+
+    def recorder(self, action: Action) -> Callable[[AsyncConnection], Awaitable[None]]:
+        """Return what writes this entry, for use cases that open their transactions themselves."""
+        return partial(self._record_alone, action)
+
+    async def _record_alone(self, action: Action, conn: AsyncConnection) -> None:
+        await self.record(conn, action)
 
 
 async def provide_audit(request: Request[Any, Any, Any], web: NamedDependency[Web]) -> Audit:

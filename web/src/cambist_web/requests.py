@@ -1,4 +1,4 @@
-"""Reads requests: bodies straight from bytes into the handler's Struct, strictly; no NUL from anywhere.
+"""Reads requests: bodies straight from bytes into the handler's Struct, strictly, with nothing hidden in text.
 
 What is wrong is said by the name of its field.
 """
@@ -18,12 +18,17 @@ from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Empty, Receive, Scope, Send
 
-from cambist.services.errors import FieldProblem, InvalidError
+from cambist.domain.text import hidden_in
+from cambist.services.errors import FieldProblem, InvalidError, check_text
 
 from .errors import UnsupportedMediaTypeError, plain_problem
 
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
 _NAMED = re.compile(r"Object (missing required|contains unknown) field `(.*?)`")
+
+
+METADATA = ("metadata.", "metadata[")
+JUDGED_ELSEWHERE = ("password", "amount", "address", "threshold")
 
 
 @cache
@@ -48,7 +53,7 @@ class JsonRequest(Request[UserT, AuthT, StateT]):
 
 
 def decode_json(body: bytes, body_type: object) -> object:
-    """Decode a body strictly. Raises InvalidError for what is no JSON, of another shape, or holds NUL."""
+    """Decode a body strictly. Raises InvalidError for what is no JSON, of another shape, or hides text."""
     try:
         value: object = _decoder(body_type).decode(body)
     except msgspec.ValidationError as error:
@@ -56,9 +61,9 @@ def decode_json(body: bytes, body_type: object) -> object:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidError("INVALID_JSON", "The body is not valid JSON.") from None
     _refuse_quoted_numbers(value, body, body_type)
-    # PostgreSQL cannot store NUL. Most bodies have no such escape, and need no second look.
-    if b"\\u0000" in body:
-        refuse_nul(msgspec.json.decode(body), "")
+    # What is plain ASCII without an escape shows what it is. Most bodies are, and need no second look.
+    if b"\\" in body or b"\x7f" in body or not body.isascii():
+        refuse_hidden(msgspec.json.decode(body), "")
     return value
 
 
@@ -80,17 +85,25 @@ def _refuse_quoted_numbers(value: object, body: bytes, body_type: object) -> Non
                 raise InvalidError.field(name, "must be a number")
 
 
-def refuse_nul(value: object, path: str) -> None:
-    """Raise InvalidError where a string anywhere in the value, or the name of a field, holds NUL."""
-    if isinstance(value, str) and "\0" in value:
-        raise InvalidError.field(path or "body", "must not contain the character NUL")
-    if isinstance(value, dict):
+def refuse_hidden(value: object, path: str) -> None:
+    """Raise InvalidError where a string anywhere in the value, or the name of a field, holds what nobody sees.
+
+    A merchant's own metadata may have lines. Passwords are shown to nobody, amounts and addresses have readers of their
+    own, which say better what is wrong: these are only refused NUL.
+    """
+    if isinstance(value, str):
+        own = path.startswith(METADATA)
+        if own or not path.lower().endswith(JUDGED_ELSEWHERE):
+            check_text(value, path or "body", lines=own)
+        elif "\0" in value:
+            check_text("\0", path)
+    elif isinstance(value, dict):
         for name, item in value.items():
-            refuse_nul(name, path)
-            refuse_nul(item, f"{path}.{name}" if path else name)
+            check_text(name, path or "body")
+            refuse_hidden(item, f"{path}.{name}" if path else name)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            refuse_nul(item, f"{path}[{index}]")
+            refuse_hidden(item, f"{path}[{index}]")
 
 
 def _problem(message: str) -> InvalidError:
@@ -108,7 +121,7 @@ def _problem(message: str) -> InvalidError:
 
 
 class RefuseUnstorable(ASGIMiddleware):
-    """Refuses text in path and query that PostgreSQL cannot store: NUL, and what is no UTF-8.
+    """Refuses text in path and query that is no UTF-8, or holds what nobody sees.
 
     No guard, because it comes before those, and because Litestar copies the handler for each guard of a request.
     """
@@ -118,15 +131,13 @@ class RefuseUnstorable(ASGIMiddleware):
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Let the request pass, or raise InvalidError."""
         if not _storable(scope["path"]):
-            raise InvalidError.field("path", "must be UTF-8 text without the character NUL")
+            raise InvalidError.field("path", "must be UTF-8 text with nothing hidden")
         if scope["query_string"]:
             for name, value in ASGIConnection[Any, Any, Any, Any](scope).query_params.multi_items():
                 if not _storable(name) or not _storable(value):
-                    raise InvalidError.field("query", "must be UTF-8 text without the character NUL")
+                    raise InvalidError.field("query", "must be UTF-8 text with nothing hidden")
         await next_app(scope, receive, send)
 
 
 def _storable(text: str) -> bool:
-    if text.isascii():
-        return "\0" not in text
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    return hidden_in(text) is None

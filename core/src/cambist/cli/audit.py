@@ -22,6 +22,7 @@ from cambist.settings import Settings, SettingsError
 
 from .opened import opened_database
 from .options import Invocation, settings_options
+from .terminal import echo
 
 EXIT_CHANGED = 1
 EXIT_UNREADABLE = 2
@@ -44,9 +45,9 @@ def audit(invocation: Invocation, merchant: str | None, action: str | None, limi
     except (SQLAlchemyError, OSError) as error:
         raise SettingsError(f"The database cannot be read: {type(error).__name__}.") from error
     for entry in found:
-        click.echo(msgspec.json.encode(entry) if as_json else _line(entry))
+        echo(msgspec.json.encode(entry) if as_json else _line(entry))
     if not found and not as_json:
-        click.echo("There are no entries.")
+        echo("There are no entries.")
 
 
 @audit.command()
@@ -69,14 +70,14 @@ def verify(invocation: Invocation, path: Path | None, *, as_json: bool) -> None:
     try:
         report = asyncio.run(_verified(settings, path or settings.audit.seals_file))
     except (SQLAlchemyError, OSError) as error:
-        click.echo(f"cambist: The audit log cannot be read: {type(error).__name__}.", err=True)
+        echo(f"cambist: The audit log cannot be read: {type(error).__name__}.", err=True)
         raise SystemExit(EXIT_UNREADABLE) from error
     if as_json:
-        click.echo(msgspec.json.encode(report))
+        echo(msgspec.json.encode(report))
     else:
-        click.echo(f"{report.entries} entries in {report.seals} seals; {report.waiting} wait for their seal.")
+        echo(f"{report.entries} entries in {report.seals} seals; {report.waiting} wait for their seal.")
         for problem in report.problems:
-            click.echo(problem)
+            echo(problem)
     if not report.agrees:
         raise SystemExit(EXIT_CHANGED)
 

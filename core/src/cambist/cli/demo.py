@@ -17,6 +17,7 @@ import click
 from cambist.ports import system_ids
 
 from .demo_shop import DemoFailedError, Shop, WebhookReceiver
+from .terminal import echo
 
 SETTINGS = """\
 # What `cambist demo` runs on: simulated chains, one fixed price a token, and webhooks to this machine.
@@ -62,7 +63,7 @@ async def _demo(data_dir: Path, port: int, *, once: bool) -> None:
     asked = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
-    click.echo("Starting PostgreSQL, Valkey and the gateway …")
+    echo("Starting PostgreSQL, Valkey and the gateway …")
     async with _running(data_dir, port) as (url, ended), WebhookReceiver() as receiver:
         story = asyncio.create_task(Shop(url, receiver, system_ids().new("demo")[:12]).story())
         stop = asyncio.create_task(asked.wait())
@@ -76,9 +77,9 @@ async def _demo(data_dir: Path, port: int, *, once: bool) -> None:
         if once:
             click.secho("\nEvery step held.", fg="green")
             return
-        click.echo(visit)
+        echo(visit)
         await _first(stop, ended)
-    click.echo("Stopped. What was made stays in the demo's folder for the next time.")
+    echo("Stopped. What was made stays in the demo's folder for the next time.")
 
 
 async def _first(*futures: asyncio.Future[Any]) -> None:

@@ -16,6 +16,8 @@ import aiohttp
 import click
 from aiohttp import web
 
+from .terminal import echo
+
 STEP_S_MAX = 20
 PASSWORD = "demo password, not for keeps"  # noqa: S105  shown to the visitor
 PAID_OUT, REFUNDED = "20", "10"
@@ -31,7 +33,7 @@ def _say(text: str) -> None:
 
 
 def _tell(name: str, value: str) -> None:
-    click.echo(f"   {name:<11}{value}")
+    echo(f"   {name:<11}{value}")
 
 
 class WebhookReceiver:

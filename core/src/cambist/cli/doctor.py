@@ -11,6 +11,7 @@ from cambist.diagnosis import Finding, diagnose
 from cambist.settings import SettingsError
 
 from .options import Invocation, settings_options
+from .terminal import echo
 
 
 @click.command()
@@ -20,9 +21,9 @@ def doctor(invocation: Invocation) -> None:
     try:
         settings = invocation.settings(passphrase=True)
     except SettingsError as error:
-        click.echo(f"✗ settings: {error}")
+        echo(f"✗ settings: {error}")
         raise SystemExit(1) from None
-    click.echo(f"✓ settings: they are complete, for {settings.environment}")
+    echo(f"✓ settings: they are complete, for {settings.environment}")
     if not asyncio.run(_print(diagnose(settings))):
         raise SystemExit(1)
 
@@ -30,6 +31,6 @@ def doctor(invocation: Invocation) -> None:
 async def _print(findings: AsyncIterator[Finding]) -> bool:
     healthy = True
     async for finding in findings:
-        click.echo(f"{'✗' if finding.problem else '✓'} {finding.subject}: {finding.text}")
+        echo(f"{'✗' if finding.problem else '✓'} {finding.subject}: {finding.text}")
         healthy = healthy and not finding.problem
     return healthy

@@ -25,6 +25,7 @@ from cambist.settings import Settings, SettingsError
 
 from .opened import opened_database, person
 from .options import Invocation, settings_options
+from .terminal import echo
 
 LISTED_MAX = 50
 
@@ -147,7 +148,7 @@ async def _request(conn: AsyncConnection, new: NewJob) -> Job:
 
 async def _record(conn: AsyncConnection, action: Action, job: Job) -> None:
     told = {"kind": job.kind, "state": job.state}
-    await record(conn, person(), action, SystemClock().now(), subject=job.job_id, details=told)
+    await record(conn, person(), action, SystemClock().now(), subject=job.job_id, details=told, line=False)
 
 
 def _line(job: Job) -> str:
@@ -183,7 +184,7 @@ def _answer(
     except SQLAlchemyError as error:
         raise SettingsError(f"The database cannot be used: {type(error).__name__}.") from error
     for line in lines:
-        click.echo(line)
+        echo(line)
 
 
 async def _wake_workers(settings: Settings) -> None:

@@ -20,6 +20,8 @@ from cambist.signer.keystore import (
     save_keystore,
 )
 
+from .terminal import echo
+
 _WARNING = """
 These {count} words are the money. Whoever reads them can take it; without them and the
 keystore's passphrase it is lost. Write them on paper now: they are not shown again.
@@ -62,12 +64,10 @@ def init(path: Path, passphrase_file: Path | None, *, imports: bool) -> None:
         raise click.ClickException(str(error)) from error
     if not imports:
         words = keystore.mnemonic.split()
-        click.echo(_WARNING.format(count=len(words)))
+        echo(_WARNING.format(count=len(words)))
         for row in range(0, len(words), 6):
-            click.echo(
-                "  " + "  ".join(f"{row + at + 1:2d} {word:10s}" for at, word in enumerate(words[row : row + 6]))
-            )
-    click.echo(f"\nThe keystore is {path}. Set keys.keystore and keys.passphrase to use it.")
+            echo("  " + "  ".join(f"{row + at + 1:2d} {word:10s}" for at, word in enumerate(words[row : row + 6])))
+    echo(f"\nThe keystore is {path}. Set keys.keystore and keys.passphrase to use it.")
 
 
 @keys.command(name="show-xpubs")
@@ -83,9 +83,9 @@ def show_xpubs(path: Path, passphrase_file: Path | None, mode: str, coin: int, a
         keystore = open_keystore(path, _passphrase(passphrase_file))
     except KeystoreError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(_XPUB_WARNING, err=True)
+    echo(_XPUB_WARNING, err=True)
     for index in wanted:
-        click.echo(f"m/44'/{coin}'/{index}'  {keystore.account_xpub(mode, coin, index)}")
+        echo(f"m/44'/{coin}'/{index}'  {keystore.account_xpub(mode, coin, index)}")
 
 
 @keys.command(name="rotate-passphrase")
@@ -103,7 +103,7 @@ def rotate_passphrase(path: Path, passphrase_file: Path | None, new_passphrase_f
         change_passphrase(path, old, new, system_ids().random_bytes)
     except KeystoreError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{path} is opened by the new passphrase. Set keys.passphrase, and destroy backups of the old file.")
+    echo(f"{path} is opened by the new passphrase. Set keys.passphrase, and destroy backups of the old file.")
 
 
 def _accounts(text: str) -> range:

@@ -15,6 +15,7 @@ from cambist.settings import Settings
 
 from .opened import opened_database, opened_registry
 from .options import Invocation, settings_options
+from .terminal import echo
 
 
 @click.command()
@@ -30,7 +31,7 @@ def manifest(invocation: Invocation, path: Path) -> None:
         raise click.ClickException(f"The database cannot be read: {type(error).__name__}.") from error
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror or error}.") from error
-    click.echo(f"{len(found.merchants)} merchants and {len(found.chains)} chains are in {path}.")
+    echo(f"{len(found.merchants)} merchants and {len(found.chains)} chains are in {path}.")
 
 
 async def _compose(settings: Settings) -> Manifest:

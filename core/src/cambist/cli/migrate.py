@@ -9,6 +9,7 @@ from cambist.db.migrations import migrate as bring_up_to_date
 from cambist.settings import SettingsError
 
 from .options import Invocation, settings_options
+from .terminal import echo
 
 
 @click.command()
@@ -24,4 +25,4 @@ def migrate(invocation: Invocation) -> None:
         raise click.ClickException(f"The database cannot be reached: {error}.") from error
     except UnknownRevisionError as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"The database is at revision {newest_revision()}.")
+    echo(f"The database is at revision {newest_revision()}.")

@@ -11,6 +11,7 @@ from cambist.registry import installed_plugins
 
 from .options import Invocation, settings_options
 from .plugin_project import PluginProjectError, write_project
+from .terminal import echo
 
 _HEADINGS = ("name", "enabled", "distribution", "version", "API")
 _NEXT = """
@@ -47,7 +48,7 @@ def new(name: str, into: Path) -> None:
         project = write_project(name, into)
     except PluginProjectError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(_NEXT.format(project=project).lstrip())
+    echo(_NEXT.format(project=project).lstrip())
 
 
 def _list(invocation: Invocation) -> None:
@@ -64,10 +65,10 @@ def _list(invocation: Invocation) -> None:
     ]
     widths = [max(len(row[column]) for row in (_HEADINGS, *rows)) for column in range(len(_HEADINGS))]
     for row in (_HEADINGS, *rows):
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    click.echo(f"\nThis gateway's plugin API is version {API_VERSION}.")
+        echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    echo(f"\nThis gateway's plugin API is version {API_VERSION}.")
     for plugin in found:
         if plugin.problem is not None:
-            click.echo(f"{plugin.name}: {plugin.problem}")
+            echo(f"{plugin.name}: {plugin.problem}")
     if any(plugin.enabled and plugin.problem is not None for plugin in found):
         raise SystemExit(1)

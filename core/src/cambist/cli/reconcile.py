@@ -16,6 +16,7 @@ from cambist.settings import Settings, SettingsError
 
 from .opened import opened_database, opened_registry
 from .options import Invocation, settings_options
+from .terminal import echo
 
 EXIT_DIFFERENCES = 1
 EXIT_UNREADABLE = 2
@@ -41,16 +42,16 @@ def reconcile(invocation: Invocation, only: str | None, *, as_json: bool) -> Non
     try:
         answer = asyncio.run(_compare(settings, only))
     except (SQLAlchemyError, OSError) as error:
-        click.echo(f"cambist: The database cannot be read: {type(error).__name__}.", err=True)
+        echo(f"cambist: The database cannot be read: {type(error).__name__}.", err=True)
         raise SystemExit(EXIT_UNREADABLE) from error
     if as_json:
-        click.echo(msgspec.json.encode(answer))
+        echo(msgspec.json.encode(answer))
     else:
         for report in answer.chains:
             for line in as_text(report):
-                click.echo(line)
+                echo(line)
     for problem in answer.problems:
-        click.echo(f"cambist: {problem}", err=True)
+        echo(f"cambist: {problem}", err=True)
     if answer.problems:
         raise SystemExit(EXIT_UNREADABLE)
     if not answer.agrees:

@@ -26,6 +26,7 @@ from cambist.signer import SignerUnavailableError
 from cambist.signer.files import KeystoreError
 
 from .options import Invocation, settings_options
+from .terminal import echo
 
 EXIT_DIFFERENCES = 1
 HEIGHT = re.compile(r"([^=]{1,64})=([0-9]{1,15})", re.ASCII)
@@ -87,7 +88,7 @@ async def _restore(settings: Settings, manifest: Callable[[Registry], Manifest],
             ids=gateway.ids,
             gap=gap,
         )
-        return await restorer.restore(wanted, click.echo)
+        return await restorer.restore(wanted, echo)
 
 
 def _manifest(
@@ -110,12 +111,10 @@ def _height(text: str) -> tuple[str, int]:
 
 
 def _print(summary: Summary) -> None:
-    click.echo(
-        f"\nRestored: {summary.merchants} merchants, {summary.addresses} addresses, {summary.deposits} deposits."
-    )
+    echo(f"\nRestored: {summary.merchants} merchants, {summary.addresses} addresses, {summary.deposits} deposits.")
     for report in summary.reports:
         for line in as_text(report):
-            click.echo(line)
+            echo(line)
     if summary.skipped:
-        click.echo(f"Not read, because nothing says from where on: {', '.join(summary.skipped)}.")
-    click.echo("Merchants sign in again once you have issued them a password reset; they make projects and keys anew.")
+        echo(f"Not read, because nothing says from where on: {', '.join(summary.skipped)}.")
+    echo("Merchants sign in again once you have issued them a password reset; they make projects and keys anew.")

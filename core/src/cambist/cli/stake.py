@@ -21,6 +21,7 @@ from cambist.settings import Settings, SettingsError
 
 from .opened import opened_database, opened_registry, person
 from .options import Invocation, settings_options
+from .terminal import echo
 
 SHOWN_MAX = 10
 
@@ -44,7 +45,7 @@ def stake(invocation: Invocation, chain_id: str, action: StakeAction | Literal["
     except (SQLAlchemyError, OSError) as error:
         raise SettingsError(f"The database cannot be used: {type(error).__name__}.") from error
     for line in lines:
-        click.echo(line)
+        echo(line)
 
 
 async def _answer(
@@ -64,8 +65,9 @@ async def _ask(database: Database, info: ChainInfo, action: StakeAction, amount:
     units = stakes.read_amount(info, action, amount)
     async with database.transaction() as conn:
         reference = await stakes.request_stake(conn, system_ids(), info, action, units, SystemClock().now())
-        told = {"chain": info.id, "action": action, "amount": amount or "all"}
-        await record(conn, person(), Action.STAKE_ASKED, SystemClock().now(), subject=reference, details=told)
+        told = {"chain": info.id, "stake": action, "amount": amount or "all"}
+        now = SystemClock().now()
+        await record(conn, person(), Action.STAKE_ASKED, now, subject=reference, details=told, line=False)
     return f"{reference}: the worker sends it. 'cambist stake {info.id} show' tells how far it is."
 
 

@@ -15,6 +15,7 @@ from cambist.settings import Settings, SettingsError
 
 from .opened import opened_database, opened_registry
 from .options import Invocation, settings_options
+from .terminal import echo
 
 
 @click.command()
@@ -26,14 +27,14 @@ def sweeper(invocation: Invocation, chain_id: str) -> None:
         made, configured = asyncio.run(_find(invocation.settings(), chain_id))
     except (SQLAlchemyError, OSError) as error:
         raise SettingsError(f"The database cannot be read: {type(error).__name__}.") from error
-    click.echo(f"address: {made.address}")
+    echo(f"address: {made.address}")
     if configured == made.address:
-        click.echo("It is the one that is configured. 'cambist doctor' tells whether it is deployed.")
+        echo("It is the one that is configured. 'cambist doctor' tells whether it is deployed.")
         return
-    click.echo("To deploy it, send this data to this address, without a value, from any wallet:")
-    click.echo(f"to:      {made.to_address}")
-    click.echo(f"data:    0x{made.data.hex()}")
-    click.echo(f'Then set sweeper = "{made.address}" for the chain, and signer.delegates to allow it.')
+    echo("To deploy it, send this data to this address, without a value, from any wallet:")
+    echo(f"to:      {made.to_address}")
+    echo(f"data:    0x{made.data.hex()}")
+    echo(f'Then set sweeper = "{made.address}" for the chain, and signer.delegates to allow it.')
 
 
 async def _find(settings: Settings, chain_id: str) -> tuple[SweeperDeployment, str | None]:

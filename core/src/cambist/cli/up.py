@@ -21,6 +21,7 @@ from cambist.settings_file import DATA_DIR_VARIABLE, secret_variables
 from .apart import apart
 from .options import Invocation, settings_options
 from .supervisor import Child, GivenUpError, Supervisor
+from .terminal import echo
 from .web import export_listener, port_trouble
 
 HEALTH_TIMEOUT_S = 2
@@ -122,7 +123,7 @@ def _supervisor(settings: Settings, invocation: Invocation, servers: EmbeddedSer
             log.error("embedded_server_ended", again="now")
             servers.start()
 
-    return Supervisor(children, is_ready=readiness.check, on_ready=lambda: click.echo(f"ready {url}"), keep_up=keep_up)
+    return Supervisor(children, is_ready=readiness.check, on_ready=lambda: echo(f"ready {url}"), keep_up=keep_up)
 
 
 def _has_keys(database_url: str) -> bool:

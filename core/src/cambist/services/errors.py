@@ -21,6 +21,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from cambist.domain.text import hidden_in
+
 
 class FieldProblem(Struct, frozen=True):
     """One field of a request, and what is wrong with it."""
@@ -46,6 +48,15 @@ class InvalidError(ServiceError):
     def field(cls, field: str, message: str, code: str = "VALIDATION_ERROR") -> InvalidError:
         """Refuse one field: the sentence names it."""
         return cls(code, f"{field} {message}", [FieldProblem(field, message)])
+
+
+def check_text(text: str, field: str, *, lines: bool = False) -> None:
+    """Refuse text with control characters, or others that nobody sees. Raises InvalidError; see ``domain/text.py``."""
+    hidden = hidden_in(text, lines=lines)
+    if hidden == "\0":
+        raise InvalidError.field(field, "must not contain the character NUL")
+    if hidden is not None:
+        raise InvalidError.field(field, f"must not contain control characters or invisible ones (U+{ord(hidden):04X})")
 
 
 class UnauthenticatedError(ServiceError):

@@ -19,7 +19,7 @@ from cambist.db.models import IdempotencyKey
 from cambist.db.structs import AnyRow
 
 from .actor import Actor
-from .errors import ConflictError, InvalidError
+from .errors import ConflictError, InvalidError, check_text
 
 KEY_CHARS_MAX = 255
 
@@ -49,8 +49,7 @@ def choose_key(header: str | None, body: str | None) -> str | None:
     if header is not None and not header.isascii():
         # Nobody can tell how it was encoded, so the same key in a body could look like another one.
         raise InvalidError.field(field, "must be ASCII text; in the body, it can be any text")
-    if "\0" in key:
-        raise InvalidError.field(field, "must not contain the character NUL")
+    check_text(key, field)
     return key
 
 

@@ -90,7 +90,7 @@ class Stakes(Controller):
         async with web.db.transaction() as conn:
             reference = await stakes.request_stake(conn, web.gateway.ids, info, data.action, units, web.clock.now())
             found = await stakes.list_stake_requests(conn, info.id)
-            told = {"chain": info.id, "action": str(data.action), "amount": data.amount}
+            told = {"chain": info.id, "stake": str(data.action), "amount": data.amount}
             await audit.record(conn, Action.STAKE_ASKED, subject=reference, **told)
         await web.gateway.hints.publish("outbound")
         (made,) = [one for one in found if one.reference == reference]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated
 
 import segno
@@ -87,7 +86,7 @@ class TwoFactorRoutes(Controller):
     ) -> Enrolled:
         """Return a new secret. It is good for nothing until confirmed; an authenticator in use stays so till then."""
         email = await _check_password(web, session, data.password)
-        record = partial(audit.record, action=Action.TWO_FACTOR_ENROLLED)
+        record = audit.recorder(Action.TWO_FACTOR_ENROLLED)
         enrolment = await web.two_factor.enrol(session.merchant_pk, email, data.totp_code, record=record)
         qr_code = segno.make(enrolment.uri, micro=False).svg_data_uri(border=4)
         return Enrolled(secret=enrolment.secret, otpauth_uri=enrolment.uri, qr_code=qr_code)
@@ -101,7 +100,7 @@ class TwoFactorRoutes(Controller):
         audit: NamedDependency[Audit],
     ) -> RecoveryCodes:
         """Put the secret into force with its first code. Every other session of yours ends."""
-        record = partial(audit.record, action=Action.TWO_FACTOR_ENABLED)
+        record = audit.recorder(Action.TWO_FACTOR_ENABLED)
         codes = await web.two_factor.confirm(
             session.merchant_pk, data.totp_code, session_id=session.session_id, record=record
         )
@@ -116,7 +115,7 @@ class TwoFactorRoutes(Controller):
         audit: NamedDependency[Audit],
     ) -> RecoveryCodes:
         """Return new recovery codes; the ones before stop working."""
-        record = partial(audit.record, action=Action.RECOVERY_CODES_RENEWED)
+        record = audit.recorder(Action.RECOVERY_CODES_RENEWED)
         codes = await web.two_factor.renew_recovery_codes(session.merchant_pk, data.totp_code, record=record)
         return RecoveryCodes(recovery_codes=codes)
 
@@ -129,7 +128,7 @@ class TwoFactorRoutes(Controller):
         audit: NamedDependency[Audit],
     ) -> Answer:
         """Forget authenticator and recovery codes. What needs them is out of reach from then on."""
-        record = partial(audit.record, action=Action.TWO_FACTOR_DISABLED)
+        record = audit.recorder(Action.TWO_FACTOR_DISABLED)
         await web.two_factor.disable(session.merchant_pk, data.totp_code, record=record)
         return Answer()
 

@@ -116,11 +116,13 @@ async def record(  # noqa: PLR0913  each by name
     *,
     subject: str | None = None,
     details: Mapping[str, object] | None = None,
+    line: bool = True,
 ) -> None:
     """Write down an act, in the transaction that does it.
 
     ``subject`` is the public identifier of what it is about. ``details`` hold texts, whole numbers, booleans and lists
-    of them: nothing secret, and no numbers with a fraction, which a database may spell in another way.
+    of them: nothing secret, and no numbers with a fraction, which a database may spell in another way. Without
+    ``line`` there is no log line: for commands, whose log is somebody's terminal.
     """
     told = dict(details or {})
     key_id = select(ApiKey.key_id).where(ApiKey.id == origin.key_pk).scalar_subquery()
@@ -136,7 +138,8 @@ async def record(  # noqa: PLR0913  each by name
         details=told,
     )
     actor = (await conn.execute(statement.returning(AuditEntry.actor))).scalar_one()
-    tell(origin, action, actor=actor, subject=subject, details=told)
+    if line:
+        tell(origin, action, actor=actor, subject=subject, details=told)
 
 
 def tell(  # noqa: PLR0913  each by name
