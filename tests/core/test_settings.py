@@ -21,9 +21,9 @@ from cambist.signer.keystore import Kdf, open_keystore
 PRODUCTION = """
 environment = "production"
 [database]
-url = "postgresql://cambist@db/cambist"
+url = "postgresql://cambist@db/cambist?sslmode=verify-full"
 [redis]
-url = "redis://cache/0"
+url = "rediss://cache/0"
 [web]
 public_url = "https://pay.example"
 [keys]
@@ -177,8 +177,8 @@ def test_production_accepts_a_complete_file(production, tmp_path):
 @pytest.mark.parametrize(
     "removed, sentence",
     [
-        ('url = "postgresql://cambist@db/cambist"', "database.url and redis.url must be set"),
-        ('url = "redis://cache/0"', "database.url and redis.url must be set"),
+        ('url = "postgresql://cambist@db/cambist?sslmode=verify-full"', "database.url and redis.url must be set"),
+        ('url = "rediss://cache/0"', "database.url and redis.url must be set"),
         ('public_url = "https://pay.example"', "web.public_url must be set"),
         ('keystore = "keystore.json"', "keys.keystore must be set"),
         ('application_key = { file = "app.key" }', "keys.application_key must be set"),
@@ -188,6 +188,66 @@ def test_production_accepts_a_complete_file(production, tmp_path):
 def test_production_makes_nothing_up(production, removed, sentence):
     with pytest.raises(SettingsError, match=sentence):
         production(removed)
+
+
+def test_production_is_served_over_https(production):
+    for url in ("http://pay.example", "HTTP://pay.example"):
+        with pytest.raises(SettingsError, match=r"web\.public_url must be https"):
+            production("https://pay.example", url)
+    assert production("https://pay.example", "HTTPS://pay.example").production
+
+
+DATABASE = "postgresql://cambist@db/cambist?sslmode=verify-full"
+
+
+@pytest.mark.parametrize(
+    "database",
+    [
+        "postgresql://cambist@db/cambist",
+        "postgresql://cambist@db/cambist?sslmode=require",
+        "postgresql://cambist@db/cambist?sslmode=verify-ca",
+        "postgresql://cambist@127.0.0.1,db/cambist",
+        "postgresql://cambist@localhost/cambist?host=db",
+        "postgresql://cambist@/cambist?host=10.0.0.1",
+        "postgresql://cambist@localhost.example/cambist",
+        "postgresql://cambist@[2001:db8::1]:5432/cambist",
+    ],
+)
+def test_production_knows_whose_database_it_talks_to(production, database):
+    with pytest.raises(SettingsError, match=r"database\.url of another machine must have sslmode=verify-full"):
+        production(DATABASE, database)
+    assert production(f'url = "{DATABASE}"', f'url = "{database}"\nallow_unverified_tls = true').production
+
+
+@pytest.mark.parametrize(
+    "redis", ["redis://cache/0", "rediss://cache/0?ssl_cert_reqs=none", "rediss://cache/0?ssl_check_hostname=false"]
+)
+def test_production_knows_whose_redis_it_talks_to(production, redis):
+    with pytest.raises(SettingsError, match=r"redis\.url of another machine must be rediss://"):
+        production("rediss://cache/0", redis)
+    assert production('"rediss://cache/0"', f'"{redis}"\nallow_unverified_tls = true').production
+
+
+@pytest.mark.parametrize(
+    "database, redis",
+    [
+        ("postgresql://cambist@localhost/cambist", "redis://localhost/0"),
+        ("postgresql://cambist:p%40ss@127.0.0.1:5432/cambist", "redis://:secret@127.0.0.1:6379/0"),
+        ("postgresql://cambist@[::1]:5432/cambist", "redis://[::1]:6379/0"),
+        ("postgresql://cambist@/cambist?host=/run/postgresql", "unix:///run/valkey.sock"),
+        ("postgresql:///cambist", "rediss://cache.example/0"),
+    ],
+)
+def test_what_is_on_this_machine_needs_no_certificate(production, database, redis):
+    assert production(DATABASE, database).production
+    assert production("rediss://cache/0", redis).production
+
+
+def test_production_takes_no_strangers_unless_it_says_so(production, load):
+    assert not production().registration_open
+    assert production("[auth]", "[auth]\nregistration = true").registration_open
+    assert load("").registration_open
+    assert not load("[auth]\nregistration = false").registration_open
 
 
 def test_production_does_not_call_private_targets(production):

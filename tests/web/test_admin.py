@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 
 import pytest
 
@@ -130,3 +132,26 @@ async def test_nobody_is_granted_nothing(client):
     body = {"amount": 1, "mode": "live", "reference": "a"}
     answer = await client.post("/api/admin/merchants/mer_none/credits", json=body, headers=ADMIN)
     refused(answer, 404, "MERCHANT_NOT_FOUND")
+
+
+async def test_a_merchant_whom_the_operator_lets_in_sets_the_password_by_a_link_that_works_once(client):
+    made = await client.post("/api/admin/merchants", json={"email": "Eve@Shop.example", "name": "Eve"}, headers=ADMIN)
+    assert made.status_code == 201, made.text
+    merchant, link = made.json()["merchant"], made.json()["link"]
+    assert (merchant["email"], merchant["name"]) == ("eve@shop.example", "Eve")
+    page, _, token = link.removeprefix("http://gateway.example").partition("#")
+    shown = await client.get(page)
+    assert shown.status_code == 200
+    policy = shown.headers["content-security-policy"]
+    for kind in ("script", "style"):
+        inline = shown.text.partition(f"<{kind}>")[2].partition(f"</{kind}>")[0]
+        digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    body = {"token": token, "password": "a password that Eve has chosen"}
+    assert (await client.post("/api/auth/password-reset/confirm", json=body)).status_code == 200
+    refused(await client.post("/api/auth/password-reset/confirm", json=body), 400, "RESET_TOKEN_INVALID")
+    sign_in = {"email": "eve@shop.example", "password": body["password"]}
+    assert (await client.post("/api/auth/login", json=sign_in)).json()["merchant"] == merchant
+    again = await client.post("/api/admin/merchants", json={"email": "eve@shop.example", "name": "E"}, headers=ADMIN)
+    refused(again, 409, "EMAIL_TAKEN")

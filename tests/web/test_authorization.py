@@ -70,6 +70,7 @@ OPERATOR = {
     ("POST", "/api/admin/stakes"): {"chain": "memory", "action": "unstake", "amount": "1"},
     ("POST", "/api/admin/merchants/{merchant_id}/credits"): {"amount": 5, "mode": "live", "reference": "x"},
     ("POST", "/api/admin/merchants/two-factor/reset"): {"email": "ada@shop.example"},
+    ("POST", "/api/admin/merchants"): {"email": "eve@shop.example", "name": "Eve"},
     ("POST", "/api/admin/password-resets"): {"email": "ada@shop.example"},
 }
 STRANGERS = ("key of the sibling", "key of the live project", "key of another merchant")

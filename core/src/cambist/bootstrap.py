@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import structlog
 from msgspec import Struct
@@ -93,7 +93,12 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
         stack.push_async_callback(redis.aclose)
         # Its listener waits for as long as nothing happens, which the timeout above would take for an outage.
         keepalive = {} if settings.redis.url.startswith("unix://") else {"socket_keepalive": True}
-        listening = Redis.from_url(settings.redis.url, socket_connect_timeout=REDIS_TIMEOUT_S, **keepalive)
+        listening = Redis.from_url(
+            settings.redis.url,
+            socket_connect_timeout=REDIS_TIMEOUT_S,
+            **keepalive,
+            **redis_tls(settings.redis.url),
+        )
         stack.push_async_callback(listening.aclose)
         hints = Hints(listening)
         stack.push_async_callback(hints.aclose)
@@ -137,8 +142,15 @@ def open_database(settings: Settings, role: str) -> Database:
 
 def open_redis(url: str) -> Redis:
     """Return a client, which gives up soon; nothing is opened before it is used."""
-    client: Redis = Redis.from_url(url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S)
+    client: Redis = Redis.from_url(
+        url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S, **redis_tls(url)
+    )
     return client
+
+
+def redis_tls(url: str) -> dict[str, Any]:
+    """Return what the client must be told, which checks a certificate and not whose it is, unless asked to."""
+    return {"ssl_check_hostname": True} if url.startswith("rediss://") and "ssl_cert_reqs=none" not in url else {}
 
 
 def secrets_box(settings: Settings, ids: Ids) -> SecretsBox:

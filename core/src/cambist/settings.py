@@ -23,18 +23,26 @@ class Group(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class DatabaseSettings(Group, frozen=True, kw_only=True):
-    """PostgreSQL, 15 or newer. Without ``url`` an embedded one is started by ``up`` and ``demo``."""
+    """PostgreSQL, 15 or newer. Without ``url`` an embedded one is started by ``up`` and ``demo``.
+
+    With ``allow_unverified_tls`` production takes another machine's without knowing that it is the right one.
+    """
 
     url: Address | None = None
     pool_size: Annotated[int, Meta(ge=1, le=500)] = 10
     pool_overflow: Annotated[int, Meta(ge=0, le=500)] = 10
     pool_timeout_s: Annotated[int, Meta(ge=1, le=300)] = 10
+    allow_unverified_tls: bool = False
 
 
 class RedisSettings(Group, frozen=True, kw_only=True):
-    """Valkey or Redis, 6 or newer. Without ``url`` an embedded one is started by ``up`` and ``demo``."""
+    """Valkey or Redis, 6 or newer. Without ``url`` an embedded one is started by ``up`` and ``demo``.
+
+    With ``allow_unverified_tls`` production takes another machine's without knowing that it is the right one.
+    """
 
     url: Address | None = None
+    allow_unverified_tls: bool = False
 
 
 class WebhookSettings(Group, frozen=True, kw_only=True):
@@ -189,13 +197,16 @@ class RetentionSettings(Group, frozen=True, kw_only=True):
 
 
 class AuthSettings(Group, frozen=True, kw_only=True):
-    """Sessions in the dashboard. ``registration`` says whether strangers may become merchants."""
+    """Sessions in the dashboard.
+
+    ``registration`` says whether strangers may become merchants: in production they may not, unless it is set.
+    """
 
     jwt_secret: Annotated[str, Meta(min_length=32, max_length=1024)] | None = None
     access_token_s: Annotated[int, Meta(ge=60, le=86_400)] = 900
     refresh_token_s: Annotated[int, Meta(ge=3_600, le=86_400 * 365)] = 86_400 * 30
     password_reset_s: Annotated[int, Meta(ge=300, le=86_400)] = 3_600
-    registration: bool = True
+    registration: bool | None = None
     admin_key: Annotated[str, Meta(min_length=32, max_length=1024)] | None = None
 
 
@@ -238,6 +249,11 @@ class Settings(Group, frozen=True, kw_only=True):
     def production(self) -> bool:
         """Whether money is real: nothing is made up, everything must be configured."""
         return self.environment == "production"
+
+    @property
+    def registration_open(self) -> bool:
+        """Whether strangers may become merchants."""
+        return not self.production if self.auth.registration is None else self.auth.registration
 
     @property
     def logs_json(self) -> bool:

@@ -7,12 +7,14 @@ and booleans are read as such too. Variables win over the file.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -253,4 +255,52 @@ def _production_problems(settings: Settings) -> list[str]:
         found.append("in production webhooks.allow_private_targets must be false.")
     if settings.web.public_url is None:
         found.append("in production web.public_url must be set: it is in the links that customers follow.")
+    elif not settings.web.public_url.lower().startswith("https://"):
+        found.append("in production web.public_url must be https: who is on the way could show another address.")
+    database, redis = settings.database, settings.redis
+    if database.url is not None and not (database.allow_unverified_tls or _knows_database(database.url)):
+        found.append(
+            "in production database.url of another machine must have sslmode=verify-full; "
+            "database.allow_unverified_tls = true does without."
+        )
+    if redis.url is not None and not (redis.allow_unverified_tls or _knows_redis(redis.url)):
+        found.append(
+            "in production redis.url of another machine must be rediss:// and check the certificate; "
+            "redis.allow_unverified_tls = true does without."
+        )
     return found
+
+
+def _knows_database(url: str) -> bool:
+    """Say whether what is connected to is this machine, or proves to be the right one."""
+    hosts, options = _hosts(url)
+    return _is_local(hosts) or (options.get("sslmode") or options.get("ssl")) == ["verify-full"]
+
+
+def _knows_redis(url: str) -> bool:
+    if url.startswith("unix://"):
+        return True
+    hosts, options = _hosts(url)
+    checks = options.get("ssl_cert_reqs", ["required"]) == ["required"] and "ssl_check_hostname" not in options
+    return _is_local(hosts) or (url.startswith("rediss://") and checks)
+
+
+def _hosts(url: str) -> tuple[Sequence[str], Mapping[str, list[str]]]:
+    """Return the hosts of an address, which may also stand in its options, and these options."""
+    parsed = urlsplit(url)
+    options = parse_qs(parsed.query, keep_blank_values=True)
+    named = parsed.netloc.rpartition("@")[2]
+    hosts = [re.sub(r":[0-9]*$", "", one).strip("[]") for one in named.split(",")] if named else []
+    return [*hosts, *(one for value in options.get("host", []) for one in value.split(","))], options
+
+
+def _is_local(hosts: Sequence[str]) -> bool:
+    """Without any host, the driver takes a socket of this machine. One that begins with a slash is a folder of them."""
+    return all(one in {"", "localhost"} or one.startswith("/") or _is_loopback(one) for one in hosts)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

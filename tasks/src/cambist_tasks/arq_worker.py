@@ -18,7 +18,7 @@ from arq.worker import Worker, func
 from msgspec import Struct
 from redis.asyncio import ConnectionPool
 
-from cambist.bootstrap import REDIS_TIMEOUT_S, Gateway
+from cambist.bootstrap import REDIS_TIMEOUT_S, Gateway, redis_tls
 
 from . import crons, requested
 from .codec import decode, encode
@@ -56,7 +56,7 @@ def arq_options(redis_url: str) -> dict[str, Any]:
 def open_pool(redis_url: str) -> ArqRedis:
     """Return arq's client; nothing is opened before it is used."""
     connections = ConnectionPool.from_url(
-        redis_url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S
+        redis_url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S, **redis_tls(redis_url)
     )
     return ArqRedis(connections, job_serializer=encode, job_deserializer=decode, default_queue_name=QUEUE)
 

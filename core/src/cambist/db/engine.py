@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import msgspec
 from sqlalchemy import URL, make_url
@@ -13,6 +15,8 @@ from .direct import Direct
 IDLE_IN_TRANSACTION_MS_MAX = 60_000
 STATEMENT_MS_MAX = 60_000
 PREPARED_STATEMENTS_MAX = 500
+
+_TLS_OPTIONS = ("sslmode", "ssl", "sslrootcert")
 
 
 class Database:
@@ -67,11 +71,11 @@ def connect(
         hide_parameters=True,
         json_serializer=lambda value: msgspec.json.encode(value).decode(),
         json_deserializer=msgspec.json.decode,
-        connect_args={**options, "prepared_statement_cache_size": PREPARED_STATEMENTS_MAX},
+        connect_args={**options, **tls_of(url), "prepared_statement_cache_size": PREPARED_STATEMENTS_MAX},
     )
     # What the address says is read once, by SQLAlchemy, for both ways in.
     _, address = engine.dialect.create_connect_args(engine.url)
-    return Database(engine, Direct({**address, **options}, timeout_s=pool_timeout_s))
+    return Database(engine, Direct({**address, **options, **tls_of(url)}, timeout_s=pool_timeout_s))
 
 
 def driver_url(url: str) -> URL:
@@ -80,4 +84,19 @@ def driver_url(url: str) -> URL:
     if parsed.drivername not in {"postgres", "postgresql", "postgresql+asyncpg"}:
         scheme = f"{parsed.drivername}://"
         raise ValueError(f"The database address starts with {scheme}, but only postgresql:// is supported.")
-    return parsed.set(drivername="postgresql+asyncpg")
+    return parsed.set(drivername="postgresql+asyncpg").difference_update_query(_TLS_OPTIONS)
+
+
+def tls_of(url: str) -> dict[str, Any]:
+    """Return what the driver is told of TLS, of the address's ``sslmode`` and ``sslrootcert``, as libpq knows them.
+
+    Without ``sslrootcert`` the machine's own authorities are believed; the driver would look for a file of its own.
+    Raises OSError and ssl.SSLError for certificates that cannot be read.
+    """
+    query = make_url(url).query
+    mode, authority = query.get("sslmode") or query.get("ssl"), query.get("sslrootcert")
+    if mode not in {"verify-ca", "verify-full"}:
+        return {} if mode is None else {"ssl": mode}
+    context = ssl.create_default_context(cafile=None if authority in {None, "system"} else str(authority))
+    context.check_hostname = mode == "verify-full"
+    return {"ssl": context}

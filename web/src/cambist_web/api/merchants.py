@@ -22,6 +22,7 @@ from cambist_web.context import Web
 from cambist_web.origin import Audit, address_of
 from cambist_web.schemas import Answer, Body
 
+from .password_page import PASSWORD_PATH
 from .two_factor import TotpCode
 
 Email = Annotated[str, Meta(min_length=3, max_length=254)]
@@ -83,9 +84,25 @@ class SignedIn(Answer, frozen=True, kw_only=True):
 
 
 class ResetIssued(Answer, frozen=True, kw_only=True):
-    """A reset token, for the operator to hand to the merchant."""
+    """A reset token, for the operator to hand to the merchant: `link` leads to a page that takes it."""
 
     token: str
+    link: str
+    expires_in: int
+
+
+class NewMerchant(Body, frozen=True, kw_only=True):
+    """Somebody whom the operator lets in."""
+
+    email: Email
+    name: Name
+
+
+class MerchantMade(Answer, frozen=True, kw_only=True):
+    """A new merchant. Whoever opens `link` first sets the password."""
+
+    merchant: MerchantView
+    link: str
     expires_in: int
 
 
@@ -108,7 +125,7 @@ class Auth(Controller):
     ) -> Response[SignedIn]:
         """Add a merchant and sign him in. 503 `KEYS_UNAVAILABLE` when no address keys are in stock."""
         await web.limiter.take(web.limits.login_per_address, address_of(request))
-        if not web.settings.auth.registration:
+        if not web.settings.registration_open:
             raise ForbiddenError("REGISTRATION_CLOSED", "This gateway does not take new merchants by itself.")
         email, name = merchants.normalize_email(data.email), merchants.check_name(data.name)
         password_hash = await web.passwords.hash(data.password)
@@ -232,7 +249,40 @@ class PasswordResets(Controller):
         async with web.db.transaction() as conn:
             token = await merchants.issue_reset(conn, email, ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s)
             await audit.record(conn, Action.PASSWORD_RESET_ISSUED, email=email)
-        return ResetIssued(token=token, expires_in=lifetime_s)
+        return ResetIssued(token=token, link=password_link(web, token), expires_in=lifetime_s)
+
+
+class NewMerchants(Controller):
+    """How merchants come in where registration is closed."""
+
+    tags = ("Operator",)
+
+    @post("/merchants", status_code=201, summary="Make a merchant")
+    async def make(
+        self, data: JSONBody[NewMerchant], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> MerchantMade:
+        """Add a merchant without a password, and return a link that sets one, once and soon.
+
+        When the link has expired, `POST /api/admin/password-resets` makes another one.
+        """
+        email, name = merchants.normalize_email(data.email), merchants.check_name(data.name)
+        lifetime_s, now = web.settings.auth.password_reset_s, web.clock.now()
+        # Nobody knows this one.
+        password_hash = await web.passwords.hash(web.ids.hex_secret())
+        async with web.db.transaction() as conn:
+            merchant = await merchants.register(
+                conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now
+            )
+            token = await merchants.issue_reset(conn, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
+            made = merchant.merchant_id
+            await audit.record(conn, Action.MERCHANT_MADE, subject=made, merchant_id=made, email=email)
+        view = MerchantView(merchant_id=merchant.merchant_id, email=merchant.email, name=merchant.name)
+        return MerchantMade(merchant=view, link=password_link(web, token), expires_in=lifetime_s)
+
+
+def password_link(web: Web, token: str) -> str:
+    """Return where a password is set. The token is behind the #, which no browser sends and no server logs."""
+    return f"{web.settings.web.base_url}{PASSWORD_PATH}#{token}"
 
 
 async def _open(web: Web, conn: AsyncConnection, merchant: Merchant) -> OpenSession:
@@ -272,5 +322,5 @@ def _cookie(web: Web, value: str, *, max_age_s: int) -> Cookie:
 
 controllers = [
     public_routes("/api/auth", Auth),
-    admin_routes("/api/admin", PasswordResets),
+    admin_routes("/api/admin", PasswordResets, NewMerchants),
 ]

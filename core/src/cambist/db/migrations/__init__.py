@@ -14,7 +14,7 @@ from sqlalchemy import NullPool, text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from cambist.db.engine import driver_url
+from cambist.db.engine import driver_url, tls_of
 from cambist.db.models import Base
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def commands(url: str) -> AlembicCommands:
     from advanced_alchemy.config import AlembicAsyncConfig, SQLAlchemyAsyncConfig  # noqa: PLC0415
 
     config = SQLAlchemyAsyncConfig(
-        engine_instance=create_async_engine(driver_url(url), poolclass=NullPool),
+        engine_instance=create_async_engine(driver_url(url), poolclass=NullPool, connect_args=tls_of(url)),
         metadata=Base.metadata,
         alembic_config=AlembicAsyncConfig(
             script_location=str(FOLDER), version_table_name=VERSION_TABLE, render_as_batch=False, compare_type=True
@@ -78,7 +78,7 @@ async def current_revision(connection: AsyncConnection) -> str | None:
 
 
 async def revision_at(url: str) -> str | None:
-    engine = create_async_engine(driver_url(url), poolclass=NullPool)
+    engine = create_async_engine(driver_url(url), poolclass=NullPool, connect_args=tls_of(url))
     try:
         async with engine.connect() as connection:
             return await current_revision(connection)

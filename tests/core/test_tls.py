@@ -1,0 +1,108 @@
+"""PostgreSQL on another machine: with sslmode=verify-full, only the server that the certificate names is talked to."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from cambist.bootstrap import redis_tls
+from cambist.db.engine import connect, driver_url, tls_of
+
+NO_SUCH_USER = b"SFATAL\0VFATAL\0C28000\0Mnobody here\0\0"
+
+
+def certificate(folder, host):
+    """Write a certificate that vouches for itself, for this host; return its path and that of its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - timedelta(days=1))
+    builder = builder.not_valid_after(now + timedelta(days=1))
+    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+    made = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    paths = folder / f"{host}.pem", folder / f"{host}.key"
+    paths[0].write_bytes(made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    unencrypted = serialization.NoEncryption()
+    paths[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted))
+    return paths
+
+
+@asynccontextmanager
+async def server(paths):
+    """Speak PostgreSQL as far as TLS goes, then refuse everybody; yield its port and how many got that far."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*paths)
+    got_through = []
+
+    async def talk(reader, writer):
+        try:
+            await reader.readexactly(8)
+            writer.write(b"S")
+            await writer.start_tls(context)
+            await reader.readexactly(8)
+            got_through.append(True)
+            writer.write(b"E" + (len(NO_SUCH_USER) + 4).to_bytes(4, "big") + NO_SUCH_USER)
+            await writer.drain()
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    serving = await asyncio.start_server(talk, "127.0.0.1", 0)
+    async with serving:
+        yield serving.sockets[0].getsockname()[1], got_through
+
+
+async def asked(url):
+    """Ask for a row in both ways; return how they end."""
+    database = connect(url, application_name="test", pool_timeout_s=5)
+    ends = []
+    for ask in (lambda: database.fetch_row("SELECT 1"), lambda: enter(database)):
+        try:
+            await ask()
+        except Exception as error:  # noqa: BLE001  which one is what is looked at
+            ends.append(str(error))
+    await database.close()
+    return ends
+
+
+async def enter(database):
+    async with database.autocommit():
+        pass
+
+
+async def test_only_the_server_that_the_certificate_names_is_told_anything(tmp_path):
+    ours, others = certificate(tmp_path, "localhost"), certificate(tmp_path, "db.example")
+    base = "postgresql://cambist:secret@localhost:{port}/cambist?sslmode={mode}&sslrootcert={root}"
+    async with server(ours) as (port, through):
+        good = await asked(base.format(port=port, mode="verify-full", root=ours[0]))
+        assert all("nobody here" in end for end in good)
+        assert len(through) == len(good) == 2
+        for root in (others[0], "system"):
+            bad = await asked(base.format(port=port, mode="verify-full", root=root))
+            assert all("certificate verify failed" in end.lower() for end in bad), bad
+        assert len(through) == 2
+    async with server(others) as (port, through):
+        bad = await asked(base.format(port=port, mode="verify-full", root=others[0]))
+        assert all("hostname mismatch" in end.lower() for end in bad), bad
+        assert through == []
+
+
+@pytest.mark.parametrize("url", ["postgresql://db/cambist", "postgresql://db/cambist?sslmode=require"])
+def test_other_modes_are_the_drivers(url):
+    assert tls_of(url) == ({"ssl": "require"} if "require" in url else {})
+    assert "ssl" not in driver_url(url).query
+
+
+def test_a_redis_proves_whose_certificate_it_shows_unless_it_is_not_asked():
+    assert redis_tls("rediss://cache/0") == {"ssl_check_hostname": True}
+    assert redis_tls("redis://cache/0") == redis_tls("unix:///run/valkey.sock") == {}

@@ -1,0 +1,79 @@
+"""The page that a one-time link leads to: somebody sets a password there, with a token that only the browser sees."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+from litestar import Controller, MediaType, Response, get
+
+from cambist_web.auth import public_routes
+
+PASSWORD_PATH = "/set-password"  # noqa: S105  a path
+
+_SCRIPT = """
+const form = document.querySelector("form"), told = document.querySelector("output");
+const token = location.hash.slice(1);
+history.replaceState(null, "", location.pathname);
+if (!token) { form.hidden = true; told.textContent = "This link is not complete. Copy it again, as a whole."; }
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const password = form.elements.password.value;
+  if (password !== form.elements.again.value) { told.textContent = "The two passwords differ."; return; }
+  form.elements.send.disabled = true;
+  try {
+    const answer = await fetch("/api/auth/password-reset/confirm", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ token, password }),
+    });
+    const body = await answer.json();
+    told.textContent = answer.ok ? body.message : body.error;
+    form.hidden = answer.ok;
+  } catch {
+    told.textContent = "The gateway cannot be reached. Try again.";
+  }
+  form.elements.send.disabled = false;
+});
+"""
+_STYLE = (
+    "body{font:1rem/1.5 system-ui,sans-serif;max-width:24rem;margin:4rem auto;padding:0 1rem}"
+    "input,button{font:inherit;display:block;width:100%;box-sizing:border-box;margin:.25rem 0 1rem;padding:.5rem}"
+)
+PAGE = f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Set a password</title>
+<style>{_STYLE}</style>
+<h1>Set a password</h1>
+<form>
+<label>Password<input name="password" type="password" autocomplete="new-password" maxlength="1024" required></label>
+<label>Again<input name="again" type="password" autocomplete="new-password" maxlength="1024" required></label>
+<button name="send">Set it</button>
+</form>
+<output role="status"></output>
+<noscript>This page needs JavaScript.</noscript>
+<script>{_SCRIPT}</script>
+</html>
+"""
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+POLICY = (
+    f"default-src 'none'; script-src {_source(_SCRIPT)}; style-src {_source(_STYLE)}; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class PasswordPage(Controller):
+    @get("/", include_in_schema=False)
+    async def show(self) -> Response[str]:
+        """Answer the same page to everybody: what is in the link stays in the browser."""
+        return Response(PAGE, media_type=MediaType.HTML, headers={"Content-Security-Policy": POLICY})
+
+
+controllers = [public_routes(PASSWORD_PATH, PasswordPage)]
