@@ -33,7 +33,7 @@ WHY = "'cambist audit' reads the audit log of a gateway that runs."
 @click.group(invoke_without_command=True)
 @settings_options
 @click.option("--merchant", metavar="ID", help="List what concerns this merchant alone.")
-@click.option("--action", type=click.Choice(list(Action)), help="List this action alone.")
+@click.option("--action", type=click.Choice([action.value for action in Action]), help="List this action alone.")
 @click.option("--limit", type=click.IntRange(1, LISTED_MAX), default=50, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")
 def audit(invocation: Invocation, merchant: str | None, action: str | None, limit: int, *, as_json: bool) -> None:
