@@ -22,13 +22,19 @@ async def payment_env(db, clock, ids):
 async def listed(payment_env, actor=None, *, status=None, chain=None, page=1, limit=25):
     async with payment_env.db.transaction() as conn:
         found = await list_payments(
-            conn, (actor or payment_env.live).project_pk, status=status, chain=chain, page=page, limit=limit
+            conn,
+            (actor or payment_env.live).project_pk,
+            payment_env.macs,
+            status=status,
+            chain=chain,
+            page=page,
+            limit=limit,
         )
     return [payment.payment_id for payment in found.items], found.total
 
 
 async def public(payment_env, public_id):
-    return await get_public(payment_env.db, payment_env.registry.chains, public_id)
+    return await get_public(payment_env.db, payment_env.registry.chains, public_id, payment_env.macs)
 
 
 async def test_payments_are_listed_newest_first_in_pages(payment_env):

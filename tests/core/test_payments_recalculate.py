@@ -30,6 +30,7 @@ async def refresh(payment_env, payment_id, actor=None, minutes=30):
             rates=payment_env.rates,
             clock=payment_env.clock,
             ids=payment_env.ids,
+            macs=payment_env.macs,
         )
 
 

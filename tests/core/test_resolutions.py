@@ -144,6 +144,7 @@ async def test_a_payment_whose_money_was_set_aside_gets_no_new_rate(payment_env,
             rates=payment_env.rates,
             clock=payment_env.clock,
             ids=payment_env.ids,
+            macs=payment_env.macs,
         )
         await refused(asked, "MONEY_SET_ASIDE")
 

@@ -18,6 +18,8 @@ from cambist.embedded.processes import free_port
 from cambist.hints import Hints
 from cambist.plugin import Token
 from cambist.registry import GROUP, Registry
+from cambist.secrets import SecretsBox
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.receiving.deposits import Watcher
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from cambist_web.checkout.live import Checkout, CheckoutOptions
@@ -36,6 +38,7 @@ class PaymentEnv:
         self.shop = Shop(db, MemoryFamily(), clock, ids)
         self.chain = MemoryChain(memory_chain_info(), genesis_time=int(clock.now().timestamp()) - 600)
         self.hints = Hints(None)
+        self.macs = AddressMacs(SecretsBox([bytes(32)], ids.random_bytes))
         self.watcher: Watcher
 
     async def open(self) -> PaymentEnv:
@@ -53,6 +56,7 @@ class PaymentEnv:
         """Ask for so many units, with columns of the row as named, and return public id and address."""
         address = await self.shop.payment(self.chain, symbol, expected)
         public_id = f"pub_{self.shop.addresses - 1}"
+        await self.prove(public_id)
         for name, value in columns.items():
             await self.change(public_id, name, value)
         return public_id, address
@@ -60,6 +64,14 @@ class PaymentEnv:
     async def change(self, public_id: str, column: str, value: Any) -> None:
         async with self.db.transaction() as conn:
             await conn.exec_driver_sql(f"UPDATE payments SET {column} = $1 WHERE public_id = $2", (value, public_id))  # noqa: S608  names are the tests' own
+        await self.prove(public_id)
+
+    async def prove(self, public_id: str) -> None:
+        """Make the proof of the payment's address, as the gateway does when it derives one."""
+        async with self.db.transaction() as conn:
+            found = await conn.exec_driver_sql("SELECT * FROM payments WHERE public_id = $1", (public_id,))
+            mac = self.macs.of(found.mappings().one())
+            await conn.exec_driver_sql("UPDATE payments SET address_mac = $1 WHERE public_id = $2", (mac, public_id))
 
     async def rename(self, name: str) -> None:
         async with self.db.transaction() as conn:
@@ -78,7 +90,9 @@ class PaymentEnv:
     def checkout(self, options: CheckoutOptions = QUICK) -> Checkout:
         entry_point = EntryPoint(name="memory", value="cambist.testing.memory.plugin", group=GROUP)
         registry = Registry({"memory": {}}, found=[entry_point])
-        return Checkout(db=self.db, registry=registry, clock=self.clock, hints=self.hints, options=options)
+        return Checkout(
+            db=self.db, registry=registry, clock=self.clock, hints=self.hints, macs=self.macs, options=options
+        )
 
 
 def checkout_app(checkout: Checkout) -> Litestar:

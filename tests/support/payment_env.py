@@ -17,6 +17,7 @@ from cambist.secrets import SecretsBox
 from cambist.services.accounting import ledger
 from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import AccountKeys, IndexLeaser, fill_stock
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.pricing.prices import RateBook
 from cambist.services.receiving.payments import create, read
@@ -75,6 +76,7 @@ class PaymentEnv:
         self.rates = RateBook([self.prices], clock)
         box = SecretsBox([bytes(32)], ids.random_bytes)
         self.box, keys = box, AccountKeys(box)
+        self.macs = AddressMacs(box)
         self.context = PaymentContext(
             db=db,
             registry=self.registry,
@@ -83,9 +85,10 @@ class PaymentEnv:
             platform=PlatformSettingsCache(db, clock),
             clock=clock,
             ids=ids,
+            macs=self.macs,
             allow_private_targets=False,
         )
-        self.sandbox = Sandbox(db=db, registry=self.registry, clock=clock, ids=ids, hints=Hints(None))
+        self.sandbox = Sandbox(db=db, registry=self.registry, clock=clock, ids=ids, hints=Hints(None), macs=self.macs)
 
     async def open(self) -> PaymentEnv:
         coin_types = {family.coin_type for family in self.registry.families.values()}
@@ -140,7 +143,7 @@ class PaymentEnv:
 
     async def read(self, payment_id: str, actor: Actor | None = None) -> read.PaymentDetail:
         async with self.db.autocommit() as conn:
-            return await read.get_payment(conn, (actor or self.live).project_pk, payment_id)
+            return await read.get_payment(conn, (actor or self.live).project_pk, payment_id, self.macs)
 
     async def count(self, table: str) -> int:
         async with self.db.autocommit() as conn:

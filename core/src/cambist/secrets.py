@@ -39,6 +39,7 @@ class SecretsBox:
             raise ValueError(f"an application key has {KEY_BYTES} bytes, and there must be one")
         self._ciphers = {_key_id(key): AESGCM(key) for key in reversed(keys)}
         self._keys = {_key_id(key): key for key in reversed(keys)}
+        self._derived: dict[tuple[bytes, str], bytes] = {}
         self._current = _key_id(keys[0])
         self._random_bytes = random_bytes
 
@@ -73,8 +74,11 @@ class SecretsBox:
         return key_id in self._keys and hmac.compare_digest(digest, self._mac(key_id, message, purpose))
 
     def _mac(self, key_id: bytes, message: bytes, purpose: str) -> bytes:
-        # No key is used for two things: that of a purpose is derived.
-        key = hmac.digest(self._keys[key_id], b"cambist mac " + purpose.encode(), "sha256")
+        # No key is used for two things: that of a purpose is derived, once.
+        key = self._derived.get((key_id, purpose))
+        if key is None:
+            key = hmac.digest(self._keys[key_id], b"cambist mac " + purpose.encode(), "sha256")
+            self._derived[key_id, purpose] = key
         return hmac.digest(key, message, "sha256")
 
 

@@ -57,7 +57,9 @@ def create_app(gateway: Gateway) -> Litestar:
 def attach(app: Litestar, gateway: Gateway) -> None:
     """Make this the gateway that the app works on, in the place of any before it. The app must not be running."""
     app.state.gateway, app.state.web = gateway, Web(gateway)
-    app.state.checkout = Checkout(db=gateway.db, registry=gateway.registry, clock=gateway.clock, hints=gateway.hints)
+    app.state.checkout = Checkout(
+        db=gateway.db, registry=gateway.registry, clock=gateway.clock, hints=gateway.hints, macs=app.state.web.macs
+    )
 
 
 def build_app(settings: WebSettings) -> Litestar:

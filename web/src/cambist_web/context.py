@@ -9,6 +9,7 @@ from litestar import Litestar
 
 from cambist.bootstrap import Gateway
 from cambist.services.actor import Actor
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.audit.refusals import Refusals
 from cambist.services.identity.api_keys import key_hash
 from cambist.services.identity.passwords import Passwords
@@ -100,10 +101,16 @@ class Web:
         self.limiter = RateLimiter(gateway.redis, gateway.clock)
         self.limits = Limits(settings.web.rate_limits)
         self.key_cache = KeyCache()
+        self.macs = AddressMacs(gateway.secrets)
         self.refusals = Refusals(gateway.db, gateway.clock)
         self.unfinished: Counter[str] = Counter()
         self.sandbox = Sandbox(
-            db=gateway.db, registry=gateway.registry, clock=gateway.clock, ids=gateway.ids, hints=gateway.hints
+            db=gateway.db,
+            registry=gateway.registry,
+            clock=gateway.clock,
+            ids=gateway.ids,
+            hints=gateway.hints,
+            macs=self.macs,
         )
         self.platform = PlatformSettingsCache(gateway.db, gateway.clock)
         self.calculator_settings = PlatformSettingsCache(gateway.db, gateway.clock, CALCULATOR_CACHE_S)

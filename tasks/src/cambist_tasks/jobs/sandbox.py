@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cambist.bootstrap import Gateway
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.sandbox import Sandbox
 from cambist.services.sandbox.service import JUDGED_MAX
 
@@ -15,6 +16,11 @@ async def judge_sandbox(gateway: Gateway) -> bool:
     if not gateway.settings.sandbox.enabled:
         return False
     sandbox = Sandbox(
-        db=gateway.db, registry=gateway.registry, clock=gateway.clock, ids=gateway.ids, hints=gateway.hints
+        db=gateway.db,
+        registry=gateway.registry,
+        clock=gateway.clock,
+        ids=gateway.ids,
+        hints=gateway.hints,
+        macs=AddressMacs(gateway.secrets),
     )
     return await sandbox.judge_due(gateway.clock.now()) >= JUDGED_MAX

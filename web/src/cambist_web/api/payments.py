@@ -76,6 +76,7 @@ def _context(web: Web) -> PaymentContext:
         platform=web.platform,
         clock=gateway.clock,
         ids=gateway.ids,
+        macs=web.macs,
         allow_private_targets=gateway.settings.webhooks.allow_private_targets,
     )
 
@@ -116,7 +117,9 @@ class Payments(Controller):
     ) -> PaymentList:
         """Return the project's payments, newest first."""
         async with web.db.transaction() as conn:
-            found = await read.list_payments(conn, actor.project_pk, status=status, chain=chain, page=page, limit=limit)
+            found = await read.list_payments(
+                conn, actor.project_pk, web.macs, status=status, chain=chain, page=page, limit=limit
+            )
         return PaymentList(payments=found.items, page=page, limit=limit, total=found.total)
 
     @get("/{payment_id:str}", summary="Read a payment")
@@ -125,7 +128,7 @@ class Payments(Controller):
     ) -> PaymentAnswer:
         """Return the payment in full, with the customer's data and the transfers to its address."""
         async with web.db.autocommit() as conn:
-            return PaymentAnswer(payment=await read.get_payment(conn, actor.project_pk, payment_id))
+            return PaymentAnswer(payment=await read.get_payment(conn, actor.project_pk, payment_id, web.macs))
 
     @get("/{payment_id:str}/receipt-links", summary="Read a payment's links")
     async def links(
@@ -166,6 +169,7 @@ class PaymentsInPerson(Controller):
                 rates=gateway.rates,
                 clock=gateway.clock,
                 ids=gateway.ids,
+                macs=web.macs,
             )
         await gateway.hints.publish("webhooks", f"payment:{payment.public_id}")
         return PaymentChanged(payment=payment)
@@ -177,7 +181,7 @@ class PublicPayments(Controller):
     @get("/{public_id:str}", summary="Read a payment as its customer")
     async def read(self, public_id: FromPath[str], web: NamedDependency[Web]) -> PublicAnswer:
         """Return what to pay and where, and the transfers that have come, without anything about who pays."""
-        return PublicAnswer(payment=await get_public(web.db, web.gateway.registry.chains, public_id))
+        return PublicAnswer(payment=await get_public(web.db, web.gateway.registry.chains, public_id, web.macs))
 
 
 controllers = [

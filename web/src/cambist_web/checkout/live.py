@@ -13,6 +13,7 @@ from cambist.db.engine import Database
 from cambist.hints import Hints, Subscription
 from cambist.ports import Clock
 from cambist.registry import Registry
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.receiving.checkout import load_checkout
 
 from .build import REFRESH_OPEN_S, checkout_view
@@ -41,8 +42,15 @@ class CheckoutOptions(Struct, frozen=True, kw_only=True):
 class Checkout:
     """One worker's checkout."""
 
-    def __init__(
-        self, *, db: Database, registry: Registry, clock: Clock, hints: Hints, options: CheckoutOptions | None = None
+    def __init__(  # noqa: PLR0913  each by name
+        self,
+        *,
+        db: Database,
+        registry: Registry,
+        clock: Clock,
+        hints: Hints,
+        macs: AddressMacs,
+        options: CheckoutOptions | None = None,
     ) -> None:
         self.pages = Pages()
         self.options = options or CheckoutOptions()
@@ -50,6 +58,7 @@ class Checkout:
         self._registry = registry
         self._clock = clock
         self._hints = hints
+        self._macs = macs
         self._streams: Counter[str] = Counter()
         self._closing = asyncio.Event()
 
@@ -58,7 +67,7 @@ class Checkout:
         if not public_id.isascii() or not public_id.isprintable() or len(public_id) > PUBLIC_ID_CHARS_MAX:
             return None
         async with self._db.transaction() as conn:
-            payment = await load_checkout(conn, public_id)
+            payment = await load_checkout(conn, public_id, self._macs)
         if payment is None:
             return None
         chain = self._registry.chains.get(payment.chain)

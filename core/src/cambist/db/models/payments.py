@@ -85,6 +85,7 @@ class Payment(Base):
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+    address_mac: Mapped[bytes | None]
 
 
 class Address(Base):

@@ -13,6 +13,7 @@ from cambist.db.models import Cursor, Deposit, Payment, Project
 from cambist.db.structs import columns_of, to_struct
 from cambist.domain.payments import Status
 from cambist.plugin import Units
+from cambist.services.addresses.macs import AddressMacs
 
 DEPOSITS_SHOWN_MAX = 20
 """Anyone can send dust to an address; a page still has to stay a page."""
@@ -67,6 +68,7 @@ class CheckoutPayment(Struct, frozen=True, kw_only=True):
     expires_at: datetime
     updated_at: datetime
     grace: timedelta
+    address_mac: bytes | None = None
     deposits: tuple[CheckoutDeposit, ...] = ()
     deposits_left_out: int = 0
 
@@ -101,10 +103,13 @@ _DEPOSITS = (
 )
 
 
-async def load_checkout(conn: AsyncConnection, public_id: str) -> CheckoutPayment | None:
-    """Return the payment with this public id and the transfers to its address, or None where there is none."""
+async def load_checkout(conn: AsyncConnection, public_id: str, macs: AddressMacs) -> CheckoutPayment | None:
+    """Return the payment with this public id and the transfers to its address, or None where there is none.
+
+    None also where its address was changed, which is logged: nobody shall pay to that one.
+    """
     found = (await conn.execute(_PAYMENT.where(Payment.public_id == public_id))).one_or_none()
-    if found is None:
+    if found is None or not macs.holds(found._mapping, found.address_mac):  # noqa: SLF001  its public name
         return None
     rows = (await conn.execute(_DEPOSITS.where(Deposit.payment_pk == found.pk))).all()
     return structs.replace(

@@ -20,6 +20,7 @@ from cambist.plugin import ChainInfo, InconsistentChainError
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
 from cambist.services.actor import Actor
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
 from cambist.services.intent_handlers import intent_handlers
 from cambist.services.payouts.read import PayoutRow
@@ -72,12 +73,15 @@ class _EveryAddress(AddressCache):
 class Sandbox:
     """The simulated chains of every sandbox project, for the life of the process."""
 
-    def __init__(self, *, db: Database, registry: Registry, clock: Clock, ids: Ids, hints: Hints) -> None:
+    def __init__(  # noqa: PLR0913  each by name
+        self, *, db: Database, registry: Registry, clock: Clock, ids: Ids, hints: Hints, macs: AddressMacs
+    ) -> None:
         self._db = db
         self._registry = registry
         self._clock = clock
         self._ids = ids
         self._hints = hints
+        self._macs = macs
         self._sender = Sender(intent_handlers(ids), ids)
         self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -256,7 +260,7 @@ class Sandbox:
     async def _payment(self, payment_pk: int) -> PaymentView:
         async with self._db.autocommit() as conn:
             wanted = select(text(COLUMNS)).select_from(Payment).where(Payment.id == payment_pk)
-            return payment_view((await conn.execute(wanted)).mappings().one())
+            return payment_view((await conn.execute(wanted)).mappings().one(), self._macs)
 
 
 # Every project's chain that has a payment to judge, something to send or to finish, or whose newest block is not the

@@ -16,6 +16,7 @@ from cambist.ports import Clock, Ids
 from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import IndexLeaser
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import ForbiddenError, ServiceError
 from cambist.services.idempotency import Claim, choose_key, claim_of, find_replayed
 from cambist.services.platform import PlatformSettingsCache
@@ -38,6 +39,7 @@ class PaymentContext(Struct, frozen=True, kw_only=True):
     platform: PlatformSettingsCache
     clock: Clock
     ids: Ids
+    macs: AddressMacs
     allow_private_targets: bool
 
 
@@ -60,7 +62,7 @@ async def create_payment(
     except ServiceError:
         # What was made before does not depend on what can be made now: a price may have gone, or a chain.
         if claim is not None and (before := await _replay(context.db, claim)) is not None:
-            return Created(payment_view(before), replayed=True)
+            return Created(payment_view(before, context.macs), replayed=True)
         raise
     values["metadata"] = metadata
     if claim is None:
@@ -70,9 +72,9 @@ async def create_payment(
         row = await context.db.fetch_row(*_WITH_KEY.bind(values))
         before = None if row is not None else await _replay(context.db, claim)
     if row is not None:
-        return Created(payment_view(row), replayed=False)
+        return Created(payment_view(row, context.macs), replayed=False)
     if before is not None:
-        return Created(payment_view(before), replayed=True)
+        return Created(payment_view(before, context.macs), replayed=True)
     raise ForbiddenError("PROJECT_INACTIVE", "This project is switched off.")
 
 
@@ -84,7 +86,7 @@ async def _values(context: PaymentContext, actor: Actor, request: CreatePayment)
     weights = (await context.platform.get()).cpt.weights
     leased = await context.leaser.lease(actor.merchant_pk, actor.mode, family.coin_type)
     now = context.clock.now()
-    return {
+    values = {
         "project": actor.project_pk,
         "mode": actor.mode,
         "payment_id": context.ids.new("pay"),
@@ -115,6 +117,8 @@ async def _values(context: PaymentContext, actor: Actor, request: CreatePayment)
         "usage_weight": weights.of(Operation.PAYMENT, asset.chain.id),
         "now": now,
     }
+    values["address_mac"] = context.macs.of(values)
+    return values
 
 
 async def _replay(db: Database, claim: Claim) -> Record | None:
@@ -159,13 +163,13 @@ _STORED = """, payment AS (
         project_pk, merchant_pk, mode, tolerance_bps, grace_s, scope, payment_id, public_id, chain, token, contract,
         decimals, address, pricing_mode, amount, fiat_currency, exchange_rate, rate_source, expected_units,
         required_confirmations, order_id, webhook_url, success_url, cancel_url, customer_name, customer_email,
-        metadata, expires_at, created_at, updated_at
+        metadata, expires_at, created_at, updated_at, address_mac
     )
     SELECT id, merchant_pk, :mode, underpayment_tolerance_bps, CASE WHEN :is_fiat THEN 0 ELSE grace_s END,
         CASE WHEN :mode = 'sandbox' THEN id ELSE 0 END, :payment_id, :public_id, :chain, :token, :contract,
         :decimals, :address, :pricing_mode, :amount, :fiat_currency, :exchange_rate, :rate_source, :expected_units,
         :required_confirmations, :order_id, :webhook_url, :success_url, :cancel_url, :customer_name, :customer_email,
-        :metadata::json, :expires_at, :now, :now
+        :metadata::json, :expires_at, :now, :now, :address_mac
     FROM {source}
     RETURNING *
 ), address AS (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -12,6 +13,7 @@ from cambist.db.models import Payment
 from cambist.db.structs import AnyRow
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import NotFoundError
 from cambist.services.paging import Page, read_one, read_page
 
@@ -25,18 +27,27 @@ def not_found() -> NotFoundError:
 
 
 async def list_payments(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection, project_pk: int, *, status: Status | None, chain: str | None, page: int, limit: int
+    conn: AsyncConnection,
+    project_pk: int,
+    macs: AddressMacs,
+    *,
+    status: Status | None,
+    chain: str | None,
+    page: int,
+    limit: int,
 ) -> Page[PaymentView]:
     listed = select(text(views.COLUMNS)).select_from(Payment).where(Payment.project_pk == project_pk)
     filters = {Payment.status: status, Payment.chain: chain}
-    return await read_page(conn, listed, _view, newest=Payment.id, filters=filters, page=page, limit=limit)
+    return await read_page(
+        conn, listed, partial(_view, macs), newest=Payment.id, filters=filters, page=page, limit=limit
+    )
 
 
-def _view(row: AnyRow) -> PaymentView:
-    return views.payment_view(row._mapping)  # noqa: SLF001  SQLAlchemy's public name for it
+def _view(macs: AddressMacs, row: AnyRow) -> PaymentView:
+    return views.payment_view(row._mapping, macs)  # noqa: SLF001  SQLAlchemy's public name for it
 
 
-async def get_payment(conn: AsyncConnection, project_pk: int, payment_id: str) -> PaymentDetail:
+async def get_payment(conn: AsyncConnection, project_pk: int, payment_id: str, macs: AddressMacs) -> PaymentDetail:
     found = await conn.exec_driver_sql(
         f"SELECT {views.COLUMNS}, {DEPOSITS} FROM payments p WHERE payment_id = $1 AND project_pk = $2",  # noqa: S608  constants
         (payment_id, project_pk),
@@ -45,7 +56,7 @@ async def get_payment(conn: AsyncConnection, project_pk: int, payment_id: str) -
     if row is None:
         raise not_found()
     deposits, _ = views.read_deposits(row["deposits"])
-    return views.payment_detail(row, deposits)
+    return views.payment_detail(row, deposits, macs)
 
 
 async def get_links(conn: AsyncConnection, project_pk: int, payment_id: str) -> AnyRow:
@@ -58,14 +69,15 @@ async def get_links(conn: AsyncConnection, project_pk: int, payment_id: str) -> 
 _PUBLIC = f"""
 SELECT p.payment_id, p.public_id, p.mode, p.chain, p.token, p.contract, p.decimals, p.address, p.pricing_mode, p.amount,
        p.fiat_currency, p.exchange_rate, p.expected_units, p.received_units, p.required_confirmations, p.status,
-       p.tx_id, p.order_id, p.success_url, p.cancel_url, p.expires_at, p.created_at, j.name AS shop_name, {DEPOSITS}
+       p.tx_id, p.order_id, p.success_url, p.cancel_url, p.expires_at, p.created_at, p.address_mac,
+       j.name AS shop_name, {DEPOSITS}
 FROM payments p JOIN projects j ON j.id = p.project_pk WHERE p.public_id = $1
 """  # noqa: S608  a constant
 
 
-async def get_public(db: Database, chains: Mapping[str, ChainInfo], public_id: str) -> PublicPayment:
+async def get_public(db: Database, chains: Mapping[str, ChainInfo], public_id: str, macs: AddressMacs) -> PublicPayment:
     """Return a payment as its customer sees it: one statement, since every open checkout page asks for it."""
     row = await db.fetch_row(_PUBLIC, public_id)
     if row is None:
         raise not_found()
-    return views.public_payment(row, chains.get(row["chain"]))
+    return views.public_payment(row, chains.get(row["chain"]), macs)

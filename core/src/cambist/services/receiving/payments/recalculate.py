@@ -18,6 +18,7 @@ from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo, Units
 from cambist.ports import Clock, Ids
 from cambist.services.actor import Actor
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import ConflictError
 from cambist.services.paging import read_one
 from cambist.services.pricing.prices import RateBook
@@ -59,6 +60,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     rates: RateBook,
     clock: Clock,
     ids: Ids,
+    macs: AddressMacs,
 ) -> PaymentView:
     """Open the payment again, with the rate of now for what remains. After the commit, publish its hints.
 
@@ -104,7 +106,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
         at=now,
     )
     await enqueue(conn, [event], ids=ids, now=now)
-    return payment_view(found.mappings().one())
+    return payment_view(found.mappings().one(), macs)
 
 
 async def _find(conn: AsyncConnection, project_pk: int, payment_id: str, *, lock: bool = False) -> AnyRow:

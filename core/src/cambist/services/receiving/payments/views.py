@@ -16,12 +16,13 @@ from cambist.db.direct import Record
 from cambist.domain.money import format_rate, format_units
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo
+from cambist.services.addresses.macs import AddressMacs
 
 COLUMNS = (
     "id, payment_id, public_id, mode, chain, token, contract, decimals, address, pricing_mode, amount, fiat_currency,"
     " exchange_rate, rate_source, expected_units, received_units, refunded_units, required_confirmations, status,"
     " tx_id, order_id, webhook_url, success_url, cancel_url, customer_name, customer_email, metadata::text AS metadata,"
-    " expires_at, created_at, updated_at"
+    " expires_at, created_at, updated_at, address_mac"
 )
 
 
@@ -120,8 +121,9 @@ class PublicPayment(Struct, frozen=True, kw_only=True, rename="camel"):
     exchange_rate: str | UnsetType = UNSET
 
 
-def _common(row: Record) -> dict[str, Any]:
-    """Return what every view shows, under the same names."""
+def _common(row: Record, macs: AddressMacs) -> dict[str, Any]:
+    """Return what every view shows, under the same names. Raises UnavailableError for an address that was changed."""
+    macs.check(row)
     decimals = row["decimals"]
     fields = {
         "payment_id": row["payment_id"],
@@ -151,8 +153,8 @@ def _common(row: Record) -> dict[str, Any]:
     return fields
 
 
-def _for_merchant(row: Record) -> dict[str, Any]:
-    fields = _common(row)
+def _for_merchant(row: Record, macs: AddressMacs) -> dict[str, Any]:
+    fields = _common(row, macs)
     fields["refunded_amount"] = format_units(int(row["refunded_units"]), row["decimals"])
     fields["webhook_url"] = row["webhook_url"]
     # JSON that came out of the database goes into the answer as it is.
@@ -163,14 +165,14 @@ def _for_merchant(row: Record) -> dict[str, Any]:
     return fields
 
 
-def payment_view(row: Record) -> PaymentView:
+def payment_view(row: Record, macs: AddressMacs) -> PaymentView:
     """Show a payment to its merchant, without the customer's personal data."""
-    return PaymentView(**_for_merchant(row))
+    return PaymentView(**_for_merchant(row, macs))
 
 
-def payment_detail(row: Record, deposits: Sequence[DepositView]) -> PaymentDetail:
+def payment_detail(row: Record, deposits: Sequence[DepositView], macs: AddressMacs) -> PaymentDetail:
     return PaymentDetail(
-        **_for_merchant(row),
+        **_for_merchant(row, macs),
         customer_name=row["customer_name"],
         customer_email=row["customer_email"],
         deposits=deposits,
@@ -241,9 +243,9 @@ def read_deposits(text: str) -> tuple[Sequence[DepositView], int]:
     return [row.view() for row in rows], (found.total or 0) - len(rows)
 
 
-def public_payment(row: Record, chain: ChainInfo | None) -> PublicPayment:
+def public_payment(row: Record, chain: ChainInfo | None, macs: AddressMacs) -> PublicPayment:
     """Show a payment to its customer. ``chain`` is None where its plugin is no longer enabled."""
-    fields = _common(row)
+    fields = _common(row, macs)
     deposits, left_out = read_deposits(row["deposits"])
     token = None if chain is None else chain.token(row["token"])
     ended = row["status"] in (Status.PAID, Status.OVERPAID, Status.UNDERPAID, Status.REFUNDED)
