@@ -16,7 +16,7 @@ from _child import Child
 from msgspec import Struct, structs
 
 from cambist.bootstrap import Gateway, Parts, open_gateway
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import AskedBy, IntentKind
 from cambist.plugin import AddressFamily, Chain, Fee, Intent, SignedTx, Step, Token, Units
 from cambist.services.accounting import ledger
 from cambist.services.addresses.account_keys import fill_stock, register_gas_stations
@@ -241,6 +241,7 @@ class Payouts:
                 token=self.token,
                 to_address=address,
                 units=Units(units),
+                asked_by=AskedBy.KEY,
             )
             for address, units in amounts.items()
         ]
@@ -315,7 +316,7 @@ class Payouts:
     def _request(self, payload: bytes, to_address: str) -> SignRequest:
         return SignRequest(
             mode="live", chain="ethereum", payload=payload, path=self.other.path, purpose="payout",
-            reference=f"other:{to_address}", own=(self.other.path,),
+            reference=f"other:{to_address}", asked_by="key", own=(self.other.path,),
         )  # fmt: skip
 
     async def _used(self, wallet: Wallet, tag: str) -> int:

@@ -32,6 +32,10 @@ passphrase = { env = "PASSPHRASE" }
 application_key = { file = "app.key" }
 [auth]
 jwt_secret = { env = "JWT" }
+[signer]
+hourly_caps = { "ethereum/USDT" = "50000" }
+fee_caps = { ethereum = "0.05" }
+fee_hourly_caps = "unlimited"
 """
 
 
@@ -183,6 +187,9 @@ def test_production_accepts_a_complete_file(production, tmp_path):
         ('keystore = "keystore.json"', "keys.keystore must be set"),
         ('application_key = { file = "app.key" }', "keys.application_key must be set"),
         ('jwt_secret = { env = "JWT" }', "auth.jwt_secret must be set"),
+        ('hourly_caps = { "ethereum/USDT" = "50000" }', "signer.hourly_caps must be set"),
+        ('fee_caps = { ethereum = "0.05" }', "signer.fee_caps must be set"),
+        ('fee_hourly_caps = "unlimited"', "signer.fee_hourly_caps must be set"),
     ],
 )
 def test_production_makes_nothing_up(production, removed, sentence):

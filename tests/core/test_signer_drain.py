@@ -29,6 +29,7 @@ PATHS = (WALLET, DEPOSIT, GAS, KeyPath(account=2, change=1, index=0), KeyPath(ac
 OURS = {address(path): path for path in PATHS}
 NUMBERS = count()
 PURPOSES = ("payout", "refund", "withdrawal", "auto_payout", "collection", "top_up", "repair", "", "nonsense")
+ASKERS = ("session", "key", "key", "key", "key", "operator", "", "nonsense")
 
 
 def lie(random: Random, sequence: int) -> SignRequest:
@@ -42,6 +43,7 @@ def lie(random: Random, sequence: int) -> SignRequest:
         sequence=random.choice([sequence, sequence, random.randrange(sequence + 1)]),
         price=random.randrange(1, 13),
         purpose=random.choice(PURPOSES),
+        asked_by=random.choice(ASKERS),
         # One that was signed for before would only be refused more often.
         reference=f"{random.choice(PURPOSES)}:{random.randrange(5)} {next(NUMBERS)}",
         own=tuple(random.sample(PATHS, random.randrange(len(PATHS)))),
@@ -56,7 +58,9 @@ class Chain:
 
     def note(self, asked: SignRequest, at: float) -> None:
         said = read_payload(asked.payload)
+        # What nobody claims to be ours is as good as gone, and a slot counts it as such.
         origin, end = asked.path, OURS.get(said.recipient)
+        end = end if end in {*asked.own, origin} else None
         stays = end is not None and (
             origin.account == 0 or end == origin or end == KeyPath(account=origin.account, change=1, index=0)
         )

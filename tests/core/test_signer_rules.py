@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
 import pytest
 
-from cambist.settings import Settings, SettingsError, SignerSettings
+from cambist import diagnosis
+from cambist.ports import SystemClock
+from cambist.settings import KeySettings, Settings, SettingsError, SignerSettings
 from cambist.settings_file import load_settings, problems
-from cambist.signer.rules import asset_name, load_rules, unlimited
-from tests.support.signing import registry, stranger
+from cambist.signer.rules import asset_name, load_rules, said_unlimited, unlimited
+from cambist.signer.startup import open_local_signer
+from tests.support.signing import KEYSTORE, registry, stranger
 
 CHAINS = registry().chains
 USDX = asset_name("memory", CHAINS["memory"].token("USDX").contract)
@@ -71,6 +77,63 @@ def test_what_has_no_limit_is_named():
     assert all("toy" not in sentence and "later" not in sentence for sentence in sentences)
 
 
+TOKENS = "memory/MEM, memory/USDX, memory/DAIX, other/MEM, other/USDX, other/DAIX"
+ENOUGH = {
+    "hourly_caps": "unlimited",
+    "fee_caps": {"memory": "1", "other": "unlimited"},
+    "fee_hourly_caps": {"memory": "1", "other": "1"},
+}
+
+
+@pytest.mark.parametrize(
+    "table, sentence",
+    [
+        (
+            {"hourly_caps": {"memory/USDX": "1"}},
+            r"signer\.hourly_caps has no entry for memory/MEM, memory/DAIX, other/MEM",
+        ),
+        ({"fee_caps": {"memory": "1"}}, r"signer\.fee_caps has no entry for other"),
+        ({"fee_hourly_caps": {"other": "unlimited"}}, r"signer\.fee_hourly_caps has no entry for memory"),
+    ],
+)
+async def test_production_does_not_start_a_signer_that_could_be_emptied_unless_that_is_said(tmp_path, table, sentence):
+    async def start(environment: str, signer) -> None:
+        signer = msgspec.convert({"store": str(tmp_path / "store"), **signer}, SignerSettings, dec_hook=_path)
+        settings = Settings(environment=environment, signer=signer)
+        async with open_local_signer(settings, registry(), SystemClock(), KEYSTORE):
+            pass
+
+    with pytest.raises(SettingsError, match=sentence + ".*in production each needs an amount, or 'unlimited'"):
+        await start("production", {**ENOUGH, **table})
+    await start("production", ENOUGH)
+    await start("development", table)
+
+
+def _path(_kind, value):
+    return Path(value)
+
+
+def test_what_is_unlimited_on_purpose_lacks_nothing_and_is_told():
+    found = rules("production", **ENOUGH, fresh_address_caps="unlimited")
+    assert unlimited(found, CHAINS) == []
+    assert said_unlimited(found, CHAINS) == [
+        f"signer.hourly_caps is unlimited for {TOKENS}",
+        f"signer.fresh_address_caps is unlimited for {TOKENS}",
+        "signer.fee_caps is unlimited for other",
+    ]
+
+
+async def test_doctor_names_what_lacks_and_what_is_unlimited_on_purpose(monkeypatch):
+    signer = SignerSettings(**{**ENOUGH, "fee_caps": {"memory": "1"}})
+    settings = Settings(environment="production", signer=signer, keys=KeySettings(keystore=Path("k.json")))
+    found = diagnosis._rules(settings, registry())
+    assert [(one.problem, one.text.split(" for ")[0]) for one in found] == [
+        (True, "signer.fresh_address_caps has no entry"),
+        (True, "signer.fee_caps has no entry"),
+        (False, "signer.hourly_caps is unlimited"),
+    ]
+
+
 FILE = """
 environment = "production"
 [database]
@@ -83,6 +146,9 @@ application_key = { env = "GONE" }
 jwt_secret = { env = "GONE" }
 [signer]
 socket = "run/signer.sock"
+hourly_caps = "unlimited"
+fee_caps = { ethereum = "0.05" }
+fee_hourly_caps = { ethereum = "1" }
 """
 
 
@@ -103,6 +169,9 @@ def test_the_signer_reads_no_other_secret(tmp_path):
 
 def test_the_signer_must_have_a_keystore_and_who_asks_it_need_not(tmp_path):
     file = tmp_path / "cambist.toml"
+    file.write_text(FILE.replace('fee_hourly_caps = { ethereum = "1" }', ""))
+    with pytest.raises(SettingsError, match=r"signer\.fee_hourly_caps must be set"):
+        load_settings(file, {}, signer_only=True)
     file.write_text(FILE.replace('keystore = "k.json"', ""))
     with pytest.raises(SettingsError, match=r"keys\.keystore must be set"):
         load_settings(file, {}, signer_only=True)

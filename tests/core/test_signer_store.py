@@ -9,7 +9,7 @@ import pytest
 
 from cambist.signer import store as store_module
 from cambist.signer.protocol import SignerUnavailableError
-from cambist.signer.store import FILE, Store, StoreError
+from cambist.signer.store import FILE, VERSION, Store, StoreError
 from tests.support.signing import COIN_TYPE, KEYSTORE, WALLET, open_signer, request, stranger
 
 LIMITS = {"approval_limits": {"memory/USDX": "0.0001"}}
@@ -166,7 +166,7 @@ def test_a_file_that_is_no_store_is_refused_and_not_replaced(tmp_path, content):
 def test_a_store_of_a_later_version_is_refused(tmp_path):
     Store(tmp_path / "store").close()
     later = sqlite3.connect(tmp_path / "store" / FILE)
-    later.execute("PRAGMA user_version = 4")
+    later.execute(f"PRAGMA user_version = {VERSION + 1}")
     later.close()
-    with pytest.raises(StoreError, match="of version 4"):
+    with pytest.raises(StoreError, match=f"of version {VERSION + 1}"):
         Store(tmp_path / "store")

@@ -75,6 +75,7 @@ ALTER TABLE known_addresses RENAME TO targets;
 ALTER TABLE targets RENAME COLUMN address TO target;
 ALTER TABLE approvals RENAME COLUMN to_address TO target;
 ALTER TABLE state RENAME COLUMN known TO targets;
+ALTER TABLE approvals DROP COLUMN asked_by;
 """
 
 

@@ -6,6 +6,8 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cambist.registry import Registry
 from cambist.settings import Settings, SignerSettings
 from cambist.signer.keystore import Keystore
@@ -67,7 +69,7 @@ def request(to_address: str, amount: int, *, path: KeyPath = WALLET, **more: Any
 
     Each slot has a reference of its own, unless one is named.
     """
-    names = ("mode", "purpose", "reference", "own", "dead", "follows")
+    names = ("mode", "purpose", "reference", "asked_by", "own", "dead", "follows")
     asked = {name: more.pop(name) for name in names if name in more}
     return SignRequest(
         mode=asked.get("mode", "live"),
@@ -76,6 +78,7 @@ def request(to_address: str, amount: int, *, path: KeyPath = WALLET, **more: Any
         path=path,
         purpose=asked.get("purpose", "payout"),
         reference=asked.get("reference", f"payout:po_{path} {more.get('sequence', 0)}"),
+        asked_by=asked.get("asked_by", "key"),
         own=asked.get("own", ()),
         dead=asked.get("dead", ()),
         follows=asked.get("follows", False),
@@ -85,7 +88,7 @@ def request(to_address: str, amount: int, *, path: KeyPath = WALLET, **more: Any
 def open_signer(folder: Path, clock, **rules: Any) -> LocalSigner:
     """Open a signer with these settings over the store in this folder."""
     known = registry()
-    settings = Settings(signer=SignerSettings(**rules))
+    settings = Settings(signer=msgspec.convert(rules, SignerSettings))
     return LocalSigner(
         KEYSTORE,
         Reader(KEYSTORE, known.families, known.chains),

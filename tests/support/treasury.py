@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import Self
 
 from cambist.db.engine import Database
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import AskedBy, IntentKind
 from cambist.hints import Hints
 from cambist.plugin import Chain, LendingChain, Token
 from cambist.registry import Registry
@@ -217,6 +217,7 @@ class Treasury:
         wanted: Sequence[tuple[str, int]],
         *,
         kind: IntentKind = IntentKind.PAYOUT,
+        asked_by: AskedBy = AskedBy.KEY,
         merchant: int | None = None,
         project: int | None = None,
     ) -> Sequence[str]:
@@ -232,6 +233,7 @@ class Treasury:
                 token=self.token(symbol),
                 to_address=to_address,
                 units=units,
+                asked_by=asked_by,
             )
             for to_address, units in wanted
         ]

@@ -22,7 +22,7 @@ from .signer import SignerUnavailableError
 from .signer.files import KeystoreError
 from .signer.keystore import open_keystore
 from .signer.remote import RemoteSigner
-from .signer.rules import load_rules, unlimited
+from .signer.rules import load_rules, said_unlimited, unlimited
 
 CHAIN_TIMEOUT_S = 30
 SIGNER_TIMEOUT_S = 10
@@ -132,8 +132,12 @@ def _rules(settings: Settings, registry: Registry) -> list[Finding]:
         rules = load_rules(settings, registry.chains, registry.families)
     except SettingsError as error:
         return [Finding("signer", str(error), problem=True)]
-    missing = unlimited(rules, registry.chains) if settings.production else ()
-    return [Finding("signer", sentence, problem=True) for sentence in missing]
+    if not settings.production:
+        return []
+    return [
+        *(Finding("signer", sentence, problem=True) for sentence in unlimited(rules, registry.chains)),
+        *(Finding("signer", sentence) for sentence in said_unlimited(rules, registry.chains)),
+    ]
 
 
 async def _chains(registry: Registry) -> AsyncIterator[Finding]:

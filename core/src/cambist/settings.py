@@ -116,15 +116,31 @@ class KeySettings(Group, frozen=True, kw_only=True):
     stock: Annotated[int, Meta(ge=1, le=100_000)] = 100
 
 
-Amounts = dict[
-    Annotated[str, Meta(min_length=1, max_length=128)],
-    Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,40})(\.[0-9]{1,40})?$")],
-]
-Addresses = dict[Annotated[str, Meta(min_length=1, max_length=128)], tuple[Address, ...]]
+AMOUNT = r"(0|[1-9][0-9]{0,40})(\.[0-9]{1,40})?"
+UNLIMITED = "unlimited"
+Name = Annotated[str, Meta(min_length=1, max_length=128)]
+Amounts = dict[Name, Annotated[str, Meta(pattern=f"^{AMOUNT}$")]]
+Caps = dict[Name, Annotated[str, Meta(pattern=f"^({AMOUNT}|{UNLIMITED})$")]] | Literal["unlimited"]
+Addresses = dict[Name, tuple[Address, ...]]
+
+
+class AskerSettings(Group, frozen=True, kw_only=True):
+    """Caps for what one kind of asker may have signed within an hour, for each merchant.
+
+    ``hourly_caps`` bound all that leaves, ``fresh_address_caps`` and ``fresh_payouts_per_hour`` what goes to fresh
+    addresses without the delay: amounts, and how many transfers.
+    """
+
+    hourly_caps: Caps = field(default_factory=dict)
+    fresh_address_caps: Caps = field(default_factory=dict)
+    fresh_payouts_per_hour: Annotated[int, Meta(ge=0, le=10_000_000)] | Literal["unlimited"] | None = None
 
 
 class SignerSettings(Group, frozen=True, kw_only=True):
-    """What may be signed, whoever asks for it. Without an entry there is no such limit.
+    """What may be signed, whoever asks for it. Without an entry there is no such limit, except for sessions.
+
+    ``session`` is for payouts and refunds that a merchant asks for in person, ``key`` for those that a program asks for
+    with an API key. "unlimited", for a name or instead of a table, says that a limit is missing on purpose.
 
     The caps, limits and amounts are in tokens by ``chain/SYMBOL``, fees in the native coin by chain, addresses by
     chain. ``fresh_address_delay_s`` is a day in production and nothing in development, unless it is set.
@@ -134,13 +150,15 @@ class SignerSettings(Group, frozen=True, kw_only=True):
     socket: Path | None = None
     socket_group: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     store: Path | None = None
-    hourly_caps: Amounts = field(default_factory=dict)
-    fresh_address_caps: Amounts = field(default_factory=dict)
+    hourly_caps: Caps = field(default_factory=dict)
+    fresh_address_caps: Caps = field(default_factory=dict)
+    session: AskerSettings = AskerSettings()
+    key: AskerSettings = AskerSettings()
     fresh_address_delay_s: Annotated[int, Meta(ge=0, le=86_400 * 30)] | None = None
     approval_limits: Amounts = field(default_factory=dict)
     allowed_addresses: Addresses = field(default_factory=dict)
-    fee_caps: Amounts = field(default_factory=dict)
-    fee_hourly_caps: Amounts = field(default_factory=dict)
+    fee_caps: Caps = field(default_factory=dict)
+    fee_hourly_caps: Caps = field(default_factory=dict)
     delegates: Addresses = field(default_factory=dict)
 
 

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from .settings import Settings, SettingsError
+from .settings import UNLIMITED, Settings, SettingsError
 
 CONFIG_VARIABLE = "CAMBIST_CONFIG"
 DATA_DIR_VARIABLE = "CAMBIST_DATA_DIR"
@@ -89,7 +89,8 @@ def load_settings(
     if not signer_only:
         wrong = problems(settings)
     else:
-        wrong = [_NO_KEYSTORE] if settings.production and keys.keystore is None else []
+        wrong = [_NO_KEYSTORE] if keys.keystore is None else _missing_caps(settings)
+        wrong = wrong if settings.production else []
     if wrong:
         raise SettingsError(f"{source}: {wrong[0]}")
     return settings
@@ -241,12 +242,23 @@ def problems(settings: Settings) -> list[str]:
     return found + _production_problems(settings) if settings.production else found
 
 
+def _missing_caps(settings: Settings) -> list[str]:
+    """Return which caps nothing is said about. For which chains and tokens they must be said, the signer knows."""
+    return [
+        f"in production signer.{name} must be set, to amounts or to {UNLIMITED!r}: it bounds what a thief could take."
+        for name in ("hourly_caps", "fee_caps", "fee_hourly_caps")
+        if not getattr(settings.signer, name)
+    ]
+
+
 def _production_problems(settings: Settings) -> list[str]:
     found = []
     if settings.database.url is None or settings.redis.url is None:
         found.append("in production database.url and redis.url must be set; embedded servers are for development.")
     if settings.keys.keystore is None and settings.signer_socket is None:
         found.append(_NO_KEYSTORE)
+    elif settings.keys.keystore is not None:
+        found += _missing_caps(settings)
     if settings.keys.application_key is None:
         found.append("in production keys.application_key must be set to 64 hexadecimal characters.")
     if settings.auth.jwt_secret is None:

@@ -38,6 +38,15 @@ class IntentKind(StrEnum):
     WITHDRAW_STAKE = "withdraw_stake"
 
 
+class AskedBy(StrEnum):
+    """Who asked for an intent: a merchant in person, a program with an API key, the operator, or the gateway itself."""
+
+    SESSION = "session"
+    KEY = "key"
+    OPERATOR = "operator"
+    PLATFORM = "platform"
+
+
 class HandlerName(Enum):
     """Which handler gets the updates of an intent: see ``cambist.services.intent_handlers``."""
 
@@ -54,9 +63,9 @@ class KindFacts(Struct, frozen=True, kw_only=True):
 
     ``is_internal``: nothing of it leaves the gateway's own addresses, so that its transfers are no deposits.
     ``spends_merchant_money``: its units were debited from a merchant's balance before it was queued.
-    ``is_limited``: it counts to the operator's limits for merchants. A refund has a limit of its own: what the payment
-    received. ``is_delayed``: asked for by one person's credentials, so that the signer never sends it to a fresh
-    address before its delay, however small it is. ``metered_as``: the operation whose usage credits it costs; None is
+    ``is_limited``: it counts to the operator's limits for merchants. ``is_delayed``: asked for by one person's
+    credentials, so that the signer never sends it to a fresh address before its delay, however small it is.
+    ``metered_as``: the operation whose usage credits it costs; None is
     free. ``action``: what its transaction does. ``priority``: among the intents of one sender, lower goes first.
     """
 

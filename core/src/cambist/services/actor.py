@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from cambist.domain.intents import AskedBy
+
 
 class Actor(Struct, frozen=True, kw_only=True):
     """Who acts for a project: a program with its key, or a merchant in person, whose ``key_pk`` is None."""
@@ -14,3 +16,8 @@ class Actor(Struct, frozen=True, kw_only=True):
     project_id: str
     mode: str
     key_pk: int | None = None
+
+    @property
+    def asked_by(self) -> AskedBy:
+        """What the signer is told of who asks."""
+        return AskedBy.SESSION if self.key_pk is None else AskedBy.KEY

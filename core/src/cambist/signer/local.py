@@ -125,6 +125,7 @@ def _refused(request: SignRequest, refusal: Refusal) -> SignReply:
             mode=request.mode,
             purpose=request.purpose,
             reference=request.reference,
+            asked_by=request.asked_by,
         )
     retry_at = None if refusal.retry_at_s is None else _moment(refusal.retry_at_s)
     return SignReply(

@@ -6,6 +6,7 @@ effect, so the largest amount counts, once, when it was first signed. Without se
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from .reading import PLATFORM_ACCOUNT, WALLET_CHANGE, Outflow, Reading, Refusal
 from .rules import Rules
 
 HOUR_S = 3_600
+FRESH_PAYOUTS = "fresh payouts"
 MINUTE_S = 60
 
 
@@ -103,7 +105,7 @@ def decide(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
     addresses = {outflow.to_address for outflow in reading.outflows} - allowed
     ready_at = {one: facts.known_since.get(one, facts.now) + rules.fresh_address_delay_s for one in addresses}
     fresh = {address: at for address, at in ready_at.items() if at > facts.now}
-    counts = _counts(reading, fresh, facts)
+    counts = _counts(rules, reading, fresh, facts)
     ask = [one for one in reading.outflows if needs_approval(rules, one, facts.elsewhere) and one not in facts.approved]
     refusals = [
         *_unapproved(ask, facts.elsewhere),
@@ -133,12 +135,42 @@ def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:
     return None
 
 
-def _counts(reading: Reading, fresh: Mapping[str, int], facts: Facts) -> dict[str, int]:
-    sums = {f"fee {reading.request.chain}": reading.fee_max}
+def _counts(rules: Rules, reading: Reading, fresh: Mapping[str, int], facts: Facts) -> dict[str, int]:
+    sums = Counter({f"fee {reading.request.chain}": reading.fee_max})
     for outflow in reading.outflows:
-        for counter in (f"out {outflow.asset}", f"fresh {outflow.asset}")[: 2 if outflow.to_address in fresh else 1]:
-            sums[counter] = sums.get(counter, 0) + outflow.amount
+        is_fresh = outflow.to_address in fresh
+        own = {**_own_caps(rules, reading, outflow), **(_own_fresh_caps(rules, reading, outflow) if is_fresh else {})}
+        for counter in (f"out {outflow.asset}", f"fresh {outflow.asset}")[: 2 if is_fresh else 1]:
+            sums[counter] += outflow.amount
+        for counter, cap in own.items():
+            if cap is not None:
+                sums[counter] += 1 if counter.endswith(FRESH_PAYOUTS) else outflow.amount
     return {counter: max(sums.get(counter, 0), facts.counted.get(counter, 0)) for counter in {**sums, **facts.counted}}
+
+
+def _own_caps(rules: Rules, reading: Reading, outflow: Outflow) -> dict[str, int | None]:
+    """Return the caps by counter that bound what this kind of asker has signed for this merchant.
+
+    Whose money it is, the key's path says, which cannot be lied about.
+    """
+    asker = rules.askers.get(reading.request.asked_by)
+    if asker is None:
+        return {}
+    return {f"{_asker(reading)} out {outflow.asset}": asker.hourly_caps.get(outflow.asset)}
+
+
+def _own_fresh_caps(rules: Rules, reading: Reading, outflow: Outflow) -> dict[str, int | None]:
+    asker = rules.askers.get(reading.request.asked_by)
+    if asker is None:
+        return {}
+    return {
+        f"{_asker(reading)} fresh {outflow.asset}": asker.fresh_address_caps.get(outflow.asset),
+        f"{_asker(reading)} {FRESH_PAYOUTS}": asker.fresh_payouts_per_hour,
+    }
+
+
+def _asker(reading: Reading) -> str:
+    return f"{reading.request.asked_by}:{reading.request.path.account}"
 
 
 def _unapproved(ask: Sequence[Outflow], elsewhere: str | None) -> list[Refusal]:
@@ -161,12 +193,11 @@ def _too_fresh(
         ready_at = fresh.get(outflow.to_address)
         if ready_at is None:
             continue
-        retry_at = facts.now
-        if reading.request.purpose in DELAYED:
-            retry_at = ready_at
-        elif (cap := rules.fresh_address_caps.get(outflow.asset)) is not None:
-            room_at = _room_at(f"fresh {outflow.asset}", cap, facts, counts)
-            retry_at = ready_at if room_at is None else min(ready_at, room_at)
+        own, retry_at = _own_fresh_caps(rules, reading, outflow), ready_at
+        if own and reading.request.purpose not in DELAYED:
+            caps = {f"fresh {outflow.asset}": rules.fresh_address_caps.get(outflow.asset), **own}
+            rooms = [_room_at(counter, cap, facts, counts) for counter, cap in caps.items() if cap is not None]
+            retry_at = max((ready_at if at is None else min(ready_at, at) for at in rooms), default=facts.now)
         if retry_at > facts.now:
             text = f"{outflow.to_address} is a fresh address: {outflow.text} must wait."
             found.append(Refusal("TARGET_TOO_FRESH", text, retry_at))
@@ -175,6 +206,8 @@ def _too_fresh(
 
 def _capped(rules: Rules, reading: Reading, facts: Facts, counts: Mapping[str, int]) -> list[Refusal]:
     caps = {f"out {one.asset}": rules.hourly_caps.get(one.asset) for one in reading.outflows}
+    for one in reading.outflows:
+        caps |= _own_caps(rules, reading, one)
     fee = f"fee {reading.request.chain}"
     caps[fee] = rules.fee_hourly_caps.get(reading.request.chain)
     found = []
@@ -184,7 +217,9 @@ def _capped(rules: Rules, reading: Reading, facts: Facts, counts: Mapping[str, i
         room_at = _room_at(counter, cap, facts, counts)
         if room_at is None or room_at > facts.now:
             code = "HOURLY_FEES" if counter == fee else "HOURLY_CAP"
-            found.append(Refusal(code, f"The hour's limit of {counter.partition(' ')[2]} leaves no room.", room_at))
+            whose, _, what = counter.rpartition(" ")
+            by = f" for this merchant's {whose.partition(':')[0]}s" if ":" in whose else ""
+            found.append(Refusal(code, f"The hour's limit of {what}{by} leaves no room.", room_at))
     return found
 
 

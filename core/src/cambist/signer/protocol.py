@@ -35,7 +35,8 @@ class SignRequest(Struct, frozen=True, kw_only=True):
     """A payload to be signed with the key at ``path``.
 
     ``own`` are the paths of the recipients and sources that are said to be ours. They save the signer a search; it
-    derives them itself and believes nothing. ``purpose`` and ``reference`` can only make it stricter.
+    derives them itself and believes nothing. ``purpose`` and ``reference`` can only make it stricter. ``asked_by`` is
+    an ``AskedBy`` and says which caps hold beside those for everything; what says nothing is treated most strictly.
 
     One reference is signed for one nonce slot, and for another one only where the first is among the ``dead`` ones:
     those in which, as the gateway's books say, something else was mined. Where there are no nonces, the number of a
@@ -49,6 +50,7 @@ class SignRequest(Struct, frozen=True, kw_only=True):
     path: KeyPath
     purpose: Annotated[str, Meta(max_length=64)]
     reference: Name
+    asked_by: Annotated[str, Meta(max_length=16)] = ""
     own: Annotated[tuple[KeyPath, ...], Meta(max_length=OWN_PATHS_MAX)] = ()
     dead: Annotated[tuple[int, ...], Meta(max_length=DEAD_MAX)] = ()
     follows: bool = False

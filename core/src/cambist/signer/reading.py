@@ -192,7 +192,7 @@ def _is_sound(request: SignRequest) -> bool:
     paths = (request.path, *request.own)
     return (
         len(request.payload) <= PAYLOAD_BYTES_MAX
-        and max(len(request.purpose), len(request.reference)) <= TEXT_CHARS_MAX
+        and max(len(request.purpose), len(request.reference), len(request.asked_by)) <= TEXT_CHARS_MAX
         and len(request.own) <= OWN_PATHS_MAX
         and all(0 <= path.account < PATH_END and path.change in (0, 1) and 0 <= path.index < PATH_END for path in paths)
     )

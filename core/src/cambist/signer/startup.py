@@ -15,7 +15,7 @@ from .local import LocalSigner
 from .protocol import Signer
 from .reading import Reader
 from .remote import RemoteSigner
-from .rules import load_rules
+from .rules import load_rules, refuse_missing
 from .store import Store, StoreError
 
 
@@ -47,6 +47,8 @@ async def open_local_signer(
     Raises SettingsError and KeystoreError.
     """
     rules = load_rules(settings, registry.chains, registry.families)
+    if settings.production:
+        refuse_missing(rules, registry.chains)
     keystore = keystore or await _configured_keystore(settings)
     try:
         store = Store(settings.signer_store)

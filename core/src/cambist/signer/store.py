@@ -64,6 +64,9 @@ ALTER TABLE known_addresses RENAME COLUMN target TO address;
 ALTER TABLE approvals RENAME COLUMN target TO to_address;
 ALTER TABLE state RENAME COLUMN targets TO known;
 """,
+    """
+ALTER TABLE approvals ADD COLUMN asked_by TEXT NOT NULL DEFAULT '';
+""",
 )
 VERSION = len(_VERSIONS)
 
@@ -88,6 +91,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     pk: int
     reference: str
     purpose: str
+    asked_by: str
     chain: str
     to_address: str
     text: str
@@ -241,7 +245,7 @@ class Book:
     def asked(self, reference: str | None = None) -> Sequence[Asked]:
         """Return what a person is asked about, oldest first."""
         rows = self._run(
-            "SELECT id AS pk, reference, purpose, chain, to_address, text, asked_at FROM approvals"
+            "SELECT id AS pk, reference, purpose, asked_by, chain, to_address, text, asked_at FROM approvals"
             " WHERE approved_at IS NULL AND (? IS NULL OR reference = ?) ORDER BY id",
             (reference, reference),
         )
@@ -303,10 +307,10 @@ class Book:
             return
         request = reading.request
         self._run(
-            "INSERT INTO approvals (reference, purpose, chain, asset, to_address, amount, text, asked_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (request.reference, request.purpose, request.chain, outflow.asset, outflow.to_address, str(outflow.amount),
-             outflow.text, self.now),
+            "INSERT INTO approvals (reference, purpose, asked_by, chain, asset, to_address, amount, text, asked_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (request.reference, request.purpose, request.asked_by, request.chain, outflow.asset, outflow.to_address,
+             str(outflow.amount), outflow.text, self.now),
         )  # fmt: skip
         self._run("DELETE FROM approvals WHERE id <= (SELECT max(id) - ? FROM approvals)", (APPROVALS_MAX,))
 

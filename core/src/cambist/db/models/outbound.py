@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, ForeignKey, PrimaryKeyConstraint, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import AskedBy, IntentKind
 
 from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
@@ -26,6 +26,8 @@ class OutboundIntent(Base):
     A ``sweep`` is one transaction for many collections: its ``units`` count them, they name it in ``sweep_pk``, and
     are ``sending`` without a slot of their own while it is. When it fails they wait again, and go one by one.
 
+    ``asked_by`` is who asked for it, as the signer is told: a session, an API key, the operator or the platform itself.
+
     ``action`` is what its transaction does, ``units`` the stake where it is no ``transfer``: nothing of those leaves.
     """
 
@@ -34,6 +36,7 @@ class OutboundIntent(Base):
         CheckConstraint("units > 0", name="units_positive"),
         holds_one_of("state", "waiting", "sending", "done", "failed"),
         holds_one_of("kind", *IntentKind),
+        holds_one_of("asked_by", *AskedBy),
         holds_one_of("action", "transfer", "lend", "reclaim", "stake", "unstake", "withdraw"),
         partial_index("ix_outbound_intents_waiting", "chain", "scope", "due_at", where="state = 'waiting'"),
         partial_index(
@@ -80,6 +83,7 @@ class OutboundIntent(Base):
     contract: Mapped[str | None]
     decimals: Mapped[int]
     units: Mapped[int] = mapped_column(UnitsType)
+    asked_by: Mapped[str] = mapped_column(server_default="platform")
     priority: Mapped[int] = mapped_column(server_default="100")
     forced: Mapped[bool] = mapped_column(server_default="false")
     sweep_pk: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"))

@@ -8,7 +8,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint,
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cambist.domain.intents import SPENDING, IntentKind
+from cambist.domain.intents import SPENDING, AskedBy, IntentKind
 
 from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
@@ -18,7 +18,8 @@ class Payout(Base):
 
     ``units`` left available (and, for ``held_units`` of them, held) for pending when it was asked for, and leave
     pending when it is deep in the chain, or go back. ``status``: ``requested``, ``processing`` (waits for money to
-    be collected, for gas, for a delay or for its turn), ``broadcast``, ``completed``, ``failed``.
+    be collected, for gas, for a delay or for its turn), ``broadcast``, ``completed``, ``failed``. ``asked_by`` is who
+    asked for it: a session, an API key, or the platform by a merchant's rule.
     """
 
     __tablename__ = "payouts"
@@ -28,6 +29,7 @@ class Payout(Base):
         holds_one_of("kind", *(kind for kind in IntentKind if kind in SPENDING)),
         holds_one_of("status", "requested", "processing", "broadcast", "completed", "failed"),
         holds_one_of("mode", "live", "sandbox"),
+        holds_one_of("asked_by", *AskedBy),
         Index("ix_payouts_project_pk_kind_id", "project_pk", "kind", "id"),
         Index("ix_payouts_merchant_pk_kind_id", "merchant_pk", "mode", "kind", "id"),
         Index("ix_payouts_day", "merchant_pk", "mode", "chain", "created_at"),
@@ -54,6 +56,7 @@ class Payout(Base):
     to_address: Mapped[str]
     units: Mapped[int] = mapped_column(UnitsType)
     held_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    asked_by: Mapped[str] = mapped_column(server_default="platform")
     status: Mapped[str] = mapped_column(server_default="requested")
     batch_pk: Mapped[int | None] = mapped_column(ForeignKey("payout_batches.id"), index=True)
     payment_pk: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)

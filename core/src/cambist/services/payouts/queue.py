@@ -13,7 +13,7 @@ from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Payout
-from cambist.domain.intents import LIMITED, IntentKind, metered_as
+from cambist.domain.intents import LIMITED, AskedBy, IntentKind, metered_as
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
@@ -46,6 +46,7 @@ class NewPayout(Struct, frozen=True, kw_only=True):
     """A transfer that is to be made. ``to_address`` is normalized and was checked with ``checks.check_to_address``.
 
     ``payout_id`` is a new one (``po_``, ``ref_`` or ``wd_``). Of the units, ``held_units`` come from held.
+    ``asked_by`` is what the signer is told of who asked.
     """
 
     kind: IntentKind
@@ -57,6 +58,7 @@ class NewPayout(Struct, frozen=True, kw_only=True):
     token: Token
     to_address: str
     units: Units
+    asked_by: AskedBy = AskedBy.PLATFORM
     held_units: Units = Units(0)
     batch_pk: int | None = None
     payment_pk: int | None = None
@@ -77,6 +79,7 @@ class NewPayout(Struct, frozen=True, kw_only=True):
             token=asset.token,
             to_address=to_address,
             units=units,
+            asked_by=AskedBy.PLATFORM if kind is IntentKind.AUTO_PAYOUT else actor.asked_by,
         )
 
     @property
@@ -135,6 +138,7 @@ def _intent(one: NewPayout, wallet: OwnAddress) -> NewIntent:
         to_address=one.to_address,
         token=one.token,
         units=one.units,
+        asked_by=one.asked_by,
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import literal_column, select, union
+from sqlalchemy import literal_column, or_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ApprovedAddress, Payout
-from cambist.domain.intents import DELAYED
+from cambist.domain.intents import DELAYED, AskedBy
 from cambist.domain.payouts import Status
 from cambist.signer.protocol import Signer
 
@@ -15,7 +15,7 @@ KNOWN_MAX = 100_000
 
 _APPROVED = select(ApprovedAddress.mode, ApprovedAddress.chain, ApprovedAddress.address)
 _WAITING = select(Payout.mode, Payout.chain, Payout.to_address).where(
-    Payout.kind.in_(sorted(DELAYED)),
+    or_(Payout.kind.in_(sorted(DELAYED)), Payout.asked_by == AskedBy.SESSION),
     Payout.mode == "live",
     # Literally, or ix_payouts_open is in no plan that is kept for all values.
     Payout.status.in_([literal_column(f"'{status}'") for status in (Status.REQUESTED, Status.PROCESSING)]),
@@ -34,7 +34,7 @@ class Learner:
         self._known: set[tuple[str, str, str]] = set()
 
     async def learn(self, conn: AsyncConnection) -> int:
-        """Tell of approved addresses and waiting withdrawals; return how many were new here.
+        """Tell of approved addresses, and of where withdrawals and payouts of sessions go; return how many were new.
 
         Raises SignerUnavailableError.
         """

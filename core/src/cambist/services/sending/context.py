@@ -86,6 +86,7 @@ class EngineContext(Struct, frozen=True, kw_only=True):
             path=intent.source.key_path,
             purpose=intent.update.kind,
             reference=intent.update.reference,
+            asked_by=intent.asked_by,
             own=tuple(one.key_path for one in own),
             dead=tuple(dead[-DEAD_MAX:]),
             follows=follows,

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.intents import FACTS, IntentKind
+from cambist.domain.intents import FACTS, AskedBy, IntentKind
 from cambist.plugin import Token, Units
 from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.chain_scope import ChainScope
@@ -30,6 +30,7 @@ class NewIntent(Struct, frozen=True, kw_only=True):
     units: Units
     recipient_pk: int | None = None
     forced: bool = False
+    asked_by: AskedBy = AskedBy.PLATFORM
 
 
 def internal_intent(  # noqa: PLR0913  each by name
@@ -41,6 +42,7 @@ def internal_intent(  # noqa: PLR0913  each by name
     source_pk: int,
     recipient: OwnAddress,
     units: int,
+    asked_by: AskedBy = AskedBy.PLATFORM,
 ) -> NewIntent:
     """Return an intent between two addresses of ours, in native coin."""
     return NewIntent(
@@ -53,17 +55,19 @@ def internal_intent(  # noqa: PLR0913  each by name
         to_address=recipient.address,
         token=chain_scope.info.native,
         units=Units(units),
+        asked_by=asked_by,
     )
 
 
 _SUBMIT = """
 INSERT INTO outbound_intents (
     due_at, created_at, updated_at, reference, kind, mode, chain, scope, merchant_pk, source_address_pk,
-    recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, action
+    recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, action, asked_by
 )
 SELECT $1, $1, $1, * FROM unnest(
     $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
-    $10::text[], $11::text[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[], $17::text[]
+    $10::text[], $11::text[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[], $17::text[],
+    $18::text[]
 )
 ON CONFLICT (reference) DO NOTHING
 RETURNING reference, id
@@ -97,6 +101,7 @@ async def submit(conn: AsyncConnection, intents: Sequence[NewIntent], now: datet
             [FACTS[one.kind].priority for one in intents],
             [one.forced for one in intents],
             [FACTS[one.kind].action for one in intents],
+            [one.asked_by for one in intents],
         ),
     )
     return {row.reference: row.id for row in rows}

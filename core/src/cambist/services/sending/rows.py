@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Row
 
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import AskedBy, IntentKind
 from cambist.plugin import Action, Fee, Intent, Step, Token, Units
 from cambist.services.addresses.wallets import OwnAddress
 from cambist.signer.protocol import KeyPath
@@ -40,6 +40,7 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     reason: str | None
     created_at: datetime
     action: Action
+    asked_by: AskedBy
 
     @property
     def id(self) -> int:
@@ -109,7 +110,7 @@ _OWN += " {0}.account_index AS {1}_account, {0}.change AS {1}_change, {0}.addres
 
 INTENT = f"""
 i.id AS intent_pk, i.reference, i.kind, i.action, i.mode, i.chain, i.scope, i.merchant_pk, i.to_address, i.token,
-i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.created_at AS intent_created_at,
+i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.created_at AS intent_created_at, i.asked_by,
 {_OWN.format("src", "source")}, {_OWN.format("dst", "recipient")}
 """
 JOINS = """
@@ -149,6 +150,7 @@ def intent_row(row: Row[Any], **more: Any) -> IntentRow:  # noqa: ANN401  fields
         reason=row.reason,
         created_at=row.intent_created_at,
         action=row.action,
+        asked_by=AskedBy(row.asked_by),
     )
 
 

@@ -641,6 +641,7 @@ TABLES = (
         contract TEXT,
         decimals BIGINT NOT NULL,
         units NUMERIC(78, 0) NOT NULL,
+        asked_by TEXT DEFAULT 'platform' NOT NULL,
         priority BIGINT DEFAULT '100' NOT NULL,
         forced BOOLEAN DEFAULT 'false' NOT NULL,
         sweep_pk BIGINT,
@@ -656,6 +657,7 @@ TABLES = (
         CONSTRAINT ck_outbound_intents_kind
             CHECK (kind IN ('payout', 'refund', 'withdrawal', 'auto_payout', 'collection', 'sweep', 'repair',
             'top_up', 'loan', 'loan_return', 'stake', 'unstake', 'withdraw_stake')),
+        CONSTRAINT ck_outbound_intents_asked_by CHECK (asked_by IN ('session', 'key', 'operator', 'platform')),
         CONSTRAINT ck_outbound_intents_action
             CHECK (action IN ('transfer', 'lend', 'reclaim', 'stake', 'unstake', 'withdraw')),
         CONSTRAINT uq_outbound_intents_reference UNIQUE (reference),
@@ -844,6 +846,7 @@ TABLES = (
         to_address TEXT NOT NULL,
         units NUMERIC(78, 0) NOT NULL,
         held_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        asked_by TEXT DEFAULT 'platform' NOT NULL,
         status TEXT DEFAULT 'requested' NOT NULL,
         batch_pk BIGINT,
         payment_pk BIGINT,
@@ -865,6 +868,7 @@ TABLES = (
         CONSTRAINT ck_payouts_status
             CHECK (status IN ('requested', 'processing', 'broadcast', 'completed', 'failed')),
         CONSTRAINT ck_payouts_mode CHECK (mode IN ('live', 'sandbox')),
+        CONSTRAINT ck_payouts_asked_by CHECK (asked_by IN ('session', 'key', 'operator', 'platform')),
         CONSTRAINT uq_payouts_payout_id UNIQUE (payout_id),
         CONSTRAINT fk_payouts_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id),
         CONSTRAINT fk_payouts_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),

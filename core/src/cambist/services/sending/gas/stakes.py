@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import GasStation, OutboundIntent, OutboundSlot, OutboundTx
 from cambist.db.structs import columns_of, to_struct
-from cambist.domain.intents import STAKING, IntentKind
+from cambist.domain.intents import STAKING, AskedBy, IntentKind
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo, Units
 from cambist.ports import Ids
@@ -99,6 +99,7 @@ async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
         source_pk=station.pk,
         recipient=station,
         units=wanted,
+        asked_by=AskedBy.OPERATOR,
     )
     await submit(conn, [intent], now)
     return intent.reference

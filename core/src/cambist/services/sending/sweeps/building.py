@@ -12,7 +12,7 @@ import structlog
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import AskedBy, IntentKind
 from cambist.plugin import ChainError, FeeAboveCeilingError, SignedTx, Sweep, SweepingChain, Units
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 from cambist.services.platform import load
@@ -124,6 +124,7 @@ async def _commit(
             path=path,
             purpose=IntentKind.SWEEP,
             reference=reference,
+            asked_by=AskedBy.PLATFORM,
             own=tuple(dict.fromkeys(path.key_path for path in own)),
         )
         signatures = await _signatures(context, [request], reference)
@@ -167,6 +168,7 @@ def _authorizations(context: EngineContext, planned: PlannedSweep) -> Sequence[S
             path=owners[one.address].source.key_path,
             purpose=IntentKind.COLLECTION,
             reference=owners[one.address].update.reference,
+            asked_by=AskedBy.PLATFORM,
         )
         for one in planned.sweep.authorizations
     ]
