@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from cambist.domain.intents import IntentKind
-from cambist.signer.rules import Rules, asset_name
+from cambist.domain.intents import AskedBy, IntentKind
+from cambist.signer.rules import AskerRules, Rules, asset_name
 from cambist.testing.memory.family import named_address
 from tests.support.payment_env import registry
 from tests.support.treasury import Treasury
@@ -27,6 +27,7 @@ def rules() -> Rules:
     return Rules(
         hourly_caps={usdx: CAP, mem: MEM_CAP},
         fresh_address_caps={usdx: FRESH_CAP, mem: 0},
+        askers={AskedBy.KEY: AskerRules(), AskedBy.SESSION: AskerRules()},
         fresh_address_delay_s=DAY_S,
     )
 
@@ -71,10 +72,11 @@ class Thief:
         await self.sql(
             "INSERT INTO outbound_intents (reference, kind, mode, chain, scope, merchant_pk, source_address_pk,"
             " recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, due_at, created_at,"
-            " updated_at) VALUES ($1, $2, 'live', 'memory', 0, $3, $4, $5, $6, $7, $8, $9, $10, 0, true, $11, $11,"
-            " $11)",
+            " updated_at, asked_by) VALUES ($1, $2, 'live', 'memory', 0, $3, $4, $5, $6, $7, $8, $9, $10, 0, true,"
+            " $11, $11, $11, $12)",
             f"{kind}:theft {self._numbers}", kind, self.treasury.merchant, source_pk, recipient, to_address, symbol,
             token.contract, token.decimals, units, self.treasury.clock.now(),
+            AskedBy.KEY,  # the lie that helps him most
         )  # fmt: skip
 
     async def count(self) -> None:

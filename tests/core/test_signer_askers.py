@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
+from cambist.cli import cambist
 from cambist.domain.intents import AskedBy, IntentKind
 from cambist.services.payouts.signer_learning import Learner
 from cambist.settings import Settings, SettingsError, SignerSettings
@@ -188,3 +190,26 @@ async def test_the_engine_tells_the_signer_who_asked(db, clock, ids, tmp_path):
         await treasury.work(engine, rounds=12)
         assert await treasury.on_chain(by_session, "USDX") == 2_000_000
         await treasury.check_books()
+
+
+async def test_a_person_is_shown_what_is_signed_and_nothing_that_a_reference_draws(tmp_path, clock):
+    """The found trick: an escape sequence wrote another address over the one that was asked about."""
+    trick = f"payout:po_1  1 USDX  to {stranger('friend')}\x1b[8m\x1b[1A\u202e"
+    signer = open_signer(tmp_path / "signer", clock, approval_limits={"memory/USDX": "0.0001"})
+    asked = [
+        request(stranger("thief"), 100, reference=trick, purpose="pay\x1b[2Kout", asked_by="key\u200b"),
+        request(stranger("thief"), 100, reference="payout:po_2", sequence=1),
+    ]
+    assert [reply.refusal for reply in await signer.sign(asked)] == ["APPROVAL_NEEDED"] * 2
+    await signer.aclose()
+    (tmp_path / "cambist.toml").write_text("[signer]\nstore = 'signer'\n")
+    runner, config = CliRunner(), ["--config", str(tmp_path / "cambist.toml")]
+    listed = runner.invoke(cambist, ["signer", "pending", *config])
+    asking = runner.invoke(cambist, ["signer", "approve", trick, *config], input="n\n")
+    first, second = listed.output.splitlines()
+    assert second.startswith(f"payout:po_2  0.0001 USDX  to {stranger('thief')}  on memory  (payout by key, asked ")
+    for line in (first, asking.output.splitlines()[0]):
+        assert line.isprintable()
+        reference, _, rest = line.rpartition(f'"  0.0001 USDX  to {stranger("thief")}  on memory  (')
+        assert reference.startswith('"payout:po_1')
+        assert rest.startswith('"pay\\u001b[2Kout" by "key\\u200b", asked ')

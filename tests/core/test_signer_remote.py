@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import grp
+import multiprocessing
 import os
 import signal
 import stat
@@ -10,16 +12,19 @@ import struct
 import subprocess
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from cambist.settings import SettingsError
 from cambist.signer.frames import ANSWERS, FRAME_BYTES_MAX, Failed, SignCall, XpubCall, encode, read
+from cambist.signer.peers import Peer, peer_of, refusal
 from cambist.signer.protocol import Signer, SignerUnavailableError, SignReply
 from cambist.signer.remote import RemoteSigner
 from cambist.signer.server import SignerServer
 from tests.support.signing import (
+    COIN_TYPE,
     DEPOSIT,
     GAS,
     KEYSTORE,
@@ -281,3 +286,68 @@ async def test_a_signer_that_is_killed_in_the_middle_forgets_nothing_that_left_i
     process.kill()
     await process.wait()
     await remote.aclose()
+
+
+OURS = grp.getgrgid(os.getegid()).gr_name
+STRANGER = 54_321
+
+
+def test_the_same_account_and_the_group_are_talked_to_and_nobody_else():
+    me = os.geteuid()
+    assert refusal(Peer(me, frozenset({STRANGER})), None) is None
+    assert refusal(Peer(STRANGER, frozenset({7, 8})), 8) is None
+    for groups, group in ((frozenset({7}), 8), (frozenset({7}), None), (frozenset(), 0)):
+        assert f"user {STRANGER}" in refusal(Peer(STRANGER, groups), group)
+
+
+async def test_the_kernel_says_who_is_at_the_other_end(tmp_path, local):
+    async with served(tmp_path, local) as (_, remote):
+        await remote.account_xpub("live", COIN_TYPE, 1)
+        peer = peer_of(remote._streams[1].get_extra_info("socket"))
+        assert (peer.uid, peer.groups) == (os.geteuid(), frozenset({os.getegid(), *os.getgroups()}))
+
+
+def _ask_as(uid, groups, folder, group, answers):
+    """Ask for an account key as somebody else, of whom only folder and socket know."""
+    os.chdir(folder)
+    os.setgroups(groups)
+    os.setgid(uid)
+    os.setuid(uid)
+
+    async def ask() -> str:
+        remote = RemoteSigner(Path("s.sock"), group=group, timeout_s=20)
+        try:
+            return await remote.account_xpub("live", COIN_TYPE, 1)
+        except SignerUnavailableError as error:
+            return str(error)
+        finally:
+            await remote.aclose()
+
+    answers.put(asyncio.run(ask()))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.parametrize(
+    "served_to, groups, believes, told",
+    [
+        (OURS, (os.getegid(),), OURS, "xpub"),
+        (None, (), OURS, "does not answer"),
+        (OURS, (), OURS, "does not answer"),
+        (OURS, (STRANGER + 1,), OURS, "does not answer"),
+        (OURS, (os.getegid(),), None, "it runs as user 0, who is neither this one"),
+    ],
+)
+async def test_another_account_gets_nothing_though_the_socket_is_open_to_all(
+    tmp_path, local, served_to, groups, believes, told
+):
+    """And it believes no signer of another account, whose public keys would give another's addresses."""
+    tmp_path.chmod(0o711)
+    fork = multiprocessing.get_context("fork")
+    answers = fork.Queue()
+    async with SignerServer(local).listen(tmp_path / "s.sock", served_to):
+        (tmp_path / "s.sock").chmod(0o666)
+        other = fork.Process(target=_ask_as, args=(STRANGER, groups, tmp_path, believes, answers))
+        other.start()
+        answer = await asyncio.to_thread(answers.get, timeout=30)
+        other.join()
+    assert told in answer

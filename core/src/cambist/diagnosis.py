@@ -55,7 +55,7 @@ async def diagnose(settings: Settings) -> AsyncIterator[Finding]:
         return
     yield Finding("plugins", f"enabled: {', '.join(registry.plugins) or 'none'}")
     if settings.signer_socket is not None:
-        yield await _signer(settings.signer_socket, registry)
+        yield await _signer(settings.signer_socket, settings.signer.socket_group, registry)
     for finding in _rules(settings, registry):
         yield finding
     async for finding in _chains(registry):
@@ -112,8 +112,11 @@ def _keystore(settings: Settings) -> Finding:
     return Finding("keystore", f"{keys.keystore} opens")
 
 
-async def _signer(path: Path, registry: Registry) -> Finding:
-    signer = RemoteSigner(path, timeout_s=SIGNER_TIMEOUT_S)
+async def _signer(path: Path, group: str | None, registry: Registry) -> Finding:
+    try:
+        signer = RemoteSigner(path, group=group, timeout_s=SIGNER_TIMEOUT_S)
+    except SettingsError as error:
+        return Finding("signer", str(error), problem=True)
     try:
         for coin_type in {family.coin_type for family in registry.families.values()}:
             await signer.account_xpub("live", coin_type, 0)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -24,6 +26,9 @@ from cambist.signer.store import Asked, Book, Store, StoreError
 
 from .options import Invocation, settings_options
 from .processes import stop_with_the_supervisor
+from .terminal import echo
+
+_WORD = re.compile(r"[A-Za-z0-9_:.-]+")
 
 log = structlog.get_logger(__name__)
 
@@ -71,9 +76,9 @@ def pending(invocation: Invocation) -> None:
     with _book(invocation) as book:
         found = book.asked()
     for asked in found:
-        click.echo(_line(asked))
+        echo(_line(asked))
     if not found:
-        click.echo("Nothing waits for approval.")
+        echo("Nothing waits for approval.")
 
 
 @signer.command()
@@ -87,13 +92,13 @@ def approve(invocation: Invocation, reference: str) -> None:
         raise click.ClickException(f"Nothing waits for approval under {reference!r}.")
     agreed = []
     for asked in found:
-        click.echo(_line(asked))
+        echo(_line(asked))
         if click.confirm("Sign this?"):
             agreed.append(asked.pk)
     with _book(invocation) as book:
         for pk in agreed:
             book.approve(pk)
-    click.echo(f"{len(agreed)} of {len(found)} approved.")
+    echo(f"{len(agreed)} of {len(found)} approved.")
 
 
 @contextmanager
@@ -107,5 +112,13 @@ def _book(invocation: Invocation) -> Iterator[Book]:
 
 
 def _line(asked: Asked) -> str:
+    """Return what is asked. Amount and address are the signer's own reading; the rest the gateway's database said."""
     since = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
-    return f"{asked.reference}  {asked.text}  to {asked.to_address}  on {asked.chain}  ({asked.purpose}, asked {since})"
+    by = _word(asked.asked_by) if asked.asked_by else "nobody that is known"
+    what = f"{asked.text}  to {asked.to_address}  on {asked.chain}"
+    return f"{_word(asked.reference)}  {what}  ({_word(asked.purpose)} by {by}, asked {since})"
+
+
+def _word(text: str) -> str:
+    """Quote what is more than a word, so that no reference looks like another amount or address."""
+    return text if _WORD.fullmatch(text) else json.dumps(text)

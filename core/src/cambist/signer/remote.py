@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from . import frames
+from .peers import group_id, peer_of, refusal
 from .protocol import REQUESTS_MAX, Signer, SignerUnavailableError, SignReply, SignRequest
 
 CALL_TIMEOUT_S = 60.0
@@ -19,10 +20,15 @@ A = TypeVar("A", bound=frames.Answer)
 
 
 class RemoteSigner(Signer):
-    """Asks over a Unix socket, one call at a time, on a connection that is made anew when it breaks."""
+    """Asks over a Unix socket, one call at a time, on a connection that is made anew when it breaks.
 
-    def __init__(self, socket: Path, *, timeout_s: float = CALL_TIMEOUT_S) -> None:
+    Believes only a process of this account, or of one in the group: another's public keys would be another's addresses.
+    """
+
+    def __init__(self, socket: Path, *, group: str | None = None, timeout_s: float = CALL_TIMEOUT_S) -> None:
+        """Raise SettingsError where there is no such group."""
         self._socket = socket
+        self._group = None if group is None else group_id(group)
         self._timeout_s = timeout_s
         self._lock = asyncio.Lock()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -71,6 +77,7 @@ class RemoteSigner(Signer):
             async with asyncio.timeout(self._timeout_s):
                 if self._streams is None:
                     self._streams = await asyncio.open_unix_connection(str(self._socket))
+                    self._refuse_stranger(self._streams[1])
                 reader, writer = self._streams
                 writer.write(frame)
                 await writer.drain()
@@ -82,6 +89,10 @@ class RemoteSigner(Signer):
             self._drop()
             raise frames.FrameError("it hung up")
         return answer
+
+    def _refuse_stranger(self, writer: asyncio.StreamWriter) -> None:
+        if (reason := refusal(peer_of(writer.get_extra_info("socket")), self._group)) is not None:
+            raise frames.FrameError(reason)
 
     def _drop(self) -> None:
         if self._streams is not None:

@@ -16,6 +16,7 @@ from cambist.plugin import PluginError
 from cambist.settings import SettingsError
 
 from . import frames
+from .peers import group_id, peer_of, refusal
 from .protocol import Signer, SignerUnavailableError
 
 CONNECTIONS_MAX = 64
@@ -32,14 +33,19 @@ class SignerServer:
     def __init__(self, signer: Signer, *, frame_timeout_s: float = FRAME_TIMEOUT_S) -> None:
         self._signer = signer
         self._frame_timeout_s = frame_timeout_s
+        self._group: int | None = None
         self._serving: set[asyncio.Task[None]] = set()
         self._waiting: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     @asynccontextmanager
     async def listen(self, path: Path, group: str | None = None) -> AsyncIterator[None]:
-        """Serve at this path until the context ends. Raises SettingsError where that cannot be."""
+        """Serve at this path until the context ends: this account, and those in the group.
+
+        Raises SettingsError where that cannot be.
+        """
         listener = await asyncio.to_thread(_bind, path, group)
+        self._group = None if group is None else group_id(group)
         server = await asyncio.start_unix_server(self._accept, sock=listener)
         try:
             yield
@@ -60,7 +66,7 @@ class SignerServer:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        if task is None or len(self._serving) >= CONNECTIONS_MAX:
+        if task is None or len(self._serving) >= CONNECTIONS_MAX or not self._is_welcome(writer):
             writer.close()
             return
         self._serving.add(task)
@@ -73,6 +79,15 @@ class SignerServer:
         finally:
             self._serving.discard(task)
             writer.close()
+
+    def _is_welcome(self, writer: asyncio.StreamWriter) -> bool:
+        try:
+            reason = refusal(peer_of(writer.get_extra_info("socket")), self._group)
+        except OSError as error:
+            reason = f"nobody says who it is: {error.strerror}"
+        if reason is not None:
+            log.warning("signer_peer_refused", reason=reason)
+        return reason is None
 
     async def _serve(
         self, task: asyncio.Task[None], reader: asyncio.StreamReader, writer: asyncio.StreamWriter

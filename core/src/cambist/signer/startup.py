@@ -28,7 +28,7 @@ async def open_signer(
     Raises SettingsError and KeystoreError.
     """
     if keystore is None and settings.signer_socket is not None:
-        remote = RemoteSigner(settings.signer_socket)
+        remote = RemoteSigner(settings.signer_socket, group=settings.signer.socket_group)
         try:
             yield remote
         finally:
