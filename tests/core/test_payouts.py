@@ -194,13 +194,43 @@ async def test_limits_of_a_transfer_and_of_a_day_hold_per_merchant_and_token(pay
     assert await code_of(payout_env.pay(amount="0.000001")) == "PAYOUT_LIMIT_EXCEEDED"
     await payout_env.happens("failed", failed)
     await payout_env.pay(amount="40")
-    # A refund is limited by what its payment received, and other tokens by their own limits.
-    await payout_env.queue(IntentKind.REFUND, 50 * USDX)
+    # Refunds count as well, or who has a session would send anything as one. Other tokens have their own limits.
+    for units in (41 * USDX, 1):
+        with pytest.raises(ForbiddenError, match="At most"):
+            await payout_env.queue(IntentKind.REFUND, units)
     await payout_env.pay(token="MEM", amount="500")
     with pytest.raises(ForbiddenError):
         await payout_env.queue(IntentKind.AUTO_PAYOUT, 1)
     clock.advance(24 * 3600)
     await payout_env.pay(amount="40")
+
+
+async def test_refunds_use_the_days_limit_up_and_give_it_back_when_they_fail(payout_env):
+    await payout_env.fund(1000 * USDX)
+    await payout_env.settings(limits={"memory/USDX": {"perDay": "50"}})
+    refund = await payout_env.queue(IntentKind.REFUND, 45 * USDX)
+    assert await code_of(payout_env.pay(amount="5.000001")) == "PAYOUT_LIMIT_EXCEEDED"
+    rows = [{"toAddress": person(name), "amount": "5"} for name in ("ann", "ben")]
+    batch = await payout_env.pay_all(rows)
+    assert [(one.row, one.code) for one in batch.rejected] == [(1, "PAYOUT_LIMIT_EXCEEDED")]
+    await payout_env.happens("failed", refund)
+    await payout_env.pay(amount="45")
+
+
+async def test_a_payout_of_any_kind_is_worth_its_fee_and_the_refusal_says_the_minimum(payout_env):
+    await payout_env.fund(1000 * USDX)
+    await payout_env.settings(limits={"memory/USDX": {"minimum": "2.5"}})
+    with pytest.raises(InvalidError, match=r"at least 2\.5\.") as error:
+        await payout_env.pay(amount="2.499999")
+    assert error.value.code == "PAYOUT_BELOW_MINIMUM"
+    for kind in (IntentKind.WITHDRAWAL, IntentKind.AUTO_PAYOUT):
+        with pytest.raises(InvalidError, match=r"at least 2\.5\."):
+            await payout_env.queue(kind, 2_499_999)
+    rows = [{"toAddress": person(name), "amount": amount} for name, amount in (("ann", "2.499999"), ("ben", "2.5"))]
+    batch = await payout_env.pay_all(rows)
+    assert [(one.row, one.code) for one in batch.rejected] == [(0, "PAYOUT_BELOW_MINIMUM")]
+    assert batch.total == 2_500_000
+    await payout_env.queue(IntentKind.REFUND, 1)
 
 
 async def test_a_days_limit_holds_for_payouts_at_once(payout_env):

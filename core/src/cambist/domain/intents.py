@@ -85,7 +85,7 @@ _internal = partial(KindFacts, is_internal=True)
 FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
     {
         IntentKind.PAYOUT: _merchants(metered_as=Operation.PAYOUT),
-        IntentKind.REFUND: _merchants(metered_as=Operation.REFUND, is_limited=False),
+        IntentKind.REFUND: _merchants(metered_as=Operation.REFUND),
         IntentKind.WITHDRAWAL: _merchants(metered_as=Operation.WITHDRAWAL, is_delayed=True),
         IntentKind.AUTO_PAYOUT: _merchants(metered_as=Operation.PAYOUT, is_delayed=True),
         IntentKind.COLLECTION: _internal(handler=HandlerName.COLLECTIONS, priority=50, metered_as=Operation.COLLECTION),

@@ -60,10 +60,15 @@ def take_again(units: Units, available: Units) -> tuple[Units, Units]:
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """The most that one merchant may send of one token. None is no limit."""
+    """How much one merchant may send of one token. None is no limit. ``minimum`` is what a transfer has to be worth."""
 
+    minimum: Units | None = None
     per_transaction: Units | None = None
     per_day: Units | None = None
+
+    def is_too_small(self, kind: IntentKind, units: Units) -> bool:
+        """Whether a transfer is not worth its fee. What a customer gets back never is too small."""
+        return kind is not IntentKind.REFUND and self.minimum is not None and units < self.minimum
 
     def refuses(self, units: Units) -> bool:
         """Whether a transfer is too large by itself."""

@@ -42,8 +42,12 @@ AmountText = Annotated[str, Meta(min_length=1, max_length=80)]
 
 
 class OutgoingLimit(Group, frozen=True, kw_only=True, omit_defaults=True):
-    """How much of a token may leave one merchant's wallet, in whole tokens. None: as much as there is."""
+    """How much of a token may leave one merchant's wallet, in whole tokens. None: as much as there is.
 
+    ``minimum`` is the least that one payout sends; refunds have none.
+    """
+
+    minimum: AmountText | None = None
     per_transaction: AmountText | None = None
     per_day: AmountText | None = None
 
@@ -192,7 +196,11 @@ _WORDING = Wording(
 def _check_limit(registry: Registry, key: str, limit: OutgoingLimit) -> None:
     chain, _, symbol = key.rpartition("/")
     token = find_token(_chain(registry, chain, f"limits.{key}"), symbol, f"limits.{key}", _WORDING)
-    for name, text in (("perTransaction", limit.per_transaction), ("perDay", limit.per_day)):
+    for name, text in (
+        ("minimum", limit.minimum),
+        ("perTransaction", limit.per_transaction),
+        ("perDay", limit.per_day),
+    ):
         if text is not None:
             with _amount_of(f"limits.{key}.{name}"):
                 parse_units(text, token.decimals)

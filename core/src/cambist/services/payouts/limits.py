@@ -12,7 +12,7 @@ from cambist.domain.intents import LIMITED, IntentKind
 from cambist.domain.money import format_units, parse_units
 from cambist.domain.payouts import Limits, Status
 from cambist.plugin import ChainInfo, Token, Units
-from cambist.services.errors import ForbiddenError
+from cambist.services.errors import ForbiddenError, InvalidError
 from cambist.services.platform import PlatformSettings
 
 DAY = timedelta(hours=24)
@@ -27,21 +27,26 @@ def limits_of(settings: PlatformSettings, chain: ChainInfo, token: Token) -> Lim
     def units(text: str | None) -> Units | None:
         return None if text is None else parse_units(text, token.decimals)
 
-    return Limits(per_transaction=units(found.per_transaction), per_day=units(found.per_day))
+    return Limits(
+        minimum=units(found.minimum), per_transaction=units(found.per_transaction), per_day=units(found.per_day)
+    )
 
 
 def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
     settings: PlatformSettings, kind: IntentKind, chain: ChainInfo, token: Token, to_address: str, units: Units
 ) -> None:
-    """Refuse what cannot be sent whatever else was. Raises ForbiddenError.
+    """Refuse what cannot be sent whatever else was. Raises ForbiddenError, and InvalidError PAYOUT_BELOW_MINIMUM.
 
-    The list of addresses holds for everything; limits hold for what a merchant decides on alone.
+    The list of addresses holds for everything; limits hold for what a merchant decides on, refunds among it.
     """
     if not settings.allows_address(chain.id, to_address):
         raise ForbiddenError(
             "TARGET_NOT_ALLOWED", f"The operator has listed the addresses that {chain.name} is sent to, without this."
         )
     limits = limits_of(settings, chain, token)
+    if limits.is_too_small(kind, units):
+        least = format_units(limits.minimum or Units(0), token.decimals)
+        raise InvalidError("PAYOUT_BELOW_MINIMUM", f"A payout of {token.symbol} on {chain.name} is at least {least}.")
     if kind in LIMITED and limits.refuses(units):
         assert limits.per_transaction is not None  # noqa: S101  it has just refused
         most = format_units(limits.per_transaction, token.decimals)
