@@ -308,3 +308,21 @@ async def test_the_view_tells_amounts_in_whole_tokens(payout_env):
     view = payout_view((await payout_env.pay(amount="1.50")).payout, payout_env.payment_env.registry)
     shown = msgspec.to_builtins(view)
     assert {"amount": "1.5", "toAddress": person(), "status": "requested", "txHash": None}.items() <= shown.items()
+
+
+async def test_the_operator_lets_a_projects_transfers_of_native_coin_take_more_gas(payout_env):
+    """Without that, the chain's own small bound holds: whoever is paid decides what runs, and burns what is let."""
+    await payout_env.fund(10**21, symbol="MEM")
+    await payout_env.fund(100 * USDX)
+    projects = {payout_env.live.project_id: 250_000}
+    with pytest.raises(msgspec.ValidationError):
+        await payout_env.settings(nativeGasMax={payout_env.live.project_id: 3_000_001})
+    await payout_env.pay(token="MEM", amount="1")
+    await payout_env.settings(nativeGasMax=projects)
+    await payout_env.pay(token="MEM", amount="1")
+    await payout_env.pay()
+    await payout_env.settings(nativeGasMax={})
+    await payout_env.pay(token="MEM", amount="1")
+    async with payout_env.db.autocommit() as conn:
+        rows = await conn.exec_driver_sql("SELECT work_max FROM outbound_intents ORDER BY id")
+        assert list(rows.scalars()) == [None, 250_000, None, None]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from cambist.plugin import Chain, FeeAboveCeilingError, Intent, Step, Units
 from cambist_evm.planner import with_margin
@@ -278,6 +279,29 @@ async def test_contracts_take_native_coin_if_they_will(
         for plan, to_address in ((refused, stranger.address), (trapped, trap.address)):
             assert plan.refused is not None
             assert f"the recipient refuses the transfer to {to_address}" in plan.refused
+
+
+async def test_a_recipient_burns_no_more_gas_than_native_coin_may_take(
+    node: Anvil, token: Contract, connect: Connect, wallet: Wallet, intent: MakeIntent, sealed: Sealed, customer: str
+) -> None:
+    """The found trick: a payout of 1 wei to a contract that burns gas, which the gas station pays for."""
+    glutton = "0x" + "6b" * 20
+    # PUSH 1, PUSH <slot>, SSTORE: three slots that were empty take about 66,000 gas beside the 21,000.
+    await node.call("anvil_setCode", [glutton, "0x600160005560016001556001600255" + "00"])
+    async with connect(node.url, token=token) as chain:
+        native = chain.info.native
+        asked = intent(glutton, 1, native)
+        raised, tight = (structs.replace(asked, work_max=gas) for gas in (200_000, 90_000))
+        plain = structs.replace(intent(customer, 1, native), work_max=21_000)
+        refused, taken, capped, usual = await chain.plan([asked, raised, tight, plain], sponsor=None)
+        assert refused.refused is not None
+        assert f"the recipient refuses the transfer to {glutton}" in refused.refused
+        assert 90_000 < taken.step.fee.limit < 110_000
+        assert capped.step.fee.limit == 90_000
+        assert usual.step.fee.limit == 21_000
+        txs = await sealed(chain, 0, capped.step, usual.step)
+        await chain.broadcast(txs)
+        assert await mined_states(chain, txs) == ["succeeded", "succeeded"]
 
 
 async def test_what_would_be_lost_is_refused(

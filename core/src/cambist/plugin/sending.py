@@ -64,13 +64,18 @@ class Fee(Struct, frozen=True, kw_only=True):
 
 
 class Intent(Struct, frozen=True, kw_only=True):
-    """A transfer that is wanted. Both addresses are normalized, ``amount`` is above zero."""
+    """A transfer that is wanted. Both addresses are normalized, ``amount`` is above zero.
+
+    ``work_max`` is the most work that a transfer of native coin may take, where the recipient is a contract that runs:
+    what takes more is refused. None is the chain's own bound, which is small: a stranger chooses the recipient.
+    """
 
     source: str
     to_address: str
     token: Token
     amount: Units
     action: Action = "transfer"
+    work_max: int | None = None
 
     def step(self, fee: Fee) -> Step:
         """Return the transaction that does just this, at this fee."""

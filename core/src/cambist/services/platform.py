@@ -37,6 +37,7 @@ log = structlog.get_logger(__name__)
 CACHE_S = 2.0
 LIMITS_MAX = 1_000
 TARGETS_MAX = 1_000
+PROJECTS_MAX = 1_000
 
 AmountText = Annotated[str, Meta(min_length=1, max_length=80)]
 
@@ -59,8 +60,17 @@ Targets = Annotated[
 ]
 
 
+GasMax = Annotated[
+    Mapping[Annotated[str, Meta(pattern="^prj_[0-9A-Za-z_-]{1,64}$")], Annotated[int, Meta(ge=21_000, le=3_000_000)]],
+    Meta(max_length=PROJECTS_MAX),
+]
+
+
 class PlatformSettings(Group, frozen=True, kw_only=True):
     """All of it. ``limits`` are by ``<chain>/<SYMBOL>``.
+
+    ``native_gas_max`` is by project: how much gas its transfers of native coin may take, where the chain's own small
+    bound is not enough.
 
     ``targets`` are by chain: where a chain is in it, money goes to these addresses only. They are normalized.
     """
@@ -69,6 +79,7 @@ class PlatformSettings(Group, frozen=True, kw_only=True):
     payout_swap_enabled: bool = False
     limits: Limits = field(default_factory=dict)
     targets: Targets = field(default_factory=dict)
+    native_gas_max: GasMax = field(default_factory=dict)
     collection: CollectionRule = CollectionRule()
     cpt: CptSettings = field(default_factory=CptSettings)
 
@@ -124,12 +135,13 @@ class CptPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PlatformPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Changes settings. ``limits`` and ``targets`` are replaced as a whole."""
+    """Changes settings. ``limits``, ``targets`` and ``native_gas_max`` are replaced as a whole."""
 
     payout_enabled: bool | UnsetType = UNSET
     payout_swap_enabled: bool | UnsetType = UNSET
     limits: Annotated[Mapping[str, NewLimit], Meta(max_length=LIMITS_MAX)] | UnsetType = UNSET
     targets: Targets | UnsetType = UNSET
+    native_gas_max: GasMax | UnsetType = UNSET
     collection: CollectionPatch | UnsetType = UNSET
     cpt: CptPatch | UnsetType = UNSET
 

@@ -48,11 +48,20 @@ class Trial(Struct, frozen=True, kw_only=True):
     failure: RpcFailure | None = None
 
 
-async def measure(endpoint: Endpoint, intents: Sequence[Intent], gas_max: int) -> list[Trial]:
-    """Return for each intent its gas, without a margin, or why it is refused. Raises ChainError.
+class GasMax(Struct, frozen=True, kw_only=True):
+    """Bounds what a hostile recipient can make the node do, and the gas station pay for."""
 
-    ``gas_max`` bounds what a hostile recipient can make the node do.
-    """
+    token: int
+    native: int
+
+    def of(self, intent: Intent) -> int:
+        if not intent.token.is_native:
+            return self.token
+        return min(self.token, self.native if intent.work_max is None else intent.work_max)
+
+
+async def measure(endpoint: Endpoint, intents: Sequence[Intent], gas_max: GasMax) -> list[Trial]:
+    """Return for each intent its gas, without a margin, or why it is refused. Raises ChainError."""
     trials = await _try(endpoint, [_calls(intent, intent.amount, gas_max) for intent in intents])
     failed = [index for index, trial in enumerate(trials) if trial.gas is None]
     tokens = [index for index in failed if not intents[index].token.is_native]
@@ -65,7 +74,7 @@ async def measure(endpoint: Endpoint, intents: Sequence[Intent], gas_max: int) -
     return trials
 
 
-async def _retry_tokens(endpoint: Endpoint, intents: Sequence[Intent], gas_max: int) -> list[Trial]:
+async def _retry_tokens(endpoint: Endpoint, intents: Sequence[Intent], gas_max: GasMax) -> list[Trial]:
     """Try as much of each token as its source holds, so that only what the token refuses counts as refused."""
     held = await endpoint.each([balance_call(one.source, one.token, "latest") for one in intents], str)
     amounts = [_at_most(endpoint, one, answer) for one, answer in zip(intents, held, strict=True)]
@@ -90,13 +99,14 @@ def _at_most(endpoint: Endpoint, intent: Intent, held: str | RpcFailure | None) 
         return intent.amount
 
 
-async def _retry_natives(endpoint: Endpoint, intents: Sequence[Intent], gas_max: int) -> list[Trial]:
+async def _retry_natives(endpoint: Endpoint, intents: Sequence[Intent], gas_max: GasMax) -> list[Trial]:
     """Lend the coin for the trial; where the node cannot do that, try without any."""
     lent = await _try(endpoint, [_calls(one, one.amount, gas_max, lent=True) for one in intents])
     failed = [index for index, trial in enumerate(lent) if trial.failure is not None]
     empty = await _try(endpoint, [_calls(intents[index], 0, gas_max) for index in failed])
     for index, trial in zip(failed, empty, strict=True):
-        lent[index] = Trial(gas=NATIVE_GAS_UNKNOWN) if trial.refused is not None else _learned(endpoint, trial)
+        unknown = min(NATIVE_GAS_UNKNOWN, gas_max.of(intents[index]))
+        lent[index] = Trial(gas=unknown) if trial.refused is not None else _learned(endpoint, trial)
     return lent
 
 
@@ -106,9 +116,9 @@ def _learned(endpoint: Endpoint, trial: Trial) -> Trial:
     return trial
 
 
-def _calls(intent: Intent, amount: int, gas_max: int, *, lent: bool = False) -> Calls:
+def _calls(intent: Intent, amount: int, gas_max: GasMax, *, lent: bool = False) -> Calls:
     """Return the calls that try an intent. A token is asked for its answer, too: some say false and do nothing."""
-    tx: dict[str, Any] = {"from": intent.source, "gas": hex(gas_max)}
+    tx: dict[str, Any] = {"from": intent.source, "gas": hex(gas_max.of(intent))}
     if intent.token.contract is None:
         tx |= {"to": intent.to_address, "value": hex(amount)}
         override = ({intent.source: {"balance": LENT}},) if lent else ()

@@ -19,7 +19,8 @@ class Network(Struct, frozen=True, kw_only=True):
     ``fee_ceiling_gwei`` is the most per gas that is sent for, many times what is usual; ``tip_min_gwei`` what the
     network's nodes insist on, and ``tip_max_gwei`` the most that a node's advice is followed. ``l1_fee`` marks
     networks that charge for data beside the gas, as the OP stack does. ``transfer_gas_max`` is the most that a node
-    is let spend on trying one transfer; Arbitrum counts the fee for data in gas.
+    is let spend on trying one transfer, ``native_gas_max`` the most that a transfer of native coin takes: the recipient
+    decides what runs. Arbitrum counts the fee for data in gas.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Network(Struct, frozen=True, kw_only=True):
     tip_max_gwei: str | None = None
     l1_fee: bool = False
     transfer_gas_max: int = 3_000_000
+    native_gas_max: int = 60_000
 
 
 ETHEREUM: Final = Network(
@@ -147,6 +149,7 @@ ARBITRUM: Final = Network(
     fee_ceiling_gwei="10",
     tip_max_gwei="1",
     transfer_gas_max=32_000_000,
+    native_gas_max=3_000_000,
 )
 
 BASE: Final = Network(

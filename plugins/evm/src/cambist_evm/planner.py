@@ -14,7 +14,7 @@ from .config import ChainSetup
 from .decode import ZERO_ADDRESS
 from .endpoint import Endpoint
 from .fees import Market, fee_now
-from .gas import PLAIN_GAS, Trial, measure, missing_contracts
+from .gas import PLAIN_GAS, GasMax, Trial, measure, missing_contracts
 from .payload import TxFields, write_payload
 
 
@@ -26,6 +26,7 @@ class Planner:
         self._setup = setup
         self._pool = pool
         self._deployed: set[str] = set()
+        self._gas_max = GasMax(token=setup.network.transfer_gas_max, native=setup.network.native_gas_max)
 
     async def plan(self, intents: Sequence[Intent]) -> list[Plan]:
         refusals = [self._refusal(intent) for intent in intents]
@@ -52,7 +53,7 @@ class Planner:
         async def ask(endpoint: Endpoint) -> list[Trial]:
             tokens = [one.token for one in intents if one.token.contract not in self._deployed]
             trials, missing = await gather_all(
-                measure(endpoint, intents, self._setup.network.transfer_gas_max), missing_contracts(endpoint, tokens)
+                measure(endpoint, intents, self._gas_max), missing_contracts(endpoint, tokens)
             )
             self._deployed |= {token.contract for token in tokens if token.contract is not None} - missing
             return [
@@ -66,9 +67,14 @@ class Planner:
         if trial.gas is None:
             what = "the recipient refuses" if intent.token.is_native else f"the token {intent.token.symbol} refuses"
             return Plan(refused=f"{what} the transfer to {intent.to_address}: {trial.refused}")
-        fee = fee_now(market, self._setup.fees, self._setup.info.id, with_margin(trial.gas))
+        fee = fee_now(market, self._setup.fees, self._setup.info.id, self._limit(intent, trial.gas))
         top_up = Units(PLAIN_GAS * fee.price + fee.extra)  # the transfer that brings the fee there
         return Plan(step=intent.step(fee), sponsoring=top_up)
+
+    def _limit(self, intent: Intent, gas: int) -> int:
+        """Return a limit with a margin, for native coin within its bound: what runs there may burn all of it."""
+        limit = with_margin(gas)
+        return min(limit, max(gas, self._gas_max.of(intent))) if intent.token.is_native else limit
 
 
 def with_margin(gas: int) -> int:

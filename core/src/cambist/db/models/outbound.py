@@ -28,6 +28,8 @@ class OutboundIntent(Base):
 
     ``asked_by`` is who asked for it, as the signer is told: a session, an API key, the operator or the platform itself.
 
+    ``work_max`` is how much gas a transfer of native coin may take, where it may take more than the chain's own bound.
+
     ``action`` is what its transaction does, ``units`` the stake where it is no ``transfer``: nothing of those leaves.
     """
 
@@ -84,6 +86,7 @@ class OutboundIntent(Base):
     decimals: Mapped[int]
     units: Mapped[int] = mapped_column(UnitsType)
     asked_by: Mapped[str] = mapped_column(server_default="platform")
+    work_max: Mapped[int | None]
     priority: Mapped[int] = mapped_column(server_default="100")
     forced: Mapped[bool] = mapped_column(server_default="false")
     sweep_pk: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"))

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct, structs
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Payout
+from cambist.db.models import Payout, Project
 from cambist.domain.intents import LIMITED, AskedBy, IntentKind, metered_as
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.ports import Clock, Ids
@@ -100,21 +100,22 @@ async def debit_and_queue(
 ) -> Sequence[PayoutRow]:
     """Set aside what the payouts need, all or none, and queue them; return them in the order given.
 
-    All are of one merchant and mode, in one token. Metered here, once each. Raises ForbiddenError:
+    All are of one project, in one token. Metered here, once each. Raises ForbiddenError:
     INSUFFICIENT_BALANCE, RECEIVABLE_OUTSTANDING, PAYOUT_LIMIT_EXCEEDED, TARGET_NOT_ALLOWED; and KeysUnavailableError.
     The caller's transaction is then lost as a whole. After the commit, publish the hint ``outbound``.
     """
     if not payouts:
         return []
     first, now = payouts[0], context.clock.now()
-    if any((one.account(Purpose.PENDING), one.mode) != (first.account(Purpose.PENDING), first.mode) for one in payouts):
-        raise AssertionError("only payouts of one merchant, in one token, are queued together")
+    if any(_together(one) != _together(first) for one in payouts):
+        raise AssertionError("only payouts of one project, in one token, are queued together")
     family = context.registry.families[first.chain.family]
     wallet = await main_wallet(conn, context.keys, family, first.merchant_pk, first.mode)
     for one in payouts:
         refuse_source(one.to_address, wallet.address)
         limits.check_one(settings, one.kind, one.chain, one.token, one.to_address, one.units)
-    intents = await submit(conn, [_intent(one, wallet) for one in payouts], now)
+    work_max = await _work_max(conn, settings, first)
+    intents = await submit(conn, [_intent(one, wallet, work_max) for one in payouts], now)
     rows = await _insert(conn, payouts, intents, now)
     metered = [
         usage.Metered(one.merchant_pk, one.mode, metered_as(one.kind), one.chain.id, one.payout_id) for one in payouts
@@ -128,7 +129,19 @@ async def debit_and_queue(
     return [rows[one.payout_id] for one in payouts]
 
 
-def _intent(one: NewPayout, wallet: OwnAddress) -> NewIntent:
+def _together(one: NewPayout) -> tuple[Account, str, int]:
+    return one.account(Purpose.PENDING), one.mode, one.project_pk
+
+
+async def _work_max(conn: AsyncConnection, settings: PlatformSettings, one: NewPayout) -> int | None:
+    """Return how much gas the operator lets the project's transfers of native coin take, where that is said."""
+    if not settings.native_gas_max or not one.token.is_native:
+        return None
+    project_id = await conn.scalar(select(Project.project_id).where(Project.id == one.project_pk))
+    return settings.native_gas_max.get(project_id or "")
+
+
+def _intent(one: NewPayout, wallet: OwnAddress, work_max: int | None) -> NewIntent:
     return NewIntent(
         reference=one.reference,
         kind=one.kind,
@@ -139,6 +152,7 @@ def _intent(one: NewPayout, wallet: OwnAddress) -> NewIntent:
         token=one.token,
         units=one.units,
         asked_by=one.asked_by,
+        work_max=work_max,
     )
 
 

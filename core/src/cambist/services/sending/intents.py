@@ -31,6 +31,7 @@ class NewIntent(Struct, frozen=True, kw_only=True):
     recipient_pk: int | None = None
     forced: bool = False
     asked_by: AskedBy = AskedBy.PLATFORM
+    work_max: int | None = None
 
 
 def internal_intent(  # noqa: PLR0913  each by name
@@ -62,12 +63,13 @@ def internal_intent(  # noqa: PLR0913  each by name
 _SUBMIT = """
 INSERT INTO outbound_intents (
     due_at, created_at, updated_at, reference, kind, mode, chain, scope, merchant_pk, source_address_pk,
-    recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, action, asked_by
+    recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, action, asked_by,
+    work_max
 )
 SELECT $1, $1, $1, * FROM unnest(
     $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
     $10::text[], $11::text[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[], $17::text[],
-    $18::text[]
+    $18::text[], $19::bigint[]
 )
 ON CONFLICT (reference) DO NOTHING
 RETURNING reference, id
@@ -102,6 +104,7 @@ async def submit(conn: AsyncConnection, intents: Sequence[NewIntent], now: datet
             [one.forced for one in intents],
             [FACTS[one.kind].action for one in intents],
             [one.asked_by for one in intents],
+            [one.work_max for one in intents],
         ),
     )
     return {row.reference: row.id for row in rows}

@@ -41,6 +41,7 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     created_at: datetime
     action: Action
     asked_by: AskedBy
+    work_max: int | None
 
     @property
     def id(self) -> int:
@@ -65,6 +66,7 @@ class IntentRow(Struct, frozen=True, kw_only=True):
             token=self.token,
             amount=own.units,
             action=self.action,
+            work_max=self.work_max,
         )
 
     @property
@@ -111,6 +113,7 @@ _OWN += " {0}.account_index AS {1}_account, {0}.change AS {1}_change, {0}.addres
 INTENT = f"""
 i.id AS intent_pk, i.reference, i.kind, i.action, i.mode, i.chain, i.scope, i.merchant_pk, i.to_address, i.token,
 i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.created_at AS intent_created_at, i.asked_by,
+i.work_max,
 {_OWN.format("src", "source")}, {_OWN.format("dst", "recipient")}
 """
 JOINS = """
@@ -151,6 +154,7 @@ def intent_row(row: Row[Any], **more: Any) -> IntentRow:  # noqa: ANN401  fields
         created_at=row.intent_created_at,
         action=row.action,
         asked_by=AskedBy(row.asked_by),
+        work_max=row.work_max,
     )
 
 

@@ -642,6 +642,7 @@ TABLES = (
         decimals BIGINT NOT NULL,
         units NUMERIC(78, 0) NOT NULL,
         asked_by TEXT DEFAULT 'platform' NOT NULL,
+        work_max BIGINT,
         priority BIGINT DEFAULT '100' NOT NULL,
         forced BOOLEAN DEFAULT 'false' NOT NULL,
         sweep_pk BIGINT,
