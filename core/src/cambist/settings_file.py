@@ -86,11 +86,8 @@ def load_settings(
         signer=replace(signer, socket=placed(signer.socket), store=placed(signer.store)),
         audit=replace(settings.audit, seals_file=placed(settings.audit.seals_file)),
     )
-    if not signer_only:
-        wrong = problems(settings)
-    else:
-        wrong = [_NO_KEYSTORE] if keys.keystore is None else _missing_caps(settings)
-        wrong = wrong if settings.production else []
+    judge = _signers_problems if signer_only else problems
+    wrong = judge(settings)
     if wrong:
         raise SettingsError(f"{source}: {wrong[0]}")
     return settings
@@ -242,8 +239,12 @@ def problems(settings: Settings) -> list[str]:
     return found + _production_problems(settings) if settings.production else found
 
 
-def _missing_caps(settings: Settings) -> list[str]:
-    """Return which caps nothing is said about. For which chains and tokens they must be said, the signer knows."""
+def _signers_problems(settings: Settings) -> list[str]:
+    """Return what lacks to sign. For which chains and tokens caps must be said, the signer knows."""
+    if not settings.production:
+        return []
+    if settings.keys.keystore is None:
+        return [_NO_KEYSTORE]
     return [
         f"in production signer.{name} must be set, to amounts or to {UNLIMITED!r}: it bounds what a thief could take."
         for name in ("hourly_caps", "fee_caps", "fee_hourly_caps")
@@ -255,10 +256,8 @@ def _production_problems(settings: Settings) -> list[str]:
     found = []
     if settings.database.url is None or settings.redis.url is None:
         found.append("in production database.url and redis.url must be set; embedded servers are for development.")
-    if settings.keys.keystore is None and settings.signer_socket is None:
-        found.append(_NO_KEYSTORE)
-    elif settings.keys.keystore is not None:
-        found += _missing_caps(settings)
+    if settings.keys.keystore is not None or settings.signer_socket is None:
+        found += _signers_problems(settings)
     if settings.keys.application_key is None:
         found.append("in production keys.application_key must be set to 64 hexadecimal characters.")
     if settings.auth.jwt_secret is None:
