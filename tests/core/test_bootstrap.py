@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import msgspec
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from cambist.bootstrap import Parts, open_gateway
 from cambist.settings import DatabaseSettings, KeySettings, SettingsError
+from tests.support.web import Merchant, memory_gateway, web_client, web_settings
+
+ROOT = Path(__file__).parents[2]
 
 
 async def test_the_gateway_reaches_its_servers(gateway):
@@ -66,3 +72,44 @@ async def test_an_error_of_the_database_shows_nothing_that_was_to_be_stored(db):
             )
     assert "no_such_column" in str(raised.value)
     assert "ada@x" not in str(raised.value)
+
+
+@pytest.fixture
+async def lesser_url(db, database_url, ids):
+    """Make the account that the operator's page describes, and give its address."""
+    page = (ROOT / "docs/operators/running.md").read_text()
+    told = re.search(r"```sql\n(.*?)```", page, re.DOTALL)[1]
+    name = f"app_{ids.random_bytes(6).hex()}"
+    async with db.autocommit() as conn:
+        for statement in told.replace("cambist_app", name).strip().splitlines():
+            await conn.exec_driver_sql(statement)
+    address = make_url(database_url).set(username=name, password="a long random one")
+    yield address.render_as_string(hide_password=False)
+    async with db.autocommit() as conn:
+        await conn.exec_driver_sql(f"DROP OWNED BY {name}")
+        await conn.exec_driver_sql(f"DROP ROLE {name}")
+
+
+async def test_an_account_that_owns_no_table_runs_the_gateway_and_changes_no_rule(lesser_url, redis_url, clock, ids):
+    settings = web_settings(lesser_url, redis_url)
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        shop = await Merchant(client).open(mode="sandbox")
+        body = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
+        payment = (await client.post("/api/payment", json=body, headers=shop.key)).json()["payment"]
+        paid = {"paymentId": payment["paymentId"]}
+        for path, asked in (("deposit", paid), ("mine", {"chain": "memory", "blocks": 6})):
+            assert (await client.post(f"/api/sandbox/{path}", json=asked, headers=shop.key)).is_success
+        balance = await client.get("/api/merchant/wallet/balance?chain=memory&token=USDX", headers=shop.key)
+        assert '"available":"10"' in balance.text
+        for statement in (
+            "ALTER TABLE ledger_movements DISABLE TRIGGER ALL",
+            "DROP TABLE ledger_movements",
+            "TRUNCATE ledger_movements CASCADE",
+            "SET session_replication_role = replica",
+            "CREATE TABLE mine (number int)",
+            "UPDATE ledger_movements SET units = units + 1",
+            "DELETE FROM ledger_movements",
+        ):
+            with pytest.raises(DBAPIError):
+                async with gateway.db.autocommit() as conn:
+                    await conn.exec_driver_sql(statement)

@@ -357,6 +357,19 @@ def test_logs_carry_no_secrets_at_any_depth_and_not_in_tracebacks(logged):
     assert "ValueError" in line["exception"]
 
 
+@pytest.mark.parametrize("json_lines", [True, False])
+def test_a_value_cannot_begin_a_line_of_its_own(json_lines):
+    stream, before = io.StringIO(), structlog.get_config()
+    try:
+        configure_logs(json=json_lines, stream=stream)
+        hostile = "ada\n2026-01-01 [info] all is well\r\x1b[2J"
+        structlog.get_logger("test").warning("refused", email=hostile, deep=[{"name": hostile}])
+    finally:
+        structlog.configure(**before)
+    assert len(stream.getvalue().splitlines()) == 1
+    assert "\x1b" not in stream.getvalue()
+
+
 def test_the_log_says_where_the_files_are_that_were_made(load, ids, tmp_path, logged):
     provision(load(), ids, kdf=QUICK)
     made = [json.loads(line) for line in logged.getvalue().splitlines() if "KEYSTORE MADE" in line]

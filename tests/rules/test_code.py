@@ -1,6 +1,7 @@
 """What an import linter cannot see: commits, clocks, chance and floats are where they belong and nowhere else."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -90,3 +91,16 @@ def test_commands_write_out_what_cannot_be_seen():
     """A stranger's text does nothing to the operator's terminal."""
     allowed = {"core/src/cambist/cli/terminal.py", "core/src/cambist/cli/__init__.py"}
     assert places(lambda text: text == "click.echo", outside=allowed) == []
+
+
+def test_no_certificate_goes_unchecked():
+    unchecked = {"ssl": {"False"}, "verify": {"False"}, "verify_ssl": {"False"}, "check_hostname": {"False"}}
+    found = [
+        f"{name_of(path)}:{node.lineno}: {keyword.arg}={ast.unparse(keyword.value)}"
+        for path in SOURCES
+        for node, _ in calls(path)
+        for keyword in node.keywords
+        if ast.unparse(keyword.value) in unchecked.get(keyword.arg or "", ())
+    ]
+    named = [name_of(path) for path in SOURCES if re.search("CERT_NONE|unverified_context", path.read_text())]
+    assert (found, named) == ([], [])

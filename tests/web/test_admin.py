@@ -9,7 +9,7 @@ import hashlib
 import pytest
 
 from cambist.services.platform import PlatformSettings
-from tests.support.web import ADMIN_KEY, refused
+from tests.support.web import ADMIN_KEY, Merchant, refused
 
 SETTINGS = "/api/admin/settings"
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
@@ -155,3 +155,15 @@ async def test_a_merchant_whom_the_operator_lets_in_sets_the_password_by_a_link_
     assert (await client.post("/api/auth/login", json=sign_in)).json()["merchant"] == merchant
     again = await client.post("/api/admin/merchants", json={"email": "eve@shop.example", "name": "E"}, headers=ADMIN)
     refused(again, 409, "EMAIL_TAKEN")
+
+
+async def test_the_operator_ends_every_session_of_a_merchant_and_of_nobody_else(client, merchant):
+    other = await Merchant(client).open("bob@shop.example")
+    path, here = f"/api/admin/merchants/{merchant.merchant_id}/sessions", "/api/merchant/projects"
+    assert (await client.delete(path, headers=ADMIN)).json() == {"success": True}
+    refused(await client.get(here, headers=merchant.bearer), 401, "SESSION_ENDED")
+    cookie = {"Cookie": f"cambist_refresh={merchant.refresh_token}"}
+    refused(await client.post("/api/auth/refresh", headers=cookie), 401, "SESSION_ENDED")
+    assert (await client.get("/api/merchant/wallet", headers=merchant.key)).is_success
+    assert (await client.get(here, headers=other.bearer)).is_success
+    refused(await client.delete(path.replace(merchant.merchant_id, "mer_no"), headers=ADMIN), 404, "MERCHANT_NOT_FOUND")

@@ -8,11 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from cambist_web.api import discovery
 from cambist_web.errors import HTTP_ERRORS
-from tests.support.web import ADMIN_KEY, refused
+from tests.support.web import ADMIN_KEY, memory_gateway, refused, web_client, web_settings
 
 ROOT = Path(__file__).parents[2]
 RAISING = re.compile(r"Error|error_response|\bfield|__init__")
@@ -258,6 +259,46 @@ async def test_every_answer_carries_the_headers_of_safety(merchant, client):
         assert headers["content-security-policy"].startswith("default-src 'none'"), path
         assert headers["cache-control"] == "no-store", path
         assert "server" not in headers
+
+
+async def test_no_answer_lets_a_browser_load_frame_send_or_rebase_anything(client):
+    for path in ("/api/public/chains", "/api/nothing", "/health/live", "/pay/pub_unknown", "/api/swagger"):
+        policy = (await client.get(path)).headers["content-security-policy"].split("; ")
+        wanted = {"default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"}
+        assert wanted <= set(policy), path
+
+
+async def test_on_https_every_answer_tells_browsers_to_stay_there(database_url, redis_url, clock, ids):
+    settings = web_settings(database_url, redis_url)
+    settings = replace(settings, web=replace(settings.web, public_url="https://pay.example.com"))
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        for path in ("/api/public/chains", "/api/nothing", "/pay/pub_unknown", "/checkout-assets/x"):
+            told = (await client.get(path)).headers["strict-transport-security"]
+            assert told == "max-age=31536000; includeSubDomains", path
+
+
+async def test_text_names_its_encoding_and_json_is_called_so(client):
+    types = {
+        "/api/public/chains": "application/json",
+        "/api/nothing": "application/json",
+        "/pay/pub_unknown": "text/html; charset=utf-8",
+        "/api/swagger": "text/html; charset=utf-8",
+        "/api/swagger/start.js": "text/javascript; charset=utf-8",
+    }
+    for path, wanted in types.items():
+        assert (await client.get(path)).headers["content-type"] == wanted, path
+
+
+async def test_nothing_answers_trace(client):
+    for path in ("/api/public/chains", "/pay/pub_unknown", "/health/live"):
+        response = await client.request("TRACE", path, headers={"X-Api-Key": "ck_live_echoed"})
+        refused(response, 405, "METHOD_NOT_ALLOWED")
+        assert "echoed" not in response.text
+
+
+async def test_a_query_says_everything_once(merchant, client):
+    response = await client.get("/api/payment?page=1&limit=5&page=2", headers=merchant.key)
+    refused(response, 400, "VALIDATION_ERROR", "page")
 
 
 async def test_the_database_being_away_is_an_error_in_the_same_shape(merchant, client, gateway):

@@ -302,3 +302,36 @@ async def test_many_register_at_once_with_one_address_and_one_does(client):
     body = {"email": "ada@shop.example", "password": PASSWORD, "name": "Ada"}
     answers = await asyncio.gather(*[client.post("/api/auth/register", json=body) for _ in range(4)])
     assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409]
+
+
+async def test_no_page_of_another_site_uses_the_cookie(merchant, client):
+    for path in ("refresh", "logout", "login", "register"):
+        for site in ("cross-site", "same-site"):
+            sent = cookie(merchant.refresh_token) | {"Sec-Fetch-Site": site}
+            refused(await client.post(f"/api/auth/{path}", headers=sent), 403, "OTHER_SITE")
+    for site in ("same-origin", "none"):
+        sent = cookie(merchant.refresh_token) | {"Sec-Fetch-Site": site}
+        merchant.take(await client.post(REFRESH, headers=sent))
+    assert (await client.get(HERE, headers=merchant.bearer)).is_success
+
+
+async def test_signing_in_anew_ends_the_session_that_the_browser_had(merchant, client):
+    login = {"email": merchant.email, "password": PASSWORD}
+    refused(
+        await client.post(
+            "/api/auth/login", json=login | {"password": "wrong"}, headers=cookie(merchant.refresh_token)
+        ),
+        401,
+        "INVALID_CREDENTIALS",
+    )
+    assert (await client.get(HERE, headers=merchant.bearer)).is_success
+    before, token = merchant.bearer, merchant.refresh_token
+    elsewhere = await client.post("/api/auth/login", json=login)
+    client.cookies.clear()
+    again = await client.post("/api/auth/login", json=login, headers=cookie(token))
+    client.cookies.clear()
+    refused(await client.get(HERE, headers=before), 401, "SESSION_ENDED")
+    refused(await client.post(REFRESH, headers=cookie(token)), 401, "SESSION_ENDED")
+    for answer in (elsewhere, again):
+        bearer = {"Authorization": f"Bearer {answer.json()['accessToken']}"}
+        assert (await client.get(HERE, headers=bearer)).is_success

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
+
+from cambist_web.app import create_app
+from tests.support.checkout import serving
 
 PROGRAM = """
 import multiprocessing, os, signal, threading
@@ -49,3 +53,36 @@ async def test_a_worker_whose_server_was_killed_ends_though_it_missed_a_signal(t
     finally:
         with suppress(psutil.NoSuchProcess):
             worker.kill()
+
+
+ASKED = b"POST /api/auth/logout HTTP/1.1\r\nHost: gateway.example\r\nContent-Type: application/json\r\n"
+NEXT = b"GET /health/live HTTP/1.1\r\nHost: gateway.example\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "lengths, body, statuses",
+    [
+        # The chunks decide and not the length, which is never reached; what follows them is not even looked at.
+        (b"Content-Length: 100\r\nTransfer-Encoding: chunked\r\n\r\n", b"0\r\n\r\n" + NEXT, [b"200"]),
+        # What is inside the body is no request.
+        (
+            b"Transfer-Encoding: chunked\r\n\r\n",
+            b"%x\r\n" % len(NEXT) + NEXT + b"\r\n0\r\n\r\n" + NEXT,
+            [b"200", b"200"],
+        ),
+        (b"Content-Length: %d\r\n\r\n" % len(NEXT), NEXT + NEXT, [b"200", b"200"]),
+        # Whatever two readers could read differently is refused, and the connection ends.
+        (b"Content-Length: 0\r\nContent-Length: 5\r\n\r\n", NEXT, [b"400"]),
+        (b"Content-Length: +0\r\n\r\n", NEXT, [b"400"]),
+        (b"Transfer-Encoding: chunked, identity\r\n\r\n", b"0\r\n\r\n" + NEXT, [b"400"]),
+        (b"Content-Length : 0\r\n\r\n", NEXT, [b"400"]),
+    ],
+)
+async def test_a_message_ends_where_the_standard_says(gateway, lengths, body, statuses):
+    """What a proxy takes for a body, nobody behind it may take for a request."""
+    async with serving(create_app(gateway)) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        writer.write(ASKED + lengths + body)
+        answer = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+    assert re.findall(rb"HTTP/1\.1 (\d{3})", answer) == statuses

@@ -43,6 +43,11 @@ class SecretsBox:
         self._current = _key_id(keys[0])
         self._random_bytes = random_bytes
 
+    @property
+    def prefix(self) -> bytes:
+        """What every ciphertext begins with that the current key made."""
+        return VERSION + self._current
+
     def encrypt(self, plaintext: bytes, *, field: str, row: str) -> bytes:
         """Return the ciphertext for one field (``table.column``) of one row, whose identity never changes."""
         if len(plaintext) > PLAINTEXT_BYTES_MAX:

@@ -123,6 +123,8 @@ def _problem(message: str) -> InvalidError:
 class RefuseUnstorable(ASGIMiddleware):
     """Refuses text in path and query that is no UTF-8, or holds what nobody sees.
 
+    Also a query with a parameter twice: a proxy may judge the first of them, and a handler read the last.
+
     No guard, because it comes before those, and because Litestar copies the handler for each guard of a request.
     """
 
@@ -133,9 +135,13 @@ class RefuseUnstorable(ASGIMiddleware):
         if not _storable(scope["path"]):
             raise InvalidError.field("path", "must be UTF-8 text with nothing hidden")
         if scope["query_string"]:
+            seen = set()
             for name, value in ASGIConnection[Any, Any, Any, Any](scope).query_params.multi_items():
                 if not _storable(name) or not _storable(value):
                     raise InvalidError.field("query", "must be UTF-8 text with nothing hidden")
+                if name in seen:
+                    raise InvalidError.field(name, "is there more than once")
+                seen.add(name)
         await next_app(scope, receive, send)
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
 import click
+from sqlalchemy.exc import SQLAlchemyError
 
+from cambist.bootstrap import secrets_box
 from cambist.ports import system_ids
+from cambist.secrets import SecretsError
+from cambist.services.recovery.reencryption import COLUMNS, reencrypt_some
+from cambist.settings import Settings
 from cambist.signer.bip32 import HARDENED
 from cambist.signer.files import KeystoreError
 from cambist.signer.keystore import (
@@ -20,6 +26,8 @@ from cambist.signer.keystore import (
     save_keystore,
 )
 
+from .opened import opened_database
+from .options import Invocation, settings_options
 from .terminal import echo
 
 _WARNING = """
@@ -104,6 +112,35 @@ def rotate_passphrase(path: Path, passphrase_file: Path | None, new_passphrase_f
     except KeystoreError as error:
         raise click.ClickException(str(error)) from error
     echo(f"{path} is opened by the new passphrase. Set keys.passphrase, and destroy backups of the old file.")
+
+
+@keys.command()
+@settings_options
+def reencrypt(invocation: Invocation) -> None:
+    """Encrypt anew, with keys.application_key, whatever the database holds under one of keys.previous_keys.
+
+    Harmless to repeat, and while the gateway runs. Restart every process with the new key first.
+    """
+    settings = invocation.settings()
+    try:
+        count = asyncio.run(_reencrypted(settings))
+    except (SQLAlchemyError, OSError) as error:
+        raise click.ClickException(f"The database cannot be written: {type(error).__name__}.") from error
+    except SecretsError as error:
+        raise click.ClickException(f"{error}. Put the key that is missing into keys.previous_keys.") from error
+    echo(f"Encrypted anew: {count}. All that is encrypted in the database is under keys.application_key now.")
+
+
+async def _reencrypted(settings: Settings) -> int:
+    box, count = secrets_box(settings, system_ids()), 0
+    async with opened_database(settings, "keys", "what is encrypted is there.") as database:
+        for sealed in COLUMNS:
+            more = True
+            while more:
+                async with database.transaction() as conn:
+                    done = await reencrypt_some(conn, box, sealed)
+                count, more = count + done, done > 0
+    return count
 
 
 def _accounts(text: str) -> range:

@@ -1,11 +1,11 @@
-"""Platform settings and usage credits, for the operator's own programs."""
+"""Platform settings, usage credits and merchants' sessions, for the operator's own programs."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 import msgspec
-from litestar import Controller, Response, get, post, put
+from litestar import Controller, Response, delete, get, post, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
@@ -14,12 +14,12 @@ from cambist.domain.usage import CREDITS_MAX
 from cambist.services import platform
 from cambist.services.accounting import usage
 from cambist.services.audit.entries import Action
-from cambist.services.identity import merchants
+from cambist.services.identity import merchants, sessions
 from cambist.services.platform import PlatformPatch, PlatformSettings
 from cambist_web.auth import admin_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
-from cambist_web.schemas import Body, MadeAnswer, made_response, sent
+from cambist_web.schemas import Answer, Body, MadeAnswer, made_response, sent
 
 from .usage import SystemCredit, system_credit
 
@@ -100,4 +100,17 @@ class Credits(Controller):
         return made_response(answer, replayed=not granted)
 
 
-controllers = [admin_routes("/api/admin", PlatformSettingsRoutes, Credits)]
+class MerchantSessions(Controller):
+    tags = ("Operator",)
+
+    @delete("/merchants/{merchant_id:str}/sessions", status_code=200, summary="End a merchant's sessions")
+    async def end(self, merchant_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]) -> Answer:
+        """End every session of a merchant at once, access tokens included. API keys go on working."""
+        async with web.db.transaction() as conn:
+            merchant_pk = await merchants.find_pk(conn, merchant_id)
+            await sessions.revoke_all(conn, merchant_pk, now=web.clock.now())
+            await audit.record(conn, Action.SESSION_ENDED, subject="all sessions", merchant_id=merchant_id)
+        return Answer()
+
+
+controllers = [admin_routes("/api/admin", PlatformSettingsRoutes, Credits, MerchantSessions)]

@@ -19,6 +19,7 @@ from cambist.services.identity.merchants import Merchant, Name
 from cambist.services.identity.sessions import OpenSession, Replayed
 from cambist_web.auth import admin_routes, public_routes
 from cambist_web.context import Web
+from cambist_web.fetch_site import refuse_other_sites
 from cambist_web.origin import Audit, address_of
 from cambist_web.schemas import Answer, Body
 
@@ -114,6 +115,7 @@ class Message(Answer, frozen=True, kw_only=True):
 
 class Auth(Controller):
     tags = ("Sessions",)
+    guards = (refuse_other_sites,)
 
     @post("/register", status_code=201, summary="Become a merchant")
     async def register(
@@ -131,6 +133,7 @@ class Auth(Controller):
         password_hash = await web.passwords.hash(data.password)
         now = web.clock.now()
         async with web.db.transaction() as conn:
+            await _end_the_one_before(web, conn, request, audit)
             merchant = await merchants.register(
                 conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now
             )
@@ -160,6 +163,7 @@ class Auth(Controller):
         sign_in = await merchants.check_password(web.db, email=email, password=data.password, passwords=web.passwords)
         shown = await web.two_factor.check_sign_in(sign_in.merchant.pk, data.totp_code)
         async with web.db.transaction() as conn:
+            await _end_the_one_before(web, conn, request, audit)
             await merchants.lock_password(conn, sign_in)
             await web.two_factor.lock_sign_in(conn, sign_in.merchant.pk, shown=shown)
             session = await _open(web, conn, sign_in.merchant)
@@ -283,6 +287,15 @@ class NewMerchants(Controller):
 def password_link(web: Web, token: str) -> str:
     """Return where a password is set. The token is behind the #, which no browser sends and no server logs."""
     return f"{web.settings.web.base_url}{PASSWORD_PATH}#{token}"
+
+
+async def _end_the_one_before(web: Web, conn: AsyncConnection, request: Request[Any, Any, Any], audit: Audit) -> None:
+    """End the session whose cookie the browser brought along: the one that is opened takes its cookie's place."""
+    for name in (COOKIE, f"__Host-{COOKIE}"):
+        session_id = web.refresh_tokens.session_of(request.cookies.get(name, ""))
+        ended = None if session_id is None else await sessions.revoke(conn, session_id, now=web.clock.now())
+        if session_id is not None and ended is not None:
+            await audit.of_merchant(ended, session_id).record(conn, Action.SESSION_ENDED, subject=session_id)
 
 
 async def _open(web: Web, conn: AsyncConnection, merchant: Merchant) -> OpenSession:

@@ -33,7 +33,7 @@ LEASED_KEYS_MAX = 20_000
 LEASE_MAX = 1_000
 LEASE_GROWS_WITHIN_S = 1.0
 
-_FIELD = "account_keys.xpub"
+FIELD = "account_keys.xpub"
 
 # Claims share it, topping up holds it alone: a coin type that is being added cannot split a merchant's index.
 _STOCK_LOCK = 0x63616D6269737402
@@ -91,7 +91,7 @@ class StockLevel(Struct, frozen=True):
     complete: bool
 
 
-def _row_name(mode: str, coin_type: int, account_index: int) -> str:
+def row_name(mode: str, coin_type: int, account_index: int) -> str:
     return f"{mode}/{coin_type}/{account_index}"
 
 
@@ -143,7 +143,7 @@ async def _check_origin(conn: AsyncConnection, signer: XpubSource, box: SecretsB
     found = await _find(conn, None, mode, coin_type)
     if found is None:
         return
-    xpub = _decrypt(box, found.xpub_encrypted, _row_name(mode, coin_type, PLATFORM_ACCOUNT))
+    xpub = _decrypt(box, found.xpub_encrypted, row_name(mode, coin_type, PLATFORM_ACCOUNT))
     if xpub != await signer.account_xpub(mode, coin_type, PLATFORM_ACCOUNT):
         raise KeystoreError(
             "The database's account keys were derived from another keystore than the configured one. Nothing was"
@@ -153,7 +153,7 @@ async def _check_origin(conn: AsyncConnection, signer: XpubSource, box: SecretsB
 
 async def _derived(signer: XpubSource, box: SecretsBox, mode: str, coin_type: int, index: int) -> Mapping[str, object]:
     xpub = (await signer.account_xpub(mode, coin_type, index)).encode()
-    encrypted = box.encrypt(xpub, field=_FIELD, row=_row_name(mode, coin_type, index))
+    encrypted = box.encrypt(xpub, field=FIELD, row=row_name(mode, coin_type, index))
     return {"mode": mode, "coin_type": coin_type, "account_index": index, "xpub_encrypted": encrypted}
 
 
@@ -217,7 +217,7 @@ class AccountKeys:
         found = await _find(conn, merchant_pk, mode, coin_type)
         if found is None:
             raise KeysUnavailableError
-        xpub = _decrypt(self._box, found.xpub_encrypted, _row_name(mode, coin_type, found.account_index))
+        xpub = _decrypt(self._box, found.xpub_encrypted, row_name(mode, coin_type, found.account_index))
         key = AccountKey(found.id, found.account_index, xpub)
         self._known[wanted] = key
         if len(self._known) > CACHED_KEYS_MAX:
@@ -226,7 +226,7 @@ class AccountKeys:
 
 
 def _decrypt(box: SecretsBox, ciphertext: bytes, row: str) -> str:
-    return box.decrypt(ciphertext, field=_FIELD, row=row).decode("ascii")
+    return box.decrypt(ciphertext, field=FIELD, row=row).decode("ascii")
 
 
 class _Lease:
