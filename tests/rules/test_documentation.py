@@ -211,7 +211,7 @@ def quoted(name: str) -> set[str]:
     return set(re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", page(name), flags=re.MULTILINE | re.DOTALL)))
 
 
-@pytest.mark.parametrize("name", ["architecture.md", "recipes.md"])
+@pytest.mark.parametrize("name", ["architecture.md", "recipes.md", "security.md", "threat-model.md"])
 def test_every_file_that_is_named_exists(name):
     words = {word for word in quoted(name) if re.fullmatch(r"[\w./<>-]*(/[\w.<>-]*|\.(py|md|toml))", word)}
     files = {word.partition("<")[0] for word in words if not word.startswith("/")}
@@ -225,6 +225,26 @@ def test_every_function_that_is_named_exists(name):
     assert names
     code = "".join(path.read_text() for folder in FOLDERS[1:] for path in folder.rglob("*.py"))
     assert {one for one in names if not re.search(rf"\bdef {one}\b", code)} == set()
+
+
+@pytest.mark.parametrize("name", ["security.md", "threat-model.md"])
+def test_every_test_that_is_named_as_a_proof_exists_in_the_file_before_it(name):
+    proofs = 0
+    for line in page(name).splitlines():
+        code = ""
+        for word in re.findall(r"`([^`]+)`", line):
+            if re.fullmatch(r"[\w/]+/test_\w+\.py", word):
+                code = (ROOT / word).read_text()
+            elif re.fullmatch(r"test_\w+", word):
+                proofs += 1
+                assert re.search(rf"\bdef {word}\(", code), f"{word} in {line}"
+    assert proofs > 50
+
+
+def test_every_row_of_the_standard_is_answered_once():
+    first = [line.split("|")[1] for line in page("security.md").splitlines() if line.startswith("|")]
+    answered = [row for cell in first for row in re.findall(r"\b[0-9]+\.[0-9]+\.[0-9]+\b", cell)]
+    assert len(answered) == len(set(answered)) == 253, "those of levels 1 and 2 in OWASP ASVS 5.0"
 
 
 def test_every_room_is_on_the_map():
