@@ -31,6 +31,7 @@ from cambist.settings import (
 from cambist.signer.keystore import new_keystore
 from cambist.signer.local import KeystoreXpubs
 from cambist_web.app import attach, build_app
+from tests.support.authenticator import Authenticator
 
 MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", GROUP)
 JWT_SECRET = "a secret of tests, and long enough"
@@ -118,6 +119,8 @@ class Merchant:
         self.webhook_secret = ""
         self.key_id = ""
         self.key: dict[str, str] = {}
+        self.phone: Authenticator | None = None
+        self._step_up: Any = None
 
     async def open(self, email: str = "ada@shop.example", *, mode: str = "live", webhook_url: str | None = None):
         """Register, make a project and issue a key."""
@@ -146,11 +149,35 @@ class Merchant:
         self.project, self.webhook_secret = response.json()["project"], response.json()["webhookSecret"]
         await self.add_key()
 
-    async def add_key(self) -> None:
-        path = f"/api/merchant/projects/{self.project_id}/api-keys"
-        response = await self.client.post(path, json={"name": "Till"}, headers=self.bearer)
-        assert response.status_code == 201, response.text
-        self.key_id, self.key = response.json()["key"]["keyId"], {"X-Api-Key": response.json()["apiKey"]}
+    async def add_key(self, **wanted: Any) -> None:
+        """Issue a key. For a live one the session is stepped up, with a phone for the moment where there is none."""
+        borrowed = self.project["mode"] == "live" and self.phone is None
+        if self.project["mode"] == "live":
+            await self.step_up()
+        issued = await self.ask("POST", f"/api/merchant/projects/{self.project_id}/api-keys", {"name": "Till"} | wanted)
+        self.key_id, self.key = issued["key"]["keyId"], {"X-Api-Key": issued["apiKey"]}
+        if borrowed:
+            assert self.phone is not None
+            await self.ask("POST", "/api/dashboard/two-factor/disable", {"totpCode": self.phone.next_code()})
+            self.phone = None
+
+    async def step_up(self) -> None:
+        """Step the session up, unless it is, turning two-factor authentication on before where it is off."""
+        clock = self.client._transport.app.state.web.clock  # type: ignore[attr-defined]
+        if self.phone is not None and self._step_up == (self.bearer, clock.now()):
+            return
+        if self.phone is None:
+            shown = await self.ask("POST", "/api/dashboard/two-factor/enrol", {"password": PASSWORD})
+            self.phone = Authenticator(shown["secret"], clock)
+            await self.ask("POST", "/api/dashboard/two-factor/confirm", {"totpCode": self.phone.next_code()})
+        await self.ask("POST", "/api/auth/step-up", {"totpCode": self.phone.next_code()})
+        self._step_up = (self.bearer, clock.now())
+
+    async def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Do something in person, which must succeed."""
+        response = await self.client.request(method, path, json=body, headers=self.bearer)
+        assert response.status_code in {200, 201}, response.text
+        return response.json()
 
     @property
     def project_id(self) -> str:

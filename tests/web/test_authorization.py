@@ -73,6 +73,7 @@ OPERATOR = {
     ("POST", "/api/admin/merchants/two-factor/reset"): {"email": "ada@shop.example"},
     ("POST", "/api/admin/merchants"): {"email": "eve@shop.example", "name": "Eve"},
     ("POST", "/api/admin/password-resets"): {"email": "ada@shop.example"},
+    ("PUT", "/api/admin/merchants/{merchant_id}"): {"live": True},
 }
 STRANGERS = ("key of the sibling", "key of the live project", "key of another merchant")
 NO_KEY = ("nobody", "session", "session of another merchant", "operator", "tracker", "garbage")

@@ -65,6 +65,7 @@ async def test_a_receiver_that_fails_is_a_result_and_no_error(merchant, client, 
 
 async def test_a_project_without_a_secret_sends_an_empty_signature(merchant, client, shop):
     project = f"/api/merchant/projects/{merchant.project_id}"
+    await merchant.step_up()
     await client.patch(project, json={"webhookSigning": False}, headers=merchant.bearer)
     body = {"event": "payment.paid", "url": shop.url}
     assert (await client.post(path_of(merchant), json=body, headers=merchant.bearer)).json()["signature"] == ""

@@ -38,7 +38,13 @@ KEY_PREFIXES = (
     "/api/sandbox",
 )
 PROJECT = {"project_id", "projectId"}
-SESSION_PREFIXES = ("/api/merchant/projects", "/api/dashboard")
+SESSION_PREFIXES = (
+    "/api/merchant/projects",
+    "/api/dashboard",
+    "/api/auth/step-up",
+    "/api/auth/sessions",
+    "/api/auth/password",
+)
 
 
 def api_routes(client):

@@ -171,6 +171,7 @@ async def test_lists_take_filters_and_refuse_what_they_do_not_know(client, rich,
 async def test_a_person_pays_from_the_dashboard_and_sees_the_same(client, rich, pay):
     mine = (await pay()).json()["payout"]
     wallet = f"/api/dashboard/projects/{rich.project_id}/wallet"
+    await rich.step_up()
     made = await client.post(f"{wallet}/payout", json=BODY, headers=rich.bearer)
     assert made.status_code == 201
     listed = (await client.get(f"{wallet}/payouts", headers=rich.bearer)).json()["payouts"]

@@ -14,6 +14,13 @@ PROJECTS = "/api/merchant/projects"
 WALLET = "/api/merchant/wallet"
 
 
+@pytest.fixture
+async def merchant(merchant):
+    """Let the merchant's session change what is live."""
+    await merchant.step_up()
+    return merchant
+
+
 def here(merchant):
     return f"{PROJECTS}/{merchant.project_id}"
 

@@ -9,9 +9,10 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
+from litestar.connection import ASGIConnection
 from redis.asyncio import Redis
 
-from cambist.services.errors import TooManyError
+from cambist.services.errors import TooManyError, UnauthenticatedError
 from cambist.services.identity import api_keys
 from cambist.settings import RateLimitSettings
 from cambist_web.client_address import (
@@ -22,9 +23,10 @@ from cambist_web.client_address import (
     counted_as,
     parse_networks,
 )
-from cambist_web.context import BAD_CREDENTIALS_PER_MINUTE, KEY_CACHE_TTL_S
+from cambist_web.context import BAD_CREDENTIALS_PER_MINUTE, FAILED_LOGINS_PER_MINUTE, KEY_CACHE_TTL_S
+from cambist_web.login_attempts import check_password
 from cambist_web.ratelimit import BATCH_LIFETIME_S, RateLimit, RateLimiter
-from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
+from tests.support.web import PASSWORD, Merchant, memory_gateway, refused, web_client, web_settings
 
 LIMIT = RateLimit("test", 60)
 
@@ -176,27 +178,93 @@ async def test_too_many_requests_are_told_when_to_come_again(database_url, redis
     limits = RateLimitSettings(per_key=5, per_address=20, login_per_address=10)
     settings = web_settings(database_url, redis_url, rate_limits=limits)
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
-        merchant = await Merchant(client).open()
+        merchant = await Merchant(client).open(mode="sandbox")
         answers = [await client.get("/api/merchant/wallet", headers=merchant.key) for _ in range(7)]
         assert [answer.status_code for answer in answers[:5]] == [200] * 5
         refused(answers[-1], 429, "RATE_LIMITED")
         assert int(answers[-1].headers["retry-after"]) >= 1
         first = merchant.key
-        other = await Merchant(client).open("bob@shop.example")
+        other = await Merchant(client).open("bob@shop.example", mode="sandbox")
         assert other.key != first
         assert (await client.get("/api/merchant/wallet", headers=other.key)).status_code == 200
 
 
-async def test_guessing_passwords_is_limited_for_the_one_who_guesses_and_for_the_account(
+LOGIN = "/api/auth/login"
+WRONG = {"email": "ada@shop.example", "password": "wrong"}
+
+
+async def test_guessing_passwords_is_limited_for_the_one_who_guesses_and_keeps_nobody_else_out(
     database_url, redis_url, clock, ids
 ):
     settings = web_settings(database_url, redis_url, rate_limits=RateLimitSettings(login_per_address=5))
     async with memory_gateway(settings, clock, ids) as gateway:
-        body = {"email": "ada@shop.example", "password": "wrong"}
-        for number in range(2):
-            async with web_client(gateway, f"192.0.2.{number}") as client:
-                codes = [(await client.post("/api/auth/login", json=body)).status_code for _ in range(4)]
-                assert codes == ([401] * 4 if number == 0 else [401, 429, 429, 429])
+        async with web_client(gateway, "198.51.100.9") as client:
+            await Merchant(client).register("ada@shop.example")
+            client.cookies.clear()
+        async with web_client(gateway, "192.0.2.0") as client:
+            codes = [(await client.post(LOGIN, json=WRONG)).status_code for _ in range(7)]
+            assert codes == [401] * 5 + [429] * 2
+            right = await client.post(LOGIN, json=WRONG | {"password": PASSWORD})
+            refused(right, 429, "RATE_LIMITED")
+        async with web_client(gateway, "192.0.2.1") as client:
+            assert (await client.post(LOGIN, json=WRONG | {"password": PASSWORD})).status_code == 200
+
+
+async def test_a_right_password_is_not_counted_however_often_it_is_shown(database_url, redis_url, clock, ids):
+    settings = web_settings(database_url, redis_url, rate_limits=RateLimitSettings(login_per_address=5))
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        await Merchant(client).register("ada@shop.example")
+        client.cookies.clear()
+        web = client._transport.app.state.web
+        for _ in range(12):
+            await check_password(web, connection_of(client), "ada@shop.example", PASSWORD)
+        answers = []
+        for _ in range(6):
+            with pytest.raises((UnauthenticatedError, TooManyError)) as error:
+                await check_password(web, connection_of(client), "ada@shop.example", "wrong")
+            answers.append(error.type)
+    assert answers == [UnauthenticatedError] * 5 + [TooManyError]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+async def test_a_crowd_of_guessers_is_braked_and_the_merchant_gets_in_from_the_usual_address(
+    database_url, redis_url, clock, ids, shared
+):
+    limits = RateLimitSettings(login_per_address=1, per_address=0)
+    settings = web_settings(database_url, redis_url if shared else "redis://127.0.0.1:1", rate_limits=limits)
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        await Merchant(client).register("ada@shop.example")
+        client.cookies.clear()
+        web = client._transport.app.state.web
+        guessed = []
+        for number in range(FAILED_LOGINS_PER_MINUTE + 5):
+            try:
+                await check_password(web, connection_of(client, f"198.51.100.{number}"), "ada@shop.example", "wrong")
+            except (UnauthenticatedError, TooManyError) as error:
+                guessed.append(error.code)
+        braked = guessed.index("RATE_LIMITED")
+        assert FAILED_LOGINS_PER_MINUTE <= braked < len(guessed)
+        with pytest.raises(TooManyError):
+            await check_password(web, connection_of(client, "198.51.100.250"), "ada@shop.example", PASSWORD)
+        await check_password(web, connection_of(client), "ada@shop.example", PASSWORD)
+
+
+def connection_of(client, ip="192.0.2.7"):
+    """Return a request to the client's gateway from this address, as handlers get it."""
+    scope = {"type": "http", "headers": [], "client": (ip, 1), "litestar_app": client._transport.app}
+    return ASGIConnection(scope)
+
+
+async def test_what_was_counted_in_advance_can_be_given_back(redis, clock):
+    for limiter in (RateLimiter(None, clock), RateLimiter(redis, clock)):
+        limit = RateLimit("slow", 2, period_s=900)
+        await limiter.take(limit, "ada")
+        await limiter.give_back(limit, "ada")
+        await limiter.give_back(limit, "nobody")
+        assert await taken(limiter, 5, limit) == 2
+        with pytest.raises(TooManyError) as error:
+            await limiter.take(limit, "ada")
+        assert 440 <= error.value.retry_after_s <= 450
 
 
 async def test_guessing_keys_is_limited(database_url, redis_url, clock, ids):
@@ -215,10 +283,10 @@ async def test_guessing_keys_is_limited(database_url, redis_url, clock, ids):
     ["x", "ck_live_1", "ck_live_" + "0" * 51, "ck_prod_" + "0" * 52, "ck_live_" + "0" * 500, "CK_LIVE_" + "0" * 52],
 )
 async def test_what_cannot_be_a_key_is_not_looked_up(gateway, client, monkeypatch, secret):
-    async def find_actor(*_):
+    async def find_access(*_):
         raise AssertionError("it was looked up")
 
-    monkeypatch.setattr(api_keys, "find_actor", find_actor)
+    monkeypatch.setattr(api_keys, "find_access", find_access)
     refused(await client.get("/api/merchant/wallet", headers={"X-Api-Key": secret}), 401, "API_KEY_INVALID")
 
 
@@ -226,15 +294,15 @@ async def test_guesses_beyond_the_limit_are_not_looked_up_also_when_they_come_at
     database_url, redis_url, clock, ids, monkeypatch
 ):
     looked_up = []
-    find_actor = api_keys.find_actor
+    find_access = api_keys.find_access
 
     async def counting(conn, hashed):
         looked_up.append(hashed)
-        return await find_actor(conn, hashed)
+        return await find_access(conn, hashed)
 
     settings = web_settings(database_url, redis_url, rate_limits=RateLimitSettings())
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
-        monkeypatch.setattr(api_keys, "find_actor", counting)
+        monkeypatch.setattr(api_keys, "find_access", counting)
         guesses = [
             client.get("/api/merchant/wallet", headers={"X-Api-Key": f"ck_live_{number:052}"}) for number in range(300)
         ]

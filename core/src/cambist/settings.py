@@ -218,13 +218,16 @@ class AuthSettings(Group, frozen=True, kw_only=True):
     """Sessions in the dashboard.
 
     ``registration`` says whether strangers may become merchants: in production they may not, unless it is set.
+    ``grant_live`` says whether they get live mode by that: in production they do not, unless it is set.
     """
 
     jwt_secret: Annotated[str, Meta(min_length=32, max_length=1024)] | None = None
     access_token_s: Annotated[int, Meta(ge=60, le=86_400)] = 900
     refresh_token_s: Annotated[int, Meta(ge=3_600, le=86_400 * 365)] = 86_400 * 30
+    session_idle_s: Annotated[int, Meta(ge=300, le=86_400 * 365)] = 43_200
     password_reset_s: Annotated[int, Meta(ge=300, le=86_400)] = 3_600
     registration: bool | None = None
+    grant_live: bool | None = None
     admin_key: Annotated[str, Meta(min_length=32, max_length=1024)] | None = None
 
 
@@ -272,6 +275,11 @@ class Settings(Group, frozen=True, kw_only=True):
     def registration_open(self) -> bool:
         """Whether strangers may become merchants."""
         return not self.production if self.auth.registration is None else self.auth.registration
+
+    @property
+    def grants_live(self) -> bool:
+        """Whether who registers has live mode at once, or waits for the operator's grant."""
+        return not self.production if self.auth.grant_live is None else self.auth.grant_live
 
     @property
     def logs_json(self) -> bool:

@@ -12,12 +12,20 @@ Handlers of a project get an ``actor``, wherever they are mounted::
 The first answers to ``X-Api-Key`` at ``/api/payment``, the second to a Bearer token at
 ``/api/dashboard/projects/{projectId}/payments``, for the merchant whose project it is. ``session_routes`` gives
 handlers a ``session``, and ``public_routes`` only counts who comes.
+
+Beside each handler of a project stands what it takes to be let in: ``@post("/payout", opt=needs("payouts",
+step_up=True))`` is for keys with the scope ``payouts``, and for sessions that have stepped up, in live mode. A handler
+for keys without a scope lets none in.
 """
 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
+import msgspec
 from litestar import Router
 from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency, Provide
@@ -28,13 +36,15 @@ from litestar.params import FromPath
 from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
 from cambist.services.actor import Actor
-from cambist.services.errors import NotFoundError, UnauthenticatedError
-from cambist.services.identity import api_keys, projects, sessions
-from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.errors import ForbiddenError, NotFoundError, UnauthenticatedError
+from cambist.services.identity import api_keys, projects
+from cambist.services.identity.api_keys import KeyAccess
+from cambist.services.identity.merchants import live_not_granted
+from cambist.services.identity.sessions import USER_AGENT_CHARS_MAX, SessionPrincipal, Visitor
 
 from .context import Web, web_of
 from .errors import AnyRequest
-from .origin import Connection, address_of
+from .origin import Connection, address_of, host_of
 
 TOKEN_CHARS_MAX = 4_096
 """Of an access token. Ours are shorter."""
@@ -42,6 +52,19 @@ TOKEN_CHARS_MAX = 4_096
 API_KEY_SCHEME = "apiKey"
 SESSION_SCHEME = "session"
 ADMIN_SCHEME = "adminKey"
+
+SCOPE, STEP_UP = "scope", "step_up"
+
+
+def needs(scope: api_keys.Scope | None = None, *, step_up: bool = False) -> Mapping[str, Any]:
+    """Return the ``opt`` of a handler: the scope that a key must have, and whether a session must have stepped up."""
+    return {SCOPE: scope, STEP_UP: step_up}
+
+
+def visitor_of(connection: Connection) -> Visitor:
+    """Return where a session is used from."""
+    agent = connection.headers.get("user-agent", "")[:USER_AGENT_CHARS_MAX]
+    return Visitor(ip=host_of(connection), user_agent=agent if agent.isascii() and agent.isprintable() else None)
 
 
 class LimitAddress(ASGIMiddleware):
@@ -57,69 +80,95 @@ class LimitAddress(ASGIMiddleware):
         await next_app(scope, receive, send)
 
 
-async def require_key(connection: Connection, _: BaseRouteHandler) -> None:
-    """Let in whoever has a working API key. A guard; the request's ``actor`` is whom it acts for."""
+async def require_key(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Let in whoever has a working API key with the handler's scope. A guard; sets the request's ``actor``."""
     web = web_of(connection.app)
     secret = connection.headers.get("x-api-key", "")
-    actor = await _actor_of(web, secret, connection)
-    if actor is None:
-        if not secret:
-            raise UnauthenticatedError("API_KEY_MISSING", "Send the project's API key in the header X-Api-Key.")
-        raise UnauthenticatedError("API_KEY_INVALID", "This API key does not exist, or was revoked.")
-    await web.limiter.take(web.limits.per_key, str(actor.key_pk))
-    connection.state.actor = actor
+    access = await _access_of(web, secret, connection)
+    connection.state.actor = access.actor
+    now = web.clock.now()
+    if access.expires_at is not None and access.expires_at <= now:
+        await web.limiter.take(web.limits.bad_credentials, address_of(connection))
+        raise UnauthenticatedError("API_KEY_EXPIRED", "This API key has expired. Issue another one.")
+    if access.networks and not access.allows_ip(host_of(connection)):
+        await web.limiter.take(web.limits.bad_credentials, address_of(connection))
+        raise ForbiddenError("IP_NOT_ALLOWED", "This API key may not be used from this IP address.")
+    await web.limiter.take(web.limits.per_key, str(access.actor.key_pk))
+    scope = handler.opt.get(SCOPE)
+    if scope not in access.scopes:
+        raise ForbiddenError("SCOPE_MISSING", f"This API key lacks the scope {scope}.")
+    if access.actor.mode == "live" and not access.live and scope != "read":
+        raise live_not_granted()
+    if access.last_used_at is None or now - access.last_used_at >= api_keys.NOTE_USE_AFTER:
+        await _note_use(web, secret, access, connection, now)
 
 
-async def _actor_of(web: Web, secret: str, connection: Connection) -> Actor | None:
-    """Return for whom the key acts. What cannot be a key costs no query, and neither does a guess beyond the limit.
+async def _access_of(web: Web, secret: str, connection: Connection) -> KeyAccess:
+    """Return what the key may do. What cannot be a key costs no query, and neither does a guess beyond the limit.
 
     A guess is counted before it is looked up: otherwise many at once would all be looked up. A key that turns out
     to be good gives back what it was counted for, and one that was good in this worker lately is not counted.
+    Raises UnauthenticatedError and TooManyError.
     """
     limit, who = web.limits.bad_credentials, address_of(connection)
     if not api_keys.is_key(secret):
         await web.limiter.take(limit, who)
-        return None
+        if not secret:
+            raise UnauthenticatedError("API_KEY_MISSING", "Send the project's API key in the header X-Api-Key.")
+        raise _no_such_key()
     hashed = api_keys.key_hash(secret)
     now = web.clock.monotonic()
-    actor = web.key_cache.get(hashed, now)
-    if actor is not None:
-        return actor
+    access = web.key_cache.get(hashed, now)
+    if access is not None:
+        return access
     counted = not web.key_cache.was_good(hashed)
     if counted:
         await web.limiter.take(limit, who)
     async with web.db.autocommit() as conn:
-        actor = await api_keys.find_actor(conn, hashed)
-    if actor is None:
+        access = await api_keys.find_access(conn, hashed)
+    if access is None:
         web.key_cache.forget(hashed)
         if not counted:
             await web.limiter.take(limit, who)
-        return None
+        raise _no_such_key()
     if counted:
-        web.limiter.give_back(limit, who)
-    web.key_cache.put(hashed, actor, now)
-    return actor
+        await web.limiter.give_back(limit, who)
+    web.key_cache.put(hashed, access, now)
+    return access
+
+
+def _no_such_key() -> UnauthenticatedError:
+    return UnauthenticatedError("API_KEY_INVALID", "This API key does not exist, or was revoked.")
+
+
+async def _note_use(web: Web, secret: str, access: KeyAccess, connection: Connection, now: datetime) -> None:
+    """Write the key's last use down, about once a minute: what comes meanwhile sees that it is being done."""
+    noted = msgspec.structs.replace(access, last_used_at=now)
+    web.key_cache.put(api_keys.key_hash(secret), noted, web.clock.monotonic())
+    if access.actor.key_pk is not None:
+        async with web.db.autocommit() as conn:
+            await api_keys.note_use(conn, access.actor.key_pk, host_of(connection), now=now)
 
 
 async def require_session(connection: Connection, _: BaseRouteHandler) -> None:
     """Let in a merchant who is signed in. A guard; the request's ``session`` is the principal."""
     web = web_of(connection.app)
     try:
-        connection.state.session = await _session_of(web, connection.headers.get("authorization", ""))
+        connection.state.session = await _session_of(web, connection)
     except UnauthenticatedError:
         await web.limiter.take(web.limits.bad_credentials, address_of(connection))
         raise
 
 
-async def _session_of(web: Web, header: str) -> SessionPrincipal:
-    scheme, _, token = header.partition(" ")
+async def _session_of(web: Web, connection: Connection) -> SessionPrincipal:
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token or len(token) > TOKEN_CHARS_MAX:
         raise UnauthenticatedError("SESSION_REQUIRED", "Sign in, and send Authorization: Bearer with the access token.")
     session_id = web.access_tokens.session_of(token.strip())
     # Signed by us, so nobody else's session is counted. It may have ended: that is looked up so many times, too.
     await web.limiter.take(web.limits.per_session, session_id)
     async with web.db.autocommit() as conn:
-        principal = await sessions.find_principal(conn, session_id, now=web.clock.now())
+        principal = await web.sessions.use(conn, session_id, host_of(connection), now=web.clock.now())
     if principal is None:
         raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
     return principal
@@ -131,6 +180,20 @@ async def require_project(connection: Connection, _: BaseRouteHandler) -> None:
     project_id = connection.path_params["project_id"]
     async with web.db.autocommit() as conn:
         connection.state.actor = await projects.authorize(conn, connection.state.session, project_id)
+
+
+async def require_step_up(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Let a session do what the handler does, in live mode: once granted, and where asked for, after a step-up.
+
+    A guard, after ``require_project``. Sandbox projects have neither, since their money is none.
+    """
+    if connection.state.actor.mode != "live":
+        return
+    session: SessionPrincipal = connection.state.session
+    if not session.live and handler.opt.get(SCOPE) not in (None, "read"):
+        raise live_not_granted()
+    if handler.opt.get(STEP_UP):
+        await web_of(connection.app).two_factor.check_step_up(session)
 
 
 async def require_admin(connection: Connection, _: BaseRouteHandler) -> None:
@@ -186,7 +249,7 @@ def owned_project_routes(path: str, *handlers: ControllerRouterHandler) -> Route
     return Router(
         path=path,
         route_handlers=handlers,
-        guards=[require_session, require_project],
+        guards=[require_session, require_project, require_step_up],
         dependencies={"actor": Provide(_project_actor), "session": Provide(_session)},
         security=[{SESSION_SCHEME: []}],
     )

@@ -8,13 +8,12 @@ from collections import Counter
 from litestar import Litestar
 
 from cambist.bootstrap import Gateway
-from cambist.services.actor import Actor
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.audit.refusals import Refusals
-from cambist.services.identity.api_keys import key_hash
+from cambist.services.identity.api_keys import KeyAccess, key_hash
 from cambist.services.identity.passwords import Passwords
 from cambist.services.identity.projects import Projects
-from cambist.services.identity.sessions import RefreshTokens
+from cambist.services.identity.sessions import RefreshTokens, Sessions
 from cambist.services.identity.two_factor import TwoFactor
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.sandbox import Sandbox
@@ -27,6 +26,10 @@ from .ratelimit import RateLimit, RateLimiter
 
 BAD_CREDENTIALS_PER_MINUTE = 60
 """How often an address may be wrong about a key or token. Right ones are not counted here."""
+FAILED_LOGINS_PERIOD_S = 900
+FAILED_LOGINS_PER_MINUTE = 20
+"""How many times ``login_per_address`` an account may be guessed at in a minute, by all addresses together."""
+
 CALCULATOR_CACHE_S = 60.0
 KEY_CACHE_TTL_S = 1.0
 """How long a worker goes on trusting a key that another worker has just revoked."""
@@ -41,7 +44,10 @@ class Limits:
         self.per_session = RateLimit("session", settings.per_key)
         self.per_address = RateLimit("address", settings.per_address)
         self.login_per_address = RateLimit("login", settings.login_per_address)
-        self.login_per_email = RateLimit("login-email", settings.login_per_address)
+        self.failed_login = RateLimit("failed-login", settings.login_per_address, FAILED_LOGINS_PERIOD_S)
+        self.failed_login_anywhere = RateLimit(
+            "failed-login-anywhere", settings.login_per_address * FAILED_LOGINS_PER_MINUTE
+        )
         self.bad_credentials = RateLimit("bad-credentials", BAD_CREDENTIALS_PER_MINUTE if settings.per_address else 0)
 
 
@@ -49,17 +55,17 @@ class KeyCache:
     """The keys that were good a moment ago, by hash, so that a busy shop's key is not looked up every time."""
 
     def __init__(self) -> None:
-        self._found: dict[bytes, tuple[Actor, float]] = {}
+        self._found: dict[bytes, tuple[KeyAccess, float]] = {}
         self._good: set[bytes] = set()
 
-    def get(self, hashed: bytes, now: float) -> Actor | None:
+    def get(self, hashed: bytes, now: float) -> KeyAccess | None:
         found = self._found.get(hashed)
         return found[0] if found is not None and now < found[1] else None
 
-    def put(self, hashed: bytes, actor: Actor, now: float) -> None:
+    def put(self, hashed: bytes, access: KeyAccess, now: float) -> None:
         if len(self._found) >= KEY_CACHE_MAX:
             self._found.clear()
-        self._found[hashed] = (actor, now + KEY_CACHE_TTL_S)
+        self._found[hashed] = (access, now + KEY_CACHE_TTL_S)
         if len(self._good) >= KEY_CACHE_MAX:
             self._good.clear()
         self._good.add(hashed)
@@ -73,7 +79,7 @@ class KeyCache:
         self._good.discard(hashed)
 
     def clear(self) -> None:
-        """Forget every key: one was revoked, or a project switched off, in this very process."""
+        """Forget every key: one was revoked, a project switched off, or live mode taken back, in this very process."""
         self._found.clear()
 
 
@@ -92,6 +98,12 @@ class Web:
             _derive(gateway.jwt_secret, "access tokens"), gateway.clock, lifetime_s=settings.auth.access_token_s
         )
         self.refresh_tokens = RefreshTokens(_derive(gateway.jwt_secret, "refresh tokens"), gateway.ids)
+        self.sessions = Sessions(
+            self.refresh_tokens,
+            gateway.ids,
+            lifetime_s=settings.auth.refresh_token_s,
+            idle_s=settings.auth.session_idle_s,
+        )
         self.passwords = Passwords(gateway.ids.random_bytes)
         self.two_factor = TwoFactor(gateway.db, gateway.secrets, gateway.ids, gateway.clock)
         self.secrets = SigningSecrets(gateway.secrets)

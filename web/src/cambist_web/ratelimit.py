@@ -32,27 +32,33 @@ log = structlog.get_logger(__name__)
 _TAKE = """
 local now = redis.call('TIME')
 local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
-local size, wanted = tonumber(ARGV[1]), tonumber(ARGV[2])
+local size, wanted, period_ms = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local state = redis.call('HMGET', KEYS[1], 'tokens', 'at')
 local tokens = tonumber(state[1] or size)
-tokens = math.min(size, tokens + (now_ms - tonumber(state[2] or now_ms)) * size / 60000)
+tokens = math.min(size, tokens + (now_ms - tonumber(state[2] or now_ms)) * size / period_ms)
 local granted = math.min(wanted, math.floor(tokens))
 redis.call('HSET', KEYS[1], 'tokens', tostring(tokens - granted), 'at', tostring(now_ms))
-redis.call('PEXPIRE', KEYS[1], 61000)
+redis.call('PEXPIRE', KEYS[1], period_ms + 1000)
 if granted > 0 then return {granted, 0} end
-return {0, math.ceil((1 - tokens) * 60000 / size)}
+return {0, math.ceil((1 - tokens) * period_ms / size)}
+"""
+
+_GIVE_BACK = """
+local tokens = redis.call('HGET', KEYS[1], 'tokens')
+if tokens then redis.call('HSET', KEYS[1], 'tokens', tostring(math.min(tonumber(ARGV[1]), tokens + 1))) end
 """
 
 
 class RateLimit(Struct, frozen=True):
-    """So many requests a minute, which may come all at once. ``name`` keeps its buckets apart from others'."""
+    """So many requests in ``period_s``, which may come all at once. ``name`` keeps its buckets apart from others'."""
 
     name: str
-    per_minute: int
+    most: int
+    period_s: int = 60
 
     @property
     def batch(self) -> int:
-        return max(1, self.per_minute // BATCH_SHARE)
+        return max(1, self.most // BATCH_SHARE)
 
 
 class _Bucket(Struct):
@@ -76,7 +82,7 @@ class RateLimiter:
 
     async def take(self, limit: RateLimit, who: str) -> None:
         """Count one request. Raises TooManyError, which says when to come again."""
-        if limit.per_minute == 0:
+        if limit.most == 0:
             return
         batch = _bucket(self._batches, (limit.name, who), _Bucket(0, -math.inf))
         if self._spend(batch):
@@ -92,14 +98,25 @@ class RateLimiter:
                 raise _too_many(wait_s)
             batch.tokens, batch.at = granted - 1, now
 
-    def give_back(self, limit: RateLimit, who: str) -> None:
-        """Take back one ``take`` that turned out to be none. This worker spends it on the next."""
-        if limit.per_minute == 0:
+    async def give_back(self, limit: RateLimit, who: str) -> None:
+        """Undo one ``take``: what was counted before it was done turned out to be nothing that counts."""
+        if limit.most == 0:
             return
-        batch = _bucket(self._batches, (limit.name, who), _Bucket(0, -math.inf))
-        now = self._clock.monotonic()
-        kept = batch.tokens if now - batch.at < BATCH_LIFETIME_S else 0
-        batch.tokens, batch.at, batch.refused_until = min(limit.per_minute, kept + 1), now, -math.inf
+        batch = self._batches.get((limit.name, who))
+        if batch is not None:
+            batch.refused_until = -math.inf
+        own = self._own.get((limit.name, who))
+        if own is not None:
+            own.tokens = min(limit.most, own.tokens + 1)
+        if self._redis is None or self._clock.monotonic() < self._paused_until:
+            return
+        try:
+            async with asyncio.timeout(REDIS_TIMEOUT_S):
+                await self._redis.eval(  # type: ignore[misc]  # typed for both clients
+                    _GIVE_BACK, 1, f"{PREFIX}{limit.name}:{who}", str(limit.most)
+                )
+        except (RedisError, OSError, TimeoutError) as error:
+            self._pause(error)
 
     def _spend(self, batch: _Bucket) -> bool:
         now = self._clock.monotonic()
@@ -115,18 +132,22 @@ class RateLimiter:
             try:
                 async with asyncio.timeout(REDIS_TIMEOUT_S):
                     granted, wait_ms = await self._redis.eval(  # type: ignore[misc]  # typed for both clients
-                        _TAKE, 1, f"{PREFIX}{limit.name}:{who}", str(limit.per_minute), str(limit.batch)
+                        *(_TAKE, 1, f"{PREFIX}{limit.name}:{who}"),
+                        *(str(limit.most), str(limit.batch), str(limit.period_s * 1000)),
                     )
                 return int(granted), int(wait_ms) / 1000
             except (RedisError, OSError, TimeoutError) as error:
-                self._paused_until = now + PAUSE_S
-                log.warning("rate_limits_local", error=repr(error))
+                self._pause(error)
         return self._fetch_own(limit, who, now)
 
+    def _pause(self, error: Exception) -> None:
+        self._paused_until = self._clock.monotonic() + PAUSE_S
+        log.warning("rate_limits_local", error=repr(error))
+
     def _fetch_own(self, limit: RateLimit, who: str, now: float) -> tuple[int, float]:
-        per_s = limit.per_minute / 60
-        bucket = _bucket(self._own, (limit.name, who), _Bucket(limit.per_minute, now))
-        bucket.tokens = min(limit.per_minute, bucket.tokens + (now - bucket.at) * per_s)
+        per_s = limit.most / limit.period_s
+        bucket = _bucket(self._own, (limit.name, who), _Bucket(limit.most, now))
+        bucket.tokens = min(limit.most, bucket.tokens + (now - bucket.at) * per_s)
         bucket.at = now
         if bucket.tokens < 1:
             return 0, (1 - bucket.tokens) / per_s

@@ -10,19 +10,12 @@ from litestar.params import FromPath, JSONBody
 
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
-from cambist.services.identity import api_keys, merchants
-from cambist.services.identity.api_keys import KeyView
-from cambist.services.identity.merchants import Name
-from cambist_web.auth import owned_project_routes
+from cambist.services.identity import api_keys
+from cambist.services.identity.api_keys import KeyView, NewKey
+from cambist_web.auth import needs, owned_project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Body
-
-
-class CreateKey(Body, frozen=True, kw_only=True):
-    """A new key."""
-
-    name: Name = "API key"
+from cambist_web.schemas import Answer
 
 
 class KeyIssued(Answer, frozen=True, kw_only=True):
@@ -41,19 +34,30 @@ class KeyList(Answer, frozen=True, kw_only=True):
 class Keys(Controller):
     tags = ("API keys",)
 
-    @post("/", status_code=201, summary="Issue an API key")
+    @post("/", status_code=201, summary="Issue an API key", opt=needs(step_up=True))
     async def issue(
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
-        data: JSONBody[CreateKey | None] = None,
+        data: JSONBody[NewKey | None] = None,
     ) -> KeyIssued:
-        """Return a new key, `ck_live_...` or `ck_test_...` as the project is. It is shown this once."""
-        name = merchants.check_name((data or CreateKey()).name)
+        """Return a new key, `ck_live_...` or `ck_test_...` as the project is. It is shown this once.
+
+        Leave `scopes` out for a key that may do everything; give it no more than its program needs.
+        """
         async with web.db.transaction() as conn:
-            issued = await api_keys.issue(conn, actor, name, ids=web.ids, now=web.clock.now())
-            await audit.record(conn, Action.KEY_ISSUED, subject=issued.key.key_id, name=name)
+            issued = await api_keys.issue(conn, actor, data or NewKey(), ids=web.ids, now=web.clock.now())
+            key = issued.key
+            await audit.record(
+                conn,
+                Action.KEY_ISSUED,
+                subject=key.key_id,
+                name=key.name,
+                scopes=key.scopes,
+                allowed_ips=key.allowed_ips or None,
+                expires_at=None if key.expires_at is None else key.expires_at.isoformat(),
+            )
         return KeyIssued(key=issued.key, api_key=issued.secret)
 
     @get("/", summary="List API keys")

@@ -14,7 +14,7 @@ from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.payouts import coin_settings
 from cambist.services.payouts.coin_settings import Coin, CoinPatch, CoinSettings, EnabledCoins
-from cambist_web.auth import key_routes, project_routes
+from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, sent
@@ -73,14 +73,14 @@ class Coins(Controller):
     path = "/coins"
     tags = ("Wallet",)
 
-    @get("/", summary="List coins and their settings")
+    @get("/", summary="List coins and their settings", opt=needs("read"))
     async def list(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> CoinList:
         """Return every coin of the gateway. All are enabled until the merchant says otherwise."""
         async with web.db.autocommit() as conn:
             found = await coin_settings.list_coins(conn, web.gateway.registry, actor.merchant_pk, actor.mode)
         return CoinList(coins=[coin_view(coin) for coin in found])
 
-    @put("/", summary="Say which coins are enabled")
+    @put("/", summary="Say which coins are enabled", opt=needs("payouts", step_up=True))
     async def replace(
         self,
         data: JSONBody[EnabledCoins],
@@ -95,7 +95,7 @@ class Coins(Controller):
             await audit.record(conn, Action.COINS_CHANGED, enabled=enabled)
         return CoinList(coins=[coin_view(coin) for coin in found])
 
-    @patch("/{chain:str}/{symbol:str}/settings", summary="Change a coin's settings")
+    @patch("/{chain:str}/{symbol:str}/settings", summary="Change a coin's settings", opt=needs("payouts", step_up=True))
     async def change(  # noqa: PLR0913, PLR0917  the path, the body, and what the use case needs
         self,
         chain: FromPath[str],

@@ -18,7 +18,7 @@ from cambist.services.paging import LIMIT
 from cambist.services.paging import Page as PageOf
 from cambist.services.sending.collections import listing
 from cambist.services.sending.collections.listing import Collection
-from cambist_web.auth import admin_routes, key_routes, project_routes
+from cambist_web.auth import admin_routes, key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Limit, NonEmptyFilter, Page, PageAnswer
 
@@ -58,7 +58,7 @@ class CollectionList(PageAnswer, frozen=True, kw_only=True):
 class Collections(Controller):
     tags = ("Wallet",)
 
-    @get("/collections", summary="List collections")
+    @get("/collections", summary="List collections", opt=needs("read"))
     async def list(
         self,
         actor: NamedDependency[Actor],

@@ -17,25 +17,27 @@ from cambist.services.errors import ForbiddenError, UnauthenticatedError
 from cambist.services.identity import merchants, sessions
 from cambist.services.identity.merchants import Merchant, Name
 from cambist.services.identity.sessions import OpenSession, Replayed
-from cambist_web.auth import admin_routes, public_routes
+from cambist_web.auth import public_routes, visitor_of
 from cambist_web.context import Web
 from cambist_web.fetch_site import refuse_other_sites
-from cambist_web.origin import Audit, address_of
+from cambist_web.login_attempts import check_password
+from cambist_web.origin import Audit, Connection, address_of
 from cambist_web.schemas import Answer, Body
 
-from .password_page import PASSWORD_PATH
 from .two_factor import TotpCode
 
 Email = Annotated[str, Meta(min_length=3, max_length=254)]
 Password = Annotated[str, Meta(max_length=1024)]
 Token = Annotated[str, Meta(min_length=1, max_length=256)]
 
-COOKIE = "cambist_refresh"
-COOKIE_PATH = "/api/auth"
+COOKIE, COOKIE_PATH = "cambist_refresh", "/api/auth"
+SECURE_COOKIE, SECURE_COOKIE_PATH = "__Host-cambist_refresh", "/"
+"""On HTTPS. Browsers take a cookie of this name from the host itself alone, so that no other host can plant one."""
 
 log = structlog.get_logger(__name__)
 
-RefreshCookie = Annotated[str | None, CookieParameter(name=COOKIE)]
+RefreshCookie = Annotated[str | None, CookieParameter(name=COOKIE, description="Over http alone.")]
+SecureRefreshCookie = Annotated[str | None, CookieParameter(name=SECURE_COOKIE, description="Over HTTPS.")]
 
 
 class Register(Body, frozen=True, kw_only=True):
@@ -84,29 +86,6 @@ class SignedIn(Answer, frozen=True, kw_only=True):
     merchant: MerchantView
 
 
-class ResetIssued(Answer, frozen=True, kw_only=True):
-    """A reset token, for the operator to hand to the merchant: `link` leads to a page that takes it."""
-
-    token: str
-    link: str
-    expires_in: int
-
-
-class NewMerchant(Body, frozen=True, kw_only=True):
-    """Somebody whom the operator lets in."""
-
-    email: Email
-    name: Name
-
-
-class MerchantMade(Answer, frozen=True, kw_only=True):
-    """A new merchant. Whoever opens `link` first sets the password."""
-
-    merchant: MerchantView
-    link: str
-    expires_in: int
-
-
 class Message(Answer, frozen=True, kw_only=True):
     """Nothing to tell but a sentence."""
 
@@ -125,23 +104,26 @@ class Auth(Controller):
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> Response[SignedIn]:
-        """Add a merchant and sign him in. 503 `KEYS_UNAVAILABLE` when no address keys are in stock."""
+        """Add a merchant and sign in. 503 `KEYS_UNAVAILABLE` when no address keys are in stock.
+
+        A password that is easy to guess is refused. Live projects may need the operator's grant.
+        """
         await web.limiter.take(web.limits.login_per_address, address_of(request))
         if not web.settings.registration_open:
             raise ForbiddenError("REGISTRATION_CLOSED", "This gateway does not take new merchants by itself.")
         email, name = merchants.normalize_email(data.email), merchants.check_name(data.name)
-        password_hash = await web.passwords.hash(data.password)
-        now = web.clock.now()
+        password_hash = await web.passwords.hash_new(data.password, [email, name])
+        live = web.settings.grants_live
         async with web.db.transaction() as conn:
             await _end_the_one_before(web, conn, request, audit)
             merchant = await merchants.register(
-                conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now
+                conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=web.clock.now(), live=live
             )
-            session = await _open(web, conn, merchant)
+            session = await open_session(web, conn, merchant, request)
             by = audit.of_merchant(merchant.merchant_id, session.principal.session_id)
             await by.record(conn, Action.MERCHANT_REGISTERED, subject=merchant.merchant_id, email=email)
             await by.record(conn, Action.SESSION_OPENED, subject=session.principal.session_id)
-        return _signed_in(web, merchant, session, status_code=201)
+        return signed_in(web, merchant, session, status_code=201)
 
     @post("/login", status_code=200, summary="Sign in")
     async def login(
@@ -159,28 +141,33 @@ class Auth(Controller):
         # A refusal is written down under this name: unless it is no address, such as a password in the wrong field.
         request.state.claimed_name = email if merchants.is_email(email) else None
         await web.limiter.take(web.limits.login_per_address, address_of(request))
-        await web.limiter.take(web.limits.login_per_email, email)
-        sign_in = await merchants.check_password(web.db, email=email, password=data.password, passwords=web.passwords)
+        sign_in = await check_password(web, request, email, data.password)
         shown = await web.two_factor.check_sign_in(sign_in.merchant.pk, data.totp_code)
         async with web.db.transaction() as conn:
             await _end_the_one_before(web, conn, request, audit)
             await merchants.lock_password(conn, sign_in)
             await web.two_factor.lock_sign_in(conn, sign_in.merchant.pk, shown=shown)
-            session = await _open(web, conn, sign_in.merchant)
+            session = await open_session(web, conn, sign_in.merchant, request)
             by = audit.of_merchant(sign_in.merchant.merchant_id, session.principal.session_id)
             await by.record(conn, Action.SESSION_OPENED, subject=session.principal.session_id, totp=shown or None)
-        return _signed_in(web, sign_in.merchant, session)
+        return signed_in(web, sign_in.merchant, session)
 
     @post("/refresh", status_code=200, summary="Get the next access token")
     async def refresh(
-        self, web: NamedDependency[Web], audit: NamedDependency[Audit], refresh_token: RefreshCookie = None
+        self,
+        request: Request[Any, Any, Any],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        refresh_token: RefreshCookie = None,
+        secure_refresh_token: SecureRefreshCookie = None,
     ) -> Response[SignedIn]:
         """Exchange the cookie's refresh token for the next one. Presenting a used one ends the session."""
-        if not refresh_token:
+        token = secure_refresh_token if _is_secure(web) else refresh_token
+        if not token:
             raise UnauthenticatedError("SESSION_REQUIRED", "Sign in first.")
         merchant = None
         async with web.db.transaction() as conn:
-            session = await sessions.rotate(conn, refresh_token, tokens=web.refresh_tokens, now=web.clock.now())
+            session = await web.sessions.rotate(conn, token, visitor_of(request), now=web.clock.now())
             if isinstance(session, Replayed):
                 await audit.record(
                     conn, Action.REFRESH_REPLAYED, subject=session.session_id, merchant_id=session.merchant_id
@@ -189,14 +176,19 @@ class Auth(Controller):
                 merchant = await merchants.get(conn, session.principal.merchant_pk)
         if session is None or isinstance(session, Replayed) or merchant is None:
             raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
-        return _signed_in(web, merchant, session)
+        return signed_in(web, merchant, session)
 
     @post("/logout", status_code=200, summary="Sign out")
     async def logout(
-        self, web: NamedDependency[Web], audit: NamedDependency[Audit], refresh_token: RefreshCookie = None
+        self,
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        refresh_token: RefreshCookie = None,
+        secure_refresh_token: SecureRefreshCookie = None,
     ) -> Response[Message]:
         """End the cookie's session at once, its access tokens included. Without a session, nothing happens."""
-        session_id = web.refresh_tokens.session_of(refresh_token) if refresh_token else None
+        token = secure_refresh_token if _is_secure(web) else refresh_token
+        session_id = web.refresh_tokens.session_of(token) if token else None
         if session_id is not None:
             async with web.db.transaction() as conn:
                 merchant_id = await sessions.revoke(conn, session_id, now=web.clock.now())
@@ -231,7 +223,9 @@ class Auth(Controller):
     ) -> Message:
         """Set a new password with a reset token, and end every session of the merchant."""
         await web.limiter.take(web.limits.login_per_address, address_of(request))
-        password_hash = await web.passwords.hash(data.password)
+        async with web.db.autocommit() as conn:
+            merchant = await merchants.of_reset(conn, data.token, now=web.clock.now())
+        password_hash = await web.passwords.hash_new(data.password, [merchant.email, merchant.name])
         async with web.db.transaction() as conn:
             merchant_id = await merchants.reset_password(conn, data.token, password_hash, now=web.clock.now())
             by = audit.of_merchant(merchant_id)
@@ -239,78 +233,23 @@ class Auth(Controller):
         return Message(message="The password was changed. Sign in with the new one.")
 
 
-class PasswordResets(Controller):
-    """What the operator does for a merchant who is locked out."""
-
-    tags = ("Operator",)
-
-    @post("/password-resets", status_code=201, summary="Issue a password reset token")
-    async def issue(
-        self, data: JSONBody[ResetRequest], web: NamedDependency[Web], audit: NamedDependency[Audit]
-    ) -> ResetIssued:
-        """Return a token that its bearer can set a new password with, once. An earlier one stops working."""
-        lifetime_s, email = web.settings.auth.password_reset_s, merchants.normalize_email(data.email)
-        async with web.db.transaction() as conn:
-            token = await merchants.issue_reset(conn, email, ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s)
-            await audit.record(conn, Action.PASSWORD_RESET_ISSUED, email=email)
-        return ResetIssued(token=token, link=password_link(web, token), expires_in=lifetime_s)
-
-
-class NewMerchants(Controller):
-    """How merchants come in where registration is closed."""
-
-    tags = ("Operator",)
-
-    @post("/merchants", status_code=201, summary="Make a merchant")
-    async def make(
-        self, data: JSONBody[NewMerchant], web: NamedDependency[Web], audit: NamedDependency[Audit]
-    ) -> MerchantMade:
-        """Add a merchant without a password, and return a link that sets one, once and soon.
-
-        When the link has expired, `POST /api/admin/password-resets` makes another one.
-        """
-        email, name = merchants.normalize_email(data.email), merchants.check_name(data.name)
-        lifetime_s, now = web.settings.auth.password_reset_s, web.clock.now()
-        # Nobody knows this one.
-        password_hash = await web.passwords.hash(web.ids.hex_secret())
-        async with web.db.transaction() as conn:
-            merchant = await merchants.register(
-                conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now
-            )
-            token = await merchants.issue_reset(conn, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
-            made = merchant.merchant_id
-            await audit.record(conn, Action.MERCHANT_MADE, subject=made, merchant_id=made, email=email)
-        view = MerchantView(merchant_id=merchant.merchant_id, email=merchant.email, name=merchant.name)
-        return MerchantMade(merchant=view, link=password_link(web, token), expires_in=lifetime_s)
-
-
-def password_link(web: Web, token: str) -> str:
-    """Return where a password is set. The token is behind the #, which no browser sends and no server logs."""
-    return f"{web.settings.web.base_url}{PASSWORD_PATH}#{token}"
-
-
 async def _end_the_one_before(web: Web, conn: AsyncConnection, request: Request[Any, Any, Any], audit: Audit) -> None:
     """End the session whose cookie the browser brought along: the one that is opened takes its cookie's place."""
-    for name in (COOKIE, f"__Host-{COOKIE}"):
+    for name in (COOKIE, SECURE_COOKIE):
         session_id = web.refresh_tokens.session_of(request.cookies.get(name, ""))
         ended = None if session_id is None else await sessions.revoke(conn, session_id, now=web.clock.now())
         if session_id is not None and ended is not None:
             await audit.of_merchant(ended, session_id).record(conn, Action.SESSION_ENDED, subject=session_id)
 
 
-async def _open(web: Web, conn: AsyncConnection, merchant: Merchant) -> OpenSession:
-    return await sessions.open_session(
-        conn,
-        merchant_pk=merchant.pk,
-        merchant_id=merchant.merchant_id,
-        tokens=web.refresh_tokens,
-        ids=web.ids,
-        now=web.clock.now(),
-        lifetime_s=web.settings.auth.refresh_token_s,
-    )
+async def open_session(web: Web, conn: AsyncConnection, merchant: Merchant, connection: Connection) -> OpenSession:
+    """Begin a session of a merchant who has signed in from there."""
+    now = web.clock.now()
+    return await web.sessions.open(conn, merchant.pk, merchant.merchant_id, visitor_of(connection), now=now)
 
 
-def _signed_in(web: Web, merchant: Merchant, session: OpenSession, *, status_code: int = 200) -> Response[SignedIn]:
+def signed_in(web: Web, merchant: Merchant, session: OpenSession, *, status_code: int = 200) -> Response[SignedIn]:
+    """Answer with an access token of the session, and the cookie that prolongs it."""
     body = SignedIn(
         access_token=web.access_tokens.issue(session.principal),
         expires_in=web.settings.auth.access_token_s,
@@ -322,18 +261,22 @@ def _signed_in(web: Web, merchant: Merchant, session: OpenSession, *, status_cod
 
 
 def _cookie(web: Web, value: str, *, max_age_s: int) -> Cookie:
+    secure = _is_secure(web)
     return Cookie(
-        key=COOKIE,
+        key=SECURE_COOKIE if secure else COOKIE,
         value=value,
-        path=COOKIE_PATH,
+        path=SECURE_COOKIE_PATH if secure else COOKIE_PATH,
         max_age=max_age_s,
         httponly=True,
         samesite="strict",
-        secure=web.settings.web.base_url.startswith("https://"),
+        secure=secure,
     )
+
+
+def _is_secure(web: Web) -> bool:
+    return web.settings.web.base_url.startswith("https://")
 
 
 controllers = [
     public_routes("/api/auth", Auth),
-    admin_routes("/api/admin", PasswordResets, NewMerchants),
 ]

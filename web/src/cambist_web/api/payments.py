@@ -18,7 +18,7 @@ from cambist.services.receiving.payments.read import get_public
 from cambist.services.receiving.payments.recalculate import Recalculate, recalculate
 from cambist.services.receiving.payments.requests import CreatePayment
 from cambist.services.receiving.payments.views import PaymentDetail, PaymentView, PublicPayment
-from cambist_web.auth import key_routes, project_routes, public_routes
+from cambist_web.auth import key_routes, needs, project_routes, public_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Answer, Filter, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
 
@@ -88,7 +88,7 @@ def checkout_url(web: Web, public_id: str) -> str:
 class Payments(Controller):
     tags = ("Payments",)
 
-    @post("/", status_code=201, summary="Make a payment")
+    @post("/", status_code=201, summary="Make a payment", opt=needs("payments"))
     async def create(
         self,
         data: JSONBody[CreatePayment],
@@ -104,7 +104,7 @@ class Payments(Controller):
         answer = PaymentMade(payment=made.payment, checkout_url=checkout_url(web, made.payment.public_id))
         return made_response(answer, replayed=made.replayed)
 
-    @get("/", summary="List payments")
+    @get("/", summary="List payments", opt=needs("read"))
     async def list(  # noqa: PLR0913  every query parameter is one
         self,
         actor: NamedDependency[Actor],
@@ -122,7 +122,7 @@ class Payments(Controller):
             )
         return PaymentList(payments=found.items, page=page, limit=limit, total=found.total)
 
-    @get("/{payment_id:str}", summary="Read a payment")
+    @get("/{payment_id:str}", summary="Read a payment", opt=needs("read"))
     async def read(
         self, payment_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> PaymentAnswer:
@@ -130,7 +130,7 @@ class Payments(Controller):
         async with web.db.autocommit() as conn:
             return PaymentAnswer(payment=await read.get_payment(conn, actor.project_pk, payment_id, web.macs))
 
-    @get("/{payment_id:str}/receipt-links", summary="Read a payment's links")
+    @get("/{payment_id:str}/receipt-links", summary="Read a payment's links", opt=needs("read"))
     async def links(
         self, payment_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> ReceiptLinks:
@@ -149,7 +149,12 @@ class Payments(Controller):
 class PaymentsInPerson(Controller):
     tags = ("Payments",)
 
-    @post("/{payment_id:str}/recalculate", status_code=200, summary="Refresh an expired payment's rate")
+    @post(
+        "/{payment_id:str}/recalculate",
+        status_code=200,
+        summary="Refresh an expired payment's rate",
+        opt=needs("payments"),
+    )
     async def recalculate(
         self,
         payment_id: FromPath[str],

@@ -24,7 +24,7 @@ from cambist.services.payouts.batch_rows import Rejected
 from cambist.services.payouts.queue import PayoutContext
 from cambist.services.payouts.read import PayoutView, payout_view
 from cambist.services.payouts.requests import BatchRequest, PayoutRequest
-from cambist_web.auth import key_routes, project_routes
+from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Filter, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
@@ -111,7 +111,7 @@ class Payouts(Controller):
 
     tags = ("Wallet",)
 
-    @post("/payout", status_code=201, summary="Pay somebody")
+    @post("/payout", status_code=201, summary="Pay somebody", opt=needs("payouts", step_up=True))
     async def create(
         self,
         data: JSONBody[PayoutRequest],
@@ -134,7 +134,7 @@ class Payouts(Controller):
         answer = PayoutMade(payout=payout_view(made.payout, web.gateway.registry))
         return made_response(answer, replayed=made.replayed)
 
-    @post("/payout/batch", status_code=201, summary="Pay many")
+    @post("/payout/batch", status_code=201, summary="Pay many", opt=needs("payouts", step_up=True))
     async def create_batch(
         self,
         data: JSONBody[BatchRequest],
@@ -162,7 +162,7 @@ class Payouts(Controller):
         )
         return made_response(answer, replayed=made.replayed)
 
-    @get("/payouts", summary="List payouts")
+    @get("/payouts", summary="List payouts", opt=needs("read"))
     async def list(  # noqa: PLR0913  every query parameter is one
         self,
         actor: NamedDependency[Actor],
@@ -190,7 +190,7 @@ class Payouts(Controller):
         views = [payout_view(payout, web.gateway.registry) for payout in found.items]
         return PayoutList(payouts=views, page=page, limit=limit, total=found.total)
 
-    @get("/payouts/{payout_id:str}", summary="Read a payout")
+    @get("/payouts/{payout_id:str}", summary="Read a payout", opt=needs("read"))
     async def read(
         self, payout_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> PayoutAnswer:

@@ -17,7 +17,7 @@ from cambist.services.identity import merchants, projects
 from cambist.services.identity.merchants import Name
 from cambist.services.identity.projects import ChangeProject, Url
 from cambist.services.identity.sessions import SessionPrincipal
-from cambist_web.auth import owned_project_routes, session_routes
+from cambist_web.auth import needs, owned_project_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Body, sent
@@ -128,7 +128,7 @@ class Project(Controller):
         async with web.db.autocommit() as conn:
             return ProjectAnswer(project=project_view(await projects.get(conn, actor)))
 
-    @patch("/", summary="Change a project")
+    @patch("/", summary="Change a project", opt=needs(step_up=True))
     async def change(
         self,
         data: JSONBody[ChangeProject],
@@ -150,7 +150,7 @@ class Project(Controller):
             web.key_cache.clear()
         return ProjectAnswer(project=project_view(project), webhook_secret=UNSET if secret is None else secret)
 
-    @post("/rotate-webhook-secret", status_code=200, summary="Replace the signing secret")
+    @post("/rotate-webhook-secret", status_code=200, summary="Replace the signing secret", opt=needs(step_up=True))
     async def rotate_secret(
         self, actor: NamedDependency[Actor], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> SecretRotated:

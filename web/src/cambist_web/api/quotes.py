@@ -12,7 +12,7 @@ from litestar.params import JSONBody
 from cambist.services.actor import Actor
 from cambist.services.pricing import quotes
 from cambist.services.pricing.quotes import Ask
-from cambist_web.auth import key_routes, project_routes
+from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
 
@@ -31,7 +31,7 @@ class QuoteAnswer(Answer, frozen=True, kw_only=True):
 class Quotes(Controller):
     tags = ("Quotes",)
 
-    @post("/", status_code=200, summary="Ask what a payment would cost")
+    @post("/", status_code=200, summary="Ask what a payment would cost", opt=needs("payments"))
     async def quote(self, data: JSONBody[Ask], actor: NamedDependency[Actor], web: NamedDependency[Web]) -> QuoteAnswer:
         """Return the amount in tokens. It is advice: the rate is locked when the payment is made, and may differ."""
         found = await quotes.quote(

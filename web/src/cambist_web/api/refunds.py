@@ -17,7 +17,7 @@ from cambist.services.paging import LIMIT
 from cambist.services.reversals.refunds import create, read
 from cambist.services.reversals.refunds.create import Made, RefundRequest
 from cambist.services.reversals.refunds.read import RefundView
-from cambist_web.auth import key_routes, project_routes
+from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
@@ -65,7 +65,7 @@ async def made_answer(web: Web, actor: Actor, made: Made) -> Response[RefundMade
 class Refunds(Controller):
     tags = ("Payments",)
 
-    @post("/{payment_id:str}/refund", status_code=201, summary="Refund a payment")
+    @post("/{payment_id:str}/refund", status_code=201, summary="Refund a payment", opt=needs("refunds", step_up=True))
     async def create(  # noqa: PLR0913, PLR0917  the path, the body, and what the use case needs
         self,
         payment_id: FromPath[str],
@@ -85,7 +85,7 @@ class Refunds(Controller):
             await record_refund(audit, conn, made)
         return await made_answer(web, actor, made)
 
-    @get("/refunds/list", summary="List refunds")
+    @get("/refunds/list", summary="List refunds", opt=needs("read"))
     async def list(
         self,
         actor: NamedDependency[Actor],
@@ -100,7 +100,7 @@ class Refunds(Controller):
             found = await read.list_refunds(conn, actor.project_pk, status=status, page=page, limit=limit)
         return RefundList(refunds=found.items, page=page, limit=limit, total=found.total)
 
-    @get("/refunds/{refund_id:str}", summary="Read a refund")
+    @get("/refunds/{refund_id:str}", summary="Read a refund", opt=needs("read"))
     async def read(
         self, refund_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> RefundAnswer:

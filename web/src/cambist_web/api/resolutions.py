@@ -15,7 +15,7 @@ from cambist.services.paging import LIMIT
 from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.resolutions import decide
 from cambist.services.reversals.resolutions.read import Reason, ResolutionView, get_resolution, list_resolutions
-from cambist_web.auth import key_routes, project_routes
+from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Filter, Limit, Page, PageAnswer
@@ -41,7 +41,7 @@ class Resolutions(Controller):
 
     tags = ("Resolutions",)
 
-    @get("/", summary="List what waits for a decision")
+    @get("/", summary="List what waits for a decision", opt=needs("read"))
     async def list(  # noqa: PLR0913  every query parameter is one
         self,
         actor: NamedDependency[Actor],
@@ -57,7 +57,7 @@ class Resolutions(Controller):
             found = await list_resolutions(conn, actor, reason=reason, chain=chain, page=page, limit=limit)
         return ResolutionList(resolutions=found.items, page=page, limit=limit, total=found.total)
 
-    @get("/{deposit_id:str}", summary="Read a deposit")
+    @get("/{deposit_id:str}", summary="Read a deposit", opt=needs("read"))
     async def read(
         self, deposit_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> ResolutionAnswer:
@@ -65,7 +65,7 @@ class Resolutions(Controller):
         async with web.db.autocommit() as conn:
             return ResolutionAnswer(resolution=await get_resolution(conn, actor, deposit_id))
 
-    @post("/{deposit_id:str}/accept", status_code=200, summary="Count a deposit to its order")
+    @post("/{deposit_id:str}/accept", status_code=200, summary="Count a deposit to its order", opt=needs("payments"))
     async def accept(
         self,
         deposit_id: FromPath[str],
@@ -80,7 +80,9 @@ class Resolutions(Controller):
         await web.gateway.hints.publish("webhooks", *(f"payment:{public_id}" for public_id in decided.changed))
         return ResolutionAnswer(resolution=decided.resolution)
 
-    @post("/{deposit_id:str}/release", status_code=200, summary="Release a deposit to the wallet")
+    @post(
+        "/{deposit_id:str}/release", status_code=200, summary="Release a deposit to the wallet", opt=needs("payments")
+    )
     async def release(
         self,
         deposit_id: FromPath[str],
@@ -94,7 +96,9 @@ class Resolutions(Controller):
             await audit.record(conn, Action.DEPOSIT_RELEASED, subject=deposit_id)
         return ResolutionAnswer(resolution=decided.resolution)
 
-    @post("/{deposit_id:str}/refund", status_code=201, summary="Send a deposit back")
+    @post(
+        "/{deposit_id:str}/refund", status_code=201, summary="Send a deposit back", opt=needs("refunds", step_up=True)
+    )
     async def refund(  # noqa: PLR0913, PLR0917  the path, the body, and what the use case needs
         self,
         deposit_id: FromPath[str],

@@ -14,7 +14,7 @@ from cambist.services.payouts.read import PayoutView, payout_view
 from cambist.services.receiving.payments.views import PaymentView
 from cambist.services.sandbox.requests import AdvanceTime, Deposit, FailPayout, Mine, Reorg
 from cambist.services.sandbox.service import ChainState
-from cambist_web.auth import key_routes, project_routes
+from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
 
@@ -51,7 +51,7 @@ class SandboxChains(Controller):
 
     tags = ("Sandbox",)
 
-    @post("/deposit", status_code=200, summary="Pay a payment")
+    @post("/deposit", status_code=200, summary="Pay a payment", opt=needs("payments"))
     async def deposit(
         self, data: JSONBody[Deposit], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> DepositAnswer:
@@ -59,19 +59,19 @@ class SandboxChains(Controller):
         made = await web.sandbox.deposit(actor, data)
         return DepositAnswer(**msgspec.structs.asdict(made.state), tx_hash=made.tx_id, payment=made.payment)
 
-    @post("/mine", status_code=200, summary="Mine blocks")
+    @post("/mine", status_code=200, summary="Mine blocks", opt=needs("payments"))
     async def mine(self, data: JSONBody[Mine], actor: NamedDependency[Actor], web: NamedDependency[Web]) -> ChainAnswer:
         """Mine blocks, so that transfers get confirmations."""
         return ChainAnswer(**msgspec.structs.asdict(await web.sandbox.mine(actor, data)))
 
-    @post("/reorg", status_code=200, summary="Replace blocks")
+    @post("/reorg", status_code=200, summary="Replace blocks", opt=needs("payments"))
     async def reorg(
         self, data: JSONBody[Reorg], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> ChainAnswer:
         """Replace the newest blocks by others; what stood in them is dropped, or mined again in the next block."""
         return ChainAnswer(**msgspec.structs.asdict(await web.sandbox.reorg(actor, data)))
 
-    @post("/fail-payout", status_code=200, summary="Have a payout fail")
+    @post("/fail-payout", status_code=200, summary="Have a payout fail", opt=needs("payouts"))
     async def fail_payout(
         self, data: JSONBody[FailPayout], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> FailingPayout:
@@ -79,7 +79,7 @@ class SandboxChains(Controller):
         payout = await web.sandbox.fail_payout(actor, data)
         return FailingPayout(payout=payout_view(payout, web.gateway.registry))
 
-    @post("/advance-time", status_code=200, summary="Let time pass")
+    @post("/advance-time", status_code=200, summary="Let time pass", opt=needs("payments"))
     async def advance_time(
         self, data: JSONBody[AdvanceTime], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> ChainsAnswer:

@@ -20,7 +20,7 @@ from cambist.services.accounting.statements.entries import Entry, Filters
 from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.actor import Actor
 from cambist.services.paging import LIMIT
-from cambist_web.auth import key_routes, project_routes
+from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Answer, Limit, NonEmptyFilter
 
@@ -92,7 +92,7 @@ def _filters(chain: str | None, token: str | None, kind: str | None, since: str 
 class Transactions(Controller):
     tags = ("Wallet",)
 
-    @get("/transactions", summary="List wallet transactions")
+    @get("/transactions", summary="List wallet transactions", opt=needs("read"))
     async def list(  # noqa: PLR0913  filters and paging, each by name
         self,
         actor: NamedDependency[Actor],
@@ -124,7 +124,7 @@ class Transactions(Controller):
             next_cursor=entries.seal_cursor(box, actor.merchant_pk, actor.mode, found[-1].pk) if more else None,
         )
 
-    @get("/transactions.csv", summary="Export wallet transactions", media_type="text/csv")
+    @get("/transactions.csv", summary="Export wallet transactions", media_type="text/csv", opt=needs("read"))
     async def export(  # noqa: PLR0913  filters, each by name
         self,
         actor: NamedDependency[Actor],

@@ -15,9 +15,12 @@ from msgspec import Meta
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
 from cambist.services.identity import merchants, two_factor
+from cambist.services.identity.merchants import SignIn
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist_web.auth import admin_routes, session_routes
 from cambist_web.context import Web
+from cambist_web.errors import AnyRequest
+from cambist_web.login_attempts import check_password
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Body
 
@@ -79,14 +82,15 @@ class TwoFactorRoutes(Controller):
     @post("/enrol", status_code=200, summary="Get a secret for an authenticator")
     async def enrol(
         self,
+        request: AnyRequest,
         session: NamedDependency[SessionPrincipal],
         data: JSONBody[Enrol],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> Enrolled:
         """Return a new secret. It is good for nothing until confirmed; an authenticator in use stays so till then."""
-        email = await _check_password(web, session, data.password)
-        record = audit.recorder(Action.TWO_FACTOR_ENROLLED)
+        shown = await show_password(web, request, session, data.password)
+        email, record = shown.merchant.email, audit.recorder(Action.TWO_FACTOR_ENROLLED)
         enrolment = await web.two_factor.enrol(session.merchant_pk, email, data.totp_code, record=record)
         qr_code = segno.make(enrolment.uri, micro=False).svg_data_uri(border=4)
         return Enrolled(secret=enrolment.secret, otpauth_uri=enrolment.uri, qr_code=qr_code)
@@ -151,17 +155,15 @@ class TwoFactorReset(Controller):
         return Answer()
 
 
-async def _check_password(web: Web, session: SessionPrincipal, password: str) -> str:
-    """Return the merchant's e-mail address where the password is right. Raises ForbiddenError."""
+async def show_password(web: Web, request: AnyRequest, session: SessionPrincipal, password: str) -> SignIn:
+    """Check the password of a merchant who is signed in. Raises ForbiddenError."""
     async with web.db.autocommit() as conn:
         email = (await merchants.get(conn, session.merchant_pk)).email
-    await web.limiter.take(web.limits.login_per_email, email)
     try:
-        await merchants.check_password(web.db, email=email, password=password, passwords=web.passwords)
+        return await check_password(web, request, email, password)
     except UnauthenticatedError:
         # The session is good, so no 401, at which a client would sign in again.
         raise ForbiddenError("PASSWORD_INVALID", "The password is wrong.") from None
-    return email
 
 
 controllers = [

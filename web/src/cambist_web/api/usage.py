@@ -17,7 +17,7 @@ from cambist.services.accounting.usage import UsageView
 from cambist.services.actor import Actor
 from cambist.services.paging import LIMIT
 from cambist.services.platform import PlatformSettings
-from cambist_web.auth import key_routes, project_routes, public_routes
+from cambist_web.auth import key_routes, needs, project_routes, public_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Answer, Limit, Page, PageAnswer
 
@@ -94,7 +94,7 @@ class Usage(Controller):
 
     tags = ("Usage",)
 
-    @get("/", summary="List usage")
+    @get("/", summary="List usage", opt=needs("read"))
     async def list(
         self,
         actor: NamedDependency[Actor],

@@ -16,7 +16,7 @@ from cambist.services.accounting.tokens import TokenBalance
 from cambist.services.actor import Actor
 from cambist.services.addresses import wallets
 from cambist.services.supported import find_chain, find_token
-from cambist_web.auth import key_routes, project_routes
+from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
 
@@ -71,7 +71,7 @@ def balance_view(found: TokenBalance) -> BalanceView:
 class Wallets(Controller):
     tags = ("Wallet",)
 
-    @get("/", summary="Read all balances")
+    @get("/", summary="Read all balances", opt=needs("read"))
     async def read(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> Wallet:
         """Return every token that the merchant ever had.
 
@@ -88,7 +88,7 @@ class Wallets(Controller):
             system_credit=system_credit(left, settings, actor.mode),
         )
 
-    @get("/balance", summary="Read one balance")
+    @get("/balance", summary="Read one balance", opt=needs("read"))
     async def balance(
         self, chain: ChainId, token: Symbol, actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> SingleBalance:
@@ -118,7 +118,7 @@ class WalletAddresses(Answer, frozen=True, kw_only=True):
 class Addresses(Controller):
     tags = ("Wallet",)
 
-    @get("/addresses", summary="List wallet addresses")
+    @get("/addresses", summary="List wallet addresses", opt=needs("read"))
     async def list(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> WalletAddresses:
         """Return the addresses of the merchant's main wallet. What is sent there is his, and belongs to no payment.
 

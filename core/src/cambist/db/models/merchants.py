@@ -11,7 +11,7 @@ from .base import Base, PrimaryKey, holds_one_of, partial_index
 
 
 class Merchant(Base):
-    """One who is paid. ``email`` is stored in lower case."""
+    """One who is paid. ``email`` is stored in lower case. ``live`` says whether the operator has granted live mode."""
 
     __tablename__ = "merchants"
 
@@ -20,13 +20,15 @@ class Merchant(Base):
     email: Mapped[str] = mapped_column(unique=True)
     name: Mapped[str]
     password_hash: Mapped[str]
+    live: Mapped[bool] = mapped_column(server_default="false")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class Session(Base):
     """A dashboard session: one chain of rotating refresh tokens, of which only the newest hash is valid.
 
-    ``previous_hash`` is the one before: who presents it again has stolen it, or been robbed.
+    ``previous_hash`` is the one before: who presents it again has stolen it, or been robbed. ``last_used_at`` and
+    ``ip`` are noted about once a minute. Until ``step_up_until`` the session may do what needs a second factor.
     """
 
     __tablename__ = "sessions"
@@ -36,7 +38,11 @@ class Session(Base):
     merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), index=True)
     refresh_hash: Mapped[bytes] = mapped_column(unique=True)
     previous_hash: Mapped[bytes | None] = mapped_column(index=True)
+    ip: Mapped[str | None]
+    user_agent: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    last_used_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    step_up_until: Mapped[datetime | None]
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
 

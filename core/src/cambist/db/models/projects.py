@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, func
+from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Text, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import Base, PrimaryKey, holds_one_of
@@ -40,9 +40,20 @@ class Project(Base):
 
 
 class ApiKey(Base):
-    """A key that acts for one project: only its SHA-256 is kept. ``hint`` is its beginning, for people."""
+    """A key that acts for one project: only its SHA-256 is kept. ``hint`` is its beginning, for people.
+
+    ``allowed_ips`` are addresses and networks; with none, every address may use the key. ``last_used_at`` and
+    ``last_used_ip`` are noted about once a minute.
+    """
 
     __tablename__ = "api_keys"
+    __table_args__ = (
+        CheckConstraint(
+            "cardinality(scopes) > 0 AND scopes <@"
+            " ARRAY['read', 'payments', 'refunds', 'payouts', 'exchange', 'accounts', 'trackers']",
+            name="scopes",
+        ),
+    )
 
     id: Mapped[PrimaryKey]
     key_id: Mapped[str] = mapped_column(unique=True)
@@ -50,5 +61,10 @@ class ApiKey(Base):
     name: Mapped[str]
     hint: Mapped[str]
     key_hash: Mapped[bytes] = mapped_column(unique=True)
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    allowed_ips: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    last_used_ip: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     revoked_at: Mapped[datetime | None]

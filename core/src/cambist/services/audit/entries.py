@@ -38,7 +38,8 @@ class Action(StrEnum):
 
     MERCHANT_REGISTERED = "merchant.registered"
     MERCHANT_MADE = "merchant.made"
-    MERCHANT_CHANGED = "merchant.changed"
+    LIVE_GRANTED = "live.granted"
+    LIVE_TAKEN_BACK = "live.taken_back"
     PASSWORD_RESET_ASKED = "password_reset.asked"  # noqa: S105  an action
     PASSWORD_RESET_ISSUED = "password_reset.issued"  # noqa: S105  an action
     PASSWORD_CHANGED = "password.changed"  # noqa: S105  an action

@@ -1,22 +1,36 @@
-"""API keys: how they are made, kept as hashes, looked up once per request, and taken back."""
+"""API keys: how they are made, kept as hashes, looked up once per request, and taken back.
+
+What a key may do is in its ``scopes``; from where it may come, in its ``allowed_ips``; how long, in ``expires_at``.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Annotated, Literal, TypeAlias, get_args
 
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
-from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.errors import ConflictError, InvalidError, NotFoundError
+
+from .merchants import Name, check_name
+
+Scope = Literal["read", "payments", "refunds", "payouts", "exchange", "accounts", "trackers"]
+"""What a key may do: read everything of its project, or write what the word says."""
+
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 KEYS_MAX = 50
 """Active keys of one project."""
@@ -26,13 +40,37 @@ PREFIXES = {"live": "ck_live_", "sandbox": "ck_test_"}
 
 _KEY = re.compile(r"ck_(?:live|test)_[0-9a-hjkmnp-tv-z]{52}")
 
+IPS_MAX = 50
+"""Addresses and networks of one key."""
+
+LIFETIME_MAX = timedelta(days=3_650)
+NOTE_USE_AFTER = timedelta(seconds=60)
+"""How old the note of a key's last use gets before it is renewed: a busy key is not written at every request."""
+
+
+class NewKey(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A new key. Without `scopes` it may do everything, without `expiresAt` it works until it is taken back.
+
+    `allowedIps` are the addresses and networks that it may be used from, such as `203.0.113.7` or `10.0.0.0/8`.
+    """
+
+    name: Name = "API key"
+    scopes: Annotated[tuple[Scope, ...], Meta(min_length=1, max_length=20)] | UnsetType = UNSET
+    expires_at: Annotated[datetime, Meta(tz=True)] | None = None
+    allowed_ips: Annotated[tuple[Annotated[str, Meta(max_length=64)], ...], Meta(max_length=IPS_MAX)] = ()
+
 
 class KeyView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A key as it is shown later: `hint` is its beginning."""
+    """A key as it is shown later: `hint` is its beginning. What was used last is noted about once a minute."""
 
     key_id: str
     name: str
     hint: str
+    scopes: Sequence[str]
+    allowed_ips: Sequence[str]
+    expires_at: datetime | None
+    last_used_at: datetime | None = None
+    last_used_ip: str | None = None
     created_at: datetime
 
 
@@ -53,32 +91,99 @@ def key_hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
-async def find_actor(conn: AsyncConnection, hashed: bytes) -> Actor | None:
-    """Return for whom the key acts, or None where it was revoked, its project is switched off, or never was."""
+class KeyAccess(Struct, frozen=True, kw_only=True):
+    """For whom a key acts, and what it may do. With no ``networks`` it may be used from every address.
+
+    ``live`` says whether its merchant has been granted live mode.
+    """
+
+    actor: Actor
+    scopes: frozenset[str]
+    networks: tuple[Network, ...]
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    live: bool
+
+    def allows_ip(self, ip: str) -> bool:
+        """Return whether the key may be used from this address. An address that cannot be read is none of them."""
+        if not self.networks:
+            return True
+        try:
+            address = ipaddress.ip_address(ip)
+        except ValueError:
+            return False
+        return any(address in network for network in self.networks)
+
+
+async def find_access(conn: AsyncConnection, hashed: bytes) -> KeyAccess | None:
+    """Return what the key may do, or None where it was revoked, its project is switched off, or never was.
+
+    Whether it has expired is for the caller to see, at each request.
+    """
     key, project, merchant = models.ApiKey, models.Project, models.Merchant
     found = await conn.execute(
-        select(*columns_of(Actor, project, key_pk=key.id, project_pk=project.id, merchant_id=merchant.merchant_id))
+        select(
+            *columns_of(Actor, project, key_pk=key.id, project_pk=project.id, merchant_id=merchant.merchant_id),
+            *(key.scopes, key.allowed_ips, key.expires_at, key.last_used_at, merchant.live),
+        )
         .select_from(key)
         .join(project)
         .join(merchant)
         .where(key.key_hash == hashed, key.revoked_at.is_(None), project.is_active)
     )
     row = found.one_or_none()
-    return None if row is None else to_struct(Actor, row)
+    if row is None:
+        return None
+    return KeyAccess(
+        actor=to_struct(Actor, row),
+        scopes=frozenset(row.scopes),
+        networks=tuple(ipaddress.ip_network(text) for text in row.allowed_ips),
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        live=row.live,
+    )
 
 
-async def issue(conn: AsyncConnection, project: Actor, name: str, *, ids: Ids, now: datetime) -> IssuedKey:
-    """Make a key for the project. Raises ConflictError when it has as many as it may."""
+async def note_use(conn: AsyncConnection, key_pk: int, ip: str, *, now: datetime) -> None:
+    """Write down when and from where the key was used, unless somebody did a moment ago."""
+    key = models.ApiKey
+    old = or_(key.last_used_at.is_(None), key.last_used_at <= now - NOTE_USE_AFTER)
+    await conn.execute(update(key).where(key.id == key_pk, old).values(last_used_at=now, last_used_ip=ip))
+
+
+async def issue(conn: AsyncConnection, project: Actor, new: NewKey, *, ids: Ids, now: datetime) -> IssuedKey:
+    """Make a key for the project. Raises InvalidError, and ConflictError when it has as many as it may."""
+    name, scopes = check_name(new.name), SCOPES if new.scopes is UNSET else new.scopes
+    if new.expires_at is not None and not now < new.expires_at <= now + LIFETIME_MAX:
+        raise InvalidError.field("expiresAt", f"must be in the future, at most {LIFETIME_MAX.days} days from now")
     # The lock lets a project's keys be counted one creation at a time.
     locked = select(models.Project.id).where(models.Project.id == project.project_pk)
     await conn.execute(locked.with_for_update(key_share=True))
     if len(await list_keys(conn, project.project_pk)) >= KEYS_MAX:
         raise ConflictError("TOO_MANY_API_KEYS", f"A project can have {KEYS_MAX} API keys. Delete one first.")
     secret = ids.secret(PREFIXES[project.mode])
-    key = KeyView(key_id=ids.new("key"), name=name, hint=secret[:HINT_CHARS], created_at=now)
+    key = KeyView(
+        key_id=ids.new("key"),
+        name=name,
+        hint=secret[:HINT_CHARS],
+        scopes=[scope for scope in SCOPES if scope in scopes],
+        allowed_ips=[_network(text) for text in new.allowed_ips],
+        expires_at=new.expires_at,
+        created_at=now,
+    )
     stored = asdict(key) | {"project_pk": project.project_pk, "key_hash": key_hash(secret)}
     await conn.execute(insert(models.ApiKey).values(stored))
     return IssuedKey(key=key, secret=secret)
+
+
+def _network(text: str) -> str:
+    """Return the one spelling of an address or a network. Raises InvalidError."""
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError:
+        words = "must be IP addresses or networks, such as 203.0.113.7 or 10.0.0.0/8"
+        raise InvalidError.field("allowedIps", words) from None
+    return str(network)
 
 
 async def list_keys(conn: AsyncConnection, project_pk: int) -> Sequence[KeyView]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,7 +19,13 @@ from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.accounting import usage
 from cambist.services.addresses.account_keys import claim_accounts
-from cambist.services.errors import ConflictError, InvalidError, NotFoundError, UnauthenticatedError
+from cambist.services.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    UnauthenticatedError,
+)
 
 from . import sessions
 from .passwords import Passwords
@@ -31,12 +38,16 @@ _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f]+")
 
 
 class Merchant(Struct, frozen=True, kw_only=True):
-    """One who is paid. ``pk`` is for statements, ``merchant_id`` for everybody else."""
+    """One who is paid. ``pk`` is for statements, ``merchant_id`` for everybody else.
+
+    ``live`` says whether the operator has granted live mode.
+    """
 
     pk: int
     merchant_id: str
     email: str
     name: str
+    live: bool
 
 
 _COLUMNS = columns_of(Merchant, models.Merchant)
@@ -61,16 +72,17 @@ def normalize_email(text: str) -> str:
 
 
 async def register(  # noqa: PLR0913  each by name
-    conn: AsyncConnection, *, email: str, name: str, password_hash: str, ids: Ids, now: datetime
+    conn: AsyncConnection, *, email: str, name: str, password_hash: str, ids: Ids, now: datetime, live: bool = False
 ) -> Merchant:
     """Add a merchant, who claims the account keys that the addresses will be derived from, and is given usage credits.
 
-    Raises ConflictError for an address that is taken, UnavailableError when no keys are in stock.
+    ``live`` grants live mode at once. Raises ConflictError for an address that is taken, UnavailableError when no keys
+    are in stock.
     """
     merchant_id = ids.new("mer")
     pk = await conn.scalar(
         insert(models.Merchant)
-        .values(merchant_id=merchant_id, email=email, name=name, password_hash=password_hash, created_at=now)
+        .values(merchant_id=merchant_id, email=email, name=name, password_hash=password_hash, live=live, created_at=now)
         .on_conflict_do_nothing(index_elements=[models.Merchant.email])
         .returning(models.Merchant.id)
     )
@@ -78,7 +90,22 @@ async def register(  # noqa: PLR0913  each by name
         raise ConflictError("EMAIL_TAKEN", "A merchant with this e-mail address exists already.")
     await claim_accounts(conn, pk)
     await usage.grant_allowances(conn, [pk])
-    return Merchant(pk=pk, merchant_id=merchant_id, email=email, name=name)
+    return Merchant(pk=pk, merchant_id=merchant_id, email=email, name=name, live=live)
+
+
+async def grant_live(conn: AsyncConnection, merchant_id: str, *, live: bool) -> Merchant:
+    """Grant a merchant live mode, or take it back. Raises NotFoundError."""
+    changed = update(models.Merchant).where(models.Merchant.merchant_id == merchant_id).values(live=live)
+    row = (await conn.execute(changed.returning(*_COLUMNS))).one_or_none()
+    if row is None:
+        raise _no_such_merchant()
+    return to_struct(Merchant, row)
+
+
+def live_not_granted() -> ForbiddenError:
+    """Return the refusal of live mode to a merchant who has not been granted it."""
+    words = "The operator has not granted live mode to this merchant. Sandbox projects need no grant."
+    return ForbiddenError("LIVE_NOT_GRANTED", words)
 
 
 class SignIn(Struct, frozen=True, kw_only=True):
@@ -120,8 +147,12 @@ async def find_pk(conn: AsyncConnection, merchant_id: str) -> int:
     """Return a merchant's primary key. Raises NotFoundError."""
     pk = await conn.scalar(select(models.Merchant.id).where(models.Merchant.merchant_id == merchant_id))
     if pk is None:
-        raise NotFoundError("MERCHANT_NOT_FOUND", "There is no such merchant.")
+        raise _no_such_merchant()
     return pk
+
+
+def _no_such_merchant() -> NotFoundError:
+    return NotFoundError("MERCHANT_NOT_FOUND", "There is no such merchant.")
 
 
 async def get(conn: AsyncConnection, merchant_pk: int) -> Merchant:
@@ -153,16 +184,51 @@ async def issue_reset(conn: AsyncConnection, email: str, *, ids: Ids, now: datet
     return token
 
 
+async def of_reset(conn: AsyncConnection, token: str, *, now: datetime) -> Merchant:
+    """Return whose password a token can set. Raises InvalidError for one that is used, old or unknown."""
+    wanted = select(*_COLUMNS).join(models.PasswordReset).where(*_good_reset(token, now))
+    row = (await conn.execute(wanted)).one_or_none()
+    if row is None:
+        raise _bad_reset()
+    return to_struct(Merchant, row)
+
+
 async def reset_password(conn: AsyncConnection, token: str, password_hash: str, *, now: datetime) -> str:
     """Set a new password, end every session, and return the merchant's id.
 
     Raises InvalidError for a token that is used, old or unknown.
     """
     reset = models.PasswordReset
-    good = reset.token_hash == sessions.token_hash(token), reset.used_at.is_(None), reset.expires_at > now
-    merchant_pk = await conn.scalar(update(reset).where(*good).values(used_at=now).returning(reset.merchant_pk))
+    used = update(reset).where(*_good_reset(token, now)).values(used_at=now)
+    merchant_pk = await conn.scalar(used.returning(reset.merchant_pk))
     if merchant_pk is None:
-        raise InvalidError("RESET_TOKEN_INVALID", "This reset link was used already or has expired.")
+        raise _bad_reset()
+    return await _set_password(conn, merchant_pk, password_hash, now)
+
+
+def _good_reset(token: str, now: datetime) -> Sequence[ColumnElement[bool]]:
+    reset = models.PasswordReset
+    return reset.token_hash == sessions.token_hash(token), reset.used_at.is_(None), reset.expires_at > now
+
+
+def _bad_reset() -> InvalidError:
+    return InvalidError("RESET_TOKEN_INVALID", "This reset link was used already or has expired.")
+
+
+async def change_password(conn: AsyncConnection, sign_in: SignIn, password_hash: str, *, now: datetime) -> None:
+    """Set a new password in the place of the one that was verified, and end every session.
+
+    A way back in that the operator handed out before stops working. Raises UnauthenticatedError where the password
+    was changed since it was verified.
+    """
+    await lock_merchant(conn, sign_in.merchant.pk)
+    await lock_password(conn, sign_in)
+    reset = models.PasswordReset
+    await conn.execute(delete(reset).where(reset.merchant_pk == sign_in.merchant.pk, reset.used_at.is_(None)))
+    await _set_password(conn, sign_in.merchant.pk, password_hash, now)
+
+
+async def _set_password(conn: AsyncConnection, merchant_pk: int, password_hash: str, now: datetime) -> str:
     merchant = models.Merchant
     changed = update(merchant).where(merchant.id == merchant_pk).values(password_hash=password_hash)
     merchant_id: str = (await conn.execute(changed.returning(merchant.merchant_id))).scalar_one()

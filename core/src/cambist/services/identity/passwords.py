@@ -1,9 +1,9 @@
-"""Passwords: argon2id, a few at a time, away from the event loop."""
+"""Passwords: hard to guess, and argon2id; a few at a time, away from the event loop."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from argon2 import PasswordHasher
@@ -11,6 +11,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from cambist.ports import RandomBytes
 from cambist.services.errors import InvalidError, TooManyError
+
+from .strength import check_strength
 
 LENGTH_MIN = 10
 LENGTH_MAX = 256
@@ -30,10 +32,18 @@ class Passwords:
         self._waiting = 0
         self._nobodys: str | None = None
 
+    async def hash_new(self, password: str, about: Sequence[str] = (), *, field: str = "password") -> str:
+        """Return what may be stored of a password that somebody chose. ``about`` is what a guesser knows.
+
+        Raises InvalidError, about this field, for a password that is too short, too long, or too easy to guess.
+        """
+        _check_length(password, field)
+        await self._run(lambda: check_strength(password, about, field))
+        return await self.hash(password)
+
     async def hash(self, password: str) -> str:
         """Return what may be stored. Raises InvalidError for a password that is too short or too long."""
-        if not LENGTH_MIN <= len(password) <= LENGTH_MAX:
-            raise InvalidError.field("password", f"must have {LENGTH_MIN} to {LENGTH_MAX} characters")
+        _check_length(password, "password")
         return await self._run(lambda: self._hasher.hash(password, salt=self._random_bytes(16)))
 
     async def verify(self, stored: str | None, password: str) -> bool:
@@ -59,3 +69,8 @@ class Passwords:
                 return await asyncio.to_thread(work)
         finally:
             self._waiting -= 1
+
+
+def _check_length(password: str, field: str) -> None:
+    if not LENGTH_MIN <= len(password) <= LENGTH_MAX:
+        raise InvalidError.field(field, f"must have {LENGTH_MIN} to {LENGTH_MAX} characters")

@@ -19,7 +19,8 @@ from cambist.services.errors import ConflictError, ForbiddenError, InvalidError,
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.services.webhooks.urls import URL_CHARS_MAX, check_webhook_url
 
-from .merchants import Name, lock_merchant
+from .merchants import Name, live_not_granted, lock_merchant
+from .merchants import get as get_merchant
 from .sessions import SessionPrincipal
 
 PROJECTS_MAX = 100
@@ -90,10 +91,15 @@ class Projects:
         payment_webhook_url: str | None,
         now: datetime,
     ) -> tuple[Project, str]:
-        """Add a project; return it and its signing secret, which is told this once."""
+        """Add a project; return it and its signing secret, which is told this once.
+
+        Raises ForbiddenError for a live one of a merchant whom the operator has not granted live mode.
+        """
         self._check_url(payment_webhook_url)
         # The lock lets a merchant's projects be counted one creation at a time.
         await lock_merchant(conn, merchant_pk)
+        if mode == "live" and not (await get_merchant(conn, merchant_pk)).live:
+            raise live_not_granted()
         owned = select(func.count()).where(models.Project.merchant_pk == merchant_pk)
         if (await conn.execute(owned)).scalar_one() >= PROJECTS_MAX:
             raise ConflictError("TOO_MANY_PROJECTS", f"A merchant can have {PROJECTS_MAX} projects.")

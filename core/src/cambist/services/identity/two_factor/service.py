@@ -44,6 +44,7 @@ from cambist.services.errors import (
 )
 from cambist.services.identity import sessions
 from cambist.services.identity.merchants import lock_merchant
+from cambist.services.identity.sessions import SessionPrincipal
 
 from .codes import Enrolment, enrolment, new_recovery_code, recovery_hash, step_of
 from .state import State, change, count_wrong, forget, forgive, read
@@ -107,6 +108,33 @@ class TwoFactor:
         """
         async with self._judging() as conn:
             await self._spend(conn, merchant_pk, code)
+
+    async def step_up(self, principal: SessionPrincipal, code: str, *, record: Record | None = None) -> datetime:
+        """Take a code, and let this one session do what needs it for a while; return until when.
+
+        Raises what ``require_code`` raises.
+        """
+        async with self._judging() as conn:
+            await self._spend(conn, principal.merchant_pk, code)
+            until = self._clock.now() + timedelta(seconds=sessions.STEP_UP_S)
+            await sessions.step_up(conn, principal.session_id, until=until)
+            await _write_down(record, conn)
+        log.info("stepped_up", merchant_pk=principal.merchant_pk)
+        return until
+
+    async def check_step_up(self, principal: SessionPrincipal) -> None:
+        """Let pass a session that has stepped up. Raises ForbiddenError, which says what to do first."""
+        if principal.has_stepped_up(self._clock.now()):
+            return
+        async with self._db.autocommit() as conn:
+            enabled = (await self.status(conn, principal.merchant_pk)).enabled
+        if enabled:
+            words = (
+                f"Send a code to POST /api/auth/step-up, then repeat this within {sessions.STEP_UP_S // 60} minutes."
+            )
+            raise ForbiddenError("STEP_UP_REQUIRED", words)
+        words = "Live mode needs two-factor authentication: turn it on, then send a code to POST /api/auth/step-up."
+        raise ForbiddenError("TWO_FACTOR_REQUIRED", words)
 
     async def check_sign_in(self, merchant_pk: int, code: str | None) -> bool:
         """Take a code from who has shown the password; return False where the merchant needs none.
@@ -194,6 +222,7 @@ class TwoFactor:
         async with self._judging() as conn:
             await self._spend(conn, merchant_pk, code)
             await forget(conn, merchant_pk)
+            await sessions.end_step_ups(conn, merchant_pk)
             await _write_down(record, conn)
         log.warning("two_factor_disabled", merchant_pk=merchant_pk)
 

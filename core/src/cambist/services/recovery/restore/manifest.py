@@ -4,7 +4,7 @@
 
     {"version": 1, "madeAt": "...",
      "families":  [{"family": "evm", "coinType": 60, "gasStation": "0x..."}],
-     "merchants": [{"merchantId": "mer_...", "email": "...", "name": "...", "account": 7,
+     "merchants": [{"merchantId": "mer_...", "email": "...", "name": "...", "live": true, "account": 7,
                     "indexes": {"live/60": 120, "sandbox/60": 3}, "floats": {"ethereum": "21000000000000"}}],
      "chains":    [{"chain": "ethereum", "firstHeight": 19000000}]}
 
@@ -51,11 +51,12 @@ class Family(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rena
 
 
 class MerchantEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
-    """A merchant, and the account of the seed that its addresses come from."""
+    """A merchant, the account of the seed that its addresses come from, and whether it has live mode."""
 
     merchant_id: Text
     email: Text
     name: Text
+    live: bool = False
     account: Annotated[int, Meta(ge=1, le=ACCOUNTS_MAX)]
     indexes: dict[Annotated[str, Meta(pattern=r"^(live|sandbox)/[0-9]{1,10}$")], Annotated[int, Meta(ge=0, le=2**31)]]
     floats: dict[Text, Annotated[str, Meta(pattern=r"^-?[0-9]{1,78}$")]] = {}
@@ -80,7 +81,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, re
 
 _MERCHANTS = (
     select(
-        *(Merchant.merchant_id, Merchant.email, Merchant.name, func.min(AccountKey.account_index).label("account")),
+        *(Merchant.merchant_id, Merchant.email, Merchant.name, Merchant.live),
+        func.min(AccountKey.account_index).label("account"),
         func.jsonb_object_agg(
             AccountKey.mode + "/" + cast(AccountKey.coin_type, SqlText), AccountKey.next_index, type_=JSONB
         ).label("indexes"),
@@ -130,6 +132,7 @@ def by_hand(registry: Registry, accounts: range, indexes: int, first_heights: Ma
                 merchant_id=f"mer_account{account}",
                 email=f"account-{account}@restored.invalid",
                 name=f"Account {account}",
+                live=True,
                 account=account,
                 indexes=dict.fromkeys(keys, indexes),
             )

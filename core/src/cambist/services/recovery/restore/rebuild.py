@@ -120,7 +120,7 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
 async def _claim(conn: AsyncConnection, merchant: MerchantEntry, now: datetime) -> int:
     """Add the merchant with the keys of the account. Raises RestoreError where another merchant has them."""
     entry = {"merchant_id": merchant.merchant_id, "email": merchant.email, "name": merchant.name}
-    new = insert(Merchant).values(**entry, password_hash=NO_PASSWORD, created_at=now)
+    new = insert(Merchant).values(**entry, live=merchant.live, password_hash=NO_PASSWORD, created_at=now)
     await conn.execute(new.on_conflict_do_nothing(index_elements=[Merchant.merchant_id]))
     merchant_pk = await find_pk(conn, merchant.merchant_id)
     free = or_(AccountKey.merchant_pk.is_(None), AccountKey.merchant_pk == merchant_pk)

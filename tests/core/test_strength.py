@@ -1,0 +1,75 @@
+"""New passwords: what a guesser would try early is refused, what is hard to guess is taken, and judging is quick."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+
+import pytest
+from argon2 import PasswordHasher
+
+from cambist.services.errors import InvalidError
+from cambist.services.identity.passwords import LENGTH_MAX, Passwords
+from cambist.services.identity.strength import check_strength
+
+ABOUT = ["ada.lovelace@engines.example", "Ada Lovelace"]
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "password123", "1234567890", "qwertyuiop1", "iloveyou1234", "Password1!xx", "aaaaaaaaaaaa", "abcabcabcabcabc",
+        "Summer2026!", "Tr0ub4dour&3", "adalovelace", "LOVELACE1815", "ada.lovelace@engines.example", "engines2026",
+        "cambist1234", "x" * LENGTH_MAX, "P@ssw0rd" * 9,
+    ],
+)  # fmt: skip
+def test_what_is_guessed_early_is_refused_in_a_sentence(password):
+    with pytest.raises(InvalidError) as error:
+        check_strength(password, ABOUT, "newPassword")
+    assert error.value.details[0].field == "newPassword"
+    assert error.value.message.startswith("newPassword is too easy to guess.")
+    assert password not in error.value.message
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "correct horse battery staple",
+        "$%zK3kd9!!",
+        "korrekt hest batteri stift",
+        "пароль верный конь батарея",
+        "é" * 3 + "zQ4-pxv9wm",
+    ],
+)
+def test_what_is_hard_to_guess_is_taken(password):
+    check_strength(password, ABOUT)
+
+
+def test_what_somebody_knows_of_one_merchant_is_nothing_about_another():
+    check_strength("lovelace-engines-1815", [])
+    with pytest.raises(InvalidError):
+        check_strength("lovelaceengines", ABOUT)
+    check_strength("lovelaceengines-zk", ["bob@shop.example"])
+
+
+@pytest.mark.parametrize("password", ["P@ssw0rd!abc1990" * 16, "ab" * 128, "\u202e" * 256, "1" * 256])
+def test_judging_the_longest_password_takes_no_time_to_speak_of(password):
+    began = time.process_time()
+    with suppress(InvalidError):
+        check_strength(password[:LENGTH_MAX], ["x" * 254, "y" * 100])
+    assert time.process_time() - began < 1
+
+
+async def test_many_passwords_at_once_are_judged_each_for_its_own_merchant(ids):
+    passwords = Passwords(ids.random_bytes, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+
+    async def refused(number):
+        try:
+            await passwords.hash_new(f"vqxjwk-zebra-{number}", [f"vqxjwk-zebra-{number}", "zebra@shop.example"])
+        except InvalidError:
+            return True
+        return False
+
+    assert await asyncio.gather(*[refused(number) for number in range(12)]) == [True] * 12
+    assert (await passwords.hash_new("correct horse battery staple")).startswith("$argon2id$")

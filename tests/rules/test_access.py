@@ -1,0 +1,45 @@
+"""Who is let in where is decided for every route: its door, the scope that a key needs, what a session needs."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from msgspec.structs import replace
+
+from cambist.services.identity.api_keys import Scope
+from cambist_web.app import create_app
+from tests.support.access import decided, found_in
+from tests.support.web import memory_gateway, web_settings
+
+WRITES = {"POST", "PUT", "PATCH", "DELETE"}
+
+
+@pytest.fixture
+async def routes(database_url, redis_url, clock, ids):
+    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=0) as gateway:
+        return set(found_in(create_app(gateway)))
+
+
+async def test_every_route_has_been_decided_about_and_says_so_itself(routes):
+    assert len(routes) > 90
+    assert routes == {replace(row, own_code=False) for row in decided()}
+
+
+async def test_every_route_for_keys_has_a_scope_and_what_reads_needs_no_more_than_read(routes):
+    rows = [row for row in routes if row.door == "key"]
+    assert len(rows) > 25
+    assert {row.scope for row in rows} <= set(get_args(Scope))
+    assert {row for row in rows if (row.method == "GET") != (row.scope == "read")} == set()
+
+
+async def test_what_sends_money_by_a_session_asks_for_a_second_factor(routes):
+    """Whatever the table says: a route for sessions that writes with these scopes sends, and steps up."""
+    sends = {"refunds", "payouts", "exchange"}
+    rows = [row for row in routes if row.door == "project" and row.scope in sends and row.method in WRITES]
+    assert len(rows) > 5
+    assert [row for row in rows if not row.step_up and "/sandbox/" not in row.path] == []
+
+
+async def test_where_a_session_stands_for_no_project_it_has_no_mode_to_step_up_in(routes):
+    assert [row for row in routes if row.step_up and row.door not in {"project", "key"}] == []

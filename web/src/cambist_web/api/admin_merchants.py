@@ -1,0 +1,143 @@
+"""What the operator does for merchants: lets them in, lets them back in, and grants live mode."""
+
+from __future__ import annotations
+
+import structlog
+from litestar import Controller, post, put
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+
+from cambist.services.audit.entries import Action
+from cambist.services.identity import merchants
+from cambist.services.identity.merchants import Name
+from cambist_web.auth import admin_routes
+from cambist_web.context import Web
+from cambist_web.origin import Audit
+from cambist_web.schemas import Answer, Body
+
+from .merchants import Email, MerchantView, ResetRequest
+from .password_page import PASSWORD_PATH
+
+log = structlog.get_logger(__name__)
+
+
+class GrantLive(Body, frozen=True, kw_only=True):
+    """Whether the merchant has live mode."""
+
+    live: bool
+
+
+class MerchantGranted(Answer, frozen=True, kw_only=True):
+    """A merchant, as the operator sees it."""
+
+    merchant_id: str
+    email: str
+    name: str
+    live: bool
+
+
+class ResetIssued(Answer, frozen=True, kw_only=True):
+    """A reset token, for the operator to hand to the merchant: `link` leads to a page that takes it."""
+
+    token: str
+    link: str
+    expires_in: int
+
+
+class NewMerchant(Body, frozen=True, kw_only=True):
+    """Somebody whom the operator lets in. `live` grants live mode at once."""
+
+    email: Email
+    name: Name
+    live: bool = False
+
+
+class MerchantMade(Answer, frozen=True, kw_only=True):
+    """A new merchant. Whoever opens `link` first sets the password."""
+
+    merchant: MerchantView
+    link: str
+    expires_in: int
+
+
+class PasswordResets(Controller):
+    """What the operator does for a merchant who is locked out."""
+
+    tags = ("Operator",)
+
+    @post("/password-resets", status_code=201, summary="Issue a password reset token")
+    async def issue(
+        self, data: JSONBody[ResetRequest], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> ResetIssued:
+        """Return a token that its bearer can set a new password with, once. An earlier one stops working."""
+        lifetime_s, email = web.settings.auth.password_reset_s, merchants.normalize_email(data.email)
+        async with web.db.transaction() as conn:
+            token = await merchants.issue_reset(conn, email, ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s)
+            await audit.record(conn, Action.PASSWORD_RESET_ISSUED, email=email)
+        return ResetIssued(token=token, link=password_link(web, token), expires_in=lifetime_s)
+
+
+class NewMerchants(Controller):
+    """How merchants come in where registration is closed."""
+
+    tags = ("Operator",)
+
+    @post("/merchants", status_code=201, summary="Make a merchant")
+    async def make(
+        self, data: JSONBody[NewMerchant], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> MerchantMade:
+        """Add a merchant without a password, and return a link that sets one, once and soon.
+
+        When the link has expired, `POST /api/admin/password-resets` makes another one.
+        """
+        email, name = merchants.normalize_email(data.email), merchants.check_name(data.name)
+        lifetime_s, now = web.settings.auth.password_reset_s, web.clock.now()
+        # Nobody knows this one.
+        password_hash = await web.passwords.hash(web.ids.hex_secret())
+        async with web.db.transaction() as conn:
+            merchant = await merchants.register(
+                conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now, live=data.live
+            )
+            token = await merchants.issue_reset(conn, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
+            made = merchant.merchant_id
+            live = data.live or None
+            await audit.record(conn, Action.MERCHANT_MADE, subject=made, merchant_id=made, email=email, live=live)
+        view = MerchantView(merchant_id=merchant.merchant_id, email=merchant.email, name=merchant.name)
+        return MerchantMade(merchant=view, link=password_link(web, token), expires_in=lifetime_s)
+
+
+class Grants(Controller):
+    """What the operator lets a merchant do."""
+
+    tags = ("Operator",)
+
+    @put("/merchants/{merchant_id:str}", summary="Grant live mode")
+    async def grant(
+        self,
+        merchant_id: FromPath[str],
+        data: JSONBody[GrantLive],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> MerchantGranted:
+        """Let a merchant have live projects, or take that back.
+
+        Without the grant no live project can be made. Those that exist go on taking money that comes, but their keys
+        only read; the merchant can still withdraw.
+        """
+        async with web.db.transaction() as conn:
+            merchant = await merchants.grant_live(conn, merchant_id, live=data.live)
+            done = Action.LIVE_GRANTED if data.live else Action.LIVE_TAKEN_BACK
+            await audit.record(conn, done, subject=merchant_id, merchant_id=merchant_id)
+        web.key_cache.clear()
+        log.warning("live_mode_granted" if data.live else "live_mode_taken_back", merchant_id=merchant_id)
+        return MerchantGranted(
+            merchant_id=merchant.merchant_id, email=merchant.email, name=merchant.name, live=merchant.live
+        )
+
+
+def password_link(web: Web, token: str) -> str:
+    """Return where a password is set. The token is behind the #, which no browser sends and no server logs."""
+    return f"{web.settings.web.base_url}{PASSWORD_PATH}#{token}"
+
+
+controllers = [admin_routes("/api/admin", PasswordResets, NewMerchants, Grants)]

@@ -1,0 +1,158 @@
+"""What a merchant does with sessions of its own: steps one up, lists and ends them; and changes the password."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+from litestar import Controller, Response, delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+from msgspec import Meta
+
+from cambist.services.audit.entries import Action
+from cambist.services.errors import ForbiddenError, UnauthenticatedError
+from cambist.services.identity import merchants, sessions
+from cambist.services.identity.sessions import STEP_UP_S, SessionPrincipal, SessionView
+from cambist_web.auth import session_routes
+from cambist_web.context import Web
+from cambist_web.errors import AnyRequest
+from cambist_web.origin import Audit
+from cambist_web.schemas import Answer, Body
+
+from .merchants import Password, SignedIn, open_session, signed_in
+from .two_factor import Code, TotpCode, show_password
+
+
+class ChangePassword(Body, frozen=True, kw_only=True):
+    """The password in force and the one to set, and a code where there is a second factor and no step-up."""
+
+    current_password: Annotated[str, Meta(max_length=1024)]
+    new_password: Password
+    totp_code: TotpCode | None = None
+
+
+class SteppedUp(Answer, frozen=True, kw_only=True):
+    """Until when the session may do what needs a second factor."""
+
+    expires_at: datetime
+    expires_in: int
+
+
+class OwnSession(SessionView, frozen=True, kw_only=True):
+    """A session. `current` is the one that asks."""
+
+    current: bool
+
+
+class SessionList(Answer, frozen=True, kw_only=True):
+    """Every open session of the merchant, the one used last first."""
+
+    sessions: Sequence[OwnSession]
+
+
+class SessionRoutes(Controller):
+    tags = ("Sessions",)
+
+    @post("/step-up", status_code=200, summary="Step a session up")
+    async def step_up(
+        self,
+        session: NamedDependency[SessionPrincipal],
+        data: JSONBody[Code],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> SteppedUp:
+        """Let this session do what needs a second factor, for five minutes: move live money, open live access.
+
+        Withdrawals and approved addresses need a code of their own all the same.
+        """
+        until = await web.two_factor.step_up(session, data.totp_code, record=audit.recorder(Action.STEPPED_UP))
+        return SteppedUp(expires_at=until, expires_in=STEP_UP_S)
+
+    @get("/sessions", summary="List your sessions")
+    async def list(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> SessionList:
+        """Return every open session of yours, and where each was used last."""
+        async with web.db.autocommit() as conn:
+            found = await web.sessions.list(conn, session.merchant_pk, now=web.clock.now())
+        views = [
+            OwnSession(
+                session_id=one.session_id,
+                ip=one.ip,
+                user_agent=one.user_agent,
+                created_at=one.created_at,
+                last_used_at=one.last_used_at,
+                expires_at=one.expires_at,
+                current=one.session_id == session.session_id,
+            )
+            for one in found
+        ]
+        return SessionList(sessions=views)
+
+    @delete("/sessions", status_code=200, summary="End your other sessions")
+    async def end_others(
+        self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> Answer:
+        """End every session of yours but this one, access tokens included."""
+        async with web.db.transaction() as conn:
+            await sessions.revoke_all(conn, session.merchant_pk, now=web.clock.now(), but=session.session_id)
+            await audit.record(conn, Action.SESSION_ENDED, subject="all other sessions")
+        return Answer()
+
+    @delete("/sessions/{session_id:str}", status_code=200, summary="End a session")
+    async def end(
+        self,
+        session_id: FromPath[str],
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> Answer:
+        """End one session of yours, this one too if it is named, access tokens included."""
+        async with web.db.transaction() as conn:
+            await web.sessions.end(conn, session.merchant_pk, session_id, now=web.clock.now())
+            await audit.record(conn, Action.SESSION_ENDED, subject=session_id)
+        return Answer()
+
+    @post("/password", status_code=200, summary="Change the password")
+    async def change_password(
+        self,
+        request: AnyRequest,
+        session: NamedDependency[SessionPrincipal],
+        data: JSONBody[ChangePassword],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> Response[SignedIn]:
+        """Set a new password, end every session of yours, this one too, and begin a new one.
+
+        Needs the password in force, and with two-factor authentication on, `totpCode` or a step-up.
+        """
+        shown = await show_password(web, request, session, data.current_password)
+        merchant = shown.merchant
+        password_hash = await web.passwords.hash_new(
+            data.new_password, [merchant.email, merchant.name], field="newPassword"
+        )
+        await _show_second_factor(web, session, data.totp_code)
+        async with web.db.transaction() as conn:
+            try:
+                await merchants.change_password(conn, shown, password_hash, now=web.clock.now())
+            except UnauthenticatedError:
+                raise ForbiddenError("PASSWORD_INVALID", "The password was changed a moment ago.") from None
+            await audit.record(conn, Action.PASSWORD_CHANGED, subject=merchant.merchant_id, by="the password before")
+            opened = await open_session(web, conn, merchant, request)
+            by = audit.of_merchant(merchant.merchant_id, opened.principal.session_id)
+            await by.record(conn, Action.SESSION_OPENED, subject=opened.principal.session_id)
+        return signed_in(web, merchant, opened)
+
+
+async def _show_second_factor(web: Web, session: SessionPrincipal, code: str | None) -> None:
+    """Take the code, or the session's step-up, where the merchant has a second factor. Raises ForbiddenError."""
+    if code is not None:
+        await web.two_factor.require_code(session.merchant_pk, code)
+        return
+    async with web.db.autocommit() as conn:
+        enabled = (await web.two_factor.status(conn, session.merchant_pk)).enabled
+    if enabled:
+        await web.two_factor.check_step_up(session)
+
+
+controllers = [session_routes("/api/auth", SessionRoutes)]
