@@ -9,6 +9,7 @@ from cambist.hints import Hints
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
 from cambist.services.payouts import approved_addresses, auto_payout, coin_settings
 from cambist.services.payouts.approved_addresses import ApprovalRequest
+from cambist.services.payouts.auto_payout_reasons import explain
 from cambist.services.payouts.coin_settings import Coin, CoinPatch
 from cambist.services.payouts.read import list_payouts
 from tests.support.payment_env import PaymentEnv
@@ -85,6 +86,16 @@ async def test_what_is_above_the_threshold_is_sent_to_the_address(ruled):
         "custody_wallet": 150 * USDX,
     }
     assert await run(ruled) == 0
+
+
+async def test_an_event_says_that_the_payout_was_made_by_itself(ruled):
+    await ruled.fund(150 * USDX)
+    await run(ruled)
+    (payout,) = await payouts(ruled)
+    for happened in ("broadcast", "final"):
+        await ruled.happens(happened, payout)
+    ((event, data),) = await ruled.events(payout.payout_id)
+    assert (event, data["kind"], data["amount"]) == ("payout.completed", "auto_payout", "50")
 
 
 async def test_at_the_threshold_nothing_is_sent(ruled):
@@ -195,3 +206,51 @@ async def test_approved_addresses_are_limited(payout_env, monkeypatch):
         await approve(payout_env, person("c"))
     assert error.value.code == "TOO_MANY_APPROVED_ADDRESSES"
     assert (await approve(payout_env, person("a"), label="again")).label == "again"
+
+
+async def codes(payout_env):
+    async with payout_env.db.autocommit() as conn:
+        coins = await coin_settings.list_coins(
+            conn, payout_env.payment_env.registry, payout_env.live.merchant_pk, payout_env.live.mode
+        )
+    coins = [coin for coin in coins if (coin.chain, coin.token.symbol) == ("memory", "USDX")]
+    rates = payout_env.payment_env.rates
+    (coin,) = await explain(payout_env.db, payout_env.context, rates, payout_env.live, coins)
+    return [reason.code for reason in coin.reasons]
+
+
+async def test_every_reason_why_nothing_is_paid_out_is_told_and_none_where_it_is_about_to(payout_env):
+    assert await codes(payout_env) == [], "there is no policy"
+    await approve(payout_env)
+    await rule(payout_env)
+    assert await codes(payout_env) == ["BELOW_THRESHOLD"]
+    await payout_env.fund(101 * USDX)
+    await payout_env.settings(collection={"minValueUsd": "5"})
+    assert (await codes(payout_env), await run(payout_env)) == (["BELOW_MINIMUM"], 0)
+    await payout_env.fund(49 * USDX)
+    assert await codes(payout_env) == []
+    await payout_env.settings(payoutEnabled=False)
+    assert (await codes(payout_env), await run(payout_env)) == (["PAYOUT_DISABLED"], 0)
+    await payout_env.settings(payoutEnabled=True, targets={"memory": [person("else")]})
+    assert (await codes(payout_env), await run(payout_env)) == (["TARGET_NOT_ALLOWED"], 0)
+    for limits in ({"minimum": "50.000001"}, {"minimum": "30", "perTransaction": "20"}):
+        await payout_env.settings(targets={}, limits={"memory/USDX": limits})
+        assert (await codes(payout_env), await run(payout_env)) == (["PAYOUT_BELOW_MINIMUM"], 0), limits
+    await payout_env.settings(targets={}, limits={"memory/USDX": {"minimum": "50", "perDay": "50"}})
+    assert (await codes(payout_env), await run(payout_env)) == ([], 1)
+    assert await codes(payout_env) == ["PAYOUT_UNDER_WAY", "PAYOUT_LIMIT_EXCEEDED", "BELOW_THRESHOLD"]
+
+
+async def test_the_policy_alone_pays_all_to_the_one_approved_address(payout_env):
+    nothing_said = {"autopayoutThreshold": None, "autopayoutAddress": None}
+    with pytest.raises(InvalidError, match="0 are"):
+        await rule(payout_env, **nothing_said)
+    await approve(payout_env)
+    coin = await rule(payout_env, **nothing_said)
+    assert (coin.autopayout_threshold, coin.autopayout_address) == (0, person("safe"))
+    await payout_env.fund(150 * USDX)
+    assert await run(payout_env) == 1
+    assert await payout_env.balances() == {"pending": 150 * USDX, "custody_wallet": 150 * USDX}
+    await approve(payout_env, person("cold"))
+    with pytest.raises(InvalidError, match="2 are"):
+        await rule(payout_env, **nothing_said)

@@ -9,7 +9,7 @@ import pytest
 
 from cambist.domain.money import UNITS_MAX, format_units
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
-from cambist.services.receiving.payments.requests import CreatePayment
+from cambist.services.receiving.payments.requests import CreatePayment, ascii_url
 from cambist.services.receiving.payments.views import PaymentDetail, PaymentView
 from tests.support.payment_env import PaymentEnv
 
@@ -65,6 +65,34 @@ async def test_two_hundred_identical_requests_at_once_make_one_payment(payment_e
     first = next(item.payment for item in made if not item.replayed)
     assert all(msgspec.json.encode(item.payment) == msgspec.json.encode(first) for item in made)
     assert (await payment_env.count("payments"), await payment_env.count("addresses")) == (1, 1)
+
+
+async def test_an_amount_is_answered_as_it_was_asked_and_compared_by_its_value(payment_env):
+    first = await payment_env.create(header_key="k", amount="12.50")
+    assert (first.payment.amount, first.payment.expected_amount) == ("12.50", "12.50")
+    again = await payment_env.create(header_key="k", amount="12.5")
+    assert (again.replayed, again.payment) == (True, first.payment)
+    with pytest.raises(ConflictError):
+        await payment_env.create(header_key="k", amount="12.51")
+    fiat = {"token": "MEM", "pricingMode": "fiat", "fiatCurrency": "usd"}
+    made = await payment_env.create(header_key="f", amount="25.10", **fiat)
+    again = await payment_env.create(header_key="f", amount="25.1", **fiat)
+    assert (made.payment.amount, again.replayed, again.payment) == ("25.10", True, made.payment)
+
+
+@pytest.mark.parametrize(
+    "url, sent",
+    [
+        ("https://shop.example/заказ?név=ő%20x#ü", "https://shop.example/%D0%B7%D0%B0%D0%BA%D0%B0%D0%B7"),
+        ("https://bücher.example:444/ok", "https://xn--bcher-kva.example:444/ok"),
+    ],
+)
+async def test_a_way_back_to_the_shop_is_in_any_script_and_answered_as_it_was_asked(payment_env, url, sent):
+    made = await payment_env.create(successUrl=url, cancelUrl=url)
+    assert (made.payment.success_url, made.payment.cancel_url) == (url, url)
+    assert ascii_url(url).startswith(sent)
+    assert ascii_url(url).isascii()
+    assert "%20" in ascii_url(url) or "%" not in url, "what was encoded stays as it is"
 
 
 async def test_payments_made_at_once_have_different_addresses(payment_env):
@@ -169,7 +197,12 @@ async def test_bsc_usdt_has_18_decimals(payment_env):
         ({"pricingMode": "fiat", "fiatCurrency": "usd", "amount": "0"}, "amount"),
         ({"successUrl": "javascript:alert(1)"}, "successUrl"),
         ({"successUrl": "https://"}, "successUrl"),
-        ({"successUrl": "https://shop.example/ü"}, "successUrl"),
+        ({"successUrl": "https://shop.example/\u202egnp.exe"}, "successUrl"),
+        ({"successUrl": "https://shop.example/\u200b"}, "successUrl"),
+        ({"successUrl": "https://shop.example/a\u00a0b"}, "successUrl"),
+        ({"successUrl": "https://shop\uff20evil.example/"}, "successUrl"),
+        ({"successUrl": "https://ä@evil.example/"}, "successUrl"),
+        ({"successUrl": "https://" + "ä" * 64 + ".example/"}, "successUrl"),
         ({"successUrl": "https://shop.example:99999/"}, "successUrl"),
         ({"successUrl": "https://user@shop.example/"}, "successUrl"),
         ({"cancelUrl": "//shop.example"}, "cancelUrl"),

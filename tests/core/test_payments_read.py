@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from cambist.domain.payments import Status
-from cambist.services.errors import NotFoundError
+from cambist.services import paging
+from cambist.services.errors import InvalidError, NotFoundError
 from cambist.services.paging import LIMIT_MAX, PAGE_MAX
-from cambist.services.receiving.payments.read import get_links, get_public, list_payments
+from cambist.services.receiving.payments.read import Filters, get_links, get_public, list_payments
 from tests.support.payment_env import PaymentEnv
 
 
@@ -25,8 +26,7 @@ async def listed(payment_env, actor=None, *, status=None, chain=None, page=1, li
             conn,
             (actor or payment_env.live).project_pk,
             payment_env.macs,
-            status=status,
-            chain=chain,
+            Filters(status=status, chain=chain),
             page=page,
             limit=limit,
         )
@@ -35,6 +35,41 @@ async def listed(payment_env, actor=None, *, status=None, chain=None, page=1, li
 
 async def public(payment_env, public_id):
     return await get_public(payment_env.db, payment_env.registry.chains, public_id, payment_env.macs)
+
+
+async def test_payments_are_found_by_order_time_and_amount(payment_env, clock):
+    first = (await payment_env.create(orderId="A-1", amount="12.50")).payment.payment_id
+    clock.advance(3600)
+    second = (await payment_env.create(orderId="A-2", amount="12.5")).payment.payment_id
+    third = (await payment_env.create(amount="7")).payment.payment_id
+    await payment_env.create(payment_env.test, orderId="A-1")
+    hour = clock.now()
+
+    async def found(**wanted):
+        async with payment_env.db.transaction() as conn:
+            page = await list_payments(
+                conn, payment_env.live.project_pk, payment_env.macs, Filters(**wanted), page=1, limit=25
+            )
+        assert page.total == len(page.items)
+        return [payment.payment_id for payment in page.items]
+
+    assert await found(order_id="A-1") == [first]
+    assert await found(order_id="A") == []
+    assert await found(amount="12.500") == [second, first]
+    assert await found(since=hour) == [third, second]
+    assert await found(until=hour) == [first]
+    assert await found(since=hour, amount="12.5", order_id="A-2") == [second]
+    for wrong in ({"amount": "1e1"}, {"since": hour, "until": hour}):
+        with pytest.raises(InvalidError):
+            await found(**wrong)
+
+
+async def test_a_total_is_exact_up_to_a_limit_and_counts_no_further(payment_env, monkeypatch):
+    monkeypatch.setattr(paging, "TOTAL_MAX", 3)
+    made = [(await payment_env.create()).payment.payment_id for _ in range(3)]
+    assert await listed(payment_env, limit=2) == ([made[2], made[1]], 3)
+    made += [(await payment_env.create()).payment.payment_id for _ in range(2)]
+    assert await listed(payment_env, page=3, limit=2) == ([made[0]], 3), "pages go on behind it"
 
 
 async def test_payments_are_listed_newest_first_in_pages(payment_env):

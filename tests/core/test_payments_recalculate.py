@@ -48,7 +48,16 @@ async def test_an_unpaid_payment_is_priced_anew(payment_env, clock):
     assert (again.status, again.expected_amount, again.exchange_rate) == ("pending", "12", "2.5")
     assert (again.expires_at - clock.now()).total_seconds() == 1800
     assert await payment_env.events(payment.payment_id) == ["payment.expired", "payment.rate_recalculated"]
-    assert (await payment_env.data(payment.payment_id))["expectedAmount"] == "12"
+    data = await payment_env.data(payment.payment_id)
+    assert data["expectedAmount"] == "12"
+    told = {name: data[name] for name in ("amount", "fiatCurrency", "exchangeRate", "rateSource", "expiresAt")}
+    assert told == {
+        "amount": "30",
+        "fiatCurrency": "usd",
+        "exchangeRate": "2.5",
+        "rateSource": again.rate_source,
+        "expiresAt": again.expires_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    }
     assert (await payment_env.deposit(payment.payment_id, confirmations=3)).payment.status == "paid"
 
 

@@ -121,7 +121,7 @@ SWAP = {"amount": None, "srcChain": "bsc", "srcToken": "USDT", "srcAmount": "1"}
         ({**SWAP, "srcToken": None}, "INVALID_PAYOUT_MODE"),
         ({"amount": None}, "INVALID_PAYOUT_MODE"),
         ({**SWAP, "srcChain": "nowhere"}, "UNSUPPORTED_CHAIN"),
-        ({**SWAP, "srcToken": "usdt"}, "UNSUPPORTED_TOKEN"),
+        ({**SWAP, "srcToken": "usdt"}, "TOKEN_NOT_ENABLED"),
         (SWAP, "SWAP_NOT_SUPPORTED_FOR_CHAIN"),
         ({**SWAP, "chain": "bsc", "token": "USDC"}, "SWAP_IN_PAYOUT_DISABLED"),
         ({**SWAP, "chain": "bsc", "token": "USDC", "slippage": 51}, "VALIDATION_ERROR"),

@@ -8,6 +8,7 @@ from sqlalchemy import event
 
 from cambist.services.errors import ConflictError, ForbiddenError
 from cambist.services.payouts import read
+from cambist.services.payouts.batch_rows import BatchRejectedError
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PayoutEnv, person
 
@@ -89,10 +90,64 @@ async def test_a_bad_row_is_refused_alone_and_is_no_part_of_the_total(payout_env
     assert msgspec.structs.replace(again, replayed=False) == batch
 
 
-async def test_a_batch_of_bad_rows_is_an_answer_too(payout_env):
-    batch = await payout_env.pay_all([row("0")])
-    assert (batch.total, batch.accepted, batch.payouts) == (0, 0, [])
-    assert codes(batch) == [(0, "INVALID_AMOUNT")]
+async def test_a_batch_of_which_every_row_is_bad_is_refused_and_stores_nothing(payout_env):
+    await payout_env.fund(10 * USDX)
+    with pytest.raises(BatchRejectedError) as error:
+        await payout_env.pay_all([row("0", key="a"), row("x")], header_key="k")
+    assert (error.value.code, codes(error.value)) == ("BATCH_REJECTED", [(0, "INVALID_AMOUNT"), (1, "INVALID_AMOUNT")])
+    assert [problem.field for problem in error.value.details] == ["destinations[0]", "destinations[1]"]
+    for table in ("payouts", "payout_batches", "outbound_intents", "idempotency_keys"):
+        assert await payout_env.payment_env.count(table) == 0
+    assert (await payout_env.pay_all([row(key="a")], header_key="k")).accepted == 1
+
+
+async def test_rows_beyond_the_days_limit_can_be_all_there_are(payout_env):
+    await payout_env.fund(100 * USDX)
+    await payout_env.settings(limits={"memory/USDX": {"perDay": "5"}})
+    with pytest.raises(BatchRejectedError) as error:
+        await payout_env.pay_all([row("6", key="a"), row("7")])
+    assert codes(error.value) == [(0, "PAYOUT_LIMIT_EXCEEDED"), (1, "PAYOUT_LIMIT_EXCEEDED")]
+    await payout_env.settings(limits={})
+    assert (await payout_env.pay_all([row("6", key="a"), row("7")])).accepted == 2
+
+
+async def test_a_batch_that_is_repeated_with_its_rows_keys_is_the_first_one(payout_env):
+    await payout_env.fund(100 * USDX)
+    rows = [row("10", key="a"), row("0", key="b"), row("5", key="c")]
+    first = await payout_env.pay_all(rows)
+    assert (first.accepted, first.replayed, codes(first)) == (2, False, [(1, "INVALID_AMOUNT")])
+    respelled = [row("10.00", key="a"), row("0.0", key="b"), row("5", key="c")]
+    for again in (await payout_env.pay_all(rows), await payout_env.pay_all(respelled, header_key="k")):
+        assert again.replayed
+        assert msgspec.structs.replace(again, replayed=False) == first
+    assert (await payout_env.pay_all(rows, header_key="k")).batch_id == first.batch_id
+    assert await payout_env.payment_env.count("payout_batches") == 1
+    assert (await payout_env.balances())["pending"] == 15 * USDX
+
+
+async def test_a_repeated_batch_pays_its_rows_without_keys_no_second_time(payout_env):
+    await payout_env.fund(100 * USDX)
+    rows = [row("10", key="a"), row("5"), row("7", "bob")]
+    first = await payout_env.pay_all(rows)
+    again = await payout_env.pay_all(rows)
+    assert (again.replayed, again.batch_id, again.accepted) == (True, first.batch_id, 3)
+    assert (await payout_env.balances())["pending"] == 22 * USDX
+    without = [row("5"), row("7", "bob")]
+    batches = [await payout_env.pay_all(without) for _ in range(2)]
+    assert len({one.batch_id for one in batches}) == 2, "nothing says that the second is a repetition"
+
+
+async def test_a_row_that_was_refused_can_be_sent_again_by_itself(payout_env):
+    await payout_env.fund(100 * USDX)
+    await payout_env.settings(limits={"memory/USDX": {"perDay": "12"}})
+    rows = [row("10", key="a"), row("5", key="b")]
+    first = await payout_env.pay_all(rows)
+    assert codes(first) == [(1, "PAYOUT_LIMIT_EXCEEDED")]
+    await payout_env.settings(limits={})
+    again = await payout_env.pay_all(rows)
+    assert (again.batch_id, again.replayed, codes(again)) == (first.batch_id, True, [(1, "PAYOUT_LIMIT_EXCEEDED")])
+    assert (await payout_env.pay_all([row("5", key="b")])).accepted == 1
+    assert (await payout_env.balances())["pending"] == 15 * USDX
 
 
 async def test_one_key_for_the_whole_pays_once_however_often_at_once(payout_env):
@@ -134,8 +189,9 @@ async def test_rows_with_the_same_keys_in_batches_at_once_are_paid_once(payout_e
     keys = [f"key {number}" for number in range(10)]
     orders = [keys, keys[::-1], keys[5:] + keys[:5]] * 5
     batches = await asyncio.gather(*[payout_env.pay_all([row("1", key=key) for key in order]) for order in orders])
-    assert sum(one.accepted for one in batches) == 10
-    assert sum(one.replayed_rows for one in batches) == 140
+    assert sum(one.accepted for one in batches if not one.replayed) == 10
+    assert [one.replayed for one in batches].count(False) == 3, "one in each order of its rows"
+    assert {one.batch_id for one in batches if one.replayed} <= {one.batch_id for one in batches if not one.replayed}
     assert all(len(one.payouts) == 10 and not one.rejected for one in batches)
     assert (await payout_env.balances())["pending"] == 10 * USDX
 

@@ -43,6 +43,7 @@ async def test_a_payout_is_told_of_when_it_is_deep_in_the_chain(payout_env, cloc
     assert data == {
         "resource": "payout",
         "payoutId": payout.payout_id,
+        "kind": "payout",
         "chain": "memory",
         "token": "USDX",
         "amount": "10",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cambist.domain.prices import NoRateError, Observation, Rate, RatePolicy, agree_on_rate, median
 from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
-from cambist.services.pricing.prices import RateBook, RateBookLimits, RateUnavailableError
+from cambist.services.pricing.prices import NotPricedError, RateBook, RateBookLimits, RateUnavailableError
 from cambist.testing.clock import START, ManualClock
 
 POLICY = RatePolicy(max_age_s=300)
@@ -260,6 +260,23 @@ async def test_a_doubted_rate_is_not_used_any_more(clock):
     source.prices_usd["ETH"] = "2050"
     until(clock, 25)
     assert (await book.rate("ETH", "usd")).value == 2050
+
+
+async def test_a_pair_is_priced_by_nobody_only_where_every_source_says_so(clock):
+    sources = ShelfSource("a", clock, USDX="1"), ShelfSource("b", clock)
+    book = RateBook(sources, clock)
+    with pytest.raises(NotPricedError):
+        await book.rate("USDX", "xdr")
+    sources[1].error = PriceUnavailableError("away")
+    with pytest.raises(RateUnavailableError) as error:
+        await book.rate("USDX", "jpy")
+    assert not isinstance(error.value, NotPricedError), "the other one might know it"
+    assert (await book.rate("USDX", "usd")).value == 1
+    sources[1].error, sources[0].prices_usd = None, {}
+    clock.advance(400)
+    with pytest.raises(RateUnavailableError) as error:
+        await book.rate("USDX", "usd")
+    assert not isinstance(error.value, NotPricedError), "it was priced before"
 
 
 async def test_a_refusal_is_kept_so_that_sources_are_left_alone(clock):

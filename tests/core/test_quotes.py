@@ -25,7 +25,7 @@ async def asked(clock, mode="live", **fields):
 async def test_a_price_in_tokens_needs_no_rate(clock):
     found = await asked(clock)
     assert (found.rate, found.expected_amount, found.expected_amount_raw, found.decimals, found.source) == (
-        None, "10.5", "10500000", 6, "direct_crypto",
+        None, "10.50", "10500000", 6, "direct_crypto",
     )  # fmt: skip
     assert (found.valid_until - clock.now()).total_seconds() == 60
 
@@ -40,10 +40,10 @@ async def test_a_fiat_price_is_rounded_up_to_what_wallets_can_enter(clock):
     assert found.expected_amount_raw == "3333333340000000000"
 
 
-async def test_without_a_price_there_is_no_quote(clock):
-    with pytest.raises(UnavailableError) as error:
+async def test_a_currency_that_nobody_prices_is_no_currency_to_ask_in(clock):
+    with pytest.raises(InvalidError) as error:
         await asked(clock, pricingMode="fiat", fiatCurrency="jpy", amount="10")
-    assert error.value.code == "RATE_UNAVAILABLE"
+    assert (error.value.code, error.value.details[0].field) == ("UNSUPPORTED_CURRENCY", "fiatCurrency")
 
 
 async def test_the_currencys_own_minor_units_count(clock):

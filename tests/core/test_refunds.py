@@ -68,7 +68,13 @@ async def test_parts_are_refunded_until_nothing_is_left(payment_env, refund_env)
     await refused(refund_env.refund(payment_id, amount="1"), ConflictError, "REFUND_EXCEEDS_RECEIVED")
     await refund_env.finish()
     assert (await payment_env.read(payment_id, payment_env.test)).refunded_amount == "10"
-    assert await payment_env.events(payment_id) == [*PAID, "payment.refunded", "payment.refunded"]
+    assert await payment_env.events(payment_id) == [*PAID, "payment.refunded"]
+    first, second = await refund_env.refunds()
+    for refund_id, amount in ((first, "6"), (second, "4")):
+        assert await payment_env.events(refund_id) == ["refund.sent", "refund.completed"]
+        data = await payment_env.data(refund_id)
+        assert (data["resource"], data["refundId"], data["paymentId"]) == ("refund", refund_id, payment_id)
+        assert (data["amount"], data["status"], data["toAddress"]) == (amount, "completed", CUSTOMER)
     assert [refund.status for refund in (await refund_env.refunds()).values()] == ["completed", "completed"]
 
 

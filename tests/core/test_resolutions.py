@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from sqlalchemy import text
 
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.errors import ConflictError, NotFoundError
@@ -119,7 +120,53 @@ async def test_accepted_late_money_that_is_not_enough_makes_it_underpaid_until_t
     assert await payment_env.balance("USDX") == {"available": 4_000_000, "held": 7_000_000}
     assert (await refund_env.accept(second.deposit_id)).payment_status == "overpaid"
     assert await payment_env.balance("USDX") == {"available": 11_000_000}
-    assert await payment_env.events(payment_id) == ["payment.expired", *OVERPAID]
+    assert await payment_env.events(payment_id) == ["payment.expired", "payment.underpaid", *OVERPAID]
+    assert [await payment_env.events(one.deposit_id) for one in (first, second)] == [["payment.held"]] * 2
+    told = await payment_env.data(second.deposit_id)
+    assert (told["resource"], told["depositId"], told["paymentId"]) == ("deposit", second.deposit_id, payment_id)
+    assert (told["reason"], told["heldAmount"], told["status"]) == ("late", "7", "expired")
+
+
+async def test_every_deposit_of_the_list_was_told_of_once_with_its_reason(payment_env, refund_env):
+    paid = await refund_env.paid("10", "3", "2")
+    for token, chain in (("MEM", "memory"), ("USDX", "other")):
+        await payment_env.deposit(paid, amount="1", token=token, chain=chain, confirmations=REQUIRED)
+    listed = await refund_env.waiting()
+    assert [one.reason for one in listed] == ["surplus", "surplus", "wrong_token", "wrong_chain"]
+    for one in listed:
+        assert await payment_env.events(one.deposit_id) == ["payment.held"]
+        told = await payment_env.data(one.deposit_id)
+        assert (told["reason"], told["heldAmount"], told["amount"]) == (one.reason, one.held_amount, one.amount)
+        assert (told["paymentId"], told["chain"], told["token"]) == (paid, one.chain, one.token)
+    await payment_env.mine(3)
+    assert [await payment_env.events(one.deposit_id) for one in listed] == [["payment.held"]] * 4
+
+
+async def test_a_project_without_extended_events_hears_of_the_catalogue_alone(payment_env, refund_env):
+    async with payment_env.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE projects SET extended_events = false")
+    payment_id = await refund_env.paid("4", "9")
+    await refund_env.refund(payment_id)
+    await refund_env.finish()
+    await payment_env.reorg(9)
+    async with payment_env.db.autocommit() as conn:
+        told = await conn.exec_driver_sql("SELECT DISTINCT event FROM webhook_deliveries")
+        assert set(told.scalars()) == {*OVERPAID, "payment.refunded"}
+
+
+async def test_a_part_is_told_of_and_shown_with_its_transaction(payment_env, refund_env):
+    payment_id = await refund_env.paid("4")
+    payment = await payment_env.read(payment_id, payment_env.test)
+    (deposit,) = payment.deposits
+    assert (payment.status, payment.received_amount, payment.tx_hash) == ("pending", "4", deposit.tx_hash)
+    async with payment_env.db.autocommit() as conn:
+        deposit_id = await conn.scalar(text("SELECT deposit_id FROM deposits"))
+    assert await payment_env.events(deposit_id) == ["payment.partial"]
+    told = await payment_env.data(deposit_id)
+    assert (told["amount"], told["receivedAmount"], told["expectedAmount"]) == ("4", "4", "10")
+    assert (told["txHash"], told["status"], told["paymentId"]) == (deposit.tx_hash, "pending", payment_id)
+    await payment_env.reorg(4)
+    assert (await payment_env.read(payment_id, payment_env.test)).tx_hash is None
 
 
 async def test_a_late_fiat_payment_is_accepted_at_its_old_rate(payment_env, refund_env):

@@ -16,7 +16,10 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def test_the_catalogue_has_thirteen_events_and_one_that_must_be_asked_for() -> None:
     assert len(EVENTS) == 13
-    assert set(EXTENDED_EVENTS) == {"payment.underpaid"}
+    assert set(EXTENDED_EVENTS) == {
+        "payment.underpaid", "payment.failed", "payment.partial", "payment.held",
+        "refund.sent", "refund.completed", "refund.failed",
+    }  # fmt: skip
     assert resource_of("account.deposit.confirmed") == "account_deposit"
     assert all(resource_of(name) == name.split(".")[0] for name in EVENTS if not name.startswith("account."))
     with pytest.raises(ValueError, match=r"payment\.payed"):

@@ -277,3 +277,11 @@ async def test_a_test_delivery_says_so_in_its_header() -> None:
 )
 def test_public_addresses_are_public(address: str) -> None:
     assert is_public_address(address)
+
+
+@pytest.mark.parametrize(
+    "port, is_possible", [(444, True), (80, True), (1023, True), (8443, True), (22, False), (25, False), (993, False)]
+)
+def test_ports_of_other_services_are_refused(port, is_possible):
+    refusal = webhook_url_refusal(f"https://shop.example:{port}/hook", allow_private=False)
+    assert (refusal is None) is is_possible

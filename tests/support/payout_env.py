@@ -42,6 +42,8 @@ class QuietRefunds:
         self._note("failed", payouts)
         return {payout.pk: payout.held_units for payout in payouts}
 
+    async def on_final(self, _conn, payouts, _now) -> None: ...
+
     async def on_revived(self, _conn, payouts, _now) -> None:
         self._note("revived", payouts)
 

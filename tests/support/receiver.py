@@ -76,4 +76,5 @@ class Receiver:
 
 
 def _concerns(event: dict[str, Any], resource_id: str) -> bool:
-    return resource_id in (event["data"].get(name) for name in ("paymentId", "payoutId", "withdrawalId"))
+    data = event["data"]
+    return bool(data[f"{data['resource']}Id"] == resource_id)

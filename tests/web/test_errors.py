@@ -100,6 +100,24 @@ async def test_each_endpoint_takes_its_own_credential_and_no_other(merchant, cli
             assert let_in == (taken in (name, "nothing")), (method, path, name, response.status_code)
             if not let_in:
                 refused(response, 401, response.json()["code"])
+                challenge = {"key": "ApiKey", "admin": "AdminKey", "session": "Bearer"}[taken]
+                assert response.headers["www-authenticate"] == challenge, (method, path)
+
+
+async def test_each_endpoint_refuses_query_parameters_that_it_does_not_know(merchant, client):
+    credentials = {"key": merchant.key, "session": merchant.bearer, "admin": {"X-Admin-Key": ADMIN_KEY}, "nothing": {}}
+    await merchant.add_project(mode="sandbox")
+    credentials["key"] = merchant.key
+    for method, path in api_routes(client):
+        headers = credentials[accepts(path, method)]
+        if method == "POST" and path == "/api/auth/refresh":
+            continue
+        answer = await client.request(method, filled(path, merchant) + "?noSuchParameter=1", headers=headers)
+        refused(answer, 400, "VALIDATION_ERROR", "noSuchParameter")
+    refused(await client.get("/api/payment?page=1&page=2", headers=merchant.key), 400, "VALIDATION_ERROR", "page")
+    refused(await client.get("/api/payment?noSuchParameter=1"), 401, "API_KEY_MISSING")
+    for path in ("/health/live?now=1", "/pay/pub_x?utm_source=mail"):
+        assert (await client.get(path)).status_code in {200, 404}, "what is no API is opened with anything"
 
 
 BAD_BODIES = [
@@ -187,6 +205,7 @@ async def test_nul_is_refused_wherever_it_hides(merchant, client):
 
 @pytest.mark.parametrize("hidden", ["\x1b[2J", "\u202e", "\u200b", "\ufeff", "\x85", "\n", "\x7f"], ids=ascii)
 async def test_text_that_hides_something_is_refused_in_every_body_by_its_field(merchant, client, hidden):
+    await merchant.step_up()
     order = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1"}
     key, bearer, projects = merchant.key, merchant.bearer, "/api/merchant/projects"
     project = f"{projects}/{merchant.project_id}"
@@ -244,7 +263,7 @@ async def test_a_page_that_does_not_exist_is_refused_by_field(merchant, client, 
 
 
 async def test_a_bug_of_ours_tells_the_caller_nothing_but_an_id_that_is_in_the_log(client, monkeypatch):
-    def bug(_):
+    def bug(*_):
         raise RuntimeError("secret of the house")
 
     # No route is added for it: the app is the next test's, too.

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cambist.domain.webhooks import EVENTS
+from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS
 from tests.support.payout_env import person
 from tests.support.two_merchants import APPROVED, CONFIRMED, WALLET, WITHDRAWALS, TwoMerchants
 from tests.support.webhooks import receiver
@@ -27,15 +27,26 @@ async def told(two_merchants, gateway):
     mine = {"chain": "memory", "blocks": CONFIRMED + 2}
     await two_merchants.post("/api/sandbox/mine", mine)
     coin = {"chain": "memory", "token": "USDX"}
+    paid = await two_merchants.paid()
     pay = {**coin, "toAddress": person(), "amount": "1"}
     payout = (await two_merchants.post(f"{WALLET}/payout", pay))["payout"]["payoutId"]
     taken = {**pay, "projectId": two_merchants.ada.project_id, "totpCode": two_merchants.phone.code()}
     withdrawal = (await two_merchants.post(WITHDRAWALS, taken, two_merchants.ada.bearer))["withdrawal"]["withdrawalId"]
-    for one in (payout, withdrawal):
+    back = {"toAddress": person(), "amount": "1"}
+    refund = (await two_merchants.post(f"/api/payment/{paid}/refund", back))["refund"]["refundId"]
+    for one in (payout, withdrawal, refund):
         await two_merchants.post("/api/sandbox/fail-payout", {"payoutId": one})
     await two_merchants.post(
         "/api/payment", {**coin, "pricingMode": "direct_crypto", "amount": "7", "expiresInMinutes": 5}
     )
+    short = {**coin, "pricingMode": "direct_crypto", "amount": "7", "expiresInMinutes": 5}
+    short = (await two_merchants.post("/api/payment", short))["payment"]["paymentId"]
+    await two_merchants.post("/api/sandbox/deposit", {"paymentId": short, "amount": "3", "confirmations": CONFIRMED})
+    elsewhere = {**coin, "chain": "pretend", "pricingMode": "direct_crypto", "amount": "7"}
+    elsewhere = (await two_merchants.post("/api/payment", elsewhere))["payment"]["paymentId"]
+    await two_merchants.post("/api/sandbox/deposit", {"paymentId": elsewhere, "confirmations": CONFIRMED})
+    await two_merchants.post("/api/sandbox/reorg", {"chain": "pretend", "depth": CONFIRMED + 1})
+    await two_merchants.post("/api/sandbox/mine", {"chain": "pretend", "blocks": 1})
     await two_merchants.post("/api/sandbox/advance-time", {"seconds": 3600})
     await two_merchants.post("/api/sandbox/mine", mine)
     async with gateway.db.transaction() as conn:
@@ -58,9 +69,9 @@ async def told(two_merchants, gateway):
 
 
 async def test_every_event_happens_and_carries_what_the_made_up_one_carries(told, two_merchants):
-    assert set(told) == set(EVENTS) - ACCOUNTS - BY_HAND
+    assert set(told) == set(EVENTS | EXTENDED_EVENTS) - ACCOUNTS - BY_HAND
     async with receiver() as shop:
-        for event, resource in EVENTS.items():
+        for event, resource in (EVENTS | EXTENDED_EVENTS).items():
             body = {"event": event, "url": shop.url}
             path = f"/api/merchant/projects/{two_merchants.ada.project_id}/test-webhook"
             made_up = (await two_merchants.post(path, body, two_merchants.ada.bearer))["payload"]["data"]
@@ -68,6 +79,9 @@ async def test_every_event_happens_and_carries_what_the_made_up_one_carries(told
             for real in told.get(event, ()):
                 assert set(real) - OPTIONAL == set(made_up) - {"isTest"}, event
                 kinds = {name: type(value) for name, value in real.items() if name not in OPTIONAL}
+                if event == "payment.expired" and real["receivedAmount"] != "0":
+                    assert kinds.pop("txHash") is str
+                    kinds["txHash"] = type(None)
                 assert kinds == {name: type(value) for name, value in made_up.items() if name != "isTest"}, event
                 assert made_up["status"] == real["status"]
 
@@ -84,10 +98,21 @@ async def test_events_of_payouts_name_what_they_are_about(told, two_merchants):
                 assert ("error" in data) is (outcome == "failed")
     (batched,) = [data for data in told["payout.completed"] if "batchId" in data]
     assert batched["batchId"] == two_merchants.ids["batch_id"]
-    (refunded,) = told["payment.refunded"]
-    assert refunded["paymentId"] == two_merchants.ids["payment_id"]
+    payment_id = two_merchants.ids["payment_id"]
+    (refunded,) = [data for data in told["payment.refunded"] if data["paymentId"] == payment_id]
     assert (refunded["refundId"], refunded["amount"]) == (two_merchants.ids["refund_id"], "2")
     assert (refunded["receivedAmount"], refunded["refundedAmount"]) == ("105", "2")
+    held = {data["depositId"]: data for data in told["payment.held"]}
+    surplus = held[two_merchants.ids["deposit_id"]]
+    assert (surplus["amount"], surplus["heldAmount"], surplus["reason"]) == ("105", "5", "surplus")
+    assert (surplus["paymentId"], surplus["status"]) == (two_merchants.ids["payment_id"], "overpaid")
+    (partial,) = told["payment.partial"]
+    assert (partial["amount"], partial["expectedAmount"], partial["receivedAmount"]) == ("3", "7", "3")
+    (failed,) = told["payment.failed"]
+    assert (failed["status"], failed["receivedAmount"], failed["txHash"]) == ("failed", "0", None)
+    assert {data["refundId"] for data in told["refund.sent"]} > {data["refundId"] for data in told["refund.failed"]}
+    for data in [*told["payout.completed"], *told["payout.failed"]]:
+        assert data["kind"] == "payout"
     events = [data for many in told.values() for data in many]
     assert not any(
         two_merchants.ids["refund_id"] in (data.get("payoutId"), data.get("withdrawalId")) for data in events

@@ -23,9 +23,29 @@ async def test_the_operator_sees_what_pays_for_gas(client, gateway):
             "balance": "1.5",
             "isLow": True,
             "waiting": 2,
-            "checkedAt": "2026-01-01T12:00:00Z",
+            "checkedAt": "2026-01-01T12:00:00.000Z",
         }
     ]
+
+
+async def test_an_address_is_told_before_anybody_has_looked_at_it(client, gateway):
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO addresses (mode, family, address, purpose, account_index, change, address_index)"
+            " VALUES ('live', 'memory', 'mem1abc', 'gas', 0, 0, 0)"
+        )
+    answer = await client.get(PATH, headers={"X-Admin-Key": ADMIN_KEY})
+    assert answer.json()["gasStations"] == [
+        {
+            "chain": "memory",
+            "address": "mem1abc",
+            "symbol": "MEM",
+            "balance": None,
+            "isLow": None,
+            "waiting": 0,
+            "checkedAt": None,
+        }
+    ], "and none for chains without a node"
 
 
 async def test_nobody_else_does(client, merchant):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import pytest
 
 from cambist.settings import RateLimitSettings
 from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
@@ -82,7 +85,7 @@ async def test_the_description_names_every_operation_its_credential_and_its_erro
     operations = [operation for item in schema["paths"].values() for operation in item.values()]
     names = [operation["operationId"] for operation in operations]
     assert len(names) == len(set(names))
-    assert {name for name in names if not re.fullmatch(r"(Get|Post|Put|Patch|Delete)[A-Za-z]+", name)} == set()
+    assert {name for name in names if not re.fullmatch(r"(get|post|put|patch|delete)[A-Z][A-Za-z]+", name)} == set()
     tags = {tag["name"] for tag in schema["tags"]}
     for operation in operations:
         assert operation["summary"], operation
@@ -102,3 +105,51 @@ async def test_the_description_names_every_operation_its_credential_and_its_erro
         assert operation["responses"]["200"]["content"] == operation["responses"]["201"]["content"]
     for scheme in ("apiKey", "session", "adminKey"):
         assert scheme in schema["components"]["securitySchemes"]
+
+
+async def test_operations_are_named_by_path_and_their_errors_by_status_and_code(merchant, client):
+    paths = (await client.get("/api/openapi.json")).json()["paths"]
+    names = {(method, path): one["operationId"] for path, item in paths.items() for method, one in item.items()}
+    assert all(re.fullmatch(r"(get|post|put|patch|delete)[A-Z][A-Za-z]+", name) for name in names.values())
+    assert names["post", "/api/payment"] == "postPayment"
+    assert names["get", "/api/payment/{paymentId}"] == "getPaymentByPaymentId"
+    assert names["post", "/api/merchant/wallet/payout/batch"] == "postMerchantWalletPayoutBatch"
+    documented = Path(__file__).parents[2].joinpath("docs/merchants/errors.md").read_text()
+    for path, item in paths.items():
+        for method, operation in item.items():
+            errors = {int(status): one for status, one in operation["responses"].items() if status[0] in "45"}
+            assert {400, 429, 500} <= set(errors), (method, path)
+            shows_its_own = path in {"/api/auth/login", "/api/auth/refresh"}
+            assert (401 in errors) == (operation["security"] != [{}] or shows_its_own), (method, path)
+            for status, one in errors.items():
+                codes = re.findall(r"`([A-Z_]+)`", one["description"])
+                rows = [re.search(rf"`{code}`.*?\| ([^|]*) \|", documented) for code in codes]
+                assert all(row is not None and str(status) in row[1] for row in rows), (path, status, codes)
+                ((code, example),) = one["content"]["application/json"]["examples"].items()
+                assert (example["value"]["code"], example["value"]["success"]) == (code, False)
+
+
+@pytest.mark.parametrize(
+    "method, path, body, as_person",
+    [
+        ("get", "/api/payment/{paymentId}", None, False),
+        ("post", "/api/payment", {"chain": "nowhere", "token": "X", "pricingMode": "fiat", "amount": "1"}, False),
+        (
+            "post",
+            "/api/merchant/wallet/payout",
+            {"chain": "memory", "token": "X", "toAddress": "x", "amount": "1"},
+            False,
+        ),
+        ("post", "/api/payment/{paymentId}/refund", {"toAddress": "x"}, False),
+        ("post", "/api/sandbox/mine", {"chain": "memory", "blocks": 1}, False),
+        ("get", "/api/dashboard/projects/{projectId}/payments", None, True),
+        ("post", "/api/merchant/resolutions/{depositId}/accept", None, False),
+    ],
+)
+async def test_what_goes_wrong_is_what_is_described(merchant, client, method, path, body, as_person):
+    operation = (await client.get("/api/openapi.json")).json()["paths"][path][method]
+    url = re.sub(r"\{\w+\}", "unknown", path)
+    for headers in (merchant.bearer if as_person else merchant.key, {}):
+        answer = await client.request(method, url, json=body, headers=headers)
+        described = operation["responses"][str(answer.status_code)]["description"]
+        assert f"`{answer.json()['code']}`" in described

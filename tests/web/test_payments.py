@@ -55,7 +55,7 @@ async def test_a_payment_is_made_and_shown(client, merchant, make):
         "10",
         {"cart": {"items": 2}},
     )
-    assert payment["expiresAt"] == "2026-01-01T13:00:00Z"
+    assert payment["expiresAt"] == "2026-01-01T13:00:00.000Z"
     assert "exchangeRate" not in payment
     assert "customerName" not in payment
     shown = (await client.get(f"/api/payment/{payment['paymentId']}", headers=merchant.key)).json()
@@ -105,7 +105,7 @@ async def test_a_quote_promises_nothing_and_says_everything(client, merchant):
         "expectedAmountRaw": "3333333340000000000",
         "decimals": 18,
         "source": "static",
-        "validUntil": "2026-01-01T12:01:00Z",
+        "validUntil": "2026-01-01T12:01:00.000Z",
     }
     direct = (await client.post("/api/payment/quote", json=BODY, headers=merchant.key)).json()
     assert (direct["rate"], direct["expectedAmount"], direct["expectedAmountRaw"]) == (None, "10", "10000000")
@@ -140,7 +140,7 @@ async def test_a_quote_promises_nothing_and_says_everything(client, merchant):
         ({"amount": None}, 400, "VALIDATION_ERROR", "amount"),
         ({"pricingMode": "gift"}, 400, "VALIDATION_ERROR", "pricingMode"),
         ({"pricingMode": "fiat"}, 400, "VALIDATION_ERROR", "fiatCurrency"),
-        ({"pricingMode": "fiat", "fiatCurrency": "gbp"}, 503, "RATE_UNAVAILABLE", None),
+        ({"pricingMode": "fiat", "fiatCurrency": "gbp"}, 400, "UNSUPPORTED_CURRENCY", "fiatCurrency"),
         ({"pricingMode": "fiat", "fiatCurrency": "zzz"}, 400, "VALIDATION_ERROR", "fiatCurrency"),
         ({"expiresInMinutes": 1}, 400, "VALIDATION_ERROR", "expiresInMinutes"),
         ({"expiresInMinutes": 1.5}, 400, "VALIDATION_ERROR", "expiresInMinutes"),
@@ -271,5 +271,39 @@ async def test_an_expired_fiat_payment_gets_a_new_rate_from_a_person_only(client
     assert answer.status_code == 200, answer.text
     assert (answer.json()["payment"]["status"], answer.json()["payment"]["expiresAt"]) == (
         "pending",
-        "2026-01-01T12:10:00Z",
+        "2026-01-01T12:10:00.000Z",
     )
+
+
+async def test_lists_are_searched_by_order_time_and_amount_over_http(client, merchant):
+    body = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "12.50", "orderId": "A&1"}
+    made = (await client.post("/api/payment", json=body, headers=merchant.key)).json()["payment"]
+    assert (made["amount"], made["expectedAmount"]) == ("12.50", "12.50")
+
+    async def total(**query):
+        answer = await client.get("/api/payment", params=query, headers=merchant.key)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["total"]
+
+    assert await total(orderId="A&1") == await total(amount="12.5") == 1
+    assert await total(**{"from": "2026-01-01", "to": "2026-01-02"}) == 1
+    assert await total(**{"from": "2026-01-02"}) == await total(to="2026-01-01") == await total(orderId="A") == 0
+    for query, field in (({"from": "today"}, "from"), ({"from": "2026-02-01", "to": "2026-01-01"}, "to")):
+        answer = await client.get("/api/payment", params=query, headers=merchant.key)
+        refused(answer, 400, "VALIDATION_ERROR", field)
+    refused(await client.get("/api/payment?amount=1e3", headers=merchant.key), 400, "INVALID_AMOUNT", "amount")
+
+
+async def test_every_time_has_milliseconds_whatever_the_merchant_sent(client, merchant, clock):
+    clock.advance(0.123456)
+    sent = {"at": "2026-01-01T12:00:00.5Z"}
+    body = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1", "metadata": sent}
+    made = (await client.post("/api/payment", json=body, headers=merchant.key)).json()["payment"]
+    assert (made["createdAt"], made["metadata"]) == ("2026-01-01T12:00:00.123Z", sent)
+    listed = (await client.get("/api/payment", headers=merchant.key)).json()["payments"]
+    read = (await client.get(f"/api/payment/{made['paymentId']}", headers=merchant.key)).json()["payment"]
+    public = (await client.get(f"/api/payment/public/{made['publicId']}")).json()["payment"]
+    assert [one["createdAt"] for one in (*listed, read, public)] == [made["createdAt"]] * 3
+    projects = (await client.get("/api/merchant/projects", headers=merchant.bearer)).json()["projects"]
+    assert projects[0]["createdAt"].endswith("Z")
+    assert len(projects[0]["createdAt"]) == len(made["createdAt"])

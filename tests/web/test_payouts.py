@@ -59,8 +59,8 @@ async def test_a_payout_is_answered_at_once_and_read_by_its_id(client, rich, pay
         "error": None,
         "waitsFor": None,
         "batchId": None,
-        "createdAt": "2026-01-01T12:00:00Z",
-        "updatedAt": "2026-01-01T12:00:00Z",
+        "createdAt": "2026-01-01T12:00:00.000Z",
+        "updatedAt": "2026-01-01T12:00:00.000Z",
         "completedAt": None,
     }
     assert payout["payoutId"].startswith("po_")
@@ -105,6 +105,12 @@ async def test_each_mistake_has_its_status_code_and_field(rich, pay, fields, sta
 async def test_a_swap_in_a_payout_is_refused_for_now(rich, pay):
     swap = {"amount": None, "srcChain": "memory", "srcToken": "MEM", "srcAmount": "1", "slippage": 0.5}
     refused(await pay(**swap), 400, "SWAP_NOT_SUPPORTED_FOR_CHAIN")
+
+
+@pytest.mark.parametrize("field", ["srcToken", "token"])
+async def test_a_token_of_a_swap_that_nobody_has_heard_of_is_not_enabled(rich, pay, field):
+    swap = {"amount": None, "srcChain": "memory", "srcToken": "MEM", "srcAmount": "1", field: "NOTHING"}
+    refused(await pay(**swap), 400, "TOKEN_NOT_ENABLED", field)
 
 
 async def test_the_operators_switch_is_a_503(client, rich, pay):
@@ -153,6 +159,36 @@ async def test_a_batch_has_1_to_100_rows_and_is_refused_whole_where_the_balance_
     refused(await batch([row] * 101), 400, "VALIDATION_ERROR", "destinations")
     refused(await batch([row] * 100), 403, "INSUFFICIENT_BALANCE")
     assert (await client.get(f"{WALLET}/payouts", headers=rich.key)).json()["total"] == 0
+
+
+async def test_a_batch_repeated_with_its_rows_keys_is_answered_as_the_first_time(client, rich):
+    rows = [{"toAddress": person(name), "amount": "2.50", "idempotencyKey": name} for name in ("ann", "bob")]
+    body = {"chain": "memory", "token": "USDX", "destinations": [*rows, {"toAddress": "nobody", "amount": "1"}]}
+    made = await client.post(f"{WALLET}/payout/batch", json=body, headers=rich.key)
+    assert (made.status_code, made.json()["batch"]["acceptedRows"]) == (201, 2)
+    again = await client.post(f"{WALLET}/payout/batch", json=body, headers=rich.key)
+    assert (again.status_code, again.json()) == (200, {**made.json(), "idempotent": True})
+    assert (await client.get(f"{WALLET}/payouts", headers=rich.key)).json()["total"] == 2
+
+
+async def test_a_batch_of_which_every_row_is_refused_is_a_400_with_the_rows(client, rich):
+    rows = [{"toAddress": "nobody", "amount": "1"}, {"toAddress": person(), "amount": "0"}]
+    body = {"chain": "memory", "token": "USDX", "destinations": rows}
+    answer = await client.post(f"{WALLET}/payout/batch", json=body, headers={**rich.key, "Idempotency-Key": "k"})
+    said = answer.json()
+    assert (answer.status_code, said["success"], said["code"]) == (400, False, "BATCH_REJECTED")
+    assert [(one["row"], one["toAddress"], one["amount"], one["code"]) for one in said["rejected"]] == [
+        (0, "nobody", "1", "INVALID_ADDRESS"),
+        (1, person(), "0", "INVALID_AMOUNT"),
+    ]
+    assert [one["field"] for one in said["details"]] == ["destinations[0]", "destinations[1]"]
+    assert (await client.get(f"{WALLET}/payouts", headers=rich.key)).json()["total"] == 0
+
+
+async def test_an_amount_is_the_same_however_many_zeros_it_ends_with(rich, pay):
+    first = (await pay(idempotencyKey="k", amount="12.5")).json()["payout"]
+    again = await pay(idempotencyKey="k", amount="12.50")
+    assert (again.status_code, again.json()["payout"]) == (200, first)
 
 
 async def test_lists_take_filters_and_refuse_what_they_do_not_know(client, rich, pay):

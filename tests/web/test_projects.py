@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
 from cambist.services.identity.api_keys import KEYS_MAX
 from cambist.services.identity.projects import PROJECTS_MAX
+from tests.support.payout_env import person
 from tests.support.web import Merchant, refused
 
 PROJECTS = "/api/merchant/projects"
@@ -40,7 +42,7 @@ async def test_a_project_starts_with_sound_settings_and_shows_its_secret_once(me
         "webhookSigning": True,
         "underpaymentTolerancePercent": 0.0,
         "graceHours": 24,
-        "extendedEvents": False,
+        "extendedEvents": True,
         "sandboxAutoMine": False,
         "isActive": True,
     }
@@ -70,7 +72,7 @@ async def test_what_is_sent_changes_and_the_rest_stays(merchant, client):
         "paymentWebhookUrl": "https://shop.example/hook",
         "underpaymentTolerancePercent": 0.5,
         "graceHours": 48,
-        "extendedEvents": True,
+        "extendedEvents": False,
     }
     answer = await client.patch(here(merchant), json=changes, headers=merchant.bearer)
     assert answer.status_code == 200, answer.text
@@ -187,12 +189,49 @@ async def test_a_key_that_another_worker_took_back_is_good_for_a_second_at_most(
     refused(await client.get(WALLET, headers=merchant.key), 401, "API_KEY_INVALID")
 
 
-async def test_the_keys_of_a_project_that_is_switched_off_do_not_work(merchant, client):
+async def test_a_project_that_is_switched_off_is_read_and_nothing_else_is_done_for_it(merchant, client):
     assert (await client.get(WALLET, headers=merchant.key)).status_code == 200
     await client.patch(here(merchant), json={"isActive": False}, headers=merchant.bearer)
-    refused(await client.get(WALLET, headers=merchant.key), 401, "API_KEY_INVALID")
+    described = (await client.get("/api/openapi.json")).json()["paths"]
+    written = 0
+    for template, item in described.items():
+        by_key = any("apiKey" in scheme for one in item.values() for scheme in one["security"])
+        if not by_key and not template.startswith("/api/dashboard/projects/{projectId}/"):
+            continue
+        path = re.sub(r"\{\w+\}", "unknown", template.replace("{projectId}", merchant.project_id))
+        for method in item:
+            answer = await client.request(method, path, headers=merchant.key if by_key else merchant.bearer)
+            if method == "get":
+                assert answer.status_code in {200, 400, 404}, (method, path, answer.text)
+            else:
+                refused(answer, 403, "PROJECT_INACTIVE")
+                written += 1
+    assert written > 25
     await client.patch(here(merchant), json={"isActive": True}, headers=merchant.bearer)
+    refused(await client.post("/api/payment/quote", json={}, headers=merchant.key), 400, "VALIDATION_ERROR")
+
+
+async def test_a_project_that_is_switched_off_meanwhile_sends_no_money(merchant, client, gateway):
+    """The key was known a moment ago: what sends money looks again."""
     assert (await client.get(WALLET, headers=merchant.key)).status_code == 200
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE projects SET is_active = false")
+    to = {"toAddress": person()}
+    pay = {"chain": "memory", "token": "USDX", "amount": "1", **to}
+    deposit = "/api/merchant/resolutions/dep_x"
+    for path, body in (
+        ("/api/payment", {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1"}),
+        ("/api/payment/pay_x/refund", to),
+        (f"{deposit}/refund", to),
+        (f"{deposit}/accept", {}),
+        (f"{deposit}/release", {}),
+        (f"{WALLET}/payout", pay),
+        (f"{WALLET}/payout/batch", {"chain": "memory", "token": "USDX", "destinations": [{**to, "amount": "1"}]}),
+    ):
+        refused(await client.post(path, json=body, headers=merchant.key), 403, "PROJECT_INACTIVE")
+    withdrawal = {**pay, "projectId": merchant.project_id, "totpCode": "123456"}
+    answer = await client.post("/api/dashboard/withdrawals", json=withdrawal, headers=merchant.bearer)
+    refused(answer, 403, "PROJECT_INACTIVE")
 
 
 async def test_sandbox_keys_look_like_it(merchant, client):

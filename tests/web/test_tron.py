@@ -73,6 +73,9 @@ async def test_a_live_payment_on_it_is_refused_and_so_is_all_that_would_send(cli
 
 
 async def test_every_list_of_chains_and_coins_has_it(client, merchant):
+    live = await client.get("/api/merchant/wallet/addresses", headers=merchant.key)
+    assert live.json()["addresses"] == [], "nobody would see what is sent there"
+    await merchant.add_project(mode="sandbox")
     addresses = (await client.get("/api/merchant/wallet/addresses", headers=merchant.key)).json()["addresses"]
     of = {entry["family"]: entry for entry in addresses}
     assert (of["tron"]["chains"], of["evm"]["chains"]) == (["tron"], ["ethereum"])

@@ -49,7 +49,7 @@ async def test_usage_is_listed_by_page_and_operation_to_key_and_dashboard_alike(
         "chain": "memory",
         "reference": "po_3",
         "amount": DEFAULTS.weights.of("payout", "memory"),
-        "createdAt": "2026-01-01T12:00:00Z",
+        "createdAt": "2026-01-01T12:00:00.000Z",
     }
     assert (first["page"], first["limit"], first["total"]) == (1, 2, 3)
     mirrored = f"/api/dashboard/projects/{merchant.project_id}/usage?limit=2"

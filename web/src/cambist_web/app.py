@@ -28,7 +28,8 @@ from .errors import on_http_error, on_service_error, on_unexpected
 from .openapi import DecimalNumbers, Swagger, openapi_config
 from .origin import provide_audit
 from .request_metrics import RequestMetrics
-from .requests import JsonRequest, RefuseUnstorable
+from .requests import JsonRequest, RefuseUnstorable, query_names, refuse_unknown_parameters
+from .schemas import JsonAnswer
 from .unfinished import BodyDeadline
 
 SECURITY_HEADERS = (
@@ -43,6 +44,14 @@ SECURITY_HEADERS = (
 REFUSALS_INTERVAL_S = 5.0
 
 log = structlog.get_logger(__name__)
+
+PUBLIC_PATH = "/api/public/"
+ANY_ORIGIN = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-allow-methods", b"GET, OPTIONS"),
+    (b"access-control-allow-headers", b"*"),
+)
+"""What answers below the public path carry: a shop's page in a browser may read what anybody may."""
 
 HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
@@ -65,7 +74,7 @@ def attach(app: Litestar, gateway: Gateway) -> None:
 def build_app(settings: WebSettings) -> Litestar:
     """Return the routes, and what holds for all of them; they work once a gateway is attached."""
     secure = settings.base_url.startswith("https://")
-    return Litestar(
+    app = Litestar(
         route_handlers=[*_endpoints(), *checkout.controllers, Swagger],
         dependencies={
             "web": Provide(_web, sync_to_thread=False),
@@ -83,11 +92,15 @@ def build_app(settings: WebSettings) -> Litestar:
         lifespan=[_lifespan],
         on_shutdown=[checkout.close],
         request_class=JsonRequest,
+        response_class=JsonAnswer,
         request_max_body_size=settings.body_bytes_max,
         openapi_config=openapi_config(),
         plugins=[DecimalNumbers()],
         logging_config=None,
+        before_request=refuse_unknown_parameters,
     )
+    app.state.query_names = query_names(app)
+    return app
 
 
 def _endpoints() -> Iterator[ControllerRouterHandler]:
@@ -147,11 +160,13 @@ def _sender(state: State) -> Sender:
 def _add_headers(wanted: Sequence[tuple[bytes, bytes]]) -> BeforeMessageSendHookHandler:
     """Return a hook that adds these headers to answers that do not have them."""
 
-    async def add(message: Message, _: Scope) -> None:
+    async def add(message: Message, scope: Scope) -> None:
         if message["type"] == "http.response.start":
             headers = list(message.get("headers", ()))
             present = {name.lower() for name, _ in headers}
             headers += [header for header in wanted if header[0] not in present]
+            if scope.get("path", "").startswith(PUBLIC_PATH):
+                headers += ANY_ORIGIN
             message["headers"] = headers
 
     return add

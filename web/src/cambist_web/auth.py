@@ -36,7 +36,7 @@ from litestar.params import FromPath
 from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
 from cambist.services.actor import Actor
-from cambist.services.errors import ForbiddenError, NotFoundError, UnauthenticatedError
+from cambist.services.errors import ForbiddenError, NotFoundError, UnauthenticatedError, project_inactive
 from cambist.services.identity import api_keys, projects
 from cambist.services.identity.api_keys import KeyAccess
 from cambist.services.identity.merchants import live_not_granted
@@ -48,6 +48,8 @@ from .origin import Connection, address_of, host_of
 
 TOKEN_CHARS_MAX = 4_096
 """Of an access token. Ours are shorter."""
+
+READING = frozenset({"GET", "HEAD"})
 
 API_KEY_SCHEME = "apiKey"
 SESSION_SCHEME = "session"
@@ -99,8 +101,15 @@ async def require_key(connection: Connection, handler: BaseRouteHandler) -> None
         raise ForbiddenError("SCOPE_MISSING", f"This API key lacks the scope {scope}.")
     if access.actor.mode == "live" and not access.live and scope != "read":
         raise live_not_granted()
+    _refuse_inactive(connection, access.actor)
     if access.last_used_at is None or now - access.last_used_at >= api_keys.NOTE_USE_AFTER:
         await _note_use(web, secret, access, connection, now)
+
+
+def _refuse_inactive(connection: Connection, actor: Actor) -> None:
+    """Let a project that is switched off be read, and nothing else. A quote is no reading: it is for a payment."""
+    if not actor.is_active and connection.scope.get("method") not in READING:
+        raise project_inactive()
 
 
 async def _access_of(web: Web, secret: str, connection: Connection) -> KeyAccess:
@@ -196,6 +205,11 @@ async def require_step_up(connection: Connection, handler: BaseRouteHandler) -> 
         await web_of(connection.app).two_factor.check_step_up(session)
 
 
+async def require_active(connection: Connection, _: BaseRouteHandler) -> None:
+    """Let nothing be done for a project that is switched off. A guard, after ``require_project``."""
+    _refuse_inactive(connection, connection.state.actor)
+
+
 async def require_admin(connection: Connection, _: BaseRouteHandler) -> None:
     """Let in the operator with the admin key. A guard; without a key in the settings there is no such door."""
     web = web_of(connection.app)
@@ -241,11 +255,16 @@ def key_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
 
 def project_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
     """Mount handlers for a merchant in person, below ``/api/dashboard/projects/{projectId}``."""
-    return owned_project_routes("/api/dashboard/projects/{project_id:str}" + path, *handlers)
+    router = owned_project_routes("/api/dashboard/projects/{project_id:str}" + path, *handlers)
+    router.guards.append(require_active)
+    return router
 
 
 def owned_project_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
-    """Mount handlers for a merchant in person at a path that has ``{project_id:str}`` in it."""
+    """Mount handlers for a merchant in person at a path that has ``{project_id:str}`` in it.
+
+    They work for a project that is switched off, too: this is how it is switched on again.
+    """
     return Router(
         path=path,
         route_handlers=handlers,

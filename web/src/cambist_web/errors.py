@@ -32,6 +32,7 @@ from cambist.services.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
+from cambist.services.payouts.batch_rows import BatchRejectedError, Rejected
 
 from .context import web_of
 from .origin import origin_of
@@ -70,13 +71,22 @@ HTTP_ERRORS: Mapping[int, tuple[str, str]] = {
 _MISSING = re.compile(r"Missing required \w+ parameter '(.+?)' for path")
 
 
+CHALLENGES: Mapping[str, str] = {
+    "API_KEY_MISSING": "ApiKey",
+    "API_KEY_INVALID": "ApiKey",
+    "ADMIN_KEY_INVALID": "AdminKey",
+}
+"""What a 401 asks for where that is no Bearer token. Only Bearer is a registered scheme: clients act on it."""
+
+
 class ErrorBody(Struct, frozen=True, kw_only=True):
-    """What every error answers. ``details`` is there where single fields were at fault."""
+    """What every error answers. ``details`` is there where single fields were at fault, ``rejected`` for a batch."""
 
     success: bool
     error: str
     code: str
     details: tuple[FieldProblem, ...] | UnsetType = UNSET
+    rejected: tuple[Rejected, ...] | UnsetType = UNSET
 
 
 class UnsupportedMediaTypeError(HTTPException):
@@ -91,14 +101,15 @@ class BodyTimeoutError(HTTPException):
     status_code = 408
 
 
-def error_response(
+def error_response(  # noqa: PLR0913, PLR0917  what an error can say
     status: int,
     code: str,
     message: str,
     details: tuple[FieldProblem, ...] = (),
     headers: Mapping[str, str] | None = None,
+    rejected: tuple[Rejected, ...] = (),
 ) -> Response[ErrorBody]:
-    body = ErrorBody(success=False, error=message, code=code, details=details or UNSET)
+    body = ErrorBody(success=False, error=message, code=code, details=details or UNSET, rejected=rejected or UNSET)
     return Response(body, status_code=status, headers=headers or {}, media_type="application/json")
 
 
@@ -135,8 +146,9 @@ def on_service_error(request: AnyRequest, error: ServiceError) -> Response[Error
     if error.code == "TOO_MANY_UNFINISHED":
         headers["Connection"] = "close"
     if isinstance(error, UnauthenticatedError):
-        headers["WWW-Authenticate"] = "Bearer"
-    return error_response(status_of(error), error.code, error.message, error.details, headers)
+        headers["WWW-Authenticate"] = CHALLENGES.get(error.code, "Bearer")
+    rejected = error.rejected if isinstance(error, BatchRejectedError) else ()
+    return error_response(status_of(error), error.code, error.message, error.details, headers, rejected)
 
 
 def on_http_error(_: AnyRequest, error: HTTPException) -> Response[ErrorBody]:

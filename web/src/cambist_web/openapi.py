@@ -27,6 +27,7 @@ from litestar.typing import FieldDefinition
 
 from .auth import ADMIN_SCHEME, API_KEY_SCHEME, SESSION_SCHEME
 from .errors import camel
+from .openapi_errors import codes_of, error_answer
 
 API_VERSION = "1.0.0"
 """The specification's, section 9."""
@@ -69,6 +70,21 @@ _ERROR: dict[str, Any] = {
                 "type": "object",
                 "required": ["field", "message"],
                 "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+            },
+        },
+        "rejected": {
+            "type": "array",
+            "description": "The rows of a batch of which every row was refused.",
+            "items": {
+                "type": "object",
+                "required": ["row", "toAddress", "amount", "code", "error"],
+                "properties": {
+                    "row": {"type": "integer"},
+                    "toAddress": {"type": "string"},
+                    "amount": {"type": "string"},
+                    "code": {"type": "string"},
+                    "error": {"type": "string"},
+                },
             },
         },
     },
@@ -152,8 +168,8 @@ def operation_id(
 ) -> str:
     """Name an operation by its method and path: handlers that serve two paths are two operations."""
     parts = [part if isinstance(part, str) else f"by_{part.name}" for part in path_components]
-    name = "_".join(part for part in [http_method.lower(), *parts] if part != "api")
-    return "".join(word.title() for word in re.split(r"[-_.]", name))
+    words = re.split(r"[-_.]", "_".join(part for part in parts if part != "api"))
+    return str(getattr(http_method, "value", http_method)).lower() + "".join(word.title() for word in words)
 
 
 def described(app: Litestar) -> bytes:
@@ -162,9 +178,9 @@ def described(app: Litestar) -> bytes:
     schema["paths"] = {_camel_path(path): item for path, item in schema["paths"].items()}
     schema["components"]["schemas"] = _without_ellipses(schema["components"]["schemas"])
     schema["components"]["schemas"]["Error"] = _ERROR
-    for item in schema["paths"].values():
+    for path, item in schema["paths"].items():
         for operation in item.values():
-            _describe(operation)
+            _describe(path, operation)
             _describe_repetition(operation, schema["components"]["schemas"])
     return msgspec.json.encode(schema)
 
@@ -181,7 +197,7 @@ def _without_ellipses(schema: Any) -> Any:  # noqa: ANN401  any part of a descri
     return {name: _without_ellipses(part) for name, part in schema.items()}
 
 
-def _describe(operation: dict[str, Any]) -> None:
+def _describe(path: str, operation: dict[str, Any]) -> None:
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             parameter["name"] = camel(parameter["name"])
@@ -189,8 +205,10 @@ def _describe(operation: dict[str, Any]) -> None:
         variants = body["content"]["application/json"]["schema"].get("oneOf", ())
         body["required"] = {"type": "null"} not in variants
     operation["responses"].pop("400", None)
+    for status, codes in sorted(codes_of(path, operation).items()):
+        operation["responses"][str(status)] = error_answer(status, codes)
     operation["responses"]["default"] = {
-        "description": "What went wrong.",
+        "description": "What else went wrong.",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
     }
 

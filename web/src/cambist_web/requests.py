@@ -6,16 +6,18 @@ What is wrong is said by the name of its field.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import cache
 from typing import Any, get_args
 
 import msgspec
-from litestar import Request
+from litestar import Litestar, Request
 from litestar.connection import ASGIConnection
 from litestar.connection.base import AuthT, StateT, UserT
 from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
+from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, Empty, Receive, Scope, Send
 
 from cambist.domain.text import hidden_in
@@ -147,3 +149,28 @@ class RefuseUnstorable(ASGIMiddleware):
 
 def _storable(text: str) -> bool:
     return hidden_in(text) is None
+
+
+def query_names(app: Litestar) -> Mapping[tuple[str, str], frozenset[str]]:
+    """Return the query parameters that each route of the API takes, by the route's template and method."""
+    return {
+        (route.path_format, method): frozenset(one.field_alias for one in model.expected_query_params)
+        for route in app.routes
+        if isinstance(route, HTTPRoute) and route.path.startswith("/api/") and not route.path.startswith("/api/swagger")
+        for method, (_, model) in route.route_handler_map.items()
+    }
+
+
+async def refuse_unknown_parameters(request: Request[Any, Any, Any]) -> None:
+    """Refuse query parameters that nobody reads: they were meant to do something. `RefuseUnstorable` refuses twins.
+
+    A hook, which runs when it is known who asks. Raises InvalidError.
+    """
+    if not request.scope["query_string"]:
+        return
+    known = request.app.state.query_names.get((request.scope["path_template"], request.method))
+    if known is None:
+        return
+    for name in request.query_params:
+        if name not in known:
+            raise InvalidError.field(name, "is not a query parameter that is known here")

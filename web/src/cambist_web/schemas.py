@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, TypeVar
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, TypeVar, get_args
 
 from litestar import Response
 from litestar.params import HeaderParameter, QueryParameter
+from litestar.serialization import default_serializer
+from litestar.types import Serializer
 from msgspec import UNSET, Struct, UnsetType, structs, to_builtins
 
 from cambist.services.paging import LIMIT_MAX, PAGE_MAX
+from cambist.services.webhooks.outbox import moment
 
 
 class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -25,7 +31,7 @@ class MadeAnswer(Answer, frozen=True, kw_only=True):
 
 
 class PageAnswer(Answer, frozen=True, kw_only=True):
-    """One page of a list, newest first. `total` counts all pages."""
+    """One page of a list, newest first. `total` counts all pages, exactly up to 10,000, which is that many or more."""
 
     page: int
     limit: int
@@ -41,14 +47,58 @@ Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX)]
 Filter = Annotated[str | None, QueryParameter(max_length=64)]
 NonEmptyFilter = Annotated[str | None, QueryParameter(min_length=1, max_length=64)]
 
+Since = Annotated[
+    str | None, QueryParameter(name="from", description="A date or time; included.", min_length=1, max_length=40)
+]
+Until = Annotated[
+    str | None, QueryParameter(name="to", description="A date or time; not included.", min_length=1, max_length=40)
+]
+
+Content = TypeVar("Content")
 MadeAnswerT = TypeVar("MadeAnswerT", bound=MadeAnswer)
+
+
+class JsonAnswer(Response[Content]):
+    """An answer whose times are all in UTC with milliseconds: JSON's encoder writes as many digits as there are."""
+
+    def render(self, content: Any, media_type: str, enc_hook: Serializer = default_serializer) -> bytes:  # noqa: ANN401  the framework's signature
+        return super().render(with_moments(content), media_type, enc_hook)
+
+
+_PLAIN = frozenset({str, int, bool, float, Decimal, NoneType, UnsetType})
+
+
+@cache
+def _walked(kind: type[Struct]) -> tuple[str, ...]:
+    """Return the fields that can hold times, or others that do."""
+    return tuple(
+        field.name
+        for field in structs.fields(kind)
+        if field.type not in _PLAIN and not (args := get_args(field.type), _PLAIN.issuperset(args) and args)[1]
+    )
+
+
+def with_moments(value: Any) -> Any:  # noqa: ANN401  any part of an answer
+    """Return an answer with its times as texts. What merchants sent is left as it is."""
+    if isinstance(value, datetime):
+        return moment(value)
+    if isinstance(value, Struct):
+        changed = {}
+        for name in _walked(type(value)):
+            before = getattr(value, name)
+            if (after := with_moments(before)) is not before:
+                changed[name] = after
+        return structs.replace(value, **changed) if changed else value
+    if isinstance(value, (list, tuple)):
+        return [with_moments(item) for item in value]
+    return value
 
 
 def made_response(answer: MadeAnswerT, *, replayed: bool) -> Response[MadeAnswerT]:
     """Answer 201, or for a repetition 200 with `idempotent`."""
     if replayed:
-        return Response(structs.replace(answer, idempotent=True), status_code=200)
-    return Response(answer, status_code=201)
+        return JsonAnswer(structs.replace(answer, idempotent=True), status_code=200)
+    return JsonAnswer(answer, status_code=201)
 
 
 def sent(body: Struct) -> dict[str, object]:

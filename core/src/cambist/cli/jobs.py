@@ -15,12 +15,12 @@ from cambist.bootstrap import open_redis
 from cambist.db.engine import Database
 from cambist.hints import Hints
 from cambist.ports import SystemClock, system_ids
-from cambist.services.accounting.statements.entries import parse_moment
 from cambist.services.audit.entries import Action, record
 from cambist.services.errors import ConflictError, ServiceError
 from cambist.services.identity.merchants import find_pk
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import STATES, Job, Kind, NewJob
+from cambist.services.paging import parse_moment
 from cambist.settings import Settings, SettingsError
 
 from .opened import opened_database, person

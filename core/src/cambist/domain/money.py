@@ -65,6 +65,21 @@ def parse_units(text: str, decimals: int) -> Units:
     return Units(units)
 
 
+def parse_amount(text: str) -> Decimal:
+    """Read an amount of anything, exactly. Raises AmountError as ``parse_units`` does, but for the decimals."""
+    _plain(text)
+    return Decimal(text)
+
+
+def same_value(text: str) -> str:
+    """Return one spelling for all texts of the same amount: ``12.50`` is ``12.5``. What is no amount stays as it is."""
+    match = _PLAIN.fullmatch(text)
+    if match is None or not match[2]:
+        return text
+    fraction = match[2].rstrip("0")
+    return f"{match[1]}.{fraction}" if fraction else match[1]
+
+
 def format_units(units: int, decimals: int) -> str:
     """Write a token amount without superfluous zeros: ``1500000`` with 6 decimals is ``1.5``."""
     sign, digits = ("-", str(-units)) if units < 0 else ("", str(units))

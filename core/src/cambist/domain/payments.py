@@ -11,13 +11,13 @@ from                    when                                                to  
 ======================  ==================================================  ==================  ===================
 pending                 seen before expiry ≥ E                              detected            payment.detected
 pending                 expiry has passed                                   expired             payment.expired
-detected, confirming    seen < E, expired, nothing left                     failed
+detected, confirming    seen < E, expired, nothing left                     failed              (payment.failed)
 detected, confirming    seen < E                                            pending
 detected                every deposit needed has ≥ 1 confirmation           confirming          payment.confirming
 confirming              confirmed > expected                                overpaid            payment.overpaid
 confirming              confirmed ≥ E                                       paid                payment.paid
-paid, overpaid          seen < E                                            failed
-underpaid               seen < what was credited to the order               failed
+paid, overpaid          seen < E                                            failed              (payment.failed)
+underpaid               seen < what was credited to the order               failed              (payment.failed)
 expired, underpaid      timely ≥ E                                          detected            payment.detected
 expired                 every timely deposit confirmed, 0 < sum < E         underpaid           (payment.underpaid)
 failed                  seen ≥ E                                            detected            payment.detected
@@ -227,8 +227,32 @@ EVENTS = {
 }
 """What the merchant is told on entering a state."""
 
-EXTENDED_EVENTS = {Status.UNDERPAID: "payment.underpaid"}
-"""Told only where the project turned extended events on: the specification's catalogue has no such name."""
+EXTENDED_EVENTS = {Status.UNDERPAID: "payment.underpaid", Status.FAILED: "payment.failed"}
+"""Told only where the project has extended events on: the specification's catalogue has no such names."""
+
+PARTIAL_EVENT = "payment.partial"
+"""A deposit came, and the payment still waits for more. Told as the one above."""
+
+HELD_EVENT = "payment.held"
+"""A deposit is held until somebody decides about it. Told as the ones above."""
+
+
+class HeldReason(StrEnum):
+    """Why somebody has to decide about a deposit."""
+
+    SURPLUS = "surplus"
+    LATE = "late"
+    WRONG_TOKEN = "wrong_token"  # noqa: S105  a token on a chain
+    WRONG_CHAIN = "wrong_chain"
+    FAILED = "failed"
+    UNEXPECTED = "unexpected"
+
+
+def held_reason(status: Status) -> HeldReason:
+    """Return why a deposit of the right token is held, by what its payment became."""
+    if status is Status.FAILED:
+        return HeldReason.FAILED
+    return HeldReason.LATE if status in (Status.EXPIRED, Status.UNDERPAID) else HeldReason.SURPLUS
 
 
 def received(status: Status, deposits: Sequence[Deposit]) -> Units:

@@ -27,8 +27,22 @@ EVENTS = MappingProxyType(
 )
 """Every event of the catalogue, and the kind of resource it is about."""
 
-EXTENDED_EVENTS = MappingProxyType({"payment.underpaid": "payment"})
-"""Told only where a project turned extended events on."""
+EXTENDED_EVENTS = MappingProxyType(
+    {
+        "payment.underpaid": "payment",
+        "payment.failed": "payment",
+        "payment.partial": "deposit",
+        "payment.held": "deposit",
+        "refund.sent": "refund",
+        "refund.completed": "refund",
+        "refund.failed": "refund",
+    }
+)
+"""Told only where a project has extended events on: the specification's catalogue has no such names.
+
+What can happen to a payment more than once is about its deposit or refund: receivers keep one event of a name for each
+resource.
+"""
 
 _ALL_EVENTS = {**EVENTS, **EXTENDED_EVENTS}
 

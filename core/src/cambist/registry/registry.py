@@ -24,7 +24,7 @@ from cambist.plugin import (
 
 from .checks import check_chains, decode_config, guarded, plugin_error
 from .connect import Connector, ConnectProblem, log_problem
-from .loading import check_plugin, enabled_tables, plugin_objects, points_by_name
+from .loading import ALWAYS, check_plugin, enabled_tables, plugin_objects, points_by_name
 
 T = TypeVar("T")
 
@@ -41,8 +41,8 @@ class Registry:
     """The enabled plugins of one process.
 
     ``tables`` is the operator's ``[plugins]``: a table for each enabled plugin, with secrets resolved; those that are
-    always enabled may lack one. ``found`` stands in for what is installed. Making a registry imports the enabled
-    plugins and decodes their tables; it does no I/O besides.
+    always enabled may lack one, and their chains are ``always_listed``. ``found`` stands in for what is installed.
+    Making a registry imports the enabled plugins and decodes their tables; it does no I/O besides.
     """
 
     def __init__(self, tables: Mapping[str, object], *, found: Iterable[EntryPoint] | None = None) -> None:
@@ -52,6 +52,9 @@ class Registry:
         self.families: Mapping[str, AddressFamily] = self._gather_families()
         self._chains_of: dict[str, list[ChainInfo]] = {}
         self.chains: Mapping[str, ChainInfo] = self._gather_chains()
+        self.always_listed: frozenset[str] = frozenset(
+            chain.id for name, chains in self._chains_of.items() if name in ALWAYS for chain in chains
+        )
 
     @asynccontextmanager
     async def connect_chains(

@@ -89,3 +89,8 @@ class TooManyError(ServiceError):
 
 class UnavailableError(ServiceError):
     """It cannot be done now; trying again later is right."""
+
+
+def project_inactive() -> ForbiddenError:
+    """Return the refusal of everything but reading, for a project that was switched off."""
+    return ForbiddenError("PROJECT_INACTIVE", "This project is switched off.")

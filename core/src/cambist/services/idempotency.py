@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
-from sqlalchemy import select
+from msgspec import Struct, structs
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import IdempotencyKey
 from cambist.db.structs import AnyRow
+from cambist.domain.money import same_value
 
 from .actor import Actor
 from .errors import ConflictError, InvalidError, check_text
 
 KEY_CHARS_MAX = 255
+AMOUNTS = ("amount", "src_amount")
+"""The fields of requests that hold amounts."""
+
+Asked = TypeVar("Asked", bound=Struct)
 
 
 class Claim(Struct, frozen=True, kw_only=True):
@@ -51,6 +57,14 @@ def choose_key(header: str | None, body: str | None) -> str | None:
         raise InvalidError.field(field, "must be ASCII text; in the body, it can be any text")
     check_text(key, field)
     return key
+
+
+def by_value(request: Asked, **changed: Any) -> Asked:  # noqa: ANN401  fields of the request, of any type
+    """Return what a request asks for, however it is spelled: without its key, and ``12.50`` as ``12.5``."""
+    for name in AMOUNTS:
+        if isinstance(text := getattr(request, name, None), str):
+            changed[name] = same_value(text)
+    return structs.replace(request, idempotency_key=None, **changed)
 
 
 def hash_request(request: object) -> bytes:
@@ -86,6 +100,19 @@ async def take_key(conn: AsyncConnection, claim: Claim | None, resource_id: str,
     if before is None:
         raise AssertionError("the key is there: that is why it could not be inserted")
     return before
+
+
+async def lead_to(conn: AsyncConnection, claim: Claim | None, resource_id: str) -> None:
+    """Have a key that this transaction took lead to something that was there before."""
+    if claim is None:
+        return
+    taken = (
+        IdempotencyKey.merchant_pk == claim.merchant_pk,
+        IdempotencyKey.mode == claim.mode,
+        IdempotencyKey.operation == claim.operation,
+        IdempotencyKey.key == claim.key,
+    )
+    await conn.execute(update(IdempotencyKey).where(*taken).values(resource_id=resource_id))
 
 
 async def find_replayed(conn: AsyncConnection, claim: Claim) -> str | None:

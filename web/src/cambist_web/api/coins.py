@@ -12,16 +12,24 @@ from msgspec import Struct
 from cambist.domain.money import format_units
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
-from cambist.services.payouts import coin_settings
-from cambist.services.payouts.coin_settings import Coin, CoinPatch, CoinSettings, EnabledCoins
+from cambist.services.payouts import auto_payout_reasons, coin_settings
+from cambist.services.payouts.auto_payout_reasons import Coin, Reason
+from cambist.services.payouts.coin_settings import Coin as CoinName
+from cambist.services.payouts.coin_settings import CoinPatch, CoinSettings, EnabledCoins
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, sent
 
+from .payouts import payout_context
+
 
 class CoinView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A coin, and what the merchant has decided about it."""
+    """A coin, and what the merchant has decided about it.
+
+    `autopayoutWaitsFor` says all that keeps the policy `limit` from paying out now; it is empty where it is about to
+    or off. What is above the threshold has to be worth `autopayoutMinimumUsd`.
+    """
 
     chain: str
     token: str
@@ -35,6 +43,8 @@ class CoinView(Struct, frozen=True, kw_only=True, rename="camel"):
     autopayout_policy: str
     autopayout_threshold: str | None
     autopayout_address: str | None
+    autopayout_minimum_usd: str
+    autopayout_waits_for: Sequence[Reason]
 
 
 class CoinList(Answer, frozen=True, kw_only=True):
@@ -49,7 +59,8 @@ class CoinAnswer(Answer, frozen=True, kw_only=True):
     coin: CoinView
 
 
-def coin_view(coin: CoinSettings) -> CoinView:
+def coin_view(explained: Coin) -> CoinView:
+    coin = explained.settings
     token, threshold = coin.token, coin.autopayout_threshold
     return CoinView(
         chain=coin.chain,
@@ -64,7 +75,14 @@ def coin_view(coin: CoinSettings) -> CoinView:
         autopayout_policy=coin.autopayout_policy,
         autopayout_threshold=None if threshold is None else format_units(threshold, token.decimals),
         autopayout_address=coin.autopayout_address,
+        autopayout_minimum_usd=explained.minimum_usd,
+        autopayout_waits_for=explained.reasons,
     )
+
+
+async def explained(web: Web, actor: Actor, coins: Sequence[CoinSettings]) -> Sequence[CoinView]:
+    found = await auto_payout_reasons.explain(web.db, payout_context(web), web.gateway.rates, actor, coins)
+    return [coin_view(coin) for coin in found]
 
 
 class Coins(Controller):
@@ -78,7 +96,7 @@ class Coins(Controller):
         """Return every coin of the gateway. All are enabled until the merchant says otherwise."""
         async with web.db.autocommit() as conn:
             found = await coin_settings.list_coins(conn, web.gateway.registry, actor.merchant_pk, actor.mode)
-        return CoinList(coins=[coin_view(coin) for coin in found])
+        return CoinList(coins=await explained(web, actor, found))
 
     @put("/", summary="Say which coins are enabled", opt=needs("payouts", step_up=True))
     async def replace(
@@ -93,7 +111,7 @@ class Coins(Controller):
             found = await coin_settings.replace_enabled(conn, web.gateway.registry, actor, data, web.clock.now())
             enabled = [f"{coin.chain}/{coin.token.symbol}" for coin in found if coin.enabled]
             await audit.record(conn, Action.COINS_CHANGED, enabled=enabled)
-        return CoinList(coins=[coin_view(coin) for coin in found])
+        return CoinList(coins=await explained(web, actor, found))
 
     @patch("/{chain:str}/{symbol:str}/settings", summary="Change a coin's settings", opt=needs("payouts", step_up=True))
     async def change(  # noqa: PLR0913, PLR0917  the path, the body, and what the use case needs
@@ -105,12 +123,16 @@ class Coins(Controller):
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> CoinAnswer:
-        """Change what is sent, leave the rest. An auto-payout goes to an approved address only."""
-        coin = Coin(chain=chain, token=symbol)
+        """Change what is sent, leave the rest. An auto-payout goes to an approved address only.
+
+        `{"autopayoutPolicy": "limit"}` alone has all that is available be paid out to the one address that is approved.
+        """
+        coin = CoinName(chain=chain, token=symbol)
         async with web.db.transaction() as conn:
             found = await coin_settings.change_settings(conn, web.gateway.registry, actor, coin, data, web.clock.now())
             await audit.record(conn, Action.COIN_SETTINGS_CHANGED, subject=f"{chain}/{symbol}", changed=sent(data))
-        return CoinAnswer(coin=coin_view(found))
+        (shown,) = await explained(web, actor, [found])
+        return CoinAnswer(coin=shown)
 
 
 controllers = [key_routes("/api/merchant/wallet", Coins), project_routes("/wallet", Coins)]

@@ -1,30 +1,33 @@
 """What can be paid with, for everybody to read.
 
-A chain whose mode is ``simulated`` is listed as any other, since sandbox projects use it; so is one without
-endpoints, on which live payments are refused.
+Live projects are told of the chains that are read, and of those that are always there, though they may have no endpoint
+yet and live payments on them are refused then. Sandbox projects have the simulated ones besides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypeAlias
 
 from litestar import Controller, get
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from cambist.plugin import ChainInfo, Token
+from cambist.registry import Registry
 from cambist.services.supported import find_chain
 from cambist_web.auth import public_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
 
+Mode: TypeAlias = Literal["live", "sandbox"]
+ModeChoice = Annotated[Mode, QueryParameter(description="For which projects.")]
 ChainFilter = Annotated[str | None, QueryParameter(description="Tokens of this chain only.", max_length=64)]
 
 
 class ChainView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A chain."""
+    """A chain. `sandboxOnly` is there where chains for sandbox projects were asked for."""
 
     chain: str
     name: str
@@ -32,6 +35,7 @@ class ChainView(Struct, frozen=True, kw_only=True, rename="camel"):
     chain_id_num: int | None
     is_evm: bool
     default_confirmations: int
+    sandbox_only: bool | UnsetType = UNSET
 
 
 class TokenView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -57,7 +61,17 @@ class TokenList(Answer, frozen=True, kw_only=True):
     tokens: Sequence[TokenView]
 
 
-def chain_view(chain: ChainInfo) -> ChainView:
+def chains_of(registry: Registry, mode: Mode) -> Mapping[str, ChainInfo]:
+    """Return what projects of a mode can name, by id."""
+    if mode == "sandbox":
+        return registry.chains
+    listed = registry.always_listed
+    return {
+        name: chain for name, chain in registry.chains.items() if chain.availability != "simulated" or name in listed
+    }
+
+
+def chain_view(chain: ChainInfo, mode: Mode) -> ChainView:
     return ChainView(
         chain=chain.id,
         name=chain.name,
@@ -65,6 +79,7 @@ def chain_view(chain: ChainInfo) -> ChainView:
         chain_id_num=chain.chain_id_num if chain.is_evm else None,
         is_evm=chain.is_evm,
         default_confirmations=chain.confirmations,
+        sandbox_only=chain.availability == "simulated" if mode == "sandbox" else UNSET,
     )
 
 
@@ -83,15 +98,17 @@ class Discovery(Controller):
     tags = ("Discovery",)
 
     @get("/chains", summary="List chains")
-    async def chains(self, web: NamedDependency[Web]) -> ChainList:
-        """Return every chain of this gateway."""
-        return ChainList(chains=[chain_view(chain) for chain in web.gateway.registry.chains.values()])
+    async def chains(self, web: NamedDependency[Web], mode: ModeChoice = "live") -> ChainList:
+        """Return the chains for live projects, or with `mode=sandbox` those for sandbox projects, with a flag."""
+        return ChainList(chains=[chain_view(chain, mode) for chain in chains_of(web.gateway.registry, mode).values()])
 
     @get("/tokens", summary="List tokens")
-    async def tokens(self, web: NamedDependency[Web], chain: ChainFilter = None) -> TokenList:
+    async def tokens(
+        self, web: NamedDependency[Web], chain: ChainFilter = None, mode: ModeChoice = "live"
+    ) -> TokenList:
         """Return every token, or those of one chain. 400 `Unsupported chain` for a chain that is not listed."""
-        registry = web.gateway.registry
-        chosen = registry.chains.values() if chain is None else [find_chain(registry.chains, chain)]
+        chains = chains_of(web.gateway.registry, mode)
+        chosen = chains.values() if chain is None else [find_chain(chains, chain)]
         return TokenList(tokens=[token_view(info, token) for info in chosen for token in info.tokens])
 
 

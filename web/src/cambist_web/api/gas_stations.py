@@ -30,18 +30,19 @@ class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class GasStationView(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One station, as the worker last saw it. Send native coin to `address` when `isLow`.
+    """One station, as the worker last saw it: `balance`, `isLow` and `checkedAt` are null before that.
 
+    Send native coin to `address` when `isLow`.
     `stake` is there where fees can be paid out of one.
     """
 
     chain: str
     address: str
     symbol: str
-    balance: str
-    is_low: bool
+    balance: str | None
+    is_low: bool | None
     waiting: int
-    checked_at: datetime
+    checked_at: datetime | None
     stake: StakeView | None = None
 
 
@@ -57,8 +58,10 @@ class GasStations(Controller):
     @get("/", summary="List gas stations")
     async def list(self, web: NamedDependency[Web]) -> GasStationList:
         """Return what pays for gas on each live chain. `waiting` is how many transfers wait for it."""
+        chains = [chain for chain in web.gateway.registry.chains.values() if chain.availability == "live"]
         async with web.db.autocommit() as conn:
             found = await gas_stations.list_stations(conn)
+            unseen = await gas_stations.list_unseen(conn, chains)
         return GasStationList(
             gas_stations=[
                 GasStationView(
@@ -72,6 +75,18 @@ class GasStations(Controller):
                     stake=_stake(station),
                 )
                 for station in found
+            ]
+            + [
+                GasStationView(
+                    chain=station.chain,
+                    address=station.address,
+                    symbol=station.symbol,
+                    balance=None,
+                    is_low=None,
+                    waiting=station.waiting,
+                    checked_at=None,
+                )
+                for station in unseen
             ]
         )
 

@@ -11,17 +11,30 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 
 from cambist.domain.payments import Status
 from cambist.services.actor import Actor
-from cambist.services.paging import LIMIT
+from cambist.services.paging import LIMIT, parse_moment
 from cambist.services.receiving.payments import create, read
 from cambist.services.receiving.payments.create import PaymentContext
-from cambist.services.receiving.payments.read import get_public
+from cambist.services.receiving.payments.read import Filters, get_public
 from cambist.services.receiving.payments.recalculate import Recalculate, recalculate
 from cambist.services.receiving.payments.requests import CreatePayment
 from cambist.services.receiving.payments.views import PaymentDetail, PaymentView, PublicPayment
 from cambist_web.auth import key_routes, needs, project_routes, public_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Answer, Filter, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
+from cambist_web.schemas import (
+    Answer,
+    Filter,
+    Limit,
+    MadeAnswer,
+    Page,
+    PageAnswer,
+    Since,
+    Until,
+    idempotency_header,
+    made_response,
+)
 
+OrderFilter = Annotated[str | None, QueryParameter(name="orderId", min_length=1, max_length=255)]
+AmountFilter = Annotated[str | None, QueryParameter(description="As it was asked for.", min_length=1, max_length=160)]
 IdempotencyKey = Annotated[str | None, idempotency_header("The same key never makes a second payment.")]
 
 
@@ -112,14 +125,24 @@ class Payments(Controller):
         *,
         status: Annotated[Status | None, QueryParameter()] = None,
         chain: Filter = None,
+        order_id: OrderFilter = None,
+        since: Since = None,
+        until: Until = None,
+        amount: AmountFilter = None,
         page: Page = 1,
         limit: Limit = LIMIT,
     ) -> PaymentList:
-        """Return the project's payments, newest first."""
+        """Return the project's payments, newest first. `from` and `to` are about when they were made."""
+        wanted = Filters(
+            status=status,
+            chain=chain,
+            order_id=order_id,
+            since=parse_moment("from", since),
+            until=parse_moment("to", until),
+            amount=amount,
+        )
         async with web.db.transaction() as conn:
-            found = await read.list_payments(
-                conn, actor.project_pk, web.macs, status=status, chain=chain, page=page, limit=limit
-            )
+            found = await read.list_payments(conn, actor.project_pk, web.macs, wanted, page=page, limit=limit)
         return PaymentList(payments=found.items, page=page, limit=limit, total=found.total)
 
     @get("/{payment_id:str}", summary="Read a payment", opt=needs("read"))

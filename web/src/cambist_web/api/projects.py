@@ -146,7 +146,7 @@ class Project(Controller):
         async with web.db.transaction() as conn:
             project, secret = await web.projects.change(conn, actor, data, now=web.clock.now())
             await audit.record(conn, Action.PROJECT_CHANGED, subject=actor.project_id, changed=sent(data))
-        if data.is_active is False:
+        if data.is_active is not UNSET:
             web.key_cache.clear()
         return ProjectAnswer(project=project_view(project), webhook_secret=UNSET if secret is None else secret)
 

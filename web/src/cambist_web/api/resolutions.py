@@ -9,12 +9,13 @@ from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 
+from cambist.domain.payments import HeldReason
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.paging import LIMIT
 from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.resolutions import decide
-from cambist.services.reversals.resolutions.read import Reason, ResolutionView, get_resolution, list_resolutions
+from cambist.services.reversals.resolutions.read import ResolutionView, get_resolution, list_resolutions
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
@@ -47,7 +48,7 @@ class Resolutions(Controller):
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
         *,
-        reason: Annotated[Reason | None, QueryParameter()] = None,
+        reason: Annotated[HeldReason | None, QueryParameter()] = None,
         chain: Filter = None,
         page: Page = 1,
         limit: Limit = LIMIT,

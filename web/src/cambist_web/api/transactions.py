@@ -19,19 +19,13 @@ from cambist.services.accounting.statements.details import Detail
 from cambist.services.accounting.statements.entries import Entry, Filters
 from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.actor import Actor
-from cambist.services.paging import LIMIT
+from cambist.services.paging import LIMIT, parse_moment
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Answer, Limit, NonEmptyFilter
+from cambist_web.schemas import Answer, Limit, NonEmptyFilter, Since, Until
 
 TypeFilter = Annotated[
     str | None, QueryParameter(name="type", description=f"One of {', '.join(TYPES)}.", min_length=1, max_length=32)
-]
-Since = Annotated[
-    str | None, QueryParameter(name="from", description="A date or time; included.", min_length=1, max_length=40)
-]
-Until = Annotated[
-    str | None, QueryParameter(name="to", description="A date or time; not included.", min_length=1, max_length=40)
 ]
 Cursor = Annotated[
     str | None, QueryParameter(description="The `nextCursor` of the page before.", min_length=1, max_length=200)
@@ -84,8 +78,8 @@ def _filters(chain: str | None, token: str | None, kind: str | None, since: str 
         chain=chain,
         token=token,
         type=kind,
-        since=entries.parse_moment("from", since),
-        until=entries.parse_moment("to", until),
+        since=parse_moment("from", since),
+        until=parse_moment("to", until),
     )
 
 

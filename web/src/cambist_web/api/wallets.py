@@ -120,16 +120,24 @@ class Addresses(Controller):
 
     @get("/addresses", summary="List wallet addresses", opt=needs("read"))
     async def list(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> WalletAddresses:
-        """Return the addresses of the merchant's main wallet. What is sent there is his, and belongs to no payment.
+        """Return the addresses of the merchant's main wallet. What is sent there is theirs, and belongs to no payment.
 
+        Only chains that are read are there: what is sent on any other would not be seen.
         503 `KEYS_UNAVAILABLE` for a moment where a family was enabled just now.
         """
         registry = web.gateway.registry
         found = []
         async with web.db.transaction() as conn:
             for family in registry.families.values():
+                chains = [
+                    chain.id
+                    for chain in registry.chains.values()
+                    # A sandbox project's chains are simulated and read, every one of them.
+                    if chain.family == family.name and (actor.mode == "sandbox" or chain.availability == "live")
+                ]
+                if not chains:
+                    continue
                 wallet = await wallets.main_wallet(conn, web.gateway.keys, family, actor.merchant_pk, actor.mode)
-                chains = [chain.id for chain in registry.chains.values() if chain.family == family.name]
                 found.append(WalletAddress(family=family.name, address=wallet.address, chains=chains))
         return WalletAddresses(mode=actor.mode, addresses=found)
 

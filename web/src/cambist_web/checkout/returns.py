@@ -7,6 +7,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from cambist.domain.money import format_units
 from cambist.domain.payments import Status
 from cambist.services.receiving.checkout import CheckoutPayment
+from cambist.services.receiving.payments.requests import ascii_url
 
 from .view import Way
 
@@ -51,7 +52,7 @@ def _return_url(target: str | None, payment: CheckoutPayment) -> str | None:
     if target is None:
         return None
     try:
-        parts = urlsplit(target)
+        parts = urlsplit(ascii_url(target))
     except ValueError:
         return None
     if parts.scheme not in ("http", "https") or not parts.netloc:

@@ -40,6 +40,7 @@ class Payment(Base):
         ),
         CheckConstraint("(pricing_mode = 'fiat') = (exchange_rate IS NOT NULL)", name="fiat_has_rate"),
         Index("ix_payments_project_pk_id", "project_pk", "id"),
+        partial_index("ix_payments_order", "project_pk", "order_id", where="order_id IS NOT NULL"),
         # What a watcher judges on every poll of its chain: small, however many payments there are.
         partial_index("ix_payments_active", "chain", "scope", where="dirty OR status IN ('detected', 'confirming')"),
         partial_index("ix_payments_expiring", "chain", "scope", "expires_at", where="status = 'pending'"),

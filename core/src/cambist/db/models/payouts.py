@@ -92,13 +92,18 @@ class RefundPart(Base):
 
 
 class PayoutBatch(Base):
-    """Payouts that were asked for together. ``rejected`` holds the rows that were refused alone, for a replay."""
+    """Payouts that were asked for together. ``rejected`` holds the rows that were refused alone, for a replay.
+
+    ``request_hash`` is of all that was asked, rows with their keys, so that the same request is found again.
+    """
 
     __tablename__ = "payout_batches"
+    __table_args__ = (Index("ix_payout_batches_request", "project_pk", "request_hash"),)
 
     id: Mapped[PrimaryKey]
     batch_id: Mapped[str] = mapped_column(unique=True)
-    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"), index=True)
+    project_pk: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    request_hash: Mapped[bytes]
     chain: Mapped[str]
     token: Mapped[str]
     total_units: Mapped[int] = mapped_column(UnitsType)

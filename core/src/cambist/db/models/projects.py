@@ -33,7 +33,7 @@ class Project(Base):
     webhook_secret_rotated_at: Mapped[datetime | None]
     underpayment_tolerance_bps: Mapped[int] = mapped_column(server_default="0")
     grace_s: Mapped[int] = mapped_column(server_default="86400")
-    extended_events: Mapped[bool] = mapped_column(server_default="false")
+    extended_events: Mapped[bool] = mapped_column(server_default="true")
     sandbox_auto_mine: Mapped[bool] = mapped_column(server_default="false")
     is_active: Mapped[bool] = mapped_column(server_default="true")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

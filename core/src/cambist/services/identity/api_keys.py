@@ -116,7 +116,7 @@ class KeyAccess(Struct, frozen=True, kw_only=True):
 
 
 async def find_access(conn: AsyncConnection, hashed: bytes) -> KeyAccess | None:
-    """Return what the key may do, or None where it was revoked, its project is switched off, or never was.
+    """Return what the key may do, or None where it was revoked, or never was.
 
     Whether it has expired is for the caller to see, at each request.
     """
@@ -129,7 +129,7 @@ async def find_access(conn: AsyncConnection, hashed: bytes) -> KeyAccess | None:
         .select_from(key)
         .join(project)
         .join(merchant)
-        .where(key.key_hash == hashed, key.revoked_at.is_(None), project.is_active)
+        .where(key.key_hash == hashed, key.revoked_at.is_(None))
     )
     row = found.one_or_none()
     if row is None:

@@ -171,7 +171,7 @@ async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_
 
     Raises NotFoundError for a project that does not exist, ForbiddenError for one that is another's.
     """
-    columns = models.Project.id, models.Project.merchant_pk, models.Project.mode
+    columns = models.Project.id, models.Project.merchant_pk, models.Project.mode, models.Project.is_active
     row = (await conn.execute(select(*columns).where(models.Project.project_id == project_id))).one_or_none()
     if row is None:
         raise NotFoundError("PROJECT_NOT_FOUND", "There is no such project.")
@@ -183,6 +183,7 @@ async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_
         project_pk=row.id,
         project_id=project_id,
         mode=row.mode,
+        is_active=row.is_active,
     )
 
 

@@ -68,7 +68,7 @@ async def run(db: Database, context: PayoutContext, rates: RateBook, hints: Hint
     queued = 0
     for row in due:
         asset = assets[row.chain, row.symbol]
-        if not await _worth_it(rates, asset, int(row.balance) - int(row.threshold), settings):
+        if not await is_worth_it(rates, asset, int(row.balance) - int(row.threshold), settings):
             continue
         try:
             async with db.transaction() as conn:
@@ -97,7 +97,7 @@ async def _due(
     return (await conn.exec_driver_sql(_DUE + one, (*columns, *coin))).all()
 
 
-async def _worth_it(rates: RateBook, asset: Asset, units: int, settings: PlatformSettings) -> bool:
+async def is_worth_it(rates: RateBook, asset: Asset, units: int, settings: PlatformSettings) -> bool:
     """Whether it is worth the least that collecting is worth; where nobody knows a price, everything is."""
     try:
         rate = await rates.rate(asset.token.symbol, "usd")

@@ -19,10 +19,21 @@ from cambist.plugin import Units
 from cambist.services.accounting.ledger import SPENDING, lock_balances
 from cambist.services.actor import Actor
 from cambist.services.addresses.wallets import main_wallet
-from cambist.services.idempotency import choose_key, claim_of, take_key
+from cambist.services.idempotency import choose_key, claim_of, hash_request, lead_to, take_key
 
 from . import limits
-from .batch_rows import Judge, Rejected, Replayed, Valid, drop_keys, in_order, judge_rows, reject
+from .batch_rows import (
+    BatchRejectedError,
+    Judge,
+    Rejected,
+    Replayed,
+    Valid,
+    asked_of,
+    drop_keys,
+    in_order,
+    judge_rows,
+    reject,
+)
 from .create import named_asset, require_open, require_payouts
 from .queue import PayoutContext, debit_and_queue
 from .read import PayoutRow, find_payouts, payout_ids_of_batch
@@ -64,14 +75,15 @@ class _Entry(Struct, frozen=True, kw_only=True, rename="camel"):
 async def create_batch(
     conn: AsyncConnection, context: PayoutContext, actor: Actor, request: BatchRequest, header_key: str | None
 ) -> Batch:
-    """Make the batch's payouts, or return what the same idempotency key made before.
+    """Make the batch's payouts, or return what the same idempotency key, or the same rows' keys, made before.
 
-    Raises ForbiddenError INSUFFICIENT_BALANCE for the whole, and nothing moves. After the commit, publish the hint
-    ``outbound``.
+    Raises ForbiddenError INSUFFICIENT_BALANCE for the whole, and nothing moves; BatchRejectedError where every row was
+    refused. After the commit, publish the hint ``outbound``.
     """
     key = choose_key(header_key, request.idempotency_key)
     batch_id = context.ids.new("bat")
-    claim = claim_of(actor, OPERATION, key, structs.replace(request, idempotency_key=None))
+    asked = asked_of(request)
+    claim = claim_of(actor, OPERATION, key, asked)
     before = await take_key(conn, claim, batch_id, context.clock.now())
     if before is not None:
         return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
@@ -81,9 +93,18 @@ async def create_batch(
     family = context.registry.families[asset.chain.family]
     source = await main_wallet(conn, context.keys, family, actor.merchant_pk, actor.mode)
     judge = Judge(context=context, settings=settings, actor=actor, asset=asset, source=source.address)
+    if any(one.idempotency_key is not None for one in request.destinations):
+        await _lock_repetitions(conn, hash_request(asked))
     valid, rejected, replayed = await judge_rows(conn, judge, request)
+    if replayed and (before := await _same_batch(conn, actor.project_pk, hash_request(asked))) is not None:
+        # A row's key says that this is a repetition, so nothing of it happens again: rows without keys neither.
+        await drop_keys(conn, valid)
+        await lead_to(conn, claim, before)
+        return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
     valid, beyond = await _within_day(conn, judge, valid)
-    stored = await _store(conn, judge, batch_id, valid, [*rejected, *beyond, *replayed])
+    if not valid and not replayed:
+        raise BatchRejectedError(sorted([*rejected, *beyond], key=lambda one: one.row))
+    stored = await _store(conn, judge, batch_id, hash_request(asked), valid, [*rejected, *beyond, *replayed])
     await debit_and_queue(conn, context, settings, [structs.replace(one.payout, batch_pk=stored) for one in valid])
     return await _batch(conn, actor.project_pk, batch_id)
 
@@ -112,11 +133,35 @@ async def _within_day(
     return within, [reject(one.row, one.destination, error) for one in beyond]
 
 
-async def _store(
-    conn: AsyncConnection, judge: Judge, batch_id: str, valid: Sequence[Valid], others: Sequence[Rejected | Replayed]
+async def _lock_repetitions(conn: AsyncConnection, request_hash: bytes) -> None:
+    """Let batches that were asked for in the same words come one after the other, so that the second finds the first.
+
+    Their rows' keys alone do not see to it: where those were used before, nobody waits for anybody.
+    """
+    number = int.from_bytes(request_hash[:8], "big", signed=True)
+    await conn.exec_driver_sql("SELECT pg_advisory_xact_lock($1::bigint)", (number,))
+
+
+async def _same_batch(conn: AsyncConnection, project_pk: int, request_hash: bytes) -> str | None:
+    """Return the id of the latest batch that was asked for in the same words, rows' keys included."""
+    same = PayoutBatch.project_pk == project_pk, PayoutBatch.request_hash == request_hash
+    found: str | None = await conn.scalar(
+        select(PayoutBatch.batch_id).where(*same).order_by(PayoutBatch.id.desc()).limit(1)
+    )
+    return found
+
+
+async def _store(  # noqa: PLR0913, PLR0917  what is stored
+    conn: AsyncConnection,
+    judge: Judge,
+    batch_id: str,
+    request_hash: bytes,
+    valid: Sequence[Valid],
+    others: Sequence[Rejected | Replayed],
 ) -> int:
     new = insert(PayoutBatch).values(
         batch_id=batch_id,
+        request_hash=request_hash,
         project_pk=judge.actor.project_pk,
         chain=judge.asset.chain.id,
         token=judge.asset.token.symbol,

@@ -12,10 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import IdempotencyKey
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain.intents import IntentKind
+from cambist.domain.money import same_value
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address, refuse_source
-from cambist.services.errors import InvalidError, ServiceError
-from cambist.services.idempotency import Claim, choose_key, refuse_other_use
+from cambist.services.errors import FieldProblem, InvalidError, ServiceError
+from cambist.services.idempotency import Claim, by_value, choose_key, refuse_other_use
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.quotes import Asset, read_units
 
@@ -33,6 +34,15 @@ class Rejected(Struct, frozen=True, kw_only=True, rename="camel"):
     amount: str
     code: str
     error: str
+
+
+class BatchRejectedError(InvalidError):
+    """Every row of a batch was refused; ``rejected`` says why, row by row."""
+
+    def __init__(self, rejected: Sequence[Rejected]) -> None:
+        problems = [FieldProblem(f"destinations[{one.row}]", one.error) for one in rejected]
+        super().__init__("BATCH_REJECTED", "Every row of the batch was refused; nothing moved.", problems)
+        self.rejected = tuple(rejected)
 
 
 class Replayed(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -81,6 +91,12 @@ def reject(row: int, destination: Destination, error: ServiceError) -> Rejected:
         code=error.code,
         error=error.message,
     )
+
+
+def asked_of(request: BatchRequest) -> BatchRequest:
+    """Return all that a batch asks for, rows' keys included, however its amounts are spelled."""
+    rows = [structs.replace(one, amount=same_value(one.amount)) for one in request.destinations]
+    return by_value(request, destinations=rows)
 
 
 def row_claim(actor: Actor, request: BatchRequest, destination: Destination, taken: set[str]) -> Claim | None:

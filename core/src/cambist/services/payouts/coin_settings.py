@@ -148,6 +148,8 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
     await conn.execute(new.on_conflict_do_nothing())
     before = _settings(chain, token, (await conn.execute(_SELECT.where(*own).with_for_update())).one())
     after = _merged(registry, chain, before, patch)
+    if after.autopayout_policy == LIMIT:
+        after = await _with_defaults(conn, actor, after)
     # An approval that was taken back must not be in the way of switching off what depended on it.
     decides = isinstance(patch.autopayout_address, str) or after.autopayout_policy == LIMIT
     if decides and after.autopayout_address is not None:
@@ -177,14 +179,24 @@ def _merged(registry: Registry, chain: ChainInfo, before: CoinSettings, patch: C
     after = structs.replace(before, **sent | {"auto_convert_enabled": False})
     if patch.auto_convert_dest_chain is not UNSET or patch.auto_convert_dest_token is not UNSET:
         _check_destination(registry, chain, after)
-    if after.autopayout_policy == LIMIT:
-        for field, value in (
-            ("autopayoutThreshold", after.autopayout_threshold),
-            ("autopayoutAddress", after.autopayout_address),
-        ):
-            if value is None:
-                raise InvalidError.field(field, "is required where autopayoutPolicy is limit")
     return after
+
+
+async def _with_defaults(conn: AsyncConnection, actor: Actor, coin: CoinSettings) -> CoinSettings:
+    """Return what policy ``limit`` means where not all was said: all that is available, to the one approved address.
+
+    Raises InvalidError where there is no such address, or more than one: nobody guesses where money goes.
+    """
+    threshold = Units(0) if coin.autopayout_threshold is None else coin.autopayout_threshold
+    address = coin.autopayout_address
+    if address is None:
+        approved = await approved_addresses.list_approved(conn, actor.merchant_pk, None)
+        here = [one.address for one in approved if (one.mode, one.chain) == (actor.mode, coin.chain)]
+        if len(here) != 1:
+            words = "is required where autopayoutPolicy is limit, but where one address of the chain is approved"
+            raise InvalidError.field("autopayoutAddress", f"{words}; {len(here)} are")
+        (address,) = here
+    return structs.replace(coin, autopayout_threshold=threshold, autopayout_address=address)
 
 
 def _threshold(text: str, token: Token) -> Units:

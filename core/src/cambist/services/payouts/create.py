@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -12,11 +12,11 @@ from cambist.services import platform
 from cambist.services.accounting import usage
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
-from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
-from cambist.services.idempotency import Claim, choose_key, claim_of, take_key
+from cambist.services.errors import InvalidError, UnavailableError, project_inactive
+from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, take_key
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.quotes import Asset, read_units
-from cambist.services.supported import find_chain, find_token
+from cambist.services.supported import SPECIFIED, Wording, find_chain, find_token
 
 from . import coin_settings
 from .queue import NewPayout, PayoutContext, debit_and_queue
@@ -24,6 +24,9 @@ from .read import PayoutRow, find_payout
 from .requests import PayoutRequest, swapped_from
 
 OPERATION = "payout"
+
+OF_A_SWAP = Wording(token="is not among the enabled tokens of {chain}", token_code="TOKEN_NOT_ENABLED")  # noqa: S106
+"""Of a swap, a token that nobody has heard of is one that is not enabled: the specification, section 4.3, rule 4."""
 
 
 class Made(Struct, frozen=True):
@@ -47,8 +50,11 @@ async def create_payout(
     if before is not None:
         return Made(await find_payout(conn, actor.project_pk, before), replayed=True)
     source = swapped_from(request)
-    asset = named_asset(context, request.chain, request.token)
-    assets = [asset] if source is None else [named_asset(context, *source, ("srcChain", "srcToken")), asset]
+    wording = SPECIFIED if source is None else OF_A_SWAP
+    asset = named_asset(context, request.chain, request.token, wording=wording)
+    assets = [asset]
+    if source is not None:
+        assets = [named_asset(context, *source, ("srcChain", "srcToken"), wording), asset]
     await require_open(conn, actor, assets)
     if source is not None:
         refuse_swap(assets)
@@ -62,21 +68,30 @@ async def create_payout(
 
 def request_claim(actor: Actor, request: PayoutRequest, key: str | None) -> Claim | None:
     """Return the key as this request uses it. A batch's row is the request that it would be alone."""
-    return claim_of(actor, OPERATION, key, structs.replace(request, idempotency_key=None))
+    return claim_of(actor, OPERATION, key, by_value(request))
 
 
 def named_asset(
-    context: PayoutContext, chain_id: str, symbol: str, fields: tuple[str, str] = ("chain", "token")
+    context: PayoutContext,
+    chain_id: str,
+    symbol: str,
+    fields: tuple[str, str] = ("chain", "token"),
+    wording: Wording = SPECIFIED,
 ) -> Asset:
     """Return the token that a request names, in these fields of it."""
     chain = find_chain(context.registry.chains, chain_id, fields[0])
-    return Asset(chain, find_token(chain, symbol, fields[1]))
+    return Asset(chain, find_token(chain, symbol, fields[1], wording))
+
+
+async def require_active(conn: AsyncConnection, actor: Actor) -> None:
+    """Refuse a project that is switched off by now, whatever was known of it when the request came."""
+    if not await conn.scalar(select(Project.is_active).where(Project.id == actor.project_pk)):
+        raise project_inactive()
 
 
 async def require_open(conn: AsyncConnection, actor: Actor, assets: list[Asset]) -> None:
     """Refuse a project that is switched off, and tokens that the merchant has not enabled."""
-    if not await conn.scalar(select(Project.is_active).where(Project.id == actor.project_pk)):
-        raise ForbiddenError("PROJECT_INACTIVE", "This project is switched off.")
+    await require_active(conn, actor)
     disabled = await coin_settings.disabled(conn, actor.merchant_pk, actor.mode)
     for asset in assets:
         if (asset.chain.id, asset.token.symbol) in disabled:

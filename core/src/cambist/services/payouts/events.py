@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,7 +13,7 @@ from cambist.db.structs import AnyRow, one_of
 from cambist.domain.money import format_units
 from cambist.domain.payouts import RESOURCES
 from cambist.ports import Ids
-from cambist.services.webhooks.outbox import NewEvent, enqueue
+from cambist.services.webhooks.outbox import NewEvent, enqueue, moment
 
 from .read import PayoutRow
 
@@ -37,13 +37,14 @@ def _event(payout: PayoutRow, project: AnyRow, outcome: str, now: datetime) -> N
     data = {
         "resource": resource,
         f"{resource}Id": payout.payout_id,
+        "kind": str(payout.kind),
         "chain": payout.chain,
         "token": payout.token,
         "amount": format_units(payout.units, payout.decimals),
         "toAddress": payout.to_address,
         "status": str(payout.status),
         "txHash": payout.tx_id,
-        "timestamp": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": moment(now),
     }
     if payout.batch_id is not None:
         data["batchId"] = payout.batch_id

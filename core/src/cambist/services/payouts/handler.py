@@ -45,6 +45,7 @@ class RefundHandler(Protocol):
     async def on_failed(
         self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /
     ) -> Mapping[int, Units]: ...
+    async def on_final(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /) -> None: ...
     async def on_revived(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /) -> None: ...
 
 
@@ -84,6 +85,8 @@ class PayoutHandler(IntentHandler):
             new for new, (old, _) in zip(changed, changes, strict=True) if old.status == Status.FAILED
         ):
             await self._refunds.on_revived(conn, revived, now)
+        if refunds := _refunds(changed):
+            await self._refunds.on_final(conn, refunds, now)
         await _post_final(conn, changes)
 
     async def on_failed(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:

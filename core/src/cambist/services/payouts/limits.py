@@ -45,12 +45,16 @@ def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
         )
     limits = limits_of(settings, chain, token)
     if limits.is_too_small(kind, units):
-        least = format_units(limits.minimum or Units(0), token.decimals)
-        raise InvalidError("PAYOUT_BELOW_MINIMUM", f"A payout of {token.symbol} on {chain.name} is at least {least}.")
+        raise minimum_error(limits, chain, token)
     if kind in LIMITED and limits.refuses(units):
         assert limits.per_transaction is not None  # noqa: S101  it has just refused
         most = format_units(limits.per_transaction, token.decimals)
         raise ForbiddenError("PAYOUT_LIMIT_EXCEEDED", f"At most {most} {token.symbol} may leave in one transfer.")
+
+
+def minimum_error(limits: Limits, chain: ChainInfo, token: Token) -> InvalidError:
+    least = format_units(limits.minimum or Units(0), token.decimals)
+    return InvalidError("PAYOUT_BELOW_MINIMUM", f"A payout of {token.symbol} on {chain.name} is at least {least}.")
 
 
 def day_limit_error(limits: Limits, token: Token) -> ForbiddenError:

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated
 
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,11 +19,11 @@ from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import NotFoundError
-from cambist.services.idempotency import Claim, choose_key, claim_of, find_replayed, take_key
+from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, find_replayed, take_key
 from cambist.services.paging import Page, read_one, read_page
 from cambist.services.pricing.quotes import AmountText, Asset, Name, read_units
 
-from .create import named_asset, require_payouts
+from .create import named_asset, require_active, require_payouts
 from .queue import NewPayout, PayoutContext, debit_and_queue
 from .read import COLUMNS, FEE, FeeView, fee_view, payout_row, what_every_kind_shows
 from .requests import AddressText
@@ -86,6 +86,7 @@ async def before(
 
     Refuses what could never be meant, before the merchant's code is spent on it.
     """
+    await require_active(conn, actor)
     claim = _claim(actor, request, header_key)
     if claim is not None and (made := await find_replayed(conn, claim)) is not None:
         return await get_withdrawal(conn, context.registry, actor.merchant_pk, made)
@@ -97,6 +98,7 @@ async def create_withdrawal(
     conn: AsyncConnection, context: PayoutContext, actor: Actor, request: WithdrawalRequest, header_key: str | None
 ) -> Made:
     """Queue a withdrawal. The caller has taken the merchant's code. After the commit, publish the hint ``outbound``."""
+    await require_active(conn, actor)
     withdrawal_id = context.ids.new("wd")
     made = await take_key(conn, _claim(actor, request, header_key), withdrawal_id, context.clock.now())
     if made is not None:
@@ -109,7 +111,7 @@ async def create_withdrawal(
 
 
 def _claim(actor: Actor, request: WithdrawalRequest, header_key: str | None) -> Claim | None:
-    asked = structs.replace(request, idempotency_key=None, totp_code=None)
+    asked = by_value(request, totp_code=None)
     return claim_of(actor, OPERATION, choose_key(header_key, request.idempotency_key), asked)
 
 

@@ -35,6 +35,10 @@ class RateUnavailableError(UnavailableError):
         super().__init__("RATE_UNAVAILABLE", f"There is no current {fiat.upper()} price for {symbol}; try again later")
 
 
+class NotPricedError(RateUnavailableError):
+    """Every source has answered, and none of them prices this token in this currency, now or ever before."""
+
+
 class RateBookLimits(Struct, frozen=True, kw_only=True):
     """How the sources are asked.
 
@@ -58,6 +62,7 @@ class _Entry(Struct, kw_only=True):
     rate: Rate | None = None
     last: Rate | None = None
     refused: bool = False
+    unknown: bool = False
 
 
 class RateBook:
@@ -80,7 +85,10 @@ class RateBook:
         self._flights: dict[PricePair, asyncio.Task[None]] = {}
 
     async def rate(self, symbol: str, fiat: str) -> Rate:
-        """Return what one token costs, or raise RateUnavailableError. Letter case does not count."""
+        """Return what one token costs, or raise RateUnavailableError. Letter case does not count.
+
+        It is NotPricedError where no source has such a price at all, so that asking later will not help.
+        """
         pair = (symbol.upper(), fiat.lower())
         if not _SYMBOL.fullmatch(pair[0]) or not _FIAT.fullmatch(pair[1]):
             raise RateUnavailableError(symbol[:32], fiat[:3])
@@ -89,6 +97,8 @@ class RateBook:
         if self._clock.monotonic() - entry.refreshed_at >= kept_s:
             # Shielded: a caller who goes away must not take the others' answer along.
             await asyncio.shield(self._flights.get(pair) or self._take_off(pair))
+        if entry.unknown:
+            raise NotPricedError(*pair)
         if entry.rate is None or not is_fresh(entry.rate.observed_at, self._clock.now(), self._policy.max_age_s):
             raise RateUnavailableError(*pair)
         return entry.rate
@@ -123,7 +133,8 @@ class RateBook:
             for pair in pairs:
                 del self._flights[pair]
 
-    async def _ask(self, source: PriceSource, pairs: Collection[PricePair]) -> Mapping[PricePair, Price]:
+    async def _ask(self, source: PriceSource, pairs: Collection[PricePair]) -> Mapping[PricePair, Price] | None:
+        """Return the source's prices, or None where it gave no answer."""
         try:
             async with asyncio.timeout(self._limits.timeout_ms / 1000):
                 return await source.prices(pairs)
@@ -133,18 +144,24 @@ class RateBook:
             _log.warning("prices.source_unavailable", source=source.name, reason="it did not answer in time")
         except Exception:  # noqa: BLE001 - a bug of one source must not take the others along
             _log.exception("prices.source_failed", source=source.name)
-        return {}
+        return None
 
-    def _update_rate(self, pair: PricePair, answers: Mapping[str, Mapping[PricePair, Price]]) -> None:
+    def _update_rate(self, pair: PricePair, answers: Mapping[str, Mapping[PricePair, Price] | None]) -> None:
         entry = self._entries.get(pair)
         if entry is None:
             return
         observations = [
             Observation(source=source, value=prices[pair].value, observed_at=prices[pair].observed_at)
             for source, prices in answers.items()
-            if pair in prices and _is_well_formed(source, prices[pair])
+            if prices is not None and pair in prices and _is_well_formed(source, prices[pair])
         ]
         entry.refreshed_at = self._clock.monotonic()
+        answered = [prices for prices in answers.values() if prices is not None]
+        entry.unknown = (
+            entry.last is None
+            and len(answered) == len(self._sources)
+            and not any(pair in prices for prices in answered)
+        )
         try:
             entry.rate = agree_on_rate(observations, now=self._clock.now(), policy=self._policy, last=entry.last)
         except NoRateError as error:

@@ -22,7 +22,7 @@ from cambist.plugin import ChainInfo, Token, Units
 from cambist.services.errors import InvalidError, UnavailableError
 from cambist.services.supported import Wording, find_chain, find_token
 
-from .prices import RateBook
+from .prices import NotPricedError, RateBook
 
 QUOTE_VALID_S = 60
 """How long a quote is worth looking at. It binds nobody: the rate is locked when the payment is made."""
@@ -102,6 +102,12 @@ async def price(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
     try:
         amount = parse_fiat(ask.amount, currency)
         rate = await rates.rate(asset.token.symbol, currency)
+    except NotPricedError:
+        words = f"is no currency that {asset.token.symbol} is priced in here"
+        raise InvalidError.field("fiatCurrency", words, "UNSUPPORTED_CURRENCY") from None
+    except AmountError as error:
+        raise refuse_amount(str(error)) from None
+    try:
         expected = fiat_to_units(amount, rate.value, asset.token.decimals)
     except AmountError as error:
         raise refuse_amount(str(error)) from None
@@ -131,7 +137,7 @@ async def quote(ask: Ask, *, mode: str, chains: Mapping[str, ChainInfo], rates: 
     priced = await price(ask, asset, rates)
     return Quote(
         rate=None if priced.rate is None else format_rate(priced.rate),
-        expected_amount=format_units(priced.expected, asset.token.decimals),
+        expected_amount=ask.amount if priced.rate is None else format_units(priced.expected, asset.token.decimals),
         expected_amount_raw=str(priced.expected),
         decimals=asset.token.decimals,
         source=priced.source or DIRECT,

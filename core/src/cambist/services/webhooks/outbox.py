@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -52,6 +52,11 @@ FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::by
     WITH ORDINALITY AS new (delivery_id, project_pk, event, resource_id, url, body, number)
 ORDER BY number
 """
+
+
+def moment(at: datetime) -> str:
+    """Write a time as every event and answer does: in UTC, with milliseconds."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 async def enqueue(conn: AsyncConnection, events: Sequence[NewEvent], *, ids: Ids, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import select
@@ -14,13 +14,16 @@ from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import FieldProblem, InvalidError
 
-from .outbox import encode_body
+from .outbox import encode_body, moment
 from .secrets import SigningSecrets
 from .sender import Message
 from .urls import check_webhook_url
 
 _STATUSES = {
     "payment.rate_recalculated": "pending",
+    "payment.partial": "pending",
+    "payment.held": "overpaid",
+    "refund.sent": "broadcast",
     "account.deposit.received": "detected",
     "account.deposit.confirmed": "confirmed",
 }
@@ -31,15 +34,30 @@ _ID_FIELDS = {
     "payout": ("payoutId", "po_test"),
     "withdrawal": ("withdrawalId", "wd_test"),
     "account_deposit": ("depositId", "dep_test"),
+    "deposit": ("depositId", "dep_test"),
+    "refund": ("refundId", "ref_test"),
 }
 
 _RECEIVED = {
     "payment.expired": "0",
+    "payment.failed": "0",
     "payment.rate_recalculated": "0",
     "payment.overpaid": "26",
     "payment.underpaid": "24",
 }
 """Of 25, where it is not all of it."""
+
+_MORE = {
+    "payment.partial": {"expectedAmount": "50", "receivedAmount": "25"},
+    "payment.held": {"heldAmount": "1", "reason": "surplus"},
+    "payment.rate_recalculated": {
+        "amount": "25.00",
+        "fiatCurrency": "usd",
+        "exchangeRate": "1",
+        "rateSource": "static",
+    },
+}
+"""What single events say beside what all of their resource say."""
 
 _TX_HASH = "0x" + "00" * 32
 _ADDRESS = "0x" + "00" * 19 + "01"
@@ -94,17 +112,26 @@ def _sample(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
         "token": "USDT",
         "status": _STATUSES.get(event, event.rpartition(".")[2]),
         "txHash": None if received == "0" else _TX_HASH,
-        "timestamp": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": moment(now),
         "isTest": True,
     }
     if resource == "payment":
         data |= {"publicId": ids.new("pub_test"), "expectedAmount": "25", "receivedAmount": received}
     else:
         data["amount"] = "25"
+    if resource in {"deposit", "refund"}:
+        data["paymentId"] = ids.new("pay_test")
+    if resource == "deposit":
+        data["publicId"] = ids.new("pub_test")
+    if resource in {"payout", "withdrawal"}:
+        data["kind"] = resource
+    data |= _MORE.get(event, {})
     if event == "payment.refunded":
         data |= {"refundId": ids.new("ref_test"), "amount": "25", "refundedAmount": "25"}
-    if resource in {"payout", "withdrawal"} or event == "payment.refunded":
+    if resource in {"payout", "withdrawal", "refund"} or event == "payment.refunded":
         data["toAddress"] = _ADDRESS
-    if event.endswith(".failed"):
+    if event == "payment.rate_recalculated":
+        data["expiresAt"] = moment(now + timedelta(hours=1))
+    if event.endswith(".failed") and resource != "payment":
         data["error"] = "It could not be sent."
     return data

@@ -19,9 +19,19 @@ from cambist.services.errors import InvalidError
 
 URL_CHARS_MAX = 2048
 CHECKED_URLS_MAX = 1024
-PORTS_LOW = frozenset({80, 443})
 PORT_HIGH_MIN = 1024
-"""Below lie other services, such as mail, that an HTTP request must not be aimed at."""
+PORTS_REFUSED = frozenset(
+    map(
+        int,
+        """1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115
+        117 119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563
+        587 601 636 989 990 993 995""".split(),
+    )
+)
+"""Below 1024, the ports of other services, such as mail, that an HTTP request must not be aimed at.
+
+They are those that browsers refuse: https://fetch.spec.whatwg.org/#port-blocking
+"""
 
 _PLAIN = re.compile(r"https?://[!-~]+", re.IGNORECASE)
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
@@ -113,8 +123,8 @@ def webhook_url_refusal(url: str, *, allow_private: bool) -> str | None:
         return "is no well-formed URL"
     if "@" in parsed.raw_authority:
         return "holds a user name or password"
-    if port not in PORTS_LOW and port < PORT_HIGH_MIN:
-        return f"names port {port}; 80, 443 and ports from {PORT_HIGH_MIN} are possible"
+    if port == 0 or port in PORTS_REFUSED:
+        return f"names port {port}, which is another service's; 80, 443 and ports from {PORT_HIGH_MIN} are possible"
     return _host_refusal(host.rstrip(".").lower(), allow_private=allow_private)
 
 

@@ -265,7 +265,7 @@ TABLES = (
         webhook_secret_rotated_at TIMESTAMP WITH TIME ZONE,
         underpayment_tolerance_bps BIGINT DEFAULT '0' NOT NULL,
         grace_s BIGINT DEFAULT '86400' NOT NULL,
-        extended_events BOOLEAN DEFAULT 'false' NOT NULL,
+        extended_events BOOLEAN DEFAULT 'true' NOT NULL,
         sandbox_auto_mine BOOLEAN DEFAULT 'false' NOT NULL,
         is_active BOOLEAN DEFAULT 'true' NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
@@ -499,12 +499,14 @@ TABLES = (
         WHERE dirty OR status IN ('detected', 'confirming')
     """,
     "CREATE INDEX ix_payments_expiring ON payments (chain, scope, expires_at) WHERE status = 'pending'",
+    "CREATE INDEX ix_payments_order ON payments (project_pk, order_id) WHERE order_id IS NOT NULL",
     "CREATE INDEX ix_payments_project_pk_id ON payments (project_pk, id)",
     """
     CREATE TABLE payout_batches (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         batch_id TEXT NOT NULL,
         project_pk BIGINT NOT NULL,
+        request_hash BYTEA NOT NULL,
         chain TEXT NOT NULL,
         token TEXT NOT NULL,
         total_units NUMERIC(78, 0) NOT NULL,
@@ -516,7 +518,7 @@ TABLES = (
         CONSTRAINT fk_payout_batches_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
     )
     """,
-    "CREATE INDEX ix_payout_batches_project_pk ON payout_batches (project_pk)",
+    "CREATE INDEX ix_payout_batches_request ON payout_batches (project_pk, request_hash)",
     """
     CREATE TABLE recovery_codes (
         merchant_pk BIGINT NOT NULL,

@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -16,6 +16,7 @@ from cambist.registry import Registry
 from cambist.secrets import SecretsBox, SecretsError
 from cambist.services.accounting import tokens
 from cambist.services.errors import InvalidError
+from cambist.services.paging import check_period
 from cambist.services.supported import find_chain
 
 from .kinds import TYPES, kinds_of, sign_of, type_of
@@ -26,10 +27,6 @@ BATCH = 1_000
 
 TRANSACTION_MAX = timedelta(minutes=10)
 """Transactions are dated by their start and numbered by their end: their order may differ by this much."""
-
-FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
-LAST_MOMENT = datetime(9000, 1, 1, tzinfo=UTC)
-"""Nothing is dated outside of these, and there is room around them to calculate with."""
 
 _AFTER_ALL = 2**63 - 1
 _CURSOR_FIELD = "statements.cursor"
@@ -72,24 +69,11 @@ class Scope(Struct, frozen=True, kw_only=True):
     assets: Mapping[str, tuple[str, Token]]
 
 
-def parse_moment(field: str, text: str | None) -> datetime | None:
-    """Read a date or a time in ISO 8601, UTC where nothing else is said. Raises InvalidError."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise InvalidError.field(field, "must be a date or a time in ISO 8601, such as 2026-01-31") from None
-    return min(max(moment, FIRST_MOMENT), LAST_MOMENT)
-
-
 async def scope_of(conn: AsyncConnection, registry: Registry, merchant_pk: int, mode: str, filters: Filters) -> Scope:
     """Return what the filters leave of a merchant's tokens. Raises InvalidError for chains and tokens unheard of."""
     if filters.type is not None and filters.type not in TYPES:
         raise InvalidError.field("type", f"must be one of {', '.join(TYPES)}")
-    if filters.since is not None and filters.until is not None and filters.since >= filters.until:
-        raise InvalidError.field("to", "must be later than from")
+    check_period(filters.since, filters.until)
     held = await tokens.balances(conn, registry, merchant_pk, mode)
     found = {
         one.balance.asset: (one.chain, one.token)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,8 +22,10 @@ async def credit_and_allocate(
     mode: str,
     confirmed: Sequence[DepositRow],
     ended: Sequence[tuple[Units, Sequence[DepositRow]]],
-) -> None:
+) -> Mapping[int, int]:
     """Credit confirmed deposits, held at first, and move what belongs to ended orders from held to available.
+
+    Returns by deposit how many units were moved.
 
     ``ended`` holds an order's units, and the deposits that count for it in chain order. What the merchant owes is
     repaid first. Asking twice moves nothing twice: what a deposit already gave is on its row.
@@ -38,7 +40,7 @@ async def credit_and_allocate(
     shares = [share for order_units, deposits in ended for share in _shares(order_units, deposits)]
     if not shares:
         await post(conn, mode, postings)
-        return
+        return {}
     touched = {account for row in confirmed for account in (row.custody, row.owed)}
     touched |= {
         row.account(purpose) for row, _ in shares for purpose in (Purpose.HELD, Purpose.AVAILABLE, Purpose.RECEIVABLE)
@@ -51,6 +53,7 @@ async def credit_and_allocate(
         " FROM unnest($1::bigint[], $2::numeric[]) AS s (id, share) WHERE d.id = s.id",
         ([row.id for row, _ in shares], [share for _, share in shares]),
     )
+    return {row.id: share for row, share in shares}
 
 
 def _shares(order_units: Units, deposits: Sequence[DepositRow]) -> Iterator[tuple[DepositRow, int]]:

@@ -17,9 +17,10 @@ from cambist.plugin import Head, Units
 from cambist.services.receiving.payments.events import payment_event
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
-from . import crediting
+from . import crediting, telling
 from .rows import COLUMNS, DepositRow, deposit_row
 from .store import WatchedChain, mark_dirty
+from .telling import Case
 
 JUDGED_MAX = 2_000
 """Payments of one kind judged in one transaction; the rest stay due, and the next poll takes them."""
@@ -73,6 +74,7 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
     events: list[NewEvent] = []
     updates: list[_Update] = []
     ended: list[tuple[Units, Sequence[DepositRow]]] = []
+    cases: list[Case] = []
     transitions = 0
     for row in due.values():
         own = deposits.get(row.id, [])
@@ -87,14 +89,22 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
         status = steps[-1].status if steps else Status(row.status)
         order_units = steps[-1].order_units if steps else Units(int(row.order_units))
         tx_id = steps[-1].tx_id if steps else row.tx_id
+        if status is Status.PENDING:
+            tx_id = own[-1].tx_id if own else None
         received = machine.received(status, seen)
+        if row.extended_events:
+            cases.append(Case(row, status, received, own))
         updates.append(_Update(id=row.id, status=str(status), received=received, order_units=order_units, tx_id=tx_id))
         if steps or row.dirty:
             changed.add(row.public_id)
         if status in machine.REFUNDABLE:
             ended.append((order_units, own))
     await _update(conn, updates, now)
-    await crediting.credit_and_allocate(conn, chain_scope.mode, confirmed, ended)
+    shares = await crediting.credit_and_allocate(conn, chain_scope.mode, confirmed, ended)
+    fresh = {deposit.id for deposit in confirmed}
+    events += telling.partial_events(cases, now)
+    events += telling.held_events(cases, shares, fresh, now)
+    events += await telling.mismatch_events(conn, [deposit for deposit in confirmed if not deposit.matches], now)
     await enqueue(conn, events, ids=chain_scope.ids, now=now)
     return Judgement(changed=sorted(changed), events=len(events), transitions=transitions)
 
@@ -157,8 +167,8 @@ async def _confirm(conn: AsyncConnection, chain_scope: WatchedChain, head: Head,
 _PAYMENTS = """
 SELECT p.id, p.payment_id, p.public_id, p.merchant_pk, p.chain, p.token, p.decimals, p.expected_units, p.received_units,
        p.order_units, p.accepted_units, p.tolerance_bps, p.grace_s, p.status, p.dirty, p.expires_at, p.order_id,
-       p.tx_id, coalesce(p.webhook_url, j.payment_webhook_url) AS event_url, j.id AS project_pk,
-       j.project_id AS project_public_id, j.extended_events
+       p.tx_id, p.pricing_mode, p.amount, coalesce(p.webhook_url, j.payment_webhook_url) AS event_url,
+       j.id AS project_pk, j.project_id AS project_public_id, j.extended_events
 FROM payments p JOIN projects j ON j.id = p.project_pk WHERE p.id
 """
 

@@ -24,6 +24,10 @@ class DepositRow(Struct, frozen=True, kw_only=True):
     merchant_pk: int
     purpose: str
     payment_pk: int | None
+    chain: str
+    token: str
+    decimals: int
+    matches: bool
     asset: str
     units: Units
     available_units: Units
@@ -61,9 +65,9 @@ class DepositRow(Struct, frozen=True, kw_only=True):
 
 
 COLUMNS = (
-    "d.id, d.deposit_id, d.merchant_pk, d.payment_pk, d.chain, d.contract, d.units, d.available_units,"
-    " d.returned_units, d.released_units, d.resolution, d.status, d.incarnation, d.height, d.mined_at, d.tx_id,"
-    " (SELECT purpose FROM addresses WHERE addresses.id = d.address_pk) AS purpose"
+    "d.id, d.deposit_id, d.merchant_pk, d.payment_pk, d.chain, d.token, d.decimals, d.matches, d.contract, d.units,"
+    " d.available_units, d.returned_units, d.released_units, d.resolution, d.status, d.incarnation, d.height,"
+    " d.mined_at, d.tx_id, (SELECT purpose FROM addresses WHERE addresses.id = d.address_pk) AS purpose"
 )
 """What ``deposit_row`` reads, of a table that goes by ``d``."""
 
@@ -75,6 +79,10 @@ def deposit_row(row: Row[Any]) -> DepositRow:
         merchant_pk=row.merchant_pk or PLATFORM,
         purpose=row.purpose,
         payment_pk=row.payment_pk,
+        chain=row.chain,
+        token=row.token,
+        decimals=row.decimals,
+        matches=row.matches,
         asset=asset_key(row.chain, row.contract),
         units=Units(int(row.units)),
         available_units=Units(int(row.available_units)),

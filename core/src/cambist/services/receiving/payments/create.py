@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from cambist.db.direct import Record
 from cambist.db.engine import Database
@@ -17,8 +17,8 @@ from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import IndexLeaser
 from cambist.services.addresses.macs import AddressMacs
-from cambist.services.errors import ForbiddenError, ServiceError
-from cambist.services.idempotency import Claim, choose_key, claim_of, find_replayed
+from cambist.services.errors import ServiceError, project_inactive
+from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, find_replayed
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import FIAT, find_asset, price
@@ -56,7 +56,7 @@ async def create_payment(
     """Make the payment, or return the one that the same idempotency key made before."""
     key = choose_key(header_key, request.idempotency_key)
     metadata = check(request, allow_private_targets=context.allow_private_targets)
-    claim = claim_of(actor, OPERATION, key, structs.replace(request, idempotency_key=None))
+    claim = None if key is None else claim_of(actor, OPERATION, key, by_value(request))
     try:
         values = await _values(context, actor, request)
     except ServiceError:
@@ -75,7 +75,7 @@ async def create_payment(
         return Created(payment_view(row, context.macs), replayed=False)
     if before is not None:
         return Created(payment_view(before, context.macs), replayed=True)
-    raise ForbiddenError("PROJECT_INACTIVE", "This project is switched off.")
+    raise project_inactive()
 
 
 async def _values(context: PaymentContext, actor: Actor, request: CreatePayment) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import func, select
 
@@ -10,11 +11,14 @@ from cambist.db.models import Payment, Project
 from cambist.db.structs import AnyRow
 from cambist.domain.money import format_units
 from cambist.plugin import Units
-from cambist.services.webhooks.outbox import NewEvent
+from cambist.services.webhooks.outbox import NewEvent, moment
+
+from .views import expected_amount
 
 PAYMENTS = select(
     Payment,
     Project.project_id.label("project_public_id"),
+    Project.extended_events,
     func.coalesce(Payment.webhook_url, Project.payment_webhook_url).label("event_url"),
 ).join(Project, Project.id == Payment.project_pk)
 """Payments with what ``payment_event`` reads of their projects."""
@@ -34,10 +38,12 @@ def payment_event(  # noqa: PLR0913  what happened, each by name
         "chain": payment.chain,
         "token": payment.token,
         "status": str(status),
-        "expectedAmount": format_units(int(payment.expected_units), payment.decimals),
+        "expectedAmount": expected_amount(
+            payment.pricing_mode, payment.amount, payment.expected_units, payment.decimals
+        ),
         "receivedAmount": format_units(received, payment.decimals),
         "txHash": tx_id,
-        "timestamp": at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": moment(at),
     }
     if payment.order_id is not None:
         data["orderId"] = payment.order_id
@@ -46,6 +52,32 @@ def payment_event(  # noqa: PLR0913  what happened, each by name
         project_id=payment.project_public_id,
         event=event,
         resource_id=payment.payment_id,
+        url=payment.event_url,
+        data=data,
+    )
+
+
+def deposit_event(  # noqa: PLR0913  what happened, each by name
+    payment: AnyRow, *, event: str, deposit_id: str, status: str, tx_id: str, at: datetime, more: dict[str, Any]
+) -> NewEvent:
+    """Describe what one deposit means to a payment, a row of ``PAYMENTS``; ``more`` are the event's own fields."""
+    data = {
+        "resource": "deposit",
+        "depositId": deposit_id,
+        "paymentId": payment.payment_id,
+        "publicId": payment.public_id,
+        "status": str(status),
+        **more,
+        "txHash": tx_id,
+        "timestamp": moment(at),
+    }
+    if payment.order_id is not None:
+        data["orderId"] = payment.order_id
+    return NewEvent(
+        project_pk=payment.project_pk,
+        project_id=payment.project_public_id,
+        event=event,
+        resource_id=deposit_id,
         url=payment.event_url,
         data=data,
     )

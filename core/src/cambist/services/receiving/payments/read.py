@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
 from functools import partial
 
+from msgspec import Struct
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.db.models import Payment
 from cambist.db.structs import AnyRow
+from cambist.domain.money import AmountError, parse_amount
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo
 from cambist.services.addresses.macs import AddressMacs
-from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_one, read_page
+from cambist.services.errors import InvalidError, NotFoundError
+from cambist.services.paging import Page, check_period, read_one, read_page
 
 from . import views
 from .views import DEPOSITS, PaymentDetail, PaymentView, PublicPayment
@@ -26,21 +30,46 @@ def not_found() -> NotFoundError:
     return NotFoundError("PAYMENT_NOT_FOUND", "There is no such payment.")
 
 
-async def list_payments(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection,
-    project_pk: int,
-    macs: AddressMacs,
-    *,
-    status: Status | None,
-    chain: str | None,
-    page: int,
-    limit: int,
+class Filters(Struct, frozen=True, kw_only=True):
+    """Which payments are wanted. They were made at ``since`` or later, and before ``until``.
+
+    ``amount`` is what was asked for, in tokens or in fiat; it is compared by its value.
+    """
+
+    status: Status | None = None
+    chain: str | None = None
+    order_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    amount: str | None = None
+
+
+async def list_payments(  # noqa: PLR0913  what is wanted and paging, each by name
+    conn: AsyncConnection, project_pk: int, macs: AddressMacs, wanted: Filters, *, page: int, limit: int
 ) -> Page[PaymentView]:
+    """Return one page of a project's payments. Raises InvalidError for filters that cannot be meant."""
+    check_period(wanted.since, wanted.until)
     listed = select(text(views.COLUMNS)).select_from(Payment).where(Payment.project_pk == project_pk)
-    filters = {Payment.status: status, Payment.chain: chain}
+    if wanted.since is not None:
+        listed = listed.where(Payment.created_at >= wanted.since)
+    if wanted.until is not None:
+        listed = listed.where(Payment.created_at < wanted.until)
+    filters = {
+        Payment.status: wanted.status,
+        Payment.chain: wanted.chain,
+        Payment.order_id: wanted.order_id,
+        Payment.amount: None if wanted.amount is None else _amount(wanted.amount),
+    }
     return await read_page(
         conn, listed, partial(_view, macs), newest=Payment.id, filters=filters, page=page, limit=limit
     )
+
+
+def _amount(text: str) -> Decimal:
+    try:
+        return parse_amount(text)
+    except AmountError as error:
+        raise InvalidError.field("amount", str(error), "INVALID_AMOUNT") from None
 
 
 def _view(macs: AddressMacs, row: AnyRow) -> PaymentView:

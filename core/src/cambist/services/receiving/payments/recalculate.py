@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment
 from cambist.db.structs import AnyRow
-from cambist.domain.money import AmountError, fiat_to_units
+from cambist.domain.money import AmountError, fiat_to_units, format_rate
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo, Units
 from cambist.ports import Clock, Ids
@@ -23,7 +23,7 @@ from cambist.services.errors import ConflictError
 from cambist.services.paging import read_one
 from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import FIAT, find_asset
-from cambist.services.webhooks.outbox import enqueue
+from cambist.services.webhooks.outbox import enqueue, moment
 
 from .events import PAYMENTS, payment_event
 from .read import not_found
@@ -87,12 +87,13 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     except AmountError as error:
         raise ConflictError("AMOUNT_TOO_LARGE", f"At the rate of now the amount {error}.") from None
     now = clock.now()
+    reopened_until = now + timedelta(minutes=request.expires_in_minutes)
     reopened = {
         "status": Status.PENDING,
         "expected_units": expected,
         "exchange_rate": rate.value,
         "rate_source": rate.source,
-        "expires_at": now + timedelta(minutes=request.expires_in_minutes),
+        "expires_at": reopened_until,
         "updated_at": now,
         "dirty": True,  # money that came after the old expiry is in time for the new one
     }
@@ -105,6 +106,11 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
         tx_id=row.tx_id,
         at=now,
     )
+    event.data["amount"] = format(row.amount, "f")
+    event.data["fiatCurrency"] = row.fiat_currency
+    event.data["exchangeRate"] = format_rate(rate.value)
+    event.data["rateSource"] = rate.source
+    event.data["expiresAt"] = moment(reopened_until)
     await enqueue(conn, [event], ids=ids, now=now)
     return payment_view(found.mappings().one(), macs)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from unicodedata import category
+from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 from msgspec import Meta
@@ -18,8 +19,12 @@ METADATA_DEPTH_MAX = 8
 URL_CHARS_MAX = 2048
 EXPIRES_IN_MINUTES = 60
 
-_URL = re.compile(r"https?://[!-~]+", re.IGNORECASE)
+_URL = re.compile(r"https?://[!-\[\]-~\u00a1-\U0010ffff]+", re.IGNORECASE)
+_INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
+"""Unicode's categories of what nobody sees, or what turns around how the rest is seen."""
 _EMAIL = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,253}")
+
+_PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 
 Text255 = Annotated[str, Meta(max_length=255)]
 Url = Annotated[str, Meta(max_length=URL_CHARS_MAX)]
@@ -54,12 +59,10 @@ def check(request: CreatePayment, *, allow_private_targets: bool) -> str | None:
 
 def _check_redirect(url: str, field: str) -> None:
     """Refuse what a browser must not be sent to: anything but plain http and https."""
-    if not _URL.fullmatch(url) or "\\" in url:
-        raise InvalidError.field(
-            field, "is no http or https URL in plain ASCII (names in punycode, other characters percent-encoded)"
-        )
+    if not _URL.fullmatch(url) or not (url.isascii() or all(category(one) not in _INVISIBLE for one in url)):
+        raise InvalidError.field(field, "is no http or https URL, or holds characters that cannot be seen")
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(ascii_url(url))
         port = parts.port
     except ValueError:
         raise InvalidError.field(field, "is no well-formed URL") from None
@@ -67,6 +70,22 @@ def _check_redirect(url: str, field: str) -> None:
         raise InvalidError.field(field, "names no host")
     if "@" in parts.netloc:
         raise InvalidError.field(field, "holds a user name or password")
+
+
+def ascii_url(url: str) -> str:
+    """Return a URL as it is sent: the host in punycode, all else that is not ASCII percent-encoded.
+
+    Raises ValueError for what is no URL, or names a host that cannot be.
+    """
+    if url.isascii():
+        return url
+    parts = urlsplit(url)
+    host, at = parts.hostname or "", parts.netloc.rpartition("@")[1]
+    netloc = host.encode("idna").decode() if host else ""
+    if parts.port is not None:
+        netloc += f":{parts.port}"
+    encoded = (quote(part, safe=_PRINTABLE) for part in (parts.path, parts.query, parts.fragment))
+    return urlunsplit((parts.scheme, at + netloc, *encoded))
 
 
 def _metadata(value: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, cast
 
 import msgspec
@@ -17,6 +18,7 @@ from cambist.domain.money import format_rate, format_units
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo
 from cambist.services.addresses.macs import AddressMacs
+from cambist.services.pricing.quotes import DIRECT
 
 COLUMNS = (
     "id, payment_id, public_id, mode, chain, token, contract, decimals, address, pricing_mode, amount, fiat_currency,"
@@ -121,6 +123,11 @@ class PublicPayment(Struct, frozen=True, kw_only=True, rename="camel"):
     exchange_rate: str | UnsetType = UNSET
 
 
+def expected_amount(pricing_mode: str, amount: Decimal, expected_units: int, decimals: int) -> str:
+    """Return what a payment expects, in tokens: what was asked for in tokens as it was asked for, zeros included."""
+    return format(amount, "f") if pricing_mode == DIRECT else format_units(int(expected_units), decimals)
+
+
 def _common(row: Record, macs: AddressMacs) -> dict[str, Any]:
     """Return what every view shows, under the same names. Raises UnavailableError for an address that was changed."""
     macs.check(row)
@@ -136,8 +143,8 @@ def _common(row: Record, macs: AddressMacs) -> dict[str, Any]:
         "decimals": decimals,
         "deposit_address": row["address"],
         "pricing_mode": row["pricing_mode"],
-        "amount": format_rate(row["amount"]),
-        "expected_amount": format_units(int(row["expected_units"]), decimals),
+        "amount": format(row["amount"], "f"),
+        "expected_amount": expected_amount(row["pricing_mode"], row["amount"], row["expected_units"], decimals),
         "received_amount": format_units(int(row["received_units"]), decimals),
         "required_confirmations": row["required_confirmations"],
         "tx_hash": row["tx_id"],

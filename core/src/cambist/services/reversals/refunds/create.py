@@ -19,9 +19,9 @@ from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import ConflictError, UnavailableError
-from cambist.services.idempotency import choose_key, claim_of, take_key
+from cambist.services.idempotency import by_value, choose_key, claim_of, take_key
 from cambist.services.paging import read_one
-from cambist.services.payouts.create import require_payouts
+from cambist.services.payouts.create import require_active, require_payouts
 from cambist.services.payouts.queue import NewPayout, PayoutContext, debit_and_queue
 from cambist.services.payouts.requests import AddressText
 from cambist.services.platform import PlatformSettings
@@ -64,6 +64,7 @@ async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
 
     After the commit, publish the hint ``outbound``.
     """
+    await require_active(conn, actor)
     refund_id = context.ids.new("ref")
     before = await claim(conn, context, actor, refund_id, request, header_key, subject=payment_id)
     if before is not None:
@@ -112,7 +113,7 @@ async def claim(  # noqa: PLR0913, PLR0917  whose key, for what
     subject: str,
 ) -> RefundView | None:
     """Take the request's key for a new refund of the subject; return what it led to where it was taken before."""
-    asked = subject, structs.replace(request, idempotency_key=None)
+    asked = subject, by_value(request)
     taken = claim_of(actor, OPERATION, choose_key(header_key, request.idempotency_key), asked)
     before = await take_key(conn, taken, refund_id, context.clock.now())
     return None if before is None else await get_refund(conn, actor.project_pk, before)

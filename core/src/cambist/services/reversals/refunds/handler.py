@@ -27,6 +27,7 @@ from cambist.services.receiving.payments.events import PAYMENTS, payment_event
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 from . import parts
+from .events import enqueue_events
 
 
 class PaymentRefundHandler:
@@ -37,8 +38,13 @@ class PaymentRefundHandler:
 
     async def on_broadcast(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime) -> None:
         """Tell of what is sent for the first time, and have its payment be refunded."""
-        fresh = [payout for payout in payouts if payout.broadcast_at is None and payout.deposit_pk is None]
-        await _tell(conn, fresh, self._ids, now)
+        fresh = [payout for payout in payouts if payout.broadcast_at is None]
+        await _tell(conn, [payout for payout in fresh if payout.deposit_pk is None], self._ids, now)
+        await enqueue_events(conn, fresh, "sent", self._ids, now)
+
+    async def on_final(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime) -> None:
+        """Tell of refunds that have arrived."""
+        await enqueue_events(conn, payouts, "completed", self._ids, now)
 
     async def on_failed(
         self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime
@@ -56,6 +62,7 @@ class PaymentRefundHandler:
             if any(payout.deposit_pk is None for payout in own):
                 status = machine.after_failed_refund(status, before, others=payment.id in sent)
             await _save(conn, payment, status, -sum(payout.units for payout in own), now)
+        await enqueue_events(conn, payouts, "failed", self._ids, now)
         return back
 
     async def on_revived(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime) -> None:
@@ -89,10 +96,14 @@ async def _sent(conn: AsyncConnection, payment_pks: Sequence[int]) -> set[int | 
 
 
 async def _tell(conn: AsyncConnection, payouts: Sequence[PayoutRow], ids: Ids, now: datetime) -> None:
-    payments = await _lock(conn, payouts)
-    for payment in payments.values():
-        await _save(conn, payment, machine.after_refund(Status(payment.status)), 0, now)
-    events = [_event(payments[payout.payment_pk], payout, now) for payout in payouts if payout.payment_pk]
+    """Have payments be refunded, and tell of each that was not before: receivers keep one such event of a payment."""
+    events = []
+    for payment in (await _lock(conn, payouts)).values():
+        status = machine.after_refund(Status(payment.status))
+        await _save(conn, payment, status, 0, now)
+        if status is not Status(payment.status):
+            first = next(payout for payout in payouts if payout.payment_pk == payment.id)
+            events.append(_event(payment, first, now))
     await enqueue(conn, events, ids=ids, now=now)
 
 

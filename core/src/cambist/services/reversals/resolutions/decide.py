@@ -17,14 +17,14 @@ from cambist.db.models import Deposit, Payment, Payout
 from cambist.db.structs import AnyRow
 from cambist.domain import payments as machine
 from cambist.domain.intents import IntentKind
-from cambist.domain.money import format_units
+from cambist.domain.money import format_units, same_value
 from cambist.domain.payments import Status
 from cambist.domain.payouts import Status as PayoutStatus
 from cambist.plugin import Head, Units
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import ConflictError
-from cambist.services.payouts.create import require_payouts
+from cambist.services.payouts.create import require_active, require_payouts
 from cambist.services.payouts.queue import NewPayout, PayoutContext
 from cambist.services.pricing.quotes import read_units
 from cambist.services.receiving.deposits import crediting, judging
@@ -58,6 +58,7 @@ async def accept(conn: AsyncConnection, context: PayoutContext, actor: Actor, de
 
     After the commit, publish the hints ``webhooks`` and ``payment:<public id>``.
     """
+    await require_active(conn, actor)
     case = await _lock(conn, actor, deposit_id)
     deposit, payment = case.deposit, case.payment
     if payment is None or payment.status == Status.FAILED:
@@ -86,6 +87,7 @@ async def accept(conn: AsyncConnection, context: PayoutContext, actor: Actor, de
 
 async def release(conn: AsyncConnection, context: PayoutContext, actor: Actor, deposit_id: str) -> Decided:
     """Move what is held of a deposit to available, and leave its payment as it is."""
+    await require_active(conn, actor)
     case = await _lock(conn, actor, deposit_id)
     if case.deposit.resolution != "released" or case.deposit.held_units:
         _refuse_decided(case)
@@ -105,6 +107,7 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
 
     After the commit, publish the hint ``outbound``.
     """
+    await require_active(conn, actor)
     refund_id = context.ids.new("ref")
     before = await claim(conn, context, actor, refund_id, request, header_key, subject=deposit_id)
     if before is not None:
@@ -177,7 +180,7 @@ async def _same(conn: AsyncConnection, case: _Case, to_address: str, request: Re
     last = (await conn.execute(refunds.order_by(Payout.id.desc()).limit(1))).one_or_none()
     if last is None or last.to_address != to_address:
         return None
-    if request.amount is not None and format_units(last.units, case.row.decimals) != request.amount:
+    if request.amount is not None and format_units(last.units, case.row.decimals) != same_value(request.amount):
         return None
     payout_id: str = last.payout_id
     return payout_id

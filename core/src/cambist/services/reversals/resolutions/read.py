@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
 
 from msgspec import Struct
 from sqlalchemy import and_, case, literal_column, or_, select
@@ -12,21 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Address, Deposit, Payment
 from cambist.db.structs import AnyRow, AnySelect, columns_of
 from cambist.domain.money import format_units
-from cambist.domain.payments import OPEN, Status
+from cambist.domain.payments import OPEN, HeldReason, Status
 from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError
 from cambist.services.paging import Page, read_one, read_page
-
-
-class Reason(StrEnum):
-    """Why somebody has to decide about a deposit."""
-
-    SURPLUS = "surplus"
-    LATE = "late"
-    WRONG_TOKEN = "wrong_token"  # noqa: S105  a token on a chain
-    WRONG_CHAIN = "wrong_chain"
-    FAILED = "failed"
-    UNEXPECTED = "unexpected"
 
 
 class ResolutionView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -58,12 +46,12 @@ class ResolutionView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 _reason = case(
-    (Payment.id.is_(None), Reason.UNEXPECTED),
-    (Payment.chain != Deposit.chain, Reason.WRONG_CHAIN),
-    (~Deposit.matches, Reason.WRONG_TOKEN),
-    (Payment.status == Status.FAILED, Reason.FAILED),
-    (Payment.status.in_((Status.EXPIRED, Status.UNDERPAID)), Reason.LATE),
-    else_=Reason.SURPLUS,
+    (Payment.id.is_(None), HeldReason.UNEXPECTED),
+    (Payment.chain != Deposit.chain, HeldReason.WRONG_CHAIN),
+    (~Deposit.matches, HeldReason.WRONG_TOKEN),
+    (Payment.status == Status.FAILED, HeldReason.FAILED),
+    (Payment.status.in_((Status.EXPIRED, Status.UNDERPAID)), HeldReason.LATE),
+    else_=HeldReason.SURPLUS,
 )
 _held = Deposit.units - Deposit.available_units - Deposit.returned_units
 _SELECT = (
@@ -72,7 +60,7 @@ _SELECT = (
             ResolutionView,
             Deposit,
             reason=_reason,
-            can_accept=and_(_held > 0, _reason.in_((Reason.SURPLUS, Reason.LATE))),
+            can_accept=and_(_held > 0, _reason.in_((HeldReason.SURPLUS, HeldReason.LATE))),
             contract_address=Deposit.contract,
             amount=Deposit.units,
             held_amount=_held,
@@ -100,7 +88,7 @@ def of_project(deposits: AnySelect, actor: Actor) -> AnySelect:
 
 
 async def list_resolutions(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection, actor: Actor, *, reason: Reason | None, chain: str | None, page: int, limit: int
+    conn: AsyncConnection, actor: Actor, *, reason: HeldReason | None, chain: str | None, page: int, limit: int
 ) -> Page[ResolutionView]:
     """Return one page of what waits for a decision: of the project's payments, and what came for none."""
     # What was accepted while another deposit of its payment was not confirmed yet is decided, though still held.

@@ -127,6 +127,33 @@ async def list_stations(conn: AsyncConnection) -> Sequence[GasStation]:
     return [_station(row) for row in await conn.execute(_SELECT.order_by(models.GasStation.chain))]
 
 
+class UnseenStation(Struct, frozen=True, kw_only=True):
+    """A station that the worker has not looked at yet: its address is known, and nothing else of it."""
+
+    chain: str
+    address: str
+    symbol: str
+    waiting: int
+
+
+async def list_unseen(conn: AsyncConnection, chains: Sequence[ChainInfo]) -> Sequence[UnseenStation]:
+    """Return the stations of these chains that were never looked at, as far as their addresses are derived."""
+    station, address = models.GasStation, models.Address
+    seen = set(await conn.scalars(select(station.chain).where(station.mode == MODE)))
+    own = select(address.family, address.address).where(address.mode == MODE, address.purpose == "gas")
+    addresses: dict[str, str] = {row.family: row.address for row in await conn.execute(own)}
+    return [
+        UnseenStation(
+            chain=info.id,
+            address=addresses[info.family],
+            symbol=info.native.symbol,
+            waiting=await _waiting(conn, info),
+        )
+        for info in chains
+        if info.id not in seen and info.family in addresses
+    ]
+
+
 def _station(row: AnyRow) -> GasStation:
     stake = None if row.staked is None else to_struct(Stake, row)
     return structs.replace(to_struct(GasStation, row), stake=stake)

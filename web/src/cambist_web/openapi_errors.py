@@ -1,0 +1,154 @@
+"""Which errors each operation can answer, for the API's description: by status, with their codes and an example."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from .auth import ADMIN_SCHEME, API_KEY_SCHEME, SESSION_SCHEME
+from .errors import HTTP_ERRORS
+
+_WHOLE = frozenset({401, 413, 415, 500})
+"""The statuses of which every code is known: of the others, a new one may come."""
+
+_OF_SCHEME: Mapping[str, Mapping[int, Sequence[str]]] = {
+    API_KEY_SCHEME: {401: ["API_KEY_MISSING", "API_KEY_INVALID"]},
+    SESSION_SCHEME: {401: ["SESSION_REQUIRED", "INVALID_TOKEN", "SESSION_ENDED"]},
+    ADMIN_SCHEME: {401: ["ADMIN_KEY_INVALID"], 404: ["ROUTE_NOT_FOUND"]},
+}
+_OF_BODY: Mapping[int, Sequence[str]] = {
+    400: ["INVALID_JSON"],
+    408: ["REQUEST_TIMEOUT"],
+    413: ["BODY_TOO_LARGE"],
+    415: ["UNSUPPORTED_MEDIA_TYPE"],
+    429: ["TOO_MANY_UNFINISHED"],
+}
+_OF_PROJECT: Mapping[int, Sequence[str]] = {403: ["PROJECT_NOT_OWNED"], 404: ["PROJECT_NOT_FOUND"]}
+
+_PRICED = ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN", "INVALID_AMOUNT", "UNSUPPORTED_CURRENCY"]
+_REPEATED = ["IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_OTHER_PROJECT"]
+_SENT = [
+    "PROJECT_INACTIVE",
+    "INSUFFICIENT_BALANCE",
+    "INSUFFICIENT_CPT",
+    "RECEIVABLE_OUTSTANDING",
+    "PAYOUT_LIMIT_EXCEEDED",
+    "TARGET_NOT_ALLOWED",
+]
+_SENT_TO = ["INVALID_ADDRESS", "TARGET_IS_CONTRACT", "INVALID_AMOUNT", "IDEMPOTENCY_KEY_MISMATCH"]
+_AWAY = ["PAYOUT_DISABLED", "CHAIN_UNAVAILABLE", "KEYS_UNAVAILABLE"]
+_CODE = {403: ["TWO_FACTOR_NOT_ENROLLED", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"], 429: ["TOO_MANY_CODES"]}
+_SHOWN = {503: ["ADDRESS_NOT_VERIFIED"]}
+_SWAPPED = [
+    "INVALID_PAYOUT_MODE",
+    "TOKEN_NOT_ENABLED",
+    "SWAP_NOT_SUPPORTED_FOR_CHAIN",
+    "SWAP_IN_PAYOUT_DISABLED",
+    "UNSUPPORTED_CHAIN",
+    "UNSUPPORTED_TOKEN",
+]
+
+_OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = tuple(
+    (re.compile(path), method, codes)
+    for path, method, codes in (
+        (r"/(payment|payments)/quote$", "post", {400: _PRICED, 403: ["PROJECT_INACTIVE"]}),
+        (r"/(payment|payments)/quote$", "post", {503: ["RATE_UNAVAILABLE", "CHAIN_UNAVAILABLE"]}),
+        (r"/(payment|payments)$", "post", {400: [*_PRICED, "IDEMPOTENCY_KEY_MISMATCH"], 403: ["PROJECT_INACTIVE"]}),
+        (r"/(payment|payments)$", "post", {409: _REPEATED}),
+        (r"/(payment|payments)$", "post", {503: ["RATE_UNAVAILABLE", "CHAIN_UNAVAILABLE", "KEYS_UNAVAILABLE"]}),
+        (r"/(payment|payments)$", "get", {400: ["INVALID_AMOUNT"]}),
+        (r"/(payment|payments)(/\{paymentId\}(/recalculate)?)?$", "", _SHOWN),
+        (r"\{publicId\}|/sandbox/deposit$", "", _SHOWN),
+        (r"\{paymentId\}|\{publicId\}", "", {404: ["PAYMENT_NOT_FOUND"]}),
+        (r"/recalculate$", "post", {403: ["PROJECT_INACTIVE"], 503: ["RATE_UNAVAILABLE"]}),
+        (r"/recalculate$", "post", {409: ["PAYMENT_NOT_FIAT", "PAYMENT_NOT_EXPIRED", "NOTHING_REMAINS"]}),
+        (r"/recalculate$", "post", {409: ["MONEY_SET_ASIDE", "AMOUNT_TOO_LARGE"]}),
+        (r"\{paymentId\}/refund$", "post", {400: _SENT_TO, 403: _SENT, 503: _AWAY}),
+        (r"\{paymentId\}/refund$", "post", {409: ["PAYMENT_NOT_REFUNDABLE", "REFUND_EXCEEDS_RECEIVED", *_REPEATED]}),
+        (r"\{refundId\}", "", {404: ["REFUND_NOT_FOUND"]}),
+        (r"\{depositId\}", "", {404: ["DEPOSIT_NOT_FOUND"]}),
+        (r"\{depositId\}/", "post", {403: ["PROJECT_INACTIVE"], 409: ["NOT_RESOLVABLE", "ALREADY_RESOLVED"]}),
+        (r"\{depositId\}/accept$", "post", {409: ["CANNOT_ACCEPT"]}),
+        (r"\{depositId\}/refund$", "post", {400: _SENT_TO, 403: _SENT, 503: _AWAY}),
+        (r"\{depositId\}/refund$", "post", {409: ["REFUND_EXCEEDS_HELD", *_REPEATED]}),
+        (r"/wallet/payout$", "post", {400: [*_SWAPPED, *_SENT_TO], 403: _SENT, 409: _REPEATED, 503: _AWAY}),
+        (r"/(wallet/payout|dashboard/withdrawals)$", "post", {400: ["PAYOUT_BELOW_MINIMUM"]}),
+        (r"/wallet/coins", "p", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"], 403: ["PROJECT_INACTIVE"]}),
+        (r"/wallet/coins/.*/settings$", "patch", {400: ["SWAP_NOT_AVAILABLE"], 403: ["ADDRESS_NOT_APPROVED"]}),
+        (r"/wallet/transactions.csv$", "get", {400: ["EXPORT_TOO_LARGE"]}),
+        (r"/wallet/payout/batch$", "post", {400: ["BATCH_REJECTED", "UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
+        (r"/wallet/payout/batch$", "post", {400: ["TOKEN_NOT_ENABLED"], 403: _SENT, 409: _REPEATED, 503: _AWAY}),
+        (r"\{payoutId\}", "", {404: ["PAYOUT_NOT_FOUND"]}),
+        (r"/wallet/balance$", "get", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
+        (r"/dashboard/withdrawals$", "post", _CODE),
+        (r"/dashboard/approved-addresses$", "post", _CODE),
+        (r"/dashboard/approved-addresses$", "post", {400: ["INVALID_ADDRESS"], 409: ["TOO_MANY_APPROVED_ADDRESSES"]}),
+        (r"\{approvalId\}", "", {404: ["APPROVED_ADDRESS_NOT_FOUND"]}),
+        (r"/dashboard/withdrawals$", "post", {400: _SENT_TO, 403: _SENT, 409: _REPEATED, 503: _AWAY}),
+        (r"\{withdrawalId\}", "", {404: ["WITHDRAWAL_NOT_FOUND"]}),
+        (r"/public/tokens$", "get", {400: ["UNSUPPORTED_CHAIN"]}),
+        (r"/sandbox/", "post", {403: ["SANDBOX_ONLY", "PROJECT_INACTIVE"], 503: ["SANDBOX_BUSY"]}),
+        (r"/test-webhook$", "post", {400: ["INVALID_EVENT", "NO_WEBHOOK_TARGET"]}),
+        (r"\{deliveryId\}", "", {404: ["DELIVERY_NOT_FOUND"]}),
+        (r"/redeliver$", "post", {403: ["PROJECT_INACTIVE"], 409: ["DELIVERY_PENDING", "NO_WEBHOOK_TARGET"]}),
+        (r"\{keyId\}", "", {404: ["API_KEY_NOT_FOUND"]}),
+        (r"/api-keys$", "post", {409: ["TOO_MANY_API_KEYS"]}),
+        (r"/merchant/projects$", "post", {409: ["TOO_MANY_PROJECTS"]}),
+        (r"^/api/auth/", "", {403: ["OTHER_SITE"]}),
+        (r"/auth/register$", "post", {403: ["REGISTRATION_CLOSED"], 409: ["EMAIL_TAKEN"], 503: ["KEYS_UNAVAILABLE"]}),
+        (r"/auth/login$", "post", {401: ["INVALID_CREDENTIALS", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"]}),
+        (r"/auth/login$", "post", {429: ["TOO_MANY_CODES"]}),
+        (r"/auth/(register|login|password-reset/confirm)$", "post", {429: ["BUSY"]}),
+        (r"/auth/refresh$", "post", {401: ["SESSION_REQUIRED", "SESSION_ENDED"]}),
+        (r"/auth/password-reset/confirm$", "post", {400: ["RESET_TOKEN_INVALID"]}),
+        (r"/two-factor/enrol$", "post", {403: ["PASSWORD_INVALID", *_CODE[403][1:]], 429: ["BUSY", "TOO_MANY_CODES"]}),
+        (r"/two-factor/confirm$", "post", {403: _CODE[403][2:], 409: ["TWO_FACTOR_NOT_STARTED"], 429: _CODE[429]}),
+        (r"/two-factor/(recovery-codes|disable)$", "post", _CODE),
+        (r"/admin/merchants$", "post", {409: ["EMAIL_TAKEN"], 429: ["BUSY"], 503: ["KEYS_UNAVAILABLE"]}),
+        (r"/admin/(merchants/|password-resets$)", "", {404: ["MERCHANT_NOT_FOUND"]}),
+        (r"/admin/merchants/\{merchantId\}/credits$", "post", {409: ["CREDIT_REFERENCE_REUSED"]}),
+        (r"/admin/stakes$", "post", {400: ["CHAIN_WITHOUT_STAKES", "STAKE_OUT_OF_RANGE"], 409: ["STAKE_CHANGING"]}),
+    )
+)
+"""What can go wrong with single nouns, by their path and method."""
+
+
+def error_answer(status: int, codes: Sequence[str]) -> dict[str, Any]:
+    """Describe an error of this status: which codes it has, and how one looks."""
+    sentence = HTTP_ERRORS.get(status, ("", "What is wrong, in a sentence."))[1]
+    example = {"success": False, "error": sentence, "code": codes[0]}
+    schema: dict[str, Any] = {"$ref": "#/components/schemas/Error"}
+    if status in _WHOLE:
+        schema = {"allOf": [schema, {"properties": {"code": {"enum": [*codes]}}}]}
+    return {
+        "description": f"{HTTPStatus(status).phrase}: {', '.join(f'`{code}`' for code in codes)}.",
+        "content": {
+            "application/json": {
+                "schema": schema,
+                "examples": {codes[0]: {"value": example}},
+            }
+        },
+    }
+
+
+def codes_of(path: str, operation: dict[str, Any]) -> dict[int, list[str]]:
+    """Return the codes of an operation's errors, by status: those of all, of its credential, its body and its noun."""
+    schemes = {name for scheme in operation.get("security", ()) for name in scheme}
+    found: dict[int, list[str]] = {400: ["VALIDATION_ERROR"], 429: ["RATE_LIMITED"], 500: ["INTERNAL_ERROR"]}
+    parts: list[Mapping[int, Sequence[str]]] = [_OF_SCHEME[name] for name in sorted(schemes)]
+    if operation.get("requestBody") is not None:
+        parts.append(_OF_BODY)
+    if "{projectId}" in path:
+        parts.append(_OF_PROJECT)
+    parts += [
+        codes
+        for prefix, method, codes in _OF_NOUN
+        if prefix.search(path) and operation["operationId"].startswith(method)
+    ]
+    for part in parts:
+        for status, codes in part.items():
+            known = found.setdefault(status, [])
+            known += [code for code in codes if code not in known]
+    return found
