@@ -12,7 +12,7 @@ from tests.support.payment_env import PaymentEnv
 from tests.support.refunds import REQUIRED, RefundEnv
 
 FULL = os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full"
-ROUNDS = 60 if FULL else 25
+ROUNDS = 60 if FULL else 40
 AT_ONCE = 4
 
 
