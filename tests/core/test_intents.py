@@ -26,7 +26,7 @@ def test_every_kind_has_its_facts() -> None:
 
 def test_the_facts_are_these() -> None:
     assert sorted(SPENDING) == ["auto_payout", "payout", "refund", "withdrawal"]
-    assert sorted(LIMITED) == ["auto_payout", "payout", "withdrawal"]
+    assert sorted(LIMITED) == ["auto_payout", "payout", "refund", "withdrawal"]
     assert sorted(DELAYED) == ["auto_payout", "withdrawal"]
     assert STAKING == ("stake", "unstake", "withdraw_stake")
     assert {kind: str(facts.metered_as) for kind, facts in FACTS.items() if facts.metered_as is not None} == {
