@@ -6,11 +6,12 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
+from arq.worker import Worker
 from msgspec.structs import replace
 
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import TOPIC, Kind, NewJob
-from cambist_tasks.arq_worker import open_pool, runners_of
+from cambist_tasks.arq_worker import open_pool, run_arq, runners_of
 from cambist_tasks.crons import CRONS, due_at
 from cambist_tasks.job_lease import LEASE_S
 from cambist_tasks.requested import TRIES, JobRunner, Requested, queue_due
@@ -135,6 +136,28 @@ async def test_redis_killed_while_a_job_runs_costs_time_and_no_work(gateway, val
         await ended(gateway, job)
         await ended(gateway, waiting)
     assert await pieces(gateway, job) == await pieces(gateway, waiting) == ALL
+
+
+async def test_a_job_that_was_taken_and_not_begun_when_arq_ended_is_taken_again_at_once(
+    gateway, redis_url, runners, slices, monkeypatch
+):
+    job, taken = await asked(gateway), asyncio.Event()
+
+    async def get_stuck(_, job_id, score):
+        if job_id.startswith(job.job_id):
+            taken.set()
+            await asyncio.Event().wait()
+
+    with monkeypatch.context() as patching:
+        patching.setattr(Worker, "run_job", get_stuck)
+        task = asyncio.create_task(run_arq(redis_url, runners))
+        await taken.wait()
+        task.cancel()
+        await asyncio.wait([task])
+    assert slices.calls == 0
+    async with asyncio.timeout(30), running(redis_url, runners):
+        await ended(gateway, job)
+    assert slices.calls == SLICES
 
 
 class InjectedTime:

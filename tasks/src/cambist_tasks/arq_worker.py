@@ -8,15 +8,17 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager, suppress
 from datetime import UTC
 from typing import Any, cast
 
 from arq.connections import ArqRedis, RedisSettings
+from arq.constants import in_progress_key_prefix
 from arq.worker import Worker, func
 from msgspec import Struct
 from redis.asyncio import ConnectionPool
+from redis.exceptions import RedisError
 
 from cambist.bootstrap import REDIS_TIMEOUT_S, Gateway, redis_tls
 
@@ -117,14 +119,23 @@ async def run_arq(redis_url: str, runners: Runners) -> None:
     finally:
         # Worker.close() would talk to Redis first, which may be the reason for closing.
         await end_tasks(both)
+        taken = {job_id for job_id, task in worker.tasks.items() if not task.done()}
         await end_tasks(set(worker.tasks.values()))
         # A job whose end is written down is not run again by the next worker.
         if worker.writing:
             await asyncio.wait(worker.writing, timeout=CANCEL_AGAIN_S)
         await end_tasks(worker.writing)
+        await _give_back(worker.pool, taken)
         await worker.pool.aclose(close_connection_pool=True)
     for task in ended:
         task.result()
+
+
+async def _give_back(pool: ArqRedis, job_ids: Set[str]) -> None:
+    """Have jobs be taken by the next worker at once: arq leaves those that it had not begun marked for a minute."""
+    if job_ids:
+        with suppress(RedisError):
+            await pool.delete(*(in_progress_key_prefix + job_id for job_id in job_ids))
 
 
 async def insist(task: asyncio.Task[Any]) -> None:

@@ -19,7 +19,8 @@ UNTOLD: Final = frozenset({"", "0x", "0x" + "0" * 512, "0x" + "f" * 512})
 WORD_BYTES: Final = 32
 _BLOOM_BYTES: Final = 256
 _BLOOM_CHARS: Final = 2 + 2 * _BLOOM_BYTES
-_BITS_KEPT: Final = 1 << 13
+_WORD_CHARS: Final = 2 + 2 * WORD_BYTES
+_BITS_KEPT: Final = 1 << 10
 _PAIRS: Final = Struct(">3H")
 _BIT: Final = [1 << number for number in range(2048)]
 
@@ -30,10 +31,7 @@ def bits_of(item: str) -> int:
     content = bytes.fromhex(item[2:])
     if item != f"0x{content.hex()}" or len(content) not in {ADDRESS_BYTES, WORD_BYTES}:
         raise ValueError("neither an address nor a topic")
-    digest = keccak(content)
-    first, second, third = _PAIRS.unpack_from(digest)
-    bits: int = _BIT[first & 2047] | _BIT[second & 2047] | _BIT[third & 2047]
-    return bits
+    return _bits(content)
 
 
 def bloom_of(logs: Sequence[RpcLog]) -> int:
@@ -41,8 +39,21 @@ def bloom_of(logs: Sequence[RpcLog]) -> int:
     bits = 0
     for log in logs:
         bits |= bits_of(log.address)
-        for topic in log.topics:
-            bits |= bits_of(topic)
+        topics = log.topics
+        if topics:
+            bits |= bits_of(topics[0])
+            # Most come once, and what is kept for a moment among so much that is freed costs more than it saves.
+            for topic in topics[1:]:
+                content = bytes.fromhex(topic[2:])
+                if len(content) != WORD_BYTES or len(topic) != _WORD_CHARS:
+                    raise ValueError("no topic")
+                bits |= _bits(content)
+    return bits
+
+
+def _bits(content: bytes) -> int:
+    first, second, third = _PAIRS.unpack_from(keccak(content))
+    bits: int = _BIT[first & 2047] | _BIT[second & 2047] | _BIT[third & 2047]
     return bits
 
 

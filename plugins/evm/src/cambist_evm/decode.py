@@ -72,12 +72,12 @@ def _check_logs(number: int, receipts: Sequence[RpcReceipt]) -> None:
     """
     if any([not receipt.logs and receipt.logs_bloom not in _NO_LOGS for receipt in receipts]):  # noqa: C419
         raise InconsistentChainError(f"logs of block {number} are missing")
-    told = [log.log_index for receipt in receipts for log in receipt.logs]
+    logs = [log for receipt in receipts for log in receipt.logs]
     # Nodes spell numbers alike, so most are never read.
-    if told != _INDEXES[: len(told)] and not _counted(receipts):
+    if [log.log_index for log in logs] != _INDEXES[: len(logs)] and not _counted(receipts):
         raise InconsistentChainError(f"logs of block {number} are missing, doubled or not numbered")
     of = [receipt.transaction_hash for receipt in receipts for _ in receipt.logs]
-    if of != [log.transaction_hash for receipt in receipts for log in receipt.logs]:
+    if [log.transaction_hash for log in logs] != of:
         raise InconsistentChainError(f"a log of block {number} is of another transaction than its receipt")
 
 
