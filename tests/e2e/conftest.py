@@ -114,13 +114,18 @@ async def gateway(tmp_path_factory, opened, network, settings) -> GatewayProcess
 
 
 @pytest.fixture(scope="module")
-async def station(gateway, story_db, network, other) -> str:
-    """Fund the gas station on both chains, as the operator does, and return its address on the first."""
+async def station(gateway, story_db, opened, network, other) -> str:
+    """Fund the gas station once on both chains, as the operator does, and return its address on the first."""
+    return await opened.once(("station", network), lambda: _funded_station(story_db, network, other))
+
+
+@asynccontextmanager
+async def _funded_station(db: Database, network: Network, other: Network) -> AsyncIterator[str]:
     for chain in (other, network):
-        address = await station_address(story_db, chain)
+        address = await station_address(db, chain)
         await chain.native.send(address, chain.station_float)
         await chain.mine(CONFIRMATIONS + 1)
-    return address
+    yield address
 
 
 async def station_address(db: Database, network: Network) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-import aiohttp
 import pytest
 
-from tests.support.gateway import GatewayProcess, Merchant, settings_text
 from tests.support.networks import NETWORKS
 
 FAULTS = [pytest.param(name, fault, id=f"{name}-{fault}") for name, kind in NETWORKS.items() for fault in kind.faults]
@@ -20,9 +18,16 @@ async def endpoint(network):
 
 
 @pytest.fixture(scope="module")
-def tables(network, other, endpoint):
-    """Reach the one chain by a faulty endpoint alone, and the other by an honest one."""
-    return {**network.settings(endpoint.url, request_timeout_ms=1000), **other.settings()}
+async def first_of_two(other):
+    async with other.endpoint() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def tables(network, other, endpoint, first_of_two):
+    """Reach the one chain by a faulty endpoint alone, and the other by two, of which one can hang."""
+    beside = other.settings(first_of_two.url, other.url, request_timeout_ms=1000)
+    return {**network.settings(endpoint.url, request_timeout_ms=1000), **beside}
 
 
 @pytest.mark.parametrize("network, fault", FAULTS, indirect=["network"], scope="module")
@@ -44,16 +49,16 @@ async def test_what_is_paid_during_a_fault_is_credited_exactly(merchant, network
     assert float((await merchant.balance(usdx))["available"]) - before == pytest.approx(5)
 
 
-async def test_a_second_endpoint_takes_over_from_one_that_hangs(tmp_path, database_url, story_redis_url, network, usdx):
-    async with network.endpoint(network.hanging) as hanging, aiohttp.ClientSession() as session:
-        tables = network.settings(hanging.url, network.url, request_timeout_ms=1000)
-        settings = settings_text(database_url=database_url, redis_url=story_redis_url, tables=tables)
-        async with GatewayProcess(tmp_path, settings) as gateway:
-            merchant = await Merchant(gateway.url, session).open()
-            payment = await merchant.pay(usdx, 5)
-            await usdx.send(payment["depositAddress"], 5)
-            await network.mine(4)
-            await merchant.until(payment, "paid", seconds=180)
+@pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
+async def test_a_second_endpoint_takes_over_from_one_that_hangs(merchant, other, first_of_two):
+    first_of_two.faults = {other.hanging}
+    try:
+        payment = await merchant.pay(other.usdx, 5)
+        await other.usdx.send(payment["depositAddress"], 5)
+        await other.mine(4)
+        await merchant.until(payment, "paid", seconds=180)
+    finally:
+        first_of_two.faults = set()
 
 
 async def test_payments_handed_out_while_slow_scans_run_are_not_missed(merchant, network, usdx, endpoint, books):

@@ -65,6 +65,9 @@ async def test_words_and_manifest_bring_everything_back(
     await first.completed(await first.pay_out(native, 5, network.stranger()))
     await until(lambda: nothing_under_way(story_db))
     await gateway.reconcile()
+    code, output = await gateway.run("reconcile", *gateway.options)
+    assert code == 0, output
+    assert all(f"{chain}: no difference" in output for chain in (network.chain, other.chain))
     manifest = str(new_machine.folder / "recovery.json")
     code, output = await gateway.run("manifest", manifest, *gateway.options)
     assert code == 0, output
@@ -81,7 +84,7 @@ async def test_words_and_manifest_bring_everything_back(
     assert code == 0, output
     code, output = await new_machine.run("restore", manifest, "--gap", "20", *new_machine.options)
     assert code == 0, output
-    assert "2 merchants" in output
+    assert "Restored: 2 merchants" in output
     database = connect(new_machine.database_url, application_name="cambist-stories", pool_size=1)
     after, restored = await state(database)
     await database.close()

@@ -33,7 +33,7 @@ async def ways(network):
 
 @pytest.fixture(scope="module")
 def tables(network, other, ways):
-    return {**network.settings(*(way.url for way in ways)), **other.settings()}
+    return {**network.settings(*(way.url for way in ways), request_timeout_ms=1000), **other.settings()}
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,17 @@ async def test_a_payment_is_not_paid_before_its_block_is_solid(merchant, network
     assert (await merchant.payment(payment))["status"] == "confirming"
     await network.mine()
     await merchant.until(payment, "paid")
+
+
+async def test_a_second_node_takes_over_from_one_that_hangs(merchant, network, usdx, ways):
+    ways[0].faults.add(Fault.TIMEOUT)
+    try:
+        payment = await merchant.pay(usdx, 5)
+        await usdx.send(payment["depositAddress"], 5)
+        await network.mine(SOLID_BEHIND + 1)
+        await merchant.until(payment, "paid", seconds=180)
+    finally:
+        ways[0].clear()
 
 
 @pytest.fixture

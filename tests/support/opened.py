@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Self, TypeVar, cast
+
+import pytest
 
 T = TypeVar("T")
 
@@ -27,3 +29,10 @@ class Opened:
         if name not in self._things:
             self._things[name] = await self._stack.enter_async_context(thing())
         return cast("T", self._things[name])
+
+
+@pytest.fixture(scope="package")
+async def opened_by_folder() -> AsyncIterator[Opened]:
+    """Keep what is opened for the stories of a folder, whose conftest imports this as ``opened``."""
+    async with Opened() as opened:
+        yield opened

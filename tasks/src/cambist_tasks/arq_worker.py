@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from datetime import UTC
 from typing import Any, cast
@@ -131,7 +132,7 @@ async def run_arq(redis_url: str, runners: Runners) -> None:
         task.result()
 
 
-async def _give_back(pool: ArqRedis, job_ids: Set[str]) -> None:
+async def _give_back(pool: ArqRedis, job_ids: AbstractSet[str]) -> None:
     """Have jobs be taken by the next worker at once: arq leaves those that it had not begun marked for a minute."""
     if job_ids:
         with suppress(RedisError):

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from tests.support.opened import opened_by_folder as opened
 
-import pytest
-
-from tests.support.opened import Opened
-
-
-@pytest.fixture(scope="package")
-async def opened() -> AsyncIterator[Opened]:
-    """Keep what is opened for the stories of this folder."""
-    async with Opened() as opened:
-        yield opened
+__all__ = ["opened"]

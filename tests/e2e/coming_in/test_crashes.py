@@ -50,24 +50,27 @@ async def test_killed_at_random_moments_of_a_stream_of_payments(
         assert found["receivedAmount"] == payment["expectedAmount"]
         for event in ("payment.detected", "payment.confirming", "payment.paid"):
             await receiver.wait(payment["paymentId"], event, seconds=180)
-    await check_against_the_chain(network.onlooker, usdx, story_db)
+    await check_against_the_chain(network.onlooker, usdx, story_db, merchant)
 
 
-async def check_against_the_chain(onlooker, usdx, db):
+async def check_against_the_chain(onlooker, usdx, db, merchant):
     """Compare custody with what an independent client reads from the node, address by address in sum."""
     async with db.transaction() as conn:
-        addresses = [
-            row.address for row in await conn.exec_driver_sql("SELECT address FROM addresses WHERE purpose = 'payment'")
-        ]
-        custody = -await total(conn, usdx, "custody_deposits")
-        credited = await total(conn, usdx, "available")
-    assert custody == sum([await onlooker.units(address, usdx) for address in addresses])
+        addresses = await conn.exec_driver_sql(
+            "SELECT a.address FROM addresses a JOIN merchants m ON m.id = a.merchant_pk"
+            " WHERE a.purpose = 'payment' AND m.merchant_id = $1",
+            (merchant.merchant_id,),
+        )
+        custody = -await total(conn, usdx, "custody_deposits", merchant)
+        credited = await total(conn, usdx, "available", merchant)
+        assert custody == sum([await onlooker.units(address, usdx) for address in addresses.scalars()])
     assert credited == usdx.units(sum(range(1, PAYMENTS + 1)))
 
 
-async def total(conn, coin, purpose):
+async def total(conn, coin, purpose, merchant):
     found = await conn.exec_driver_sql(
-        "SELECT coalesce(sum(balance), 0) FROM ledger_accounts WHERE purpose = $1 AND asset = $2",
-        (purpose, coin.asset),
+        "SELECT coalesce(sum(a.balance), 0) FROM ledger_accounts a JOIN merchants m ON m.id = a.merchant_pk"
+        " WHERE a.purpose = $1 AND a.asset = $2 AND m.merchant_id = $3",
+        (purpose, coin.asset, merchant.merchant_id),
     )
     return int(found.scalar_one())

@@ -19,12 +19,6 @@ from tests.support.networks import Coin, Customer, Network
 from tests.support.receiver import Receiver
 
 
-@pytest.fixture(scope="module")
-def more_settings():
-    """Collect what is worth it without being asked twice."""
-    return ["[outbound]", "collect_interval_ms = 500"]
-
-
 class Story(Struct, frozen=True):
     """A merchant nobody has paid yet, his server, and who looks on."""
 

@@ -6,26 +6,14 @@ import asyncio
 
 import pytest
 
-from tests.e2e import test_money_moves
 from tests.e2e.going_out import test_withdrawals
-from tests.support.valkey import mortal_valkey
+from tests.e2e.moving import test_money_moves
 
 ALIVE_S, GONE_S = (0.5, 4), 1.5
 
 pytestmark = pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
 
-more_settings, story, merchant = test_money_moves.more_settings, test_money_moves.story, test_withdrawals.merchant
-
-
-@pytest.fixture(scope="module")
-def valkey(tmp_path_factory):
-    with mortal_valkey(tmp_path_factory.mktemp("redis")) as valkey:
-        yield valkey
-
-
-@pytest.fixture(scope="module")
-def story_redis_url(valkey):
-    return valkey.url
+story, merchant = test_money_moves.story, test_withdrawals.merchant
 
 
 @pytest.fixture(autouse=True)
