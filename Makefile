@@ -1,8 +1,8 @@
 # Every target sets up first what it needs: Python packages in .venv, npm packages in tests/node_modules.
 
 PYTHON ?= python3
-# One more than there are cores: stories wait for blocks, and a core need not wait with them.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two more than there are cores: stories wait for blocks, and the cores need not wait with them.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 MEMBERS := core chainkit web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml devnets/*/pyproject.toml)))
 MANIFESTS := $(MEMBERS:%=%/pyproject.toml)
 BIN := .venv/bin
@@ -26,7 +26,7 @@ setup: .venv/installed  ## Install every dependency and the workspace into .venv
 demo: .venv/installed  ## Play the story of a payment, then stay up for a visit
 	$(BIN)/cambist demo
 
-test: .venv/installed tests/node_modules/installed  ## Run every test, on every core and one process more (WORKERS=0 for one process)
+test: .venv/installed tests/node_modules/installed  ## Run every test, on every core and two processes more (WORKERS=0 for one process)
 	$(PYTEST) -n $(WORKERS) --dist loadfile
 
 test-fast: .venv/installed  ## Run the tests that need no chain's node, no browser and no process start
