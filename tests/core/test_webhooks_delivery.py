@@ -31,7 +31,7 @@ from tests.support.webhooks import SECRET, Received, make_project, paid, put, re
 
 @asynccontextmanager
 async def deliverer(
-    db: Database, clock: Clock, *, hints: Hints | None = None, timeout_ms: int = 2_000
+    db: Database, clock: Clock, *, hints: Hints | None = None, timeout_ms: int = 30_000
 ) -> AsyncIterator[Deliverer]:
     async with open_sender(clock=clock, timeout_ms=timeout_ms, allow_private_targets=True) as sender:
         yield Deliverer(

@@ -45,7 +45,8 @@ def settings(database_url: str, redis_url: str, data_dir: Path, port: int | None
         data_dir=data_dir,
         database=DatabaseSettings(url=database_url),
         redis=RedisSettings(url=redis_url),
-        webhooks=WebhookSettings(allow_private_targets=True, timeout_ms=1_000, base_delay_ms=100),
+        # Receivers here share the worker's core: what they take a moment over on a busy machine must not come twice.
+        webhooks=WebhookSettings(allow_private_targets=True, timeout_ms=30_000, base_delay_ms=100),
         worker=WorkerSettings(metrics_port=port),
         keys=KeySettings(application_key="ab" * 32, stock=3),
         auth=AuthSettings(jwt_secret="s" * 32),
