@@ -137,6 +137,20 @@ async def test_a_repeated_batch_pays_its_rows_without_keys_no_second_time(payout
     assert len({one.batch_id for one in batches}) == 2, "nothing says that the second is a repetition"
 
 
+@pytest.mark.parametrize("refused", [row("8", key="z"), row("0", key="z"), row("8", key="")])
+async def test_a_batch_is_repeated_whatever_became_of_the_row_with_the_key(payout_env, refused):
+    """Its key was given back, or never taken, so that it says nothing of the batch."""
+    await payout_env.fund(100 * USDX)
+    await payout_env.settings(limits={"memory/USDX": {"perDay": "12"}})
+    rows = [row("5"), refused]
+    first = await payout_env.pay_all(rows)
+    assert (first.accepted, len(first.rejected)) == (1, 1)
+    await payout_env.settings(limits={})
+    for again in await asyncio.gather(*[payout_env.pay_all(rows) for _ in range(5)]):
+        assert (again.batch_id, again.replayed, again.rejected) == (first.batch_id, True, first.rejected)
+    assert (await payout_env.balances())["pending"] == 5 * USDX
+
+
 async def test_a_row_that_was_refused_can_be_sent_again_by_itself(payout_env):
     await payout_env.fund(100 * USDX)
     await payout_env.settings(limits={"memory/USDX": {"perDay": "12"}})

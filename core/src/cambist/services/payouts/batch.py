@@ -94,13 +94,12 @@ async def create_batch(
     source = await main_wallet(conn, context.keys, family, actor.merchant_pk, actor.mode)
     judge = Judge(context=context, settings=settings, actor=actor, asset=asset, source=source.address)
     if any(one.idempotency_key is not None for one in request.destinations):
+        # The same words with a row's key are a repetition, whatever became of that row: nothing of it happens again.
         await _lock_repetitions(conn, hash_request(asked))
+        if (before := await _same_batch(conn, actor.project_pk, hash_request(asked))) is not None:
+            await lead_to(conn, claim, before)
+            return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
     valid, rejected, replayed = await judge_rows(conn, judge, request)
-    if replayed and (before := await _same_batch(conn, actor.project_pk, hash_request(asked))) is not None:
-        # A row's key says that this is a repetition, so nothing of it happens again: rows without keys neither.
-        await drop_keys(conn, valid)
-        await lead_to(conn, claim, before)
-        return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
     valid, beyond = await _within_day(conn, judge, valid)
     if not valid and not replayed:
         raise BatchRejectedError(sorted([*rejected, *beyond], key=lambda one: one.row))
@@ -136,7 +135,7 @@ async def _within_day(
 async def _lock_repetitions(conn: AsyncConnection, request_hash: bytes) -> None:
     """Let batches that were asked for in the same words come one after the other, so that the second finds the first.
 
-    Their rows' keys alone do not see to it: where those were used before, nobody waits for anybody.
+    Their rows' keys alone do not see to it: where those were used before, or given back, nobody waits for anybody.
     """
     number = int.from_bytes(request_hash[:8], "big", signed=True)
     await conn.exec_driver_sql("SELECT pg_advisory_xact_lock($1::bigint)", (number,))
