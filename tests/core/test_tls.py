@@ -14,7 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from cambist.bootstrap import redis_tls
-from cambist.db.engine import connect, driver_url, tls_of
+from cambist.cli.up import _has_keys
+from cambist.db.direct import connect_once, tls_of
+from cambist.db.engine import connect, driver_url
 
 NO_SUCH_USER = b"SFATAL\0VFATAL\0C28000\0Mnobody here\0\0"
 
@@ -63,10 +65,14 @@ async def server(paths):
 
 
 async def asked(url):
-    """Ask for a row in both ways; return how they end."""
+    """Ask in all three ways; return how they end."""
     database = connect(url, application_name="test", pool_timeout_s=5)
     ends = []
-    for ask in (lambda: database.fetch_row("SELECT 1"), lambda: enter(database)):
+    for ask in (
+        lambda: database.fetch_row("SELECT 1"),
+        lambda: enter(database),
+        lambda: connect_once(url, timeout_s=5),
+    ):
         try:
             await ask()
         except Exception as error:  # noqa: BLE001  which one is what is looked at
@@ -86,11 +92,11 @@ async def test_only_the_server_that_the_certificate_names_is_told_anything(tmp_p
     async with server(ours) as (port, through):
         good = await asked(base.format(port=port, mode="verify-full", root=ours[0]))
         assert all("nobody here" in end for end in good)
-        assert len(through) == len(good) == 2
+        assert len(through) == len(good) == 3
         for root in (others[0], "system"):
             bad = await asked(base.format(port=port, mode="verify-full", root=root))
             assert all("certificate verify failed" in end.lower() for end in bad), bad
-        assert len(through) == 2
+        assert len(through) == 3
     async with server(others) as (port, through):
         bad = await asked(base.format(port=port, mode="verify-full", root=others[0]))
         assert all("hostname mismatch" in end.lower() for end in bad), bad
@@ -106,3 +112,17 @@ def test_other_modes_are_the_drivers(url):
 def test_a_redis_proves_whose_certificate_it_shows_unless_it_is_not_asked():
     assert redis_tls("rediss://cache/0") == {"ssl_check_hostname": True}
     assert redis_tls("redis://cache/0") == redis_tls("unix:///run/valkey.sock") == {}
+
+
+async def test_what_asks_once_takes_every_address_that_the_gateway_takes(database_url):
+    name = database_url.split("://", 1)[1]
+    mark = "&" if "?" in name else "?"
+    for url in (f"postgres://{name}", f"postgresql+asyncpg://{name}{mark}ssl=prefer", f"postgresql://{name}"):
+        connection = await connect_once(url, timeout_s=10)
+        assert await connection.fetchval("SELECT current_database()") in name
+        await connection.close()
+
+
+def test_asking_whether_there_are_keys_survives_an_address_with_tls(tmp_path):
+    """The machine's own authorities suffice for verify-full: the driver would want a file of its own, or raise."""
+    assert not _has_keys("postgresql://cambist:secret@127.0.0.1:1/cambist?sslmode=verify-full")

@@ -131,9 +131,11 @@ def _has_keys(database_url: str) -> bool:
 
     import asyncpg  # noqa: PLC0415
 
+    from cambist.db.direct import connect_once  # noqa: PLC0415
+
     async def ask() -> bool:
         try:
-            connection = await asyncpg.connect(database_url, timeout=HEALTH_TIMEOUT_S)
+            connection = await connect_once(database_url, timeout_s=HEALTH_TIMEOUT_S)
         except (OSError, asyncpg.PostgresError):
             return False
         try:

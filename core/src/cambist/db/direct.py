@@ -6,10 +6,12 @@ Also past asyncpg's pool, which starts a task to take a connection back: 35 µs,
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections import deque
 from contextlib import suppress
 from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
 
@@ -18,6 +20,9 @@ CONNECTIONS_MAX = 8
 
 IDLE_S_MAX = 300
 """What stands between may have forgotten a connection that was idle for longer, and then nothing ever answers on it."""
+
+
+TLS_OPTIONS = ("sslmode", "ssl", "sslrootcert")
 
 
 class Record(Protocol):
@@ -78,3 +83,29 @@ class Direct:
             if not connection.is_closed():
                 return connection
         return None
+
+
+async def connect_once(url: str, *, timeout_s: float) -> Any:  # noqa: ANN401  asyncpg ships no types
+    """Return one connection to the operator's address of the database, to be closed by the caller.
+
+    For processes that ask once: to import SQLAlchemy takes longer. Raises OSError and the driver's errors.
+    """
+    parsed = urlsplit(url)
+    options = [(name, value) for name, value in parse_qsl(parsed.query) if name not in TLS_OPTIONS]
+    bare = parsed._replace(scheme="postgresql", query=urlencode(options)).geturl()
+    return await asyncpg.connect(bare, timeout=timeout_s, **tls_of(url))
+
+
+def tls_of(url: str) -> dict[str, Any]:
+    """Return what the driver is told of TLS, of the address's ``sslmode`` and ``sslrootcert``, as libpq knows them.
+
+    Without ``sslrootcert`` the machine's own authorities are believed; the driver would look for a file of its own.
+    Raises OSError and ssl.SSLError for certificates that cannot be read.
+    """
+    query = dict(parse_qsl(urlsplit(url).query))
+    mode, authority = query.get("sslmode") or query.get("ssl"), query.get("sslrootcert")
+    if mode not in {"verify-ca", "verify-full"}:
+        return {} if mode is None else {"ssl": mode}
+    context = ssl.create_default_context(cafile=None if authority in {None, "system"} else authority)
+    context.check_hostname = mode == "verify-full"
+    return {"ssl": context}

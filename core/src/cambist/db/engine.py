@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import ssl
 from contextlib import AbstractAsyncContextManager
-from typing import Any
 
 import msgspec
 from sqlalchemy import URL, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from .direct import Direct
+from .direct import TLS_OPTIONS, Direct, tls_of
 
 IDLE_IN_TRANSACTION_MS_MAX = 60_000
 STATEMENT_MS_MAX = 60_000
 PREPARED_STATEMENTS_MAX = 500
-
-_TLS_OPTIONS = ("sslmode", "ssl", "sslrootcert")
 
 
 class Database:
@@ -84,19 +80,4 @@ def driver_url(url: str) -> URL:
     if parsed.drivername not in {"postgres", "postgresql", "postgresql+asyncpg"}:
         scheme = f"{parsed.drivername}://"
         raise ValueError(f"The database address starts with {scheme}, but only postgresql:// is supported.")
-    return parsed.set(drivername="postgresql+asyncpg").difference_update_query(_TLS_OPTIONS)
-
-
-def tls_of(url: str) -> dict[str, Any]:
-    """Return what the driver is told of TLS, of the address's ``sslmode`` and ``sslrootcert``, as libpq knows them.
-
-    Without ``sslrootcert`` the machine's own authorities are believed; the driver would look for a file of its own.
-    Raises OSError and ssl.SSLError for certificates that cannot be read.
-    """
-    query = make_url(url).query
-    mode, authority = query.get("sslmode") or query.get("ssl"), query.get("sslrootcert")
-    if mode not in {"verify-ca", "verify-full"}:
-        return {} if mode is None else {"ssl": mode}
-    context = ssl.create_default_context(cafile=None if authority in {None, "system"} else str(authority))
-    context.check_hostname = mode == "verify-full"
-    return {"ssl": context}
+    return parsed.set(drivername="postgresql+asyncpg").difference_update_query(TLS_OPTIONS)

@@ -14,7 +14,8 @@ from sqlalchemy import NullPool, text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from cambist.db.engine import driver_url, tls_of
+from cambist.db.direct import tls_of
+from cambist.db.engine import driver_url
 from cambist.db.models import Base
 
 if TYPE_CHECKING:
