@@ -126,8 +126,10 @@ async def run_arq(redis_url: str, runners: Runners) -> None:
         if worker.writing:
             await asyncio.wait(worker.writing, timeout=CANCEL_AGAIN_S)
         await end_tasks(worker.writing)
-        await _give_back(worker.pool, taken)
-        await worker.pool.aclose(close_connection_pool=True)
+        try:
+            await _give_back(worker.pool, taken)
+        finally:
+            await worker.pool.aclose(close_connection_pool=True)
     for task in ended:
         task.result()
 
@@ -135,8 +137,9 @@ async def run_arq(redis_url: str, runners: Runners) -> None:
 async def _give_back(pool: ArqRedis, job_ids: AbstractSet[str]) -> None:
     """Have jobs be taken by the next worker at once: arq leaves those that it had not begun marked for a minute."""
     if job_ids:
-        with suppress(RedisError):
-            await pool.delete(*(in_progress_key_prefix + job_id for job_id in job_ids))
+        with suppress(RedisError, TimeoutError):
+            async with asyncio.timeout(CANCEL_AGAIN_S / 2):
+                await pool.delete(*(in_progress_key_prefix + job_id for job_id in job_ids))
 
 
 async def insist(task: asyncio.Task[Any]) -> None:
