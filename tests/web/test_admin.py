@@ -46,6 +46,27 @@ async def test_a_change_keeps_the_rest_and_answers_the_whole(client):
     assert (await put(client)).json() == second
 
 
+async def test_minimums_that_were_derived_are_told_with_what_they_are_derived_from(client, gateway):
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO payout_minimums (chain, symbol, units, fee_units, native_price, token_price, derived_at)"
+            " VALUES ('memory', 'USDX', 3600000, 1200000000000000000, 3, 1.00, $1),"
+            " ('memory', 'MEM', 7, 7, NULL, NULL, $1), ('gone', 'MEM', 7, 7, NULL, NULL, $1)",
+            (gateway.clock.now(),),
+        )
+    told = (await put(client, payoutMinimumFees=2)).json()
+    assert set(told["derivedMinimums"]) == {"memory/USDX", "memory/MEM"}
+    usdx = dict(told["derivedMinimums"]["memory/USDX"])
+    assert usdx.pop("derivedAt").endswith("Z")
+    assert usdx == {"minimum": "7.2", "fee": "1.2", "nativePrice": "3", "tokenPrice": "1"}
+    assert told["derivedMinimums"]["memory/MEM"]["nativePrice"] is None
+    assert (await client.get(SETTINGS, headers=ADMIN)).json() == told
+    told = (await put(client, limits={"memory/USDX": {"minimum": "1"}})).json()
+    assert set(told["derivedMinimums"]) == {"memory/MEM"}
+    assert (await put(client, payoutMinimumFees=0)).json()["derivedMinimums"] == {}
+    refused(await put(client, payoutMinimumFees=1001), 400, "VALIDATION_ERROR")
+
+
 async def test_changes_at_once_lose_no_field(client):
     answers = await asyncio.gather(
         put(client, payoutEnabled=False),

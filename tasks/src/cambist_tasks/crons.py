@@ -20,7 +20,7 @@ from .jobs.account_keys import derive_account_keys
 from .jobs.audit import seal_audit_log
 from .jobs.forgotten import queue_forgotten
 from .jobs.gas_stations import check_gas_stations
-from .jobs.payouts import queue_auto_payouts
+from .jobs.payouts import derive_payout_minimums, queue_auto_payouts
 from .jobs.prices import record_prices
 from .jobs.retention import delete_what_is_over
 from .jobs.sandbox import judge_sandbox
@@ -63,6 +63,7 @@ CRONS: Sequence[Cron] = (
     Cron(name="audit_seals", work=seal_audit_log, every_s=MINUTE_S),
     Cron(name="allowances", work=give_allowances, every_s=MINUTE_S),
     Cron(name="prices", work=record_prices, every_s=5 * MINUTE_S, tries=3),
+    Cron(name="payout_minimums", work=derive_payout_minimums, every_s=5 * MINUTE_S),
     Cron(name="retention", work=delete_what_is_over, every_s=5 * MINUTE_S, tries=3),
 )
 

@@ -123,6 +123,11 @@ def fiat_to_units(amount: Decimal, rate: Decimal, decimals: int) -> Units:
     return Units(units)
 
 
+def value_of(units: int, decimals: int, rate: Decimal) -> Decimal:
+    """Return exactly what token units are worth at ``rate`` (fiat per whole token)."""
+    return _EXACT.multiply(_EXACT.scaleb(Decimal(units), -decimals), rate)
+
+
 def format_rate(rate: Decimal) -> str:
     """Write a price without exponent and superfluous zeros."""
     text = format(rate, "f")

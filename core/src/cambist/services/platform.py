@@ -60,6 +60,8 @@ Targets = Annotated[
 ]
 
 
+MinimumFees = Annotated[int, Meta(ge=0, le=1_000)]
+
 GasMax = Annotated[
     Mapping[Annotated[str, Meta(pattern="^prj_[0-9A-Za-z_-]{1,64}$")], Annotated[int, Meta(ge=21_000, le=3_000_000)]],
     Meta(max_length=PROJECTS_MAX),
@@ -72,12 +74,16 @@ class PlatformSettings(Group, frozen=True, kw_only=True):
     ``native_gas_max`` is by project: how much gas its transfers of native coin may take, where the chain's own small
     bound is not enough.
 
+    ``payout_minimum_fees`` is how many times its fee a payout must be worth where ``limits`` say no minimum; with 0,
+    nothing.
+
     ``targets`` are by chain: where a chain is in it, money goes to these addresses only. They are normalized.
     """
 
     payout_enabled: bool = True
     payout_swap_enabled: bool = False
     limits: Limits = field(default_factory=dict)
+    payout_minimum_fees: MinimumFees = 1
     targets: Targets = field(default_factory=dict)
     native_gas_max: GasMax = field(default_factory=dict)
     collection: CollectionRule = CollectionRule()
@@ -140,6 +146,7 @@ class PlatformPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     payout_enabled: bool | UnsetType = UNSET
     payout_swap_enabled: bool | UnsetType = UNSET
     limits: Annotated[Mapping[str, NewLimit], Meta(max_length=LIMITS_MAX)] | UnsetType = UNSET
+    payout_minimum_fees: MinimumFees | UnsetType = UNSET
     targets: Targets | UnsetType = UNSET
     native_gas_max: GasMax | UnsetType = UNSET
     collection: CollectionPatch | UnsetType = UNSET

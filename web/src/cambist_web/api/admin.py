@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
 from litestar import Controller, Response, delete, get, post, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
-from msgspec import Meta
+from msgspec import Meta, Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.money import format_rate, format_units
 from cambist.domain.usage import CREDITS_MAX
 from cambist.services import platform
 from cambist.services.accounting import usage
 from cambist.services.audit.entries import Action
 from cambist.services.identity import merchants, sessions
+from cambist.services.payouts import minimums
 from cambist.services.platform import PlatformPatch, PlatformSettings
 from cambist_web.auth import admin_routes
 from cambist_web.context import Web
@@ -24,14 +29,38 @@ from cambist_web.schemas import Answer, Body, MadeAnswer, made_response, sent
 from .usage import SystemCredit, system_credit
 
 
+class DerivedMinimum(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The least that a payout of a token may be, derived from `fee`, in native coin. The prices are in US dollars."""
+
+    minimum: str
+    fee: str
+    native_price: str | None
+    token_price: str | None
+    derived_at: datetime
+
+
 class PlatformSettingsAnswer(PlatformSettings, frozen=True, kw_only=True):
-    """Every setting, defaults included."""
+    """Every setting, defaults included. `derived_minimums` hold where `limits` say no `minimum`."""
 
     success: bool = True
+    derived_minimums: Mapping[str, DerivedMinimum]
 
 
-def settings_answer(settings: PlatformSettings) -> PlatformSettingsAnswer:
-    return PlatformSettingsAnswer(**msgspec.structs.asdict(settings))
+async def settings_answer(conn: AsyncConnection, web: Web, settings: PlatformSettings) -> PlatformSettingsAnswer:
+    derived = {}
+    for one in await minimums.list_in_force(conn, settings, web.clock.now()):
+        chain = web.gateway.registry.chains.get(one.chain)
+        token = None if chain is None else chain.token(one.symbol)
+        if chain is None or token is None:
+            continue
+        derived[f"{one.chain}/{one.symbol}"] = DerivedMinimum(
+            minimum=format_units(one.units, token.decimals),
+            fee=format_units(one.fee_units, chain.native.decimals),
+            native_price=None if one.native_price is None else format_rate(one.native_price),
+            token_price=None if one.token_price is None else format_rate(one.token_price),
+            derived_at=one.derived_at,
+        )
+    return PlatformSettingsAnswer(derived_minimums=derived, **msgspec.structs.asdict(settings))
 
 
 class GrantCredits(Body, frozen=True, kw_only=True):
@@ -57,7 +86,7 @@ class PlatformSettingsRoutes(Controller):
     async def read(self, web: NamedDependency[Web]) -> PlatformSettingsAnswer:
         """Return every setting, defaults included."""
         async with web.db.autocommit() as conn:
-            return settings_answer(await platform.load(conn))
+            return await settings_answer(conn, web, await platform.load(conn))
 
     @put("/", summary="Change platform settings")
     async def change(
@@ -70,8 +99,9 @@ class PlatformSettingsRoutes(Controller):
         async with web.db.transaction() as conn:
             settings = await platform.save(conn, web.gateway.registry, data, web.clock.now())
             await audit.record(conn, Action.PLATFORM_SETTINGS_CHANGED, changed=sent(data))
+            answer = await settings_answer(conn, web, settings)
         web.platform.forget()
-        return settings_answer(settings)
+        return answer
 
 
 class Credits(Controller):

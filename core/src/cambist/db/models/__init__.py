@@ -9,7 +9,7 @@ from .merchants import AccountKey, Merchant, PasswordReset, RecoveryCode, Sessio
 from .outbound import GasStation, OutboundIntent, OutboundSender, OutboundSlot, OutboundTx
 from .payments import Address, IdempotencyKey, Payment
 from .payouts import ApprovedAddress, CoinSettings, Payout, PayoutBatch, RefundPart
-from .platform import PlatformSettings, PricePoint, UsageRecord
+from .platform import PayoutMinimum, PlatformSettings, PricePoint, UsageRecord
 from .projects import ApiKey, Project
 from .sandbox import SandboxBlock, SandboxChain, SandboxTransfer
 from .webhooks import WebhookAttempt, WebhookDelivery

@@ -8,7 +8,7 @@ from decimal import Decimal
 from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base, PrimaryKey, partial_index
+from .base import Base, PrimaryKey, UnitsType, partial_index
 
 
 class PlatformSettings(Base):
@@ -60,3 +60,22 @@ class PricePoint(Base):
     observed_at: Mapped[datetime]
     value: Mapped[Decimal]
     source: Mapped[str]
+
+
+class PayoutMinimum(Base):
+    """What a transfer of a token to a fresh address costs, in the token: what a payout must be worth by default.
+
+    ``fee_units`` are of the chain's native coin, ``units`` of the token. The prices of both, in US dollars, are null
+    where the token is the native coin: then none is needed.
+    """
+
+    __tablename__ = "payout_minimums"
+    __table_args__ = (PrimaryKeyConstraint("chain", "symbol"),)
+
+    chain: Mapped[str]
+    symbol: Mapped[str]
+    units: Mapped[int] = mapped_column(UnitsType)
+    fee_units: Mapped[int] = mapped_column(UnitsType)
+    native_price: Mapped[Decimal | None]
+    token_price: Mapped[Decimal | None]
+    derived_at: Mapped[datetime]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Context, Decimal
 
 import structlog
 from msgspec.structs import replace
@@ -14,6 +13,7 @@ from cambist.db.engine import Database
 from cambist.db.models import CoinSettings, Merchant, Project
 from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.domain.intents import IntentKind
+from cambist.domain.money import value_of
 from cambist.hints import Hints
 from cambist.plugin import Units
 from cambist.services import platform
@@ -35,7 +35,6 @@ log = structlog.get_logger(__name__)
 COINS_MAX = 500
 """Coins looked at in one run; they are picked by chance, so that those that cannot be paid keep nobody back."""
 
-_EXACT = Context(prec=400)
 
 # A payout of the coin that is under way has to end first: so what is above the threshold is sent once, not twice.
 _DUE = f"""
@@ -103,8 +102,7 @@ async def is_worth_it(rates: RateBook, asset: Asset, units: int, settings: Platf
         rate = await rates.rate(asset.token.symbol, "usd")
     except UnavailableError:
         return True
-    whole = _EXACT.scaleb(Decimal(units), -asset.token.decimals)
-    return _EXACT.multiply(whole, rate.value) >= settings.collection.min_value
+    return value_of(units, asset.token.decimals, rate.value) >= settings.collection.min_value
 
 
 async def _pay(conn: AsyncConnection, context: PayoutContext, row: AnyRow, assets: dict[tuple[str, str], Asset]) -> int:
@@ -156,12 +154,11 @@ async def _allowed(  # noqa: PLR0913, PLR0917  what is judged of one transfer
     conn: AsyncConnection, context: PayoutContext, settings: PlatformSettings, actor: Actor, asset: Asset, units: int
 ) -> Units:
     """Return how much of it the operator's limits let through now; the rest goes another time."""
-    found = limits.limits_of(settings, asset.chain, asset.token)
+    now = context.clock.now()
+    found = await limits.limits_of(conn, settings, actor.mode, asset, now)
     if found.per_transaction is not None:
         units = min(units, found.per_transaction)
     if found.per_day is not None:
-        sent = await limits.sent_today(
-            conn, actor.merchant_pk, actor.mode, asset.chain, asset.token, context.clock.now()
-        )
+        sent = await limits.sent_today(conn, actor.merchant_pk, actor.mode, asset.chain, asset.token, now)
         units = min(units, found.per_day - sent)
     return Units(units)

@@ -138,11 +138,12 @@ async def _of_limits(  # noqa: PLR0913, PLR0917  what is judged of one transfer
     conn: AsyncConnection, context: PayoutContext, settings: PlatformSettings, actor: Actor, asset: Asset, excess: int
 ) -> Sequence[Reason]:
     """Return whether the operator's limits let nothing through now: of 24 hours, or less than leaves at once."""
-    allowed, left = limits.limits_of(settings, *asset), excess
+    now = context.clock.now()
+    allowed, left = await limits.limits_of(conn, settings, actor.mode, asset, now), excess
     if allowed.per_transaction is not None:
         left = min(left, allowed.per_transaction)
     if allowed.per_day is not None:
-        sent = await limits.sent_today(conn, actor.merchant_pk, actor.mode, *asset, context.clock.now())
+        sent = await limits.sent_today(conn, actor.merchant_pk, actor.mode, *asset, now)
         if sent >= allowed.per_day:
             error: ServiceError = limits.day_limit_error(allowed, asset.token)
             return [Reason(code=error.code, message=error.message)]

@@ -92,7 +92,8 @@ async def create_batch(
     settings = await require_payouts(conn, actor, asset)
     family = context.registry.families[asset.chain.family]
     source = await main_wallet(conn, context.keys, family, actor.merchant_pk, actor.mode)
-    judge = Judge(context=context, settings=settings, actor=actor, asset=asset, source=source.address)
+    allowed = await limits.limits_of(conn, settings, actor.mode, asset, context.clock.now())
+    judge = Judge(context=context, settings=settings, limits=allowed, actor=actor, asset=asset, source=source.address)
     if any(one.idempotency_key is not None for one in request.destinations):
         # The same words with a row's key are a repetition, whatever became of that row: nothing of it happens again.
         await _lock_repetitions(conn, hash_request(asked))
@@ -113,7 +114,7 @@ async def _within_day(
 ) -> tuple[Sequence[Valid], Sequence[Rejected]]:
     """Refuse the rows with which the day's sum would be too large, in their order."""
     chain, token = judge.asset
-    allowed = limits.limits_of(judge.settings, chain, token)
+    allowed = judge.limits
     if allowed.per_day is None or not valid:
         return valid, []
     actor, now = judge.actor, judge.context.clock.now()

@@ -13,6 +13,7 @@ from cambist.db.models import IdempotencyKey
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import same_value
+from cambist.domain.payouts import Limits
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address, refuse_source
 from cambist.services.errors import FieldProblem, InvalidError, ServiceError
@@ -20,8 +21,8 @@ from cambist.services.idempotency import Claim, by_value, choose_key, refuse_oth
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.quotes import Asset, read_units
 
-from . import limits
 from .create import OPERATION, request_claim
+from .limits import check_one
 from .queue import NewPayout, PayoutContext
 from .requests import BatchRequest, Destination, PayoutRequest
 
@@ -66,6 +67,7 @@ class Judge(Struct, frozen=True, kw_only=True):
 
     context: PayoutContext
     settings: PlatformSettings
+    limits: Limits
     actor: Actor
     asset: Asset
     source: str
@@ -76,7 +78,7 @@ class Judge(Struct, frozen=True, kw_only=True):
         to_address = check_to_address(self.context.registry, chain, destination.to_address)
         refuse_source(to_address, self.source)
         units = read_units(destination.amount, token)
-        limits.check_one(self.settings, IntentKind.PAYOUT, chain, token, to_address, units)
+        check_one(self.settings, self.limits, IntentKind.PAYOUT, self.asset, to_address, units)
         payout_id = self.context.ids.new("po")
         payout = NewPayout.of(self.actor, IntentKind.PAYOUT, payout_id, self.asset, to_address, units)
         return Valid(row=row, destination=destination, claim=claim, payout=payout)

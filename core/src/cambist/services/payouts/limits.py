@@ -13,37 +13,42 @@ from cambist.domain.money import format_units, parse_units
 from cambist.domain.payouts import Limits, Status
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.services.errors import ForbiddenError, InvalidError
-from cambist.services.platform import PlatformSettings
+from cambist.services.platform import OutgoingLimit, PlatformSettings
+from cambist.services.pricing.quotes import Asset
+
+from . import minimums
 
 DAY = timedelta(hours=24)
 
 
-def limits_of(settings: PlatformSettings, chain: ChainInfo, token: Token) -> Limits:
-    """Return the limits of a token in its units."""
-    found = settings.limit_of(chain.id, token.symbol)
-    if found is None:
-        return Limits()
+async def limits_of(
+    conn: AsyncConnection, settings: PlatformSettings, mode: str, asset: Asset, now: datetime
+) -> Limits:
+    """Return the limits of a token in its units. Where the operator sets no minimum, it is what a transfer costs."""
+    chain, token = asset
+    found = settings.limit_of(chain.id, token.symbol) or OutgoingLimit()
 
     def units(text: str | None) -> Units | None:
         return None if text is None else parse_units(text, token.decimals)
 
-    return Limits(
-        minimum=units(found.minimum), per_transaction=units(found.per_transaction), per_day=units(found.per_day)
-    )
+    minimum = units(found.minimum)
+    if minimum is None:
+        minimum = await minimums.find(conn, settings, mode, asset, now)
+    return Limits(minimum=minimum, per_transaction=units(found.per_transaction), per_day=units(found.per_day))
 
 
 def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
-    settings: PlatformSettings, kind: IntentKind, chain: ChainInfo, token: Token, to_address: str, units: Units
+    settings: PlatformSettings, limits: Limits, kind: IntentKind, asset: Asset, to_address: str, units: Units
 ) -> None:
     """Refuse what cannot be sent whatever else was. Raises ForbiddenError, and InvalidError PAYOUT_BELOW_MINIMUM.
 
     The list of addresses holds for everything; limits hold for what a merchant decides on, refunds among it.
     """
+    chain, token = asset
     if not settings.allows_address(chain.id, to_address):
         raise ForbiddenError(
             "TARGET_NOT_ALLOWED", f"The operator has listed the addresses that {chain.name} is sent to, without this."
         )
-    limits = limits_of(settings, chain, token)
     if limits.is_too_small(kind, units):
         raise minimum_error(limits, chain, token)
     if kind in LIMITED and limits.refuses(units):

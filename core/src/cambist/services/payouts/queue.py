@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Payout, Project
 from cambist.domain.intents import LIMITED, AskedBy, IntentKind, metered_as
+from cambist.domain.payouts import Limits
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
@@ -111,9 +112,11 @@ async def debit_and_queue(
         raise AssertionError("only payouts of one project, in one token, are queued together")
     family = context.registry.families[first.chain.family]
     wallet = await main_wallet(conn, context.keys, family, first.merchant_pk, first.mode)
+    asset = Asset(first.chain, first.token)
+    allowed = await limits.limits_of(conn, settings, first.mode, asset, now)
     for one in payouts:
         refuse_source(one.to_address, wallet.address)
-        limits.check_one(settings, one.kind, one.chain, one.token, one.to_address, one.units)
+        limits.check_one(settings, allowed, one.kind, asset, one.to_address, one.units)
     work_max = await _work_max(conn, settings, first)
     intents = await submit(conn, [_intent(one, wallet, work_max) for one in payouts], now)
     rows = await _insert(conn, payouts, intents, now)
@@ -124,7 +127,7 @@ async def debit_and_queue(
     # The accounts are locked last and for as short as can be: whoever pays the same token waits for them.
     await _check_funds(conn, payouts)
     if any(one.kind in LIMITED for one in payouts):
-        await _check_day(conn, settings, first, now)
+        await _check_day(conn, allowed, first, now)
     await ledger.post(conn, first.mode, [_posting(one) for one in payouts])
     return [rows[one.payout_id] for one in payouts]
 
@@ -182,12 +185,11 @@ async def _check_funds(conn: AsyncConnection, payouts: Sequence[NewPayout]) -> N
         raise ForbiddenError("INSUFFICIENT_BALANCE", "The wallet balance is too low.")
 
 
-async def _check_day(conn: AsyncConnection, settings: PlatformSettings, one: NewPayout, now: datetime) -> None:
+async def _check_day(conn: AsyncConnection, allowed: Limits, one: NewPayout, now: datetime) -> None:
     """Refuse payouts like this, stored in this transaction already, with which a day's sum would be too large.
 
     The merchant's accounts are locked by now, so that nobody else adds to the sum at the same moment.
     """
-    allowed = limits.limits_of(settings, one.chain, one.token)
     if allowed.per_day is None:
         return
     sent = await limits.sent_today(conn, one.merchant_pk, one.mode, one.chain, one.token, now)

@@ -132,6 +132,18 @@ TABLES = (
     )
     """,
     """
+    CREATE TABLE payout_minimums (
+        chain TEXT NOT NULL,
+        symbol TEXT NOT NULL,
+        units NUMERIC(78, 0) NOT NULL,
+        fee_units NUMERIC(78, 0) NOT NULL,
+        native_price NUMERIC,
+        token_price NUMERIC,
+        derived_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_payout_minimums PRIMARY KEY (chain, symbol)
+    )
+    """,
+    """
     CREATE TABLE platform_settings (
         id BIGINT NOT NULL,
         settings JSONB NOT NULL,

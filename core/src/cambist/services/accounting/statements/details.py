@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment, Payout
 from cambist.db.structs import one_of
+from cambist.domain.money import value_of
 from cambist.services.pricing import price_points
 
 from .entries import Entry
@@ -67,5 +68,4 @@ def _detail(
 
 
 def _worth(units: int, decimals: int, price: Decimal) -> Decimal:
-    exact = _EXACT.multiply(_EXACT.scaleb(Decimal(units), -decimals), price)
-    return exact.quantize(_CENT, rounding=ROUND_HALF_EVEN, context=_EXACT)
+    return value_of(units, decimals, price).quantize(_CENT, rounding=ROUND_HALF_EVEN, context=_EXACT)

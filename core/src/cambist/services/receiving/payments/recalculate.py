@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment
 from cambist.db.structs import AnyRow
-from cambist.domain.money import AmountError, fiat_to_units, format_rate
+from cambist.domain.money import AmountError, fiat_to_units, format_rate, value_of
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo, Units
 from cambist.ports import Clock, Ids
@@ -32,8 +32,6 @@ from .views import COLUMNS, PaymentView, payment_view
 
 EVENT = "payment.rate_recalculated"
 
-_EXACT = Context(prec=400)
-
 
 class Recalculate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """The body of a rate refresh: how long the new rate holds."""
@@ -46,8 +44,7 @@ def fiat_remaining(*, amount: Decimal, rate: Decimal, expected: Units, received:
 
     Never above the whole price, which rounding up to enterable tokens would otherwise exceed by a hair.
     """
-    missing = _EXACT.multiply(_EXACT.scaleb(Decimal(expected - received), -decimals), rate)
-    return min(amount, missing)
+    return min(amount, value_of(expected - received, decimals, rate))
 
 
 async def recalculate(  # noqa: PLR0913  what it needs, each by name

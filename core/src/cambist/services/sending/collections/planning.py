@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.collections import CollectionRule, is_worth_it
 from cambist.domain.intents import IntentKind
+from cambist.domain.money import value_of
 from cambist.plugin import FeeAboveCeilingError, Intent, Plan, Token, Units
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.wallets import OwnAddress, gas_station, main_wallet
@@ -154,7 +155,7 @@ async def _value(context: EngineContext, token: Token, units: int) -> Decimal | 
         rate = await context.rates.rate(token.symbol, "usd")
     except RateUnavailableError:
         return None
-    return Decimal(units).scaleb(-token.decimals) * rate.value
+    return value_of(units, token.decimals, rate.value)
 
 
 async def _submit(
