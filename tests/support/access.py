@@ -74,7 +74,7 @@ payments  -        POST   /api/dashboard/projects/{projectId}/payments/{paymentI
 """
 
 # `code` is a code of the authenticator in the body, a step-up or not. Whoever makes a secret for an authenticator, or
-# puts one into force, shows the password or that secret's own code.
+# puts one into force, shows the password or that secret's own code; who turns it off, or renews recovery codes, both.
 SESSION = """
 -         -        GET    /api/merchant/projects
 -         -        POST   /api/merchant/projects

@@ -185,7 +185,7 @@ class Merchant:
         path = f"/api/merchant/projects/{self.project['projectId']}/api-keys"
         key: str = (await self.post(path, {"name": "till"}, headers=self.bearer, status=201))["apiKey"]
         if borrowed:
-            off = {"totpCode": await phone.code()}
+            off = {"password": self.password, "totpCode": await phone.code()}
             await self.post("/api/dashboard/two-factor/disable", off, headers=self.bearer)
             self.phone = None
         return key

@@ -158,7 +158,9 @@ class Merchant:
         self.key_id, self.key = issued["key"]["keyId"], {"X-Api-Key": issued["apiKey"]}
         if borrowed:
             assert self.phone is not None
-            await self.ask("POST", "/api/dashboard/two-factor/disable", {"totpCode": self.phone.next_code()})
+            await self.ask(
+                "POST", "/api/dashboard/two-factor/disable", {"password": PASSWORD, "totpCode": self.phone.next_code()}
+            )
             self.phone = None
 
     async def step_up(self) -> None:

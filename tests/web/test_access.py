@@ -174,8 +174,8 @@ OWN_CODE = {
     "/api/dashboard/approved-addresses": {"chain": "memory", "address": "mem1", "mode": "live"},
     "/api/dashboard/two-factor/enrol": {"password": "correct horse battery staple"},
     "/api/dashboard/two-factor/confirm": {},
-    "/api/dashboard/two-factor/recovery-codes": {},
-    "/api/dashboard/two-factor/disable": {},
+    "/api/dashboard/two-factor/recovery-codes": {"password": "correct horse battery staple"},
+    "/api/dashboard/two-factor/disable": {"password": "correct horse battery staple"},
     "/api/auth/step-up": {},
     "/api/auth/password": {"currentPassword": "correct horse battery staple", "newPassword": "quite another staple"},
 }  # fmt: skip

@@ -135,12 +135,12 @@ async def test_the_second_factor_is_written_down(client, merchant, clock, log):
     before = len(await log())
     phone, _ = await enrol(merchant, clock)
     clock.advance(60)
-    body = {"totpCode": phone.code()}
+    body = {"password": PASSWORD, "totpCode": phone.code()}
     path = "/api/dashboard/two-factor/recovery-codes"
     assert (await client.post(path, json=body, headers=merchant.bearer)).status_code == 200
     assert (await client.post(path, json=body, headers=merchant.bearer)).status_code == 403
     clock.advance(60)
-    body = {"totpCode": phone.code()}
+    body = {"password": PASSWORD, "totpCode": phone.code()}
     path = "/api/dashboard/two-factor/disable"
     assert (await client.post(path, json=body, headers=merchant.bearer)).status_code == 200
     wanted = [

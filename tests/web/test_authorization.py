@@ -58,8 +58,8 @@ PERSON = {
     ("GET", "/api/dashboard/two-factor"): None,
     ("POST", "/api/dashboard/two-factor/enrol"): {"password": "wrong"},
     ("POST", "/api/dashboard/two-factor/confirm"): {"totpCode": "000000"},
-    ("POST", "/api/dashboard/two-factor/recovery-codes"): {"totpCode": "000000"},
-    ("POST", "/api/dashboard/two-factor/disable"): {"totpCode": "000000"},
+    ("POST", "/api/dashboard/two-factor/recovery-codes"): {"password": "wrong", "totpCode": "000000"},
+    ("POST", "/api/dashboard/two-factor/disable"): {"password": "wrong", "totpCode": "000000"},
 }
 OPERATOR = {
     ("GET", "/api/admin/settings"): None,

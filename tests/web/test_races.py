@@ -12,6 +12,7 @@ from cambist.services.payouts import coin_settings
 from cambist.services.payouts.coin_settings import Coin, CoinPatch
 from tests.support.payout_env import person
 from tests.support.two_merchants import APPROVED, RESOLUTIONS, WALLET, WITHDRAWALS, TwoMerchants
+from tests.support.web import PASSWORD
 
 SETTINGS = "/api/admin/settings"
 COIN = {"chain": "memory", "token": "USDX"}
@@ -58,7 +59,7 @@ async def test_one_code_opens_one_door_of_many(two_merchants, at_once):
     asked = [
         (WITHDRAWALS, {**PAY, "projectId": two_merchants.ada.project_id, **code}, two_merchants.ada.bearer),
         (APPROVED, {"chain": "memory", "address": person("mine"), **code}, two_merchants.ada.bearer),
-        ("/api/dashboard/two-factor/recovery-codes", code, two_merchants.ada.bearer),
+        ("/api/dashboard/two-factor/recovery-codes", {"password": PASSWORD, **code}, two_merchants.ada.bearer),
     ]
     found = await at_once(*asked, *asked)
     assert found[403, "TWO_FACTOR_INVALID"] == 5

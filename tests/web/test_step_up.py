@@ -96,7 +96,7 @@ async def test_it_outlives_a_refresh_and_ends_with_the_second_factor(enrolled, c
     key = sensitive(enrolled)[-1]
     assert (await ask(enrolled, key)).status_code == 201
     clock.advance(30)
-    off = {"totpCode": enrolled.phone.code()}
+    off = {"password": PASSWORD, "totpCode": enrolled.phone.code()}
     assert (await enrolled.client.post(f"{TWO_FACTOR}/disable", json=off, headers=enrolled.bearer)).is_success
     refused(await ask(enrolled, key), 403, "TWO_FACTOR_REQUIRED")
 

@@ -89,8 +89,8 @@ async def test_the_qr_code_is_an_image_that_needs_nothing_else(merchant):
         ("GET", "", None),
         ("POST", "/enrol", {"password": PASSWORD}),
         ("POST", "/confirm", {"totpCode": "123456"}),
-        ("POST", "/disable", {"totpCode": "123456"}),
-        ("POST", "/recovery-codes", {"totpCode": "123456"}),
+        ("POST", "/disable", {"password": PASSWORD, "totpCode": "123456"}),
+        ("POST", "/recovery-codes", {"password": PASSWORD, "totpCode": "123456"}),
     ],
 )
 async def test_it_is_for_a_merchant_in_person_and_no_program(merchant, client, method, path, body):
@@ -107,12 +107,25 @@ async def test_a_session_alone_makes_no_secret(merchant):
 @pytest.mark.parametrize("action", ["confirm", "disable", "recovery-codes"])
 @pytest.mark.parametrize("body", [{}, {"totpCode": 123456}, {"totpCode": None}, {"totpCode": "1" * 65}, {"code": "1"}])
 async def test_a_body_without_a_code_is_refused_by_field(merchant, action, body):
-    refused(await post(merchant, action, **body), 400, "VALIDATION_ERROR", next(iter(body), "totpCode"))
+    others = {} if action == "confirm" else {"password": PASSWORD}
+    refused(await post(merchant, action, **others, **body), 400, "VALIDATION_ERROR", next(iter(body), "totpCode"))
 
 
 async def test_what_needs_it_says_so_before_it_is_on(merchant):
     for action in ("disable", "recovery-codes"):
-        refused(await post(merchant, action, totpCode="123456"), 403, "TWO_FACTOR_NOT_ENROLLED")
+        refused(await post(merchant, action, password=PASSWORD, totpCode="123456"), 403, "TWO_FACTOR_NOT_ENROLLED")
+
+
+@pytest.mark.parametrize("action", ["disable", "recovery-codes"])
+async def test_turning_it_off_and_new_recovery_codes_take_the_password_as_well_as_a_code(merchant, phone, action):
+    code = phone.code()
+    refused(await post(merchant, action, totpCode=code), 400, "VALIDATION_ERROR", "password")
+    refused(await post(merchant, action, password="wrong", totpCode=code), 403, "PASSWORD_INVALID")
+    assert (await status(merchant))["recoveryCodesLeft"] == 10
+    refused(await post(merchant, action, password=PASSWORD, totpCode=phone.wrong_code()), 403, "TWO_FACTOR_INVALID")
+    response = await post(merchant, action, password=PASSWORD, totpCode=code)
+    assert response.status_code == 200, "a wrong password spends no code"
+    assert (await status(merchant))["enabled"] is (action == "recovery-codes")
 
 
 async def test_signing_in_takes_the_password_and_a_code(merchant, phone):
@@ -153,7 +166,7 @@ async def test_guessing_is_locked_and_told_when_to_come_again(merchant, phone, c
     response = await sign_in(merchant, totpCode=phone.code())
     refused(response, 429, "TOO_MANY_CODES")
     assert response.headers["retry-after"] == "900"
-    refused(await post(merchant, "disable", totpCode=phone.code()), 429, "TOO_MANY_CODES")
+    refused(await post(merchant, "disable", password=PASSWORD, totpCode=phone.code()), 429, "TOO_MANY_CODES")
     clock.advance(900)
     assert (await sign_in(merchant, totpCode=phone.code())).status_code == 200
 
@@ -165,7 +178,7 @@ async def test_who_lost_the_phone_signs_in_with_a_recovery_code_once(merchant, r
 
 
 async def test_new_recovery_codes_take_the_place_of_the_old(merchant, phone, recovery):
-    response = await post(merchant, "recovery-codes", totpCode=phone.code())
+    response = await post(merchant, "recovery-codes", password=PASSWORD, totpCode=phone.code())
     assert response.status_code == 200, response.text
     refused(await sign_in(merchant, totpCode=recovery[1]), 401, "TWO_FACTOR_INVALID")
     assert (await sign_in(merchant, totpCode=response.json()["recoveryCodes"][1])).status_code == 200
@@ -190,8 +203,8 @@ async def test_another_phone_needs_a_code_of_the_one_in_use(merchant, phone, clo
 
 
 async def test_turned_off_no_code_is_asked_for(merchant, phone):
-    refused(await post(merchant, "disable", totpCode=phone.wrong_code()), 403, "TWO_FACTOR_INVALID")
-    assert (await post(merchant, "disable", totpCode=phone.code())).json() == {"success": True}
+    refused(await post(merchant, "disable", password=PASSWORD, totpCode=phone.wrong_code()), 403, "TWO_FACTOR_INVALID")
+    assert (await post(merchant, "disable", password=PASSWORD, totpCode=phone.code())).json() == {"success": True}
     assert await status(merchant) == {"success": True, "enabled": False, "recoveryCodesLeft": 0}
     assert (await sign_in(merchant)).status_code == 200
 

@@ -105,7 +105,11 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/auth/password-reset/confirm$", "post", {400: ["RESET_TOKEN_INVALID"]}),
         (r"/two-factor/enrol$", "post", {403: ["PASSWORD_INVALID", *_CODE[403][1:]], 429: ["BUSY", "TOO_MANY_CODES"]}),
         (r"/two-factor/confirm$", "post", {403: _CODE[403][2:], 409: ["TWO_FACTOR_NOT_STARTED"], 429: _CODE[429]}),
-        (r"/two-factor/(recovery-codes|disable)$", "post", _CODE),
+        (
+            r"/two-factor/(recovery-codes|disable)$",
+            "post",
+            {403: ["PASSWORD_INVALID", *_CODE[403]], 429: ["BUSY", *_CODE[429]]},
+        ),
         (r"/admin/merchants$", "post", {409: ["EMAIL_TAKEN"], 429: ["BUSY"], 503: ["KEYS_UNAVAILABLE"]}),
         (r"/admin/(merchants/|password-resets$)", "", {404: ["MERCHANT_NOT_FOUND"]}),
         (r"/admin/merchants/\{merchantId\}/credits$", "post", {409: ["CREDIT_REFERENCE_REUSED"]}),

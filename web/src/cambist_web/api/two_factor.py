@@ -42,6 +42,13 @@ class Code(Body, frozen=True, kw_only=True):
     totp_code: TotpCode
 
 
+class PasswordAndCode(Body, frozen=True, kw_only=True):
+    """Both factors: who holds a session and the phone, or the password and a session, does not pass."""
+
+    password: Annotated[str, Meta(max_length=1024)]
+    totp_code: TotpCode
+
+
 class ResetTwoFactor(Body, frozen=True, kw_only=True):
     """Whose authenticator is lost."""
 
@@ -113,12 +120,14 @@ class TwoFactorRoutes(Controller):
     @post("/recovery-codes", status_code=200, summary="Get new recovery codes")
     async def renew_recovery_codes(
         self,
+        request: AnyRequest,
         session: NamedDependency[SessionPrincipal],
-        data: JSONBody[Code],
+        data: JSONBody[PasswordAndCode],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> RecoveryCodes:
         """Return new recovery codes; the ones before stop working."""
+        await show_password(web, request, session, data.password)
         record = audit.recorder(Action.RECOVERY_CODES_RENEWED)
         codes = await web.two_factor.renew_recovery_codes(session.merchant_pk, data.totp_code, record=record)
         return RecoveryCodes(recovery_codes=codes)
@@ -126,12 +135,14 @@ class TwoFactorRoutes(Controller):
     @post("/disable", status_code=200, summary="Turn two-factor authentication off")
     async def disable(
         self,
+        request: AnyRequest,
         session: NamedDependency[SessionPrincipal],
-        data: JSONBody[Code],
+        data: JSONBody[PasswordAndCode],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> Answer:
         """Forget authenticator and recovery codes. What needs them is out of reach from then on."""
+        await show_password(web, request, session, data.password)
         record = audit.recorder(Action.TWO_FACTOR_DISABLED)
         await web.two_factor.disable(session.merchant_pk, data.totp_code, record=record)
         return Answer()
