@@ -24,6 +24,7 @@ from cambist.services.webhooks.delivery import Deliverer
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.services.webhooks.sender import open_sender
+from cambist.settings import WebhookTargets
 from cambist_tasks.memory import tune_memory
 
 SECRET = "5a" * 32
@@ -117,7 +118,9 @@ class Ours:
         self._stack.push_async_callback(self._db.close)
         secrets = SigningSecrets(SecretsBox([b"k" * 32], self._ids.random_bytes))
         sender = await self._stack.enter_async_context(
-            open_sender(clock=self._clock, timeout_ms=TIMEOUT_MS, allow_private_targets=True)
+            open_sender(
+                clock=self._clock, timeout_ms=TIMEOUT_MS, targets=WebhookTargets(allow_private=True, allow_http=True)
+            )
         )
         self._hints = Hints(None)
         self._deliverer = Deliverer(

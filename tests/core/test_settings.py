@@ -262,6 +262,43 @@ def test_production_does_not_call_private_targets(production):
         production("[web]", "[webhooks]\nallow_private_targets = true\n[web]")
 
 
+@pytest.mark.parametrize(
+    "table, setting",
+    [
+        (
+            '[plugins.evm.chains.ethereum]\nrpc_urls = ["https://a.example", "HTTP://b.example/key"]',
+            "evm.chains.ethereum.rpc_urls",
+        ),
+        ('[plugins.tron]\nrpc_urls = ["http://8.8.8.8:8090"]', "tron.rpc_urls"),
+        ('[plugins.tron]\nrpc_urls = ["http://10.0.0.1@b.example/key"]', "tron.rpc_urls"),
+        ('[plugins.prices.coingecko]\nbase_url = "http://prices.example"', "prices.coingecko.base_url"),
+    ],
+)
+def test_production_asks_no_node_and_no_price_source_over_http(production, load, table, setting):
+    with pytest.raises(SettingsError, match=f"in production plugins.{setting} must be https") as error:
+        production("[signer]", f"{table}\n[signer]")
+    assert "b.example" not in str(error.value), "an address may carry a key"
+    assert production("[signer]", f"{table}\n[nodes]\nallow_http = true\n[signer]").nodes_over_http
+    assert load(table).nodes_over_http
+    with pytest.raises(SettingsError, match="must be https") as error:
+        production("[signer]", f"{table}\n[nodes]\nallow_http = false\n[signer]")
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8545", "localhost:8545", "[::1]:8545", "10.1.2.3", "192.168.0.7", "[fd00::1]"]
+)
+def test_a_node_on_this_machine_or_in_a_private_network_may_be_asked_over_http(production, host):
+    table = f'[plugins.evm.chains.ethereum]\nrpc_urls = ["http://{host}/"]\n[signer]'
+    assert not production("[signer]", table).nodes_over_http
+
+
+def test_production_sends_webhooks_over_https_unless_it_says_otherwise(production, load):
+    assert not production().webhook_targets.allow_http
+    assert production("[auth]", "[webhooks]\nallow_http = true\n[auth]").webhook_targets.allow_http
+    assert load("").webhook_targets.allow_http
+    assert not load("[webhooks]\nallow_http = false").webhook_targets.allow_http
+
+
 def test_only_who_asks_for_the_passphrase_gets_it(production, load):
     assert production().keys.passphrase is None
     assert production(passphrase=True).keys.passphrase == "correct horse battery"

@@ -25,6 +25,7 @@ from cambist.services.webhooks.delivery import Deliverer
 from cambist.services.webhooks.lanes import Lanes, Limits
 from cambist.services.webhooks.log import get_delivery, list_deliveries, redeliver
 from cambist.services.webhooks.sender import AttemptResult, open_sender
+from cambist.settings import WebhookTargets
 from cambist.testing.clock import ManualClock
 from tests.support.webhooks import SECRET, Received, make_project, paid, put, receiver, signing_secrets
 
@@ -33,7 +34,9 @@ from tests.support.webhooks import SECRET, Received, make_project, paid, put, re
 async def deliverer(
     db: Database, clock: Clock, *, hints: Hints | None = None, timeout_ms: int = 30_000
 ) -> AsyncIterator[Deliverer]:
-    async with open_sender(clock=clock, timeout_ms=timeout_ms, allow_private_targets=True) as sender:
+    async with open_sender(
+        clock=clock, timeout_ms=timeout_ms, targets=WebhookTargets(allow_private=True, allow_http=True)
+    ) as sender:
         yield Deliverer(
             db=db,
             sender=sender,

@@ -9,11 +9,13 @@ from itertools import cycle
 import pytest
 from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
+from msgspec.structs import replace
 
 from cambist.ports import SystemClock
 from cambist.services.errors import InvalidError
 from cambist.services.webhooks.sender import PREVIEW_CHARS_MAX, Message, open_sender
 from cambist.services.webhooks.urls import check_webhook_url, is_public_address, webhook_url_refusal
+from cambist.settings import WebhookTargets
 from tests.support.webhooks import SECRET, canary, receiver
 
 MESSAGE = Message(id="evt_1", event="payment.paid", body=b'{"event":"payment.paid"}', secret=SECRET)
@@ -85,10 +87,12 @@ class ScriptedResolver(AbstractResolver):
         pass
 
 
+PUBLIC = WebhookTargets(allow_private=False, allow_http=True)
+
+
 def sender(resolver: AbstractResolver | None = None, *, allow_private: bool = False, timeout_ms: int = 2_000):
-    return open_sender(
-        clock=SystemClock(), timeout_ms=timeout_ms, allow_private_targets=allow_private, resolver=resolver
-    )
+    targets = replace(PUBLIC, allow_private=allow_private)
+    return open_sender(clock=SystemClock(), timeout_ms=timeout_ms, targets=targets, resolver=resolver)
 
 
 def test_the_table_is_long_enough_to_mean_something() -> None:
@@ -107,7 +111,7 @@ async def test_no_url_of_the_table_makes_a_single_connection_inside() -> None:
 @pytest.mark.parametrize("url", [url for url in INSIDE if "nip.io" not in url])
 def test_each_is_refused_when_a_merchant_enters_it(url: str) -> None:
     with pytest.raises(InvalidError) as refused:
-        check_webhook_url(url.replace("{port}", "8080"), allow_private=False)
+        check_webhook_url(url.replace("{port}", "8080"), PUBLIC)
     assert refused.value.details[0].field == "webhookUrl"
 
 
@@ -125,13 +129,25 @@ def test_each_is_refused_when_a_merchant_enters_it(url: str) -> None:
     ],
 )
 def test_what_merchants_really_use_is_accepted(url: str) -> None:
-    check_webhook_url(url, allow_private=False)
+    check_webhook_url(url, PUBLIC)
+
+
+async def test_where_https_is_insisted_on_no_url_over_http_is_taken_nor_one_from_before_called() -> None:
+    targets = WebhookTargets(allow_private=True, allow_http=False)
+    check_webhook_url("https://shop.example/hook", targets)
+    for url in ("http://shop.example/hook", "HTTP://shop.example/"):
+        with pytest.raises(InvalidError, match="must be https"):
+            check_webhook_url(url, targets)
+    async with receiver() as merchant, open_sender(clock=SystemClock(), timeout_ms=2_000, targets=targets) as strict:
+        result = await strict.send_once(merchant.url, MESSAGE)
+        assert (result.delivered, result.status_code, merchant.received) == (False, None, [])
+    assert result.error == "the URL must be https: what is sent over http can be read and dropped on the way"
 
 
 @pytest.mark.parametrize("name", ["a..b", ".shop.example", f"{'a' * 64}.example", ".".join(["a" * 60] * 5)])
 def test_a_name_that_no_name_server_could_know_is_refused(name: str) -> None:
     with pytest.raises(InvalidError, match="names a host that is none"):
-        check_webhook_url(f"https://{name}/hook", allow_private=False)
+        check_webhook_url(f"https://{name}/hook", PUBLIC)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +165,7 @@ async def test_a_name_that_rebinds_between_check_and_use_is_refused() -> None:
     resolver = ScriptedResolver("93.184.215.14", "127.0.0.1")
     async with canary() as (port, connections), sender(resolver) as guarded:
         url = f"http://rebind.example:{port}/"
-        assert webhook_url_refusal(url, allow_private=False) is None
+        assert webhook_url_refusal(url, PUBLIC) is None
         [checked] = await resolver.resolve("rebind.example", port)
         assert is_public_address(checked["host"])
         assert not (await guarded.send_once(url, MESSAGE)).delivered
@@ -283,5 +299,5 @@ def test_public_addresses_are_public(address: str) -> None:
     "port, is_possible", [(444, True), (80, True), (1023, True), (8443, True), (22, False), (25, False), (993, False)]
 )
 def test_ports_of_other_services_are_refused(port, is_possible):
-    refusal = webhook_url_refusal(f"https://shop.example:{port}/hook", allow_private=False)
+    refusal = webhook_url_refusal(f"https://shop.example:{port}/hook", PUBLIC)
     assert (refusal is None) is is_possible

@@ -25,6 +25,7 @@ from cambist.services.receiving.payments.create import Created, PaymentContext
 from cambist.services.receiving.payments.requests import CreatePayment
 from cambist.services.sandbox import Sandbox
 from cambist.services.sandbox.requests import AdvanceTime, Deposit, Mine, Reorg
+from cambist.settings import WebhookTargets
 from cambist.signer.keystore import Keystore
 from cambist.signer.local import KeystoreXpubs
 
@@ -86,7 +87,7 @@ class PaymentEnv:
             clock=clock,
             ids=ids,
             macs=self.macs,
-            allow_private_targets=False,
+            targets=WebhookTargets(allow_private=False, allow_http=True),
         )
         self.sandbox = Sandbox(db=db, registry=self.registry, clock=clock, ids=ids, hints=Hints(None), macs=self.macs)
 

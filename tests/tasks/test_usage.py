@@ -16,9 +16,12 @@ from cambist.services.platform import PlatformSettings
 from cambist.services.webhooks.delivery import Deliverer
 from cambist.services.webhooks.log import redeliver
 from cambist.services.webhooks.sender import open_sender
+from cambist.settings import WebhookTargets
 from cambist.testing.clock import ManualClock
 from cambist_tasks.jobs.usage import give_allowances, post_usage
 from tests.support.webhooks import make_project, paid, put, receiver, signing_secrets
+
+ANYWHERE = WebhookTargets(allow_private=True, allow_http=True)
 
 
 async def records(db: Database) -> list[tuple[object, ...]]:
@@ -33,7 +36,7 @@ async def test_a_webhook_costs_once_when_it_is_delivered_whatever_came_before_an
     project = await make_project(db, ids)
     async with (
         receiver() as merchant,
-        open_sender(clock=clock, timeout_ms=30_000, allow_private_targets=True) as sender,
+        open_sender(clock=clock, timeout_ms=30_000, targets=ANYWHERE) as sender,
     ):
         deliverer = Deliverer(
             db=db,

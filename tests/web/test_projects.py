@@ -6,11 +6,12 @@ import asyncio
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from cambist.services.identity.api_keys import KEYS_MAX
 from cambist.services.identity.projects import PROJECTS_MAX
 from tests.support.payout_env import person
-from tests.support.web import Merchant, refused
+from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
 
 PROJECTS = "/api/merchant/projects"
 WALLET = "/api/merchant/wallet"
@@ -64,6 +65,28 @@ async def test_a_project_starts_with_sound_settings_and_shows_its_secret_once(me
 async def test_a_project_that_cannot_be_meant_is_refused_by_field(merchant, client, change, field):
     body = {"name": "Shop", "mode": "live"} | change
     refused(await client.post(PROJECTS, json=body, headers=merchant.bearer), 400, "VALIDATION_ERROR", field)
+
+
+async def test_in_production_no_webhook_is_set_up_over_http(database_url, redis_url, clock, ids):
+    settings = web_settings(database_url, redis_url)
+    auth = replace(settings.auth, registration=True, grant_live=True)
+    settings = replace(settings, environment="production", auth=auth)
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        merchant = await Merchant(client).open()
+        url = "http://shop.example/hook"
+        new = {"name": "Shop", "mode": "sandbox", "paymentWebhookUrl": url}
+        made = await client.post("/api/merchant/projects", json=new, headers=merchant.bearer)
+        refused(made, 400, "VALIDATION_ERROR", "paymentWebhookUrl")
+        path = f"/api/merchant/projects/{merchant.project_id}"
+        await merchant.step_up()
+        changed = await client.patch(path, json={"paymentWebhookUrl": url}, headers=merchant.bearer)
+        refused(changed, 400, "VALIDATION_ERROR", "paymentWebhookUrl")
+        payment = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1", "webhookUrl": url}
+        paid = await client.post("/api/payment", json=payment, headers=merchant.key)
+        refused(paid, 400, "VALIDATION_ERROR", "webhookUrl")
+        new["paymentWebhookUrl"] = "https://shop.example/hook"
+        made = await client.post("/api/merchant/projects", json=new, headers=merchant.bearer)
+        assert made.status_code == 201, made.text
 
 
 async def test_what_is_sent_changes_and_the_rest_stays(merchant, client):

@@ -35,6 +35,23 @@ class DatabaseSettings(Group, frozen=True, kw_only=True):
     allow_unverified_tls: bool = False
 
 
+class NodeSettings(Group, frozen=True, kw_only=True):
+    """Nodes and price sources, whose addresses stand in plugins' tables.
+
+    ``allow_http`` says whether those on other networks may be asked over plain http: in production they may not,
+    unless it is set.
+    """
+
+    allow_http: bool | None = None
+
+
+class WebhookTargets(Struct, frozen=True, kw_only=True):
+    """Where webhooks may go: to addresses that are not public, and without TLS."""
+
+    allow_private: bool
+    allow_http: bool
+
+
 class RedisSettings(Group, frozen=True, kw_only=True):
     """Valkey or Redis, 6 or newer. Without ``url`` an embedded one is started by ``up`` and ``demo``.
 
@@ -49,10 +66,12 @@ class WebhookSettings(Group, frozen=True, kw_only=True):
     """How merchants are told. ``retries`` come after the first attempt, each after twice the delay of the last.
 
     ``concurrency`` is how many attempts may run at once in one worker, those to slow receivers not counted;
-    ``concurrency_per_host`` how many of them to one receiver that answers quickly.
+    ``concurrency_per_host`` how many of them to one receiver that answers quickly. ``allow_http`` says whether they may
+    go over plain http: in production they may not, unless it is set.
     """
 
     allow_private_targets: bool = False
+    allow_http: bool | None = None
     retries: Annotated[int, Meta(ge=0, le=20)] = 5
     timeout_ms: Annotated[int, Meta(ge=100, le=60_000)] = 10_000
     base_delay_ms: Annotated[int, Meta(ge=10, le=3_600_000)] = 1_000
@@ -253,6 +272,7 @@ class Settings(Group, frozen=True, kw_only=True):
     redis: RedisSettings = RedisSettings()
     web: WebSettings = WebSettings()
     webhooks: WebhookSettings = WebhookSettings()
+    nodes: NodeSettings = NodeSettings()
     worker: WorkerSettings = WorkerSettings()
     keys: KeySettings = KeySettings()
     signer: SignerSettings = SignerSettings()
@@ -270,6 +290,17 @@ class Settings(Group, frozen=True, kw_only=True):
     def production(self) -> bool:
         """Whether money is real: nothing is made up, everything must be configured."""
         return self.environment == "production"
+
+    @property
+    def webhook_targets(self) -> WebhookTargets:
+        """Where webhooks may go."""
+        allow_http = not self.production if self.webhooks.allow_http is None else self.webhooks.allow_http
+        return WebhookTargets(allow_private=self.webhooks.allow_private_targets, allow_http=allow_http)
+
+    @property
+    def nodes_over_http(self) -> bool:
+        """Whether nodes and price sources on other networks may be asked over plain http."""
+        return not self.production if self.nodes.allow_http is None else self.nodes.allow_http
 
     @property
     def registration_open(self) -> bool:

@@ -11,7 +11,7 @@ import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
@@ -279,7 +279,16 @@ def _production_problems(settings: Settings) -> list[str]:
             "in production redis.url of another machine must be rediss:// and check the certificate; "
             "redis.allow_unverified_tls = true does without."
         )
-    return found
+    return found if settings.nodes_over_http else found + _nodes_problems(settings)
+
+
+def _nodes_problems(settings: Settings) -> list[str]:
+    """Return which settings of plugins name nodes or price sources that would be asked over plain http."""
+    return [
+        f"in production {where} must be https where it is not of this machine or a private network; "
+        "nodes.allow_http = true does without."
+        for where in _over_http(settings.plugins, "plugins")
+    ]
 
 
 def _knows_database(url: str) -> bool:
@@ -308,6 +317,27 @@ def _hosts(url: str) -> tuple[Sequence[str], Mapping[str, list[str]]]:
 def _is_local(hosts: Sequence[str]) -> bool:
     """Without any host, the driver takes a socket of this machine. One that begins with a slash is a folder of them."""
     return all(one in {"", "localhost"} or one.startswith("/") or _is_loopback(one) for one in hosts)
+
+
+def _over_http(value: object, where: str) -> Iterator[str]:
+    """Name the settings of plugins, at any depth, that hold plain http addresses of other networks."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _over_http(item, f"{where}.{name}")
+    elif isinstance(value, list):
+        found = {name for item in value for name in _over_http(item, where)}
+        yield from sorted(found)
+    elif isinstance(value, str) and value.lower().startswith("http://") and not _is_near(value):
+        yield where
+
+
+def _is_near(url: str) -> bool:
+    """Say whether an address is of this machine or of a private network; of names, localhost alone tells that."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_private
+    except ValueError:
+        return False
 
 
 def _is_loopback(host: str) -> bool:

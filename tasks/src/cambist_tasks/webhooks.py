@@ -20,7 +20,7 @@ async def open_deliverer(gateway: Gateway) -> AsyncIterator[Deliverer]:
     async with open_sender(
         clock=gateway.clock,
         timeout_ms=settings.timeout_ms,
-        allow_private_targets=settings.allow_private_targets,
+        targets=gateway.settings.webhook_targets,
     ) as sender:
         yield Deliverer(
             db=gateway.db,

@@ -113,11 +113,11 @@ def _endpoints() -> Iterator[ControllerRouterHandler]:
 async def _lifespan(app: Litestar) -> AsyncIterator[None]:
     """Hold the guarded way out for test webhooks open while the app runs."""
     web: Web = app.state.web
-    webhooks = web.settings.webhooks
+    settings = web.settings
     async with (
         _refusals_written(web.refusals),
         open_sender(
-            clock=web.clock, timeout_ms=webhooks.timeout_ms, allow_private_targets=webhooks.allow_private_targets
+            clock=web.clock, timeout_ms=settings.webhooks.timeout_ms, targets=settings.webhook_targets
         ) as sender,
     ):
         app.state.sender = sender

@@ -107,9 +107,7 @@ class Web:
         self.passwords = Passwords(gateway.ids.random_bytes)
         self.two_factor = TwoFactor(gateway.db, gateway.secrets, gateway.ids, gateway.clock)
         self.secrets = SigningSecrets(gateway.secrets)
-        self.projects = Projects(
-            self.secrets, gateway.ids, allow_private_targets=settings.webhooks.allow_private_targets
-        )
+        self.projects = Projects(self.secrets, gateway.ids, targets=settings.webhook_targets)
         self.limiter = RateLimiter(gateway.redis, gateway.clock)
         self.limits = Limits(settings.web.rate_limits)
         self.key_cache = KeyCache()

@@ -126,7 +126,7 @@ class WebhookTests(Controller):
                 secrets=web.secrets,
                 ids=web.ids,
                 now=web.clock.now(),
-                allow_private_targets=web.settings.webhooks.allow_private_targets,
+                targets=web.settings.webhook_targets,
             )
         result = await sender.send_once(url, message)
         return TestResult(

@@ -90,7 +90,7 @@ def _context(web: Web) -> PaymentContext:
         clock=gateway.clock,
         ids=gateway.ids,
         macs=web.macs,
-        allow_private_targets=gateway.settings.webhooks.allow_private_targets,
+        targets=gateway.settings.webhook_targets,
     )
 
 

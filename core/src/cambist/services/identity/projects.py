@@ -18,6 +18,7 @@ from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.services.webhooks.urls import URL_CHARS_MAX, check_webhook_url
+from cambist.settings import WebhookTargets
 
 from .merchants import Name, live_not_granted, lock_merchant
 from .merchants import get as get_merchant
@@ -76,10 +77,10 @@ class ChangeProject(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 class Projects:
     """The use cases of projects, with what they need besides a connection."""
 
-    def __init__(self, secrets: SigningSecrets, ids: Ids, *, allow_private_targets: bool) -> None:
+    def __init__(self, secrets: SigningSecrets, ids: Ids, *, targets: WebhookTargets) -> None:
         self._secrets = secrets
         self._ids = ids
-        self._allow_private = allow_private_targets
+        self._targets = targets
 
     async def create(  # noqa: PLR0913  each by name
         self,
@@ -163,7 +164,7 @@ class Projects:
 
     def _check_url(self, url: str | None) -> None:
         if url is not None:
-            check_webhook_url(url, allow_private=self._allow_private, field="paymentWebhookUrl")
+            check_webhook_url(url, self._targets, field="paymentWebhookUrl")
 
 
 async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_id: str) -> Actor:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from cambist import __version__
 from cambist.domain.webhooks import sign_webhook
 from cambist.ports import Clock
+from cambist.settings import WebhookTargets
 
 from .urls import guarded_socket_factory, webhook_url_refusal
 
@@ -88,12 +89,12 @@ class Sender:
     """Sends signed webhooks. Never raises for anything that the target does."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, *, clock: Clock, timeout_ms: int, allow_private_targets: bool
+        self, session: aiohttp.ClientSession, *, clock: Clock, timeout_ms: int, targets: WebhookTargets
     ) -> None:
         self._session = session
         self._clock = clock
         self._timeout_ms = timeout_ms
-        self._allow_private = allow_private_targets
+        self._targets = targets
         # aiohttp would round timeouts above five seconds up to a full second of its loop's clock.
         self._timeout = aiohttp.ClientTimeout(total=timeout_ms / 1000, ceil_threshold=timeout_ms)
 
@@ -117,7 +118,7 @@ class Sender:
     async def _post(
         self, url: str, message: Message, signature: str, timestamp_ms: int
     ) -> tuple[int | None, str | None, str | None]:
-        if (refusal := webhook_url_refusal(url, allow_private=self._allow_private)) is not None:
+        if (refusal := webhook_url_refusal(url, self._targets)) is not None:
             return None, None, f"the URL {refusal}"
         headers = {
             "Content-Type": "application/json",
@@ -184,7 +185,7 @@ async def _read(content: aiohttp.StreamReader, received: bytearray) -> None:
 
 @asynccontextmanager
 async def open_sender(
-    *, clock: Clock, timeout_ms: int, allow_private_targets: bool, resolver: AbstractResolver | None = None
+    *, clock: Clock, timeout_ms: int, targets: WebhookTargets, resolver: AbstractResolver | None = None
 ) -> AsyncIterator[Sender]:
     """Open the one guarded way out for webhooks.
 
@@ -194,7 +195,7 @@ async def open_sender(
     connector = aiohttp.TCPConnector(
         limit=0,
         resolver=resolver or Resolver(),
-        socket_factory=guarded_socket_factory(allow_private=allow_private_targets),
+        socket_factory=guarded_socket_factory(allow_private=targets.allow_private),
     )
     async with aiohttp.ClientSession(
         connector=connector,
@@ -203,4 +204,4 @@ async def open_sender(
         auto_decompress=False,
         trust_env=False,
     ) as session:
-        yield Sender(session, clock=clock, timeout_ms=timeout_ms, allow_private_targets=allow_private_targets)
+        yield Sender(session, clock=clock, timeout_ms=timeout_ms, targets=targets)

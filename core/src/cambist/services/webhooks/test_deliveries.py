@@ -13,6 +13,7 @@ from cambist.domain.webhooks import check_event, resource_of
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import FieldProblem, InvalidError
+from cambist.settings import WebhookTargets
 
 from .outbox import encode_body, moment
 from .secrets import SigningSecrets
@@ -73,7 +74,7 @@ async def prepare(  # noqa: PLR0913  each by name
     secrets: SigningSecrets,
     ids: Ids,
     now: datetime,
-    allow_private_targets: bool,
+    targets: WebhookTargets,
 ) -> tuple[str, Message]:
     """Make up the event, and say where it goes.
 
@@ -89,7 +90,7 @@ async def prepare(  # noqa: PLR0913  each by name
     webhook_url = url or row.payment_webhook_url
     if webhook_url is None:
         raise InvalidError("NO_WEBHOOK_TARGET", "Send a url, or set the project's paymentWebhookUrl.")
-    check_webhook_url(webhook_url, allow_private=allow_private_targets, field="url")
+    check_webhook_url(webhook_url, targets, field="url")
     message = Message(
         id=ids.new("evt_test"),
         event=event,

@@ -16,6 +16,7 @@ from aiohappyeyeballs import AddrInfoType
 from yarl import URL
 
 from cambist.services.errors import InvalidError
+from cambist.settings import WebhookTargets
 
 URL_CHARS_MAX = 2048
 CHECKED_URLS_MAX = 1024
@@ -110,7 +111,7 @@ def guarded_socket_factory(*, allow_private: bool) -> Callable[[AddrInfoType], s
 
 
 @lru_cache(CHECKED_URLS_MAX)
-def webhook_url_refusal(url: str, *, allow_private: bool) -> str | None:
+def webhook_url_refusal(url: str, targets: WebhookTargets) -> str | None:
     """Return why a webhook cannot go to this URL, as the rest of a sentence; None where it can."""
     if len(url) > URL_CHARS_MAX:
         return f"has more than {URL_CHARS_MAX} characters"
@@ -125,7 +126,9 @@ def webhook_url_refusal(url: str, *, allow_private: bool) -> str | None:
         return "holds a user name or password"
     if port == 0 or port in PORTS_REFUSED:
         return f"names port {port}, which is another service's; 80, 443 and ports from {PORT_HIGH_MIN} are possible"
-    return _host_refusal(host.rstrip(".").lower(), allow_private=allow_private)
+    if parsed.scheme == "http" and not targets.allow_http:
+        return "must be https: what is sent over http can be read and dropped on the way"
+    return _host_refusal(host.rstrip(".").lower(), allow_private=targets.allow_private)
 
 
 def _host_refusal(name: str, *, allow_private: bool) -> str | None:
@@ -144,7 +147,7 @@ def _host_refusal(name: str, *, allow_private: bool) -> str | None:
     return None
 
 
-def check_webhook_url(url: str, *, allow_private: bool, field: str = "webhookUrl") -> None:
+def check_webhook_url(url: str, targets: WebhookTargets, *, field: str = "webhookUrl") -> None:
     """Refuse a URL that no webhook can go to: InvalidError, naming the field of the request."""
-    if (refusal := webhook_url_refusal(url, allow_private=allow_private)) is not None:
+    if (refusal := webhook_url_refusal(url, targets)) is not None:
         raise InvalidError.field(field, refusal)

@@ -22,6 +22,7 @@ from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, 
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import FIAT, find_asset, price
+from cambist.settings import WebhookTargets
 
 from .requests import CreatePayment, check
 from .views import COLUMNS, PaymentView, payment_view
@@ -40,7 +41,7 @@ class PaymentContext(Struct, frozen=True, kw_only=True):
     clock: Clock
     ids: Ids
     macs: AddressMacs
-    allow_private_targets: bool
+    targets: WebhookTargets
 
 
 class Created(Struct, frozen=True):
@@ -55,7 +56,7 @@ async def create_payment(
 ) -> Created:
     """Make the payment, or return the one that the same idempotency key made before."""
     key = choose_key(header_key, request.idempotency_key)
-    metadata = check(request, allow_private_targets=context.allow_private_targets)
+    metadata = check(request, context.targets)
     claim = None if key is None else claim_of(actor, OPERATION, key, by_value(request))
     try:
         values = await _values(context, actor, request)

@@ -13,6 +13,7 @@ from msgspec import Meta
 from cambist.services.errors import InvalidError
 from cambist.services.pricing.quotes import Ask
 from cambist.services.webhooks.urls import check_webhook_url
+from cambist.settings import WebhookTargets
 
 METADATA_BYTES_MAX = 16 * 1024
 METADATA_DEPTH_MAX = 8
@@ -44,10 +45,10 @@ class CreatePayment(Ask, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     idempotency_key: str | None = None
 
 
-def check(request: CreatePayment, *, allow_private_targets: bool) -> str | None:
+def check(request: CreatePayment, targets: WebhookTargets) -> str | None:
     """Refuse what types alone cannot; return the metadata as JSON text."""
     if request.webhook_url is not None:
-        check_webhook_url(request.webhook_url, allow_private=allow_private_targets)
+        check_webhook_url(request.webhook_url, targets)
     if request.success_url is not None:
         _check_redirect(request.success_url, "successUrl")
     if request.cancel_url is not None:
