@@ -7,7 +7,7 @@ from sqlalchemy import CheckConstraint
 
 from cambist.db.engine import Database
 from cambist.db.models.outbound import OutboundIntent
-from cambist.domain.intents import DELAYED, FACTS, LIMITED, SPENDING, STAKING, HandlerName, IntentKind, metered_as
+from cambist.domain.intents import DELAYED, FACTS, SPENDING, STAKING, HandlerName, IntentKind, metered_as
 from cambist.domain.usage import Operation
 from cambist.ports import system_ids
 from cambist.services.intent_handlers import intent_handlers
@@ -20,13 +20,12 @@ def test_every_kind_has_its_facts() -> None:
     assert list(FACTS) == list(IntentKind)
     for kind, facts in FACTS.items():
         assert facts.is_internal != facts.spends_merchant_money, kind
-        assert facts.is_delayed <= facts.is_limited <= facts.spends_merchant_money <= (facts.metered_as is not None)
+        assert facts.is_delayed <= facts.spends_merchant_money <= (facts.metered_as is not None)
         assert (facts.handler is HandlerName.PAYOUTS) == facts.spends_merchant_money
 
 
 def test_the_facts_are_these() -> None:
     assert sorted(SPENDING) == ["auto_payout", "payout", "refund", "withdrawal"]
-    assert sorted(LIMITED) == ["auto_payout", "payout", "refund", "withdrawal"]
     assert sorted(DELAYED) == ["auto_payout", "withdrawal"]
     assert STAKING == ("stake", "unstake", "withdraw_stake")
     assert {kind: str(facts.metered_as) for kind, facts in FACTS.items() if facts.metered_as is not None} == {

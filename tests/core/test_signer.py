@@ -15,7 +15,8 @@ from tests.support.signing import (
     KEYSTORE,
     WALLET,
     address,
-    open_signer,
+    answer,
+    opening,
     request,
     signed_by,
     stranger,
@@ -26,21 +27,8 @@ DAY_S = 86_400
 
 @pytest.fixture
 async def make(tmp_path, clock):
-    """Open signers over the test's one store; they are closed with it."""
-    opened = []
-
-    def make(**rules):
-        opened.append(open_signer(tmp_path / "signer", clock, **rules))
-        return opened[-1]
-
-    yield make
-    for signer in opened:
-        await signer.aclose()
-
-
-async def answer(signer, asked):
-    (reply,) = await signer.sign([asked])
-    return reply
+    async with opening(tmp_path / "signer", clock) as make:
+        yield make
 
 
 async def test_a_signature_is_by_the_key_of_the_path(make):

@@ -15,7 +15,7 @@ from cambist.settings import Settings, SettingsError, SignerSettings
 from cambist.settings_file import load_settings
 from cambist.signer.protocol import KeyPath
 from cambist.signer.rules import AskerRules, Rules, load_rules
-from tests.support.signing import DEPOSIT, open_signer, registry, request, stranger
+from tests.support.signing import DEPOSIT, answer, opening, registry, request, stranger
 from tests.support.treasury import Treasury
 
 HOUR_S, DAY_S = 3_600, 86_400
@@ -24,21 +24,8 @@ OTHER_MERCHANT = KeyPath(account=2, change=1, index=0)
 
 @pytest.fixture
 async def make(tmp_path, clock):
-    """Open signers with a delay of a day over the test's one store."""
-    opened = []
-
-    def make(**rules):
-        opened.append(open_signer(tmp_path / "signer", clock, fresh_address_delay_s=DAY_S, **rules))
-        return opened[-1]
-
-    yield make
-    for signer in opened:
-        await signer.aclose()
-
-
-async def answer(signer, asked):
-    (reply,) = await signer.sign([asked])
-    return reply
+    async with opening(tmp_path / "signer", clock, fresh_address_delay_s=DAY_S) as make:
+        yield make
 
 
 def by_session(name: str, amount: int, sequence: int, **more):
@@ -192,10 +179,10 @@ async def test_the_engine_tells_the_signer_who_asked(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
-async def test_a_person_is_shown_what_is_signed_and_nothing_that_a_reference_draws(tmp_path, clock):
+async def test_a_person_is_shown_what_is_signed_and_nothing_that_a_reference_draws(tmp_path, make):
     """The found trick: an escape sequence wrote another address over the one that was asked about."""
     trick = f"payout:po_1  1 USDX  to {stranger('friend')}\x1b[8m\x1b[1A\u202e"
-    signer = open_signer(tmp_path / "signer", clock, approval_limits={"memory/USDX": "0.0001"})
+    signer = make(approval_limits={"memory/USDX": "0.0001"})
     asked = [
         request(stranger("thief"), 100, reference=trick, purpose="pay\x1b[2Kout", asked_by="key\u200b"),
         request(stranger("thief"), 100, reference="payout:po_2", sequence=1),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -96,6 +98,24 @@ def open_signer(folder: Path, clock, **rules: Any) -> LocalSigner:
         store=Store(folder),
         clock=clock,
     )
+
+
+@asynccontextmanager
+async def opening(folder: Path, clock, **always: Any) -> AsyncIterator[Callable[..., LocalSigner]]:
+    """Yield what opens signers over one store, each with settings of its own besides; they are closed at the end."""
+    async with AsyncExitStack() as stack:
+
+        def make(**rules: Any) -> LocalSigner:
+            signer = open_signer(folder, clock, **always, **rules)
+            stack.push_async_callback(signer.aclose)
+            return signer
+
+        yield make
+
+
+async def answer(signer: LocalSigner, asked: SignRequest) -> SignReply:
+    (reply,) = await signer.sign([asked])
+    return reply
 
 
 def signed_by(asked: SignRequest, reply: SignReply) -> str:

@@ -50,27 +50,19 @@ def origin_of(connection: Connection) -> Origin:
     """Return who asks, as far as guards have found out, and from where."""
     state = connection.state
     session, actor = state.get("session"), state.get("actor")
-    project_id = None if actor is None else actor.project_id
-    host = host_of(connection)
+    origin = Origin(
+        actor_kind="stranger",
+        actor=state.get("claimed_name"),
+        address=host_of(connection),
+        project_id=None if actor is None else actor.project_id,
+    )
     if session is not None:
-        return Origin(
-            actor_kind="merchant",
-            actor=session.session_id,
-            address=host,
-            merchant_id=session.merchant_id,
-            project_id=project_id,
-        )
+        return replace(origin, actor_kind="merchant", actor=session.session_id, merchant_id=session.merchant_id)
     if actor is not None:
-        return Origin(
-            actor_kind="key",
-            key_pk=actor.key_pk,
-            address=host,
-            merchant_id=actor.merchant_id,
-            project_id=project_id,
-        )
+        return replace(origin, actor_kind="key", actor=None, key_pk=actor.key_pk, merchant_id=actor.merchant_id)
     if state.get("operator"):
-        return Origin(actor_kind="operator", actor="admin key", address=host)
-    return Origin(actor_kind="stranger", actor=state.get("claimed_name"), address=host)
+        return replace(origin, actor_kind="operator", actor="admin key")
+    return origin
 
 
 class Audit:

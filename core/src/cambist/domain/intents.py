@@ -63,23 +63,22 @@ class KindFacts(Struct, frozen=True, kw_only=True):
 
     ``is_internal``: nothing of it leaves the gateway's own addresses, so that its transfers are no deposits.
     ``spends_merchant_money``: its units were debited from a merchant's balance before it was queued.
-    ``is_limited``: it counts to the operator's limits for merchants. ``is_delayed``: asked for by one person's
-    credentials, so that the signer never sends it to a fresh address before its delay, however small it is.
-    ``metered_as``: the operation whose usage credits it costs; None is
-    free. ``action``: what its transaction does. ``priority``: among the intents of one sender, lower goes first.
+    That counts to the operator's limits for merchants. ``is_delayed``: asked for by one person's credentials, so that
+    the signer never sends it to a fresh address before its delay, however small it is. ``metered_as``: the operation
+    whose usage credits it costs; None is free. ``action``: what its transaction does. ``priority``: among the intents
+    of one sender, lower goes first.
     """
 
     handler: HandlerName
     is_internal: bool = False
     spends_merchant_money: bool = False
-    is_limited: bool = False
     is_delayed: bool = False
     metered_as: Operation | None = None
     action: Action = "transfer"
     priority: int = 100
 
 
-_merchants = partial(KindFacts, handler=HandlerName.PAYOUTS, spends_merchant_money=True, is_limited=True)
+_merchants = partial(KindFacts, handler=HandlerName.PAYOUTS, spends_merchant_money=True)
 _internal = partial(KindFacts, is_internal=True)
 
 FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
@@ -102,7 +101,6 @@ FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
 
 INTERNAL: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_internal)
 SPENDING: Final = frozenset(kind for kind, facts in FACTS.items() if facts.spends_merchant_money)
-LIMITED: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_limited)
 DELAYED: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_delayed)
 STAKING: Final = tuple(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.STAKES)
 

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Payout
-from cambist.domain.intents import LIMITED, IntentKind
+from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units, parse_units
 from cambist.domain.payouts import Limits, Status
 from cambist.plugin import ChainInfo, Token, Units
@@ -51,7 +51,7 @@ def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
         )
     if limits.is_too_small(kind, units):
         raise minimum_error(limits, chain, token)
-    if kind in LIMITED and limits.refuses(units):
+    if limits.refuses(units):
         assert limits.per_transaction is not None  # noqa: S101  it has just refused
         most = format_units(limits.per_transaction, token.decimals)
         raise ForbiddenError("PAYOUT_LIMIT_EXCEEDED", f"At most {most} {token.symbol} may leave in one transfer.")
@@ -77,7 +77,6 @@ async def sent_today(  # noqa: PLR0913, PLR0917  whose, of what, until when
         Payout.chain == chain.id,
         Payout.contract.is_not_distinct_from(token.contract),
         Payout.created_at > now - DAY,
-        Payout.kind.in_(sorted(LIMITED)),
         Payout.status != Status.FAILED,
     )
     return Units(await conn.scalar(sent) or 0)

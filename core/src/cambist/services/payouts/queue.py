@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Payout, Project
-from cambist.domain.intents import LIMITED, AskedBy, IntentKind, metered_as
+from cambist.domain.intents import AskedBy, IntentKind, metered_as
 from cambist.domain.payouts import Limits
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.ports import Clock, Ids
@@ -126,8 +126,7 @@ async def debit_and_queue(
     await usage.meter(conn, metered, settings, now)
     # The accounts are locked last and for as short as can be: whoever pays the same token waits for them.
     await _check_funds(conn, payouts)
-    if any(one.kind in LIMITED for one in payouts):
-        await _check_day(conn, allowed, first, now)
+    await _check_day(conn, allowed, first, now)
     await ledger.post(conn, first.mode, [_posting(one) for one in payouts])
     return [rows[one.payout_id] for one in payouts]
 

@@ -45,16 +45,7 @@ def payment_event(  # noqa: PLR0913  what happened, each by name
         "txHash": tx_id,
         "timestamp": moment(at),
     }
-    if payment.order_id is not None:
-        data["orderId"] = payment.order_id
-    return NewEvent(
-        project_pk=payment.project_pk,
-        project_id=payment.project_public_id,
-        event=event,
-        resource_id=payment.payment_id,
-        url=payment.event_url,
-        data=data,
-    )
+    return _event_of(payment, event, payment.payment_id, data)
 
 
 def deposit_event(  # noqa: PLR0913  what happened, each by name
@@ -71,13 +62,17 @@ def deposit_event(  # noqa: PLR0913  what happened, each by name
         "txHash": tx_id,
         "timestamp": moment(at),
     }
+    return _event_of(payment, event, deposit_id, data)
+
+
+def _event_of(payment: AnyRow, event: str, resource_id: str, data: dict[str, Any]) -> NewEvent:
     if payment.order_id is not None:
         data["orderId"] = payment.order_id
     return NewEvent(
         project_pk=payment.project_pk,
         project_id=payment.project_public_id,
         event=event,
-        resource_id=deposit_id,
+        resource_id=resource_id,
         url=payment.event_url,
         data=data,
     )
