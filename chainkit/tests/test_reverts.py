@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cambist_chainkit.reverts import REASON_MAX, printable, refusal_in
+from cambist_chainkit.reverts import REASON_MAX, one_line, refusal_in
 
 REASON = "08c379a0" + f"{32:064x}" + f"{9:064x}" + b"no can do".hex().ljust(64, "0")
 
@@ -31,5 +31,5 @@ def test_a_refusal_is_told(digits: str, said: str) -> None:
 
 def test_foreign_text_is_one_short_line() -> None:
     """Whatever a contract wrote."""
-    assert printable(" a\nb\0c ") == "a b c"
-    assert len(printable("x" * 1000)) == REASON_MAX
+    assert one_line(" a\nb\0c\u202e ") == r"a\u000ab\u0000c\u202e"
+    assert len(one_line("x" * 1000)) == REASON_MAX

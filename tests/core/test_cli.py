@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from cambist.db.migrations import newest_revision, revision_at
+from cambist.domain.text import hidden_in
 from cambist.embedded.processes import free_port
 from cambist.ports import SystemClock
 from cambist.signer import SignerUnavailableError
@@ -66,6 +67,17 @@ def test_a_process_alone_needs_addresses(cambist, command):
     answer = cambist(command)
     assert answer.returncode == 78
     assert f"'cambist {command}' needs database.url and redis.url" in answer.stderr
+
+
+def test_what_a_command_fails_with_does_nothing_to_the_terminal(cambist, tmp_path):
+    taken = tmp_path / "key\x1b[2J\u202estore\u200b"
+    taken.touch()
+    result = cambist("keys", "init", str(taken))
+    assert result.returncode == 1
+    assert result.stderr.endswith(r"key\u001b[2J\u202estore\u200b exists already and is not replaced." + "\n")
+    unknown = cambist("keys", "init", "--no\x1b[2J\u200bne")
+    assert (unknown.returncode, unknown.stderr.startswith("Usage: cambist keys init")) == (2, True)
+    assert hidden_in(unknown.stderr, lines=True) is None
 
 
 def test_keys_init_makes_a_keystore_and_shows_its_words_once(cambist, tmp_path):

@@ -11,18 +11,19 @@ import pytest
 import structlog
 
 from cambist.cli.terminal import echo
-from cambist.domain.text import hidden_in, written_out
+from cambist.domain.text import hidden_in
 from cambist.logs import configure_logs
+from cambist.plugin import printable
 
 HIDDEN = ["\0", "\x1b", "\x7f", "\x85", "\x9b", "\n", "\t", "\u00ad", "\u061c", "\u200b", "\u200e", "\u2028", "\u202e"]
 HIDDEN += ["\u2060", "\u2066", "\u3164", "\ufeff", "\U000e0041", "\ud800"]
 
 
 @pytest.mark.parametrize("character", HIDDEN, ids=ascii)
-def test_what_nobody_sees_is_found_anywhere_and_written_out(character):
+def test_what_nobody_sees_is_found_anywhere_and_printable(character):
     for text in (character, f"ada{character}", f"{character}ada", f"a{character}da"):
         assert hidden_in(text) == character
-        assert hidden_in(written_out(text)) is None
+        assert hidden_in(printable(text)) is None
 
 
 def test_no_control_or_format_character_is_forgotten_but_those_that_are_seen():

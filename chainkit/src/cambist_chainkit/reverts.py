@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from cambist.plugin import printable
+
 REASON_MAX: Final = 120
 
 _ERROR_SELECTOR: Final = "08c379a0"
@@ -26,6 +28,6 @@ def refusal_in(digits: str) -> str:
     return f"error 0x{selector}" if len(selector) == len(_ERROR_SELECTOR) else ""
 
 
-def printable(text: str) -> str:
-    """Return a foreign text in one short line that can be shown."""
-    return "".join(char if char.isprintable() else " " for char in text.strip())[:REASON_MAX]
+def one_line(text: str) -> str:
+    """Return what a contract or a node said, in one short line that can be shown."""
+    return printable(text.strip())[:REASON_MAX]

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import structlog
 
-from .domain.text import written_out
+from .plugin import printable
 
 REDACTED = "[redacted]"
 
@@ -46,7 +46,7 @@ def redact_text(text: str) -> str:
 def write_out(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Write out what would act on a terminal instead of being seen; tracebacks keep their lines."""
     return {
-        name: written_out(value, lines=name in {"exception", "stack"}) if isinstance(value, str) else value
+        name: printable(value, lines=name in {"exception", "stack"}) if isinstance(value, str) else value
         for name, value in event.items()
     }
 

@@ -127,7 +127,7 @@ ERROR = "0x08c379a0" + f"{32:064x}{4:064x}" + b"nope".hex().ljust(64, "0")
         (RpcFailure(-32000, "gas required exceeds allowance (3000000)"), "gas required exceeds allowance (3000000)"),
         (RpcFailure(-32000, "invalid opcode: INVALID"), "invalid opcode: INVALID"),
         (RpcFailure(3, "execution reverted", "0x08c379a0" + "zz"), "execution reverted"),
-        (RpcFailure(3, "execution reverted: a\nb\x00c" + "d" * 500), "a b c" + "d" * 115),
+        (RpcFailure(3, "execution reverted: a\nb\x00c" + "d" * 500), r"a\u000ab\u0000c" + "d" * 105),
     ],
 )
 def test_a_revert_tells_why(failure: RpcFailure, reason: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from io import StringIO
 
 import click
 
@@ -11,6 +12,7 @@ from cambist import __version__
 from cambist.settings import SettingsError
 
 from .options import EXIT_SETTINGS
+from .terminal import echo
 
 # Each names a module of this package, in which a command of the same name is found.
 COMMANDS = (
@@ -33,6 +35,14 @@ COMMANDS = (
 )
 
 
+class _Uncut(StringIO):
+    """Text with its escape sequences, which click takes out of what it writes to files: they shall be seen."""
+
+    def isatty(self) -> bool:
+        """Pretend to be a terminal."""
+        return True
+
+
 class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -43,6 +53,16 @@ class _LazyGroup(click.Group):
             return None
         command = getattr(importlib.import_module(f"{__name__}.{cmd_name}"), cmd_name)
         return command if isinstance(command, click.Command) else None
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command. What it fails with is shown as ``echo`` shows text: it may name files, and quote servers."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            told = _Uncut()
+            error.show(told)
+            echo(told.getvalue().removesuffix("\n"), err=True)
+            ctx.exit(error.exit_code)
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,5 +76,5 @@ def main() -> None:
     try:
         cambist(prog_name="cambist")
     except SettingsError as error:
-        click.echo(f"cambist: {error}", err=True)
+        echo(f"cambist: {error}", err=True)
         sys.exit(EXIT_SETTINGS)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from cambist.domain.text import written_out
+from cambist.plugin import printable
 
 
 def echo(text: str | bytes, *, err: bool = False) -> None:
     """Write lines to the terminal, with what cannot be seen written out. JSON stays JSON."""
     told = text.decode() if isinstance(text, bytes) else text
-    click.echo(written_out(told, lines=True), err=err)
+    click.echo(printable(told, lines=True), err=err)

@@ -1,16 +1,11 @@
-"""Text that shows what it is: what cannot be seen, or changes how the rest is seen, is refused or written out."""
+"""Text that shows what it is: what cannot be seen, or changes how the rest is seen, is refused."""
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
-# Control characters; marks for the direction of writing; spaces and letters without any width; what breaks lines.
-_HIDDEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e007f]"
-)
+from cambist.plugin.text import HIDDEN
+
 _LINES = "\t\n\r"
 _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _VIRAMA = 9
@@ -23,25 +18,13 @@ def hidden_in(text: str, *, lines: bool = False) -> str | None:
     With ``lines``, line breaks and tabs are none. A joiner is none where writing needs it: in Persian names, in Indian
     scripts, and between emoji.
     """
-    for found in _HIDDEN.finditer(text):
+    for found in HIDDEN.finditer(text):
         if lines and found[0] in _LINES:
             continue
         if found[0] in (_NON_JOINER, _JOINER) and _is_needed(text, found.start()):
             continue
         return found[0]
     return None
-
-
-def written_out(text: str, *, lines: bool = False) -> str:
-    """Return text for a terminal, with every such character escaped as in JSON. Joiners that are needed too."""
-
-    def escaped(found: re.Match[str]) -> str:
-        if lines and found[0] in "\t\n":
-            return found[0]
-        units = found[0].encode("utf-16-be", "surrogatepass")
-        return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
-
-    return _HIDDEN.sub(escaped, text)
 
 
 def _is_needed(text: str, at: int) -> bool:

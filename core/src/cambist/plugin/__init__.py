@@ -52,6 +52,7 @@ from .sending import (
     UnsignedTx,
 )
 from .sweeping import Authorization, Sweep, SweeperDeployment, SweepingChain, SweepPlan
+from .text import printable
 from .types import (
     Block,
     ChainInfo,
@@ -129,4 +130,5 @@ __all__ = [
     "UnsignedTx",
     "Watch",
     "hookimpl",
+    "printable",
 ]

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from cambist.plugin import ChainError, InconsistentChainError, Intent, Token
 from cambist_chainkit.contracts import transfer_data
-from cambist_chainkit.reverts import printable, refusal_in
+from cambist_chainkit.reverts import one_line, refusal_in
 
 from .endpoint import Calls, Endpoint
 from .lookups import balance_call, read_balance
@@ -162,7 +162,7 @@ def reason_of(failure: RpcFailure) -> str:
     if not told:
         said = _SAID.search(failure.message)
         told = said["reason"] if said is not None else failure.message
-    return printable(told)
+    return one_line(told)
 
 
 async def missing_contracts(endpoint: Endpoint, tokens: Sequence[Token]) -> set[str]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 from msgspec import Struct
 
-from .wire import TxInfo
+from cambist_chainkit.reverts import one_line
 
-TEXT_SHOWN_MAX: Final = 160
+from .wire import TxInfo
 
 
 class Frozen(Struct, frozen=True):
@@ -174,4 +172,4 @@ def text_of(digits: str) -> str:
         told = bytes.fromhex(digits).decode("utf-8", "replace")
     except ValueError:
         told = digits
-    return "".join(char if char.isprintable() else " " for char in told.strip())[:TEXT_SHOWN_MAX]
+    return one_line(told)

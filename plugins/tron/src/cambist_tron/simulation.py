@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cambist.plugin import ChainUnavailableError, InconsistentChainError, Intent
 from cambist_chainkit.contracts import TRANSFER, first_word, transfer_data
-from cambist_chainkit.reverts import printable, refusal_in
+from cambist_chainkit.reverts import one_line, refusal_in
 
 from .addresses import hex_of, raw_of
 from .endpoint import Endpoint
@@ -129,4 +129,4 @@ def _refusal(endpoint: Endpoint, run: ConstantCall) -> str:
     told = text_of(run.result.message)
     if _is_missing(run, told):
         return "there is no contract of it"
-    return printable(refusal_in(run.output)) or _VM_EXCEPTION.split(told)[-1] or "it fails"
+    return one_line(refusal_in(run.output)) or _VM_EXCEPTION.split(told)[-1] or "it fails"
