@@ -57,8 +57,9 @@ KEY = (
 PAY = (
     "INSERT INTO payments (payment_id, public_id, project_pk, merchant_pk, mode, chain, scope, token, contract,"
     " decimals, address, pricing_mode, amount, expected_units, required_confirmations, order_id, metadata,"
-    " expires_at, created_at, updated_at) VALUES ($1, $2, $3, $4, 'sandbox', 'ethereum', $3, 'USDT', $5, 6, $6,"
-    " 'direct_crypto', 125.5, 125500000, 12, 'order-4711', '{\"cart\": 4711}', $7, $8, $8) RETURNING id"
+    " expires_at, created_at, updated_at, address_mac) VALUES ($1, $2, $3, $4, 'sandbox', 'ethereum',"
+    " $3, 'USDT', $5, 6, $6, 'direct_crypto', 125.5, 125500000, 12, 'order-4711', '{\"cart\": 4711}',"
+    " $7, $8, $8, '') RETURNING id"
 )
 ADDRESS = (
     "INSERT INTO addresses (mode, family, address, merchant_pk, payment_pk, account_index, change, address_index)"

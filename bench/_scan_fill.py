@@ -48,8 +48,8 @@ async def _fill(database_url: str, watching: WatchedAddresses, watched: int) -> 
         await conn.exec_driver_sql(
             "INSERT INTO payments (payment_id, public_id, project_pk, merchant_pk, mode, chain, scope, token, contract,"
             " decimals, address, pricing_mode, amount, expected_units, required_confirmations, expires_at, created_at,"
-            " updated_at) SELECT 'pay_' || n, 'pub_' || n, p.id, p.merchant_pk, 'live', $5, 0, 'USDT', $1, 6,"
-            " a, 'direct_crypto', 1, $2, 12, $3, $3, $3"
+            " updated_at, address_mac) SELECT 'pay_' || n, 'pub_' || n, p.id, p.merchant_pk, 'live', $5, 0,"
+            " 'USDT', $1, 6, a, 'direct_crypto', 1, $2, 12, $3, $3, $3, ''"
             " FROM projects p, unnest($4::text[]) WITH ORDINALITY AS u (a, n)",
             (watching.contract, DEPOSIT_UNITS, now, list(watching.recipients), watching.chain),
         )

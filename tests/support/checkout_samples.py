@@ -35,6 +35,7 @@ CHAIN = ChainInfo(
 TRON = msgspec.structs.replace(TronPlugin().chains(TronConfig())[0], availability="live")
 NETWORKS: dict[str, tuple[ChainInfo, AddressFamily]] = {"ethereum": (CHAIN, FAMILY), "tron": (TRON, TronFamily())}
 PENDING = CheckoutPayment(
+    address_mac=b"",
     payment_id="pay_0g3k7m9q2s4v6x8z1b5d0f7h3j",
     public_id="pub_5wq8e2r4t6y1m3n7b9v0c4x2za",
     shop_name="Nordlicht Coffee",

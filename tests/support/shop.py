@@ -74,9 +74,9 @@ class Shop:
                 await conn.exec_driver_sql(
                     "INSERT INTO payments (payment_id, public_id, project_pk, merchant_pk, mode, chain, scope, token,"
                     " contract, decimals, address, pricing_mode, amount, fiat_currency, exchange_rate, expected_units,"
-                    " required_confirmations, grace_s, tolerance_bps, expires_at, created_at, updated_at)"
+                    " required_confirmations, grace_s, tolerance_bps, expires_at, created_at, updated_at, address_mac)"
                     " VALUES ($1, $2, $3, $4, 'live', $5, 0, $6, $7, $8, $9, $10, 1, $11, $12::numeric, $13, $14, $15,"
-                    " $16, $17, $18, $18) RETURNING id",
+                    " $16, $17, $18, $18, '') RETURNING id",
                     (
                         f"pay_{index}",
                         f"pub_{index}",

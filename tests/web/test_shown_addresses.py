@@ -40,7 +40,7 @@ async def test_every_door_shows_the_address_that_was_derived(client, merchant, m
 
 CHANGES = {
     "an address of the thief": ("UPDATE payments SET address = $1", [person("thief")]),
-    "no proof": ("UPDATE payments SET address_mac = NULL", []),
+    "no proof": ("UPDATE payments SET address_mac = ''", []),
     "a proof of nothing": ("UPDATE payments SET address_mac = $1", [b"\0" * 36]),
     "another contract": ("UPDATE payments SET contract = $1", [person("thief")]),
     "more decimals": ("UPDATE payments SET decimals = 0", []),

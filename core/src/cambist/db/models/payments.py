@@ -86,7 +86,7 @@ class Payment(Base):
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-    address_mac: Mapped[bytes | None]
+    address_mac: Mapped[bytes]
 
 
 class Address(Base):

@@ -38,9 +38,9 @@ class AddressMacs:
         """Return the MAC of a new payment's address."""
         return self._box.mac(_message(payment), purpose=PURPOSE)
 
-    def holds(self, payment: Row, mac: bytes | None) -> bool:
+    def holds(self, payment: Row, mac: bytes) -> bool:
         """Say whether the address is the one that was derived for this payment; log it where it is not."""
-        if mac is not None and self._box.is_mac(mac, _message(payment), purpose=PURPOSE):
+        if self._box.is_mac(mac, _message(payment), purpose=PURPOSE):
             return True
         log.error("ADDRESS NOT VERIFIED: a payment's row was changed", payment_id=payment["payment_id"])
         return False

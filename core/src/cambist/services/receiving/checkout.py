@@ -68,7 +68,7 @@ class CheckoutPayment(Struct, frozen=True, kw_only=True):
     expires_at: datetime
     updated_at: datetime
     grace: timedelta
-    address_mac: bytes | None = None
+    address_mac: bytes
     deposits: tuple[CheckoutDeposit, ...] = ()
     deposits_left_out: int = 0
 

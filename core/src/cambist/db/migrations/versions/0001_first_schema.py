@@ -491,7 +491,7 @@ TABLES = (
         expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE NOT NULL,
         updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
-        address_mac BYTEA,
+        address_mac BYTEA NOT NULL,
         CONSTRAINT pk_payments PRIMARY KEY (id),
         CONSTRAINT ck_payments_expected_positive CHECK (expected_units > 0),
         CONSTRAINT ck_payments_received_not_negative CHECK (received_units >= 0),
