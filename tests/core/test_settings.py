@@ -227,6 +227,16 @@ def test_production_knows_whose_database_it_talks_to(production, database):
 
 
 @pytest.mark.parametrize(
+    "database", ["postgresql:///cambist", "postgresql://cambist@/cambist", "postgresql://,/cambist"]
+)
+def test_production_looks_where_the_driver_would_for_a_database_without_a_host(production, database, monkeypatch):
+    assert production(DATABASE, database).production
+    monkeypatch.setenv("PGHOST", "/run/postgresql,db.example")
+    with pytest.raises(SettingsError, match=r"database\.url of another machine must have sslmode=verify-full"):
+        production(DATABASE, database)
+
+
+@pytest.mark.parametrize(
     "redis", ["redis://cache/0", "rediss://cache/0?ssl_cert_reqs=none", "rediss://cache/0?ssl_check_hostname=false"]
 )
 def test_production_knows_whose_redis_it_talks_to(production, redis):

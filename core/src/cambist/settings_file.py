@@ -294,6 +294,9 @@ def _nodes_problems(settings: Settings) -> list[str]:
 def _knows_database(url: str) -> bool:
     """Say whether what is connected to is this machine, or proves to be the right one."""
     hosts, options = _hosts(url)
+    # What the address leaves out, the driver takes from there.
+    elsewhere = os.environ.get("PGHOST", "").split(",")
+    hosts = [host for named in hosts or [""] for host in ([named] if named else elsewhere)]
     return _is_local(hosts) or (options.get("sslmode") or options.get("ssl")) == ["verify-full"]
 
 
