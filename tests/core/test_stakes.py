@@ -61,7 +61,7 @@ async def test_coin_is_locked_unlocked_and_withdrawn_and_the_books_follow(lender
     assert (held.staked, held.leaving, held.withdrawable) == (9 * TRANSFER_STAKE, 0, 0)
     async with lender.db.transaction() as conn:
         requests = await list_stake_requests(conn, "memory")
-    assert [(one.action, one.state) for one in requests] == [
+    assert [(one.action, one.state) for one in requests.items] == [
         ("withdraw", "done"),
         ("unstake", "done"),
         ("stake", "done"),

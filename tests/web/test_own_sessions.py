@@ -22,7 +22,7 @@ async def sign_in(merchant, client, **headers):
 
 
 async def listed(client, bearer):
-    response = await client.get(SESSIONS, headers=bearer)
+    response = await client.get(f"{SESSIONS}?limit=100", headers=bearer)
     assert response.status_code == 200, response.text
     return response.json()["sessions"]
 

@@ -146,7 +146,8 @@ async def test_a_batch_is_answered_with_its_payouts_and_the_rows_that_were_refus
     again = await client.post(f"{WALLET}/payout/batch", json=body, headers=headers)
     assert (again.status_code, again.json()) == (200, {**made, "idempotent": True})
     page = await client.get(f"{WALLET}/payouts?batchId={made['batch']['batchId']}&limit=1", headers=rich.key)
-    assert page.json() == {"success": True, "payouts": [made["payouts"][1]], "page": 1, "limit": 1, "total": 2}
+    assert page.json()["payouts"] == [made["payouts"][1]]
+    assert page.json()["total"] == 2
 
 
 async def test_a_batch_has_1_to_100_rows_and_is_refused_whole_where_the_balance_is_too_low(client, rich, pay):

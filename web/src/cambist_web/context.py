@@ -15,6 +15,7 @@ from cambist.services.identity.passwords import Passwords
 from cambist.services.identity.projects import Projects
 from cambist.services.identity.sessions import RefreshTokens, Sessions
 from cambist.services.identity.two_factor import TwoFactor
+from cambist.services.paging import Cursors
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.sandbox import Sandbox
 from cambist.services.webhooks.secrets import SigningSecrets
@@ -126,6 +127,10 @@ class Web:
         self.calculator_settings = PlatformSettingsCache(gateway.db, gateway.clock, CALCULATOR_CACHE_S)
         self.trusted_proxies = parse_networks(settings.web.trusted_proxies)
         self.admin_key_hash = None if admin_key is None else key_hash(admin_key)
+
+    def cursors(self, name: str, *owner: object) -> Cursors:
+        """Return what opens and seals the cursors of this list of this owner."""
+        return Cursors(self.gateway.secrets, name, *owner)
 
 
 def web_of(app: Litestar) -> Web:

@@ -31,11 +31,17 @@ class MadeAnswer(Answer, frozen=True, kw_only=True):
 
 
 class PageAnswer(Answer, frozen=True, kw_only=True):
-    """One page of a list, newest first. `total` counts all pages, exactly up to 10,000, which is that many or more."""
+    """One page of a list. `total` counts all pages, exactly up to 10,000, which is that many or more."""
 
     page: int
     limit: int
     total: int
+
+
+class CursorPageAnswer(PageAnswer, frozen=True, kw_only=True):
+    """One page of a list that grows without end, newest first; `nextCursor` is null on the last one."""
+
+    next_cursor: str | None
 
 
 class Body(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -44,6 +50,12 @@ class Body(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
 
 Page = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
 Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX)]
+Cursor = Annotated[
+    str | None,
+    QueryParameter(
+        description="The `nextCursor` of the page before; pages are counted from there.", min_length=1, max_length=200
+    ),
+]
 Filter = Annotated[str | None, QueryParameter(max_length=64)]
 NonEmptyFilter = Annotated[str | None, QueryParameter(min_length=1, max_length=64)]
 

@@ -74,7 +74,7 @@ async def _ask(database: Database, info: ChainInfo, action: StakeAction, amount:
 async def _shown(database: Database, info: ChainInfo) -> Sequence[str]:
     async with database.transaction() as conn:
         found = [station for station in await gas_stations.list_stations(conn) if station.chain == info.id]
-        requests = await stakes.list_stake_requests(conn, info.id)
+        requests = await stakes.list_stake_requests(conn, info.id, limit=SHOWN_MAX)
     symbol, decimals = info.native.symbol, info.native.decimals
 
     def coins(units: int) -> str:
@@ -88,7 +88,7 @@ async def _shown(database: Database, info: ChainInfo) -> Sequence[str]:
             lines.append("  Nothing can be staked on this chain.")
         else:
             lines += [f"  {name:<13} {coins(getattr(station.stake, name))}" for name in station.stake.__struct_fields__]
-    for one in requests[:SHOWN_MAX]:
+    for one in requests.items:
         reason = f" ({one.reason})" if one.reason else ""
         lines.append(
             f"{one.created_at:%Y-%m-%d %H:%M} {one.action} {coins(one.units)}: {one.state}{reason} {one.tx_id or ''}"

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import ARRAY, ColumnElement, Row, Select, bindparam, func
+from sqlalchemy import ARRAY, ColumnElement, Row, Select, bindparam, func, literal_column
 from sqlalchemy.orm import InstrumentedAttribute
 
 from .models.base import Base
@@ -50,3 +50,11 @@ def transposed(rows: Sequence[tuple[Any, ...]]) -> Sequence[list[Any]]:
 def one_of(column: Column, values: Sequence[Any]) -> ColumnElement[bool]:
     """Return ``column = ANY(values)``: one prepared statement for any number of values, unlike IN."""
     return column == func.any(bindparam(None, list(values), type_=ARRAY(column.type)))
+
+
+def literally(column: Column, *values: str) -> ColumnElement[bool]:
+    """Return ``column IN (values)`` with the values, which are constants, in the text.
+
+    A partial index is in no plan that PostgreSQL keeps for all values, unless the text itself says what it holds.
+    """
+    return column.in_([literal_column(f"'{value}'") for value in values])

@@ -1,18 +1,22 @@
-"""One row that must be there, and lists that are read page by page, newest first."""
+"""One row that must be there, and lists that are read page by page: by its number, or on from where one ended."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import func, select
+from sqlalchemy import func, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import InstrumentedAttribute
 
 from cambist.db.models import Base
 from cambist.db.structs import AnyRow, AnySelect
+from cambist.secrets import SecretsBox, SecretsError
 
 from .errors import InvalidError, NotFoundError
 
@@ -26,11 +30,47 @@ PAGE_MAX = 1_000_000
 Item = TypeVar("Item")
 
 
+Filters = Mapping[InstrumentedAttribute[Any], object | None]
+"""What columns must be equal to; None is no filter."""
+
+
 class Page(Struct, Generic[Item], frozen=True, kw_only=True):
-    """One page of a list. ``total`` is how many items there are on all pages; ``TOTAL_MAX`` is that many or more."""
+    """One page of a list. ``total`` is how many items there are on all pages; ``TOTAL_MAX`` is that many or more.
+
+    ``last`` is the primary key of the last item, where others follow it and the list can go on from there.
+    """
 
     items: Sequence[Item]
     total: int
+    last: int | None = None
+
+
+class Cursors:
+    """Turns the place where a page ended into a text, and back.
+
+    The text is encrypted, so that it tells nobody how many items there are, and is good for one list of one owner.
+    """
+
+    def __init__(self, box: SecretsBox, name: str, *owner: object) -> None:
+        self._box = box
+        self._bound_to = {"field": f"{name}.cursor", "row": "/".join(str(part) for part in owner)}
+
+    def seal(self, last: int | None) -> str | None:
+        """Return the cursor that goes on behind an item, or None where nothing follows."""
+        if last is None:
+            return None
+        sealed = self._box.encrypt(last.to_bytes(8, "big"), **self._bound_to)
+        return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+
+    def open(self, cursor: str | None) -> int | None:
+        """Return the primary key that was sealed for this list; None stays None. Raises InvalidError."""
+        if cursor is None:
+            return None
+        try:
+            sealed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+            return int.from_bytes(self._box.decrypt(sealed, **self._bound_to), "big")
+        except (SecretsError, binascii.Error, ValueError):
+            raise InvalidError.field("cursor", "must be a nextCursor of the same list") from None
 
 
 FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
@@ -69,20 +109,60 @@ async def read_page(  # noqa: PLR0913  a list, and which part of it
     statement: AnySelect,
     show: Callable[[AnyRow], Item],
     *,
-    newest: InstrumentedAttribute[int],
-    filters: Mapping[InstrumentedAttribute[Any], object | None],
+    filters: Filters = MappingProxyType({}),
     page: int,
     limit: int,
 ) -> Page[Item]:
-    """Return one page of what ``statement`` selects. ``newest`` grows with time; a filter for None is no filter."""
+    """Return one page of what ``statement`` selects, in its order: of a list that has a limit to its length."""
+    listed = _filtered(statement, filters)
+    total = await _count(conn, listed)
+    rows = await conn.execute(_part(listed, limit, (page - 1) * limit))
+    return Page(items=[show(row) for row in rows], total=total)
+
+
+async def read_newest(  # noqa: PLR0913  a list, and which part of it
+    conn: AsyncConnection,
+    statement: AnySelect,
+    show: Callable[[AnyRow], Item],
+    *,
+    newest: InstrumentedAttribute[int],
+    filters: Filters,
+    page: int,
+    limit: int,
+    after: int | None,
+) -> Page[Item]:
+    """Return one page of what ``statement`` selects, newest first: of a list that only grows.
+
+    ``newest`` is the primary key by which it grows. ``after`` is the ``last`` of the page before: what came in since
+    then moves nothing, and an index finds the place however deep it is. Pages are counted from there.
+    """
+    listed = _filtered(statement, filters)
+    total = await _count(conn, listed)
+    shown = listed.add_columns(newest.label("list_pk")).order_by(newest.desc())
+    if after is not None:
+        shown = shown.where(newest < after)
+    rows = (await conn.execute(_part(shown, limit + 1, (page - 1) * limit))).all()
+    last = rows[limit - 1].list_pk if len(rows) > limit else None
+    return Page(items=[show(row) for row in rows[:limit]], total=total, last=last)
+
+
+def _filtered(statement: AnySelect, filters: Filters) -> AnySelect:
     # What never reads a list need not import it: it takes half a second and 13 MB.
-    from advanced_alchemy.filters import ComparisonFilter, LimitOffset, OrderBy  # noqa: PLC0415
+    from advanced_alchemy.filters import ComparisonFilter  # noqa: PLC0415
 
     for column, wanted in filters.items():
         if wanted is not None:
             statement = ComparisonFilter(column, "eq", wanted).append_to_statement(statement, Base)
-    counted = statement.with_only_columns(newest, maintain_column_froms=True).limit(TOTAL_MAX).subquery()
-    total = await conn.execute(select(func.count()).select_from(counted))
-    shown = OrderBy(newest, "desc").append_to_statement(statement, Base)
-    shown = LimitOffset(limit, (page - 1) * limit).append_to_statement(shown, Base)
-    return Page(items=[show(row) for row in await conn.execute(shown)], total=total.scalar_one())
+    return statement
+
+
+async def _count(conn: AsyncConnection, listed: AnySelect) -> int:
+    rows = listed.with_only_columns(literal(1).label("row"), maintain_column_froms=True)
+    counted = rows.order_by(None).limit(TOTAL_MAX).subquery()
+    return (await conn.execute(select(func.count()).select_from(counted))).scalar_one()
+
+
+def _part(listed: AnySelect, size: int, offset: int) -> AnySelect:
+    from advanced_alchemy.filters import LimitOffset  # noqa: PLC0415  as above
+
+    return LimitOffset(size, offset).append_to_statement(listed, Base)

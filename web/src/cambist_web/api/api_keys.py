@@ -12,10 +12,11 @@ from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.identity import api_keys
 from cambist.services.identity.api_keys import KeyView, NewKey
+from cambist.services.paging import LIMIT
 from cambist_web.auth import needs, owned_project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer
+from cambist_web.schemas import Answer, Limit, Page, PageAnswer
 
 
 class KeyIssued(Answer, frozen=True, kw_only=True):
@@ -25,8 +26,8 @@ class KeyIssued(Answer, frozen=True, kw_only=True):
     api_key: str
 
 
-class KeyList(Answer, frozen=True, kw_only=True):
-    """A project's keys that work."""
+class KeyList(PageAnswer, frozen=True, kw_only=True):
+    """One page of a project's keys that work, oldest first."""
 
     keys: Sequence[KeyView]
 
@@ -61,10 +62,13 @@ class Keys(Controller):
         return KeyIssued(key=issued.key, api_key=issued.secret)
 
     @get("/", summary="List API keys")
-    async def list(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> KeyList:
+    async def list(
+        self, actor: NamedDependency[Actor], web: NamedDependency[Web], *, page: Page = 1, limit: Limit = LIMIT
+    ) -> KeyList:
         """Return the keys that work, oldest first, without their secrets."""
-        async with web.db.autocommit() as conn:
-            return KeyList(keys=await api_keys.list_keys(conn, actor.project_pk))
+        async with web.db.transaction() as conn:
+            found = await api_keys.list_keys(conn, actor.project_pk, page=page, limit=limit)
+        return KeyList(keys=found.items, page=page, limit=limit, total=found.total)
 
     @delete("/{key_id:str}", status_code=200, summary="Take an API key back")
     async def revoke(

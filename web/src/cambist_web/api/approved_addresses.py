@@ -11,12 +11,13 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 
 from cambist.services.audit.entries import Action
 from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.paging import LIMIT
 from cambist.services.payouts import approved_addresses
 from cambist.services.payouts.approved_addresses import ApprovalRequest, ApprovedAddress, Mode
 from cambist_web.auth import session_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer
+from cambist_web.schemas import Answer, Limit, Page, PageAnswer
 
 
 class ApprovedAnswer(Answer, frozen=True, kw_only=True):
@@ -25,8 +26,8 @@ class ApprovedAnswer(Answer, frozen=True, kw_only=True):
     approved_address: ApprovedAddress
 
 
-class ApprovedList(Answer, frozen=True, kw_only=True):
-    """All approved addresses, oldest first."""
+class ApprovedList(PageAnswer, frozen=True, kw_only=True):
+    """One page of the approved addresses, oldest first."""
 
     approved_addresses: Sequence[ApprovedAddress]
 
@@ -39,12 +40,15 @@ class ApprovedAddresses(Controller):
         self,
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
+        *,
         mode: Annotated[Mode | None, QueryParameter()] = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
     ) -> ApprovedList:
-        """Return the addresses that auto-payouts may go to."""
-        async with web.db.autocommit() as conn:
-            found = await approved_addresses.list_approved(conn, session.merchant_pk, mode)
-        return ApprovedList(approved_addresses=found)
+        """Return the addresses that auto-payouts may go to, oldest first."""
+        async with web.db.transaction() as conn:
+            found = await approved_addresses.list_approved(conn, session.merchant_pk, mode, page=page, limit=limit)
+        return ApprovedList(approved_addresses=found.items, page=page, limit=limit, total=found.total)
 
     @post("/", status_code=201, summary="Approve an address")
     async def approve(

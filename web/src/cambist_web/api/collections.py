@@ -20,7 +20,13 @@ from cambist.services.sending.collections import listing
 from cambist.services.sending.collections.listing import Collection
 from cambist_web.auth import admin_routes, key_routes, needs, project_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Limit, NonEmptyFilter, Page, PageAnswer
+from cambist_web.schemas import (
+    Cursor,
+    CursorPageAnswer,
+    Limit,
+    NonEmptyFilter,
+    Page,
+)
 
 ModeFilter = Annotated[str, QueryParameter(pattern="^(live|sandbox)$")]
 
@@ -49,7 +55,7 @@ class CollectionView(Struct, frozen=True, kw_only=True, rename="camel"):
     completed_at: datetime | None
 
 
-class CollectionList(PageAnswer, frozen=True, kw_only=True):
+class CollectionList(CursorPageAnswer, frozen=True, kw_only=True):
     """A page of collections, newest first."""
 
     collections: Sequence[CollectionView]
@@ -59,7 +65,7 @@ class Collections(Controller):
     tags = ("Wallet",)
 
     @get("/collections", summary="List collections", opt=needs("read"))
-    async def list(
+    async def list(  # noqa: PLR0913  every query parameter is one
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
@@ -67,20 +73,23 @@ class Collections(Controller):
         chain: NonEmptyFilter = None,
         page: Page = 1,
         limit: Limit = LIMIT,
+        cursor: Cursor = None,
     ) -> CollectionList:
         """Return what was brought to the main wallet, and what each transfer cost the platform."""
+        owner = actor.merchant_pk, actor.mode
+        cursors = web.cursors("collections", *owner)
         async with web.db.transaction() as conn:
             found = await listing.list_collections(
-                conn, actor.merchant_pk, actor.mode, chain=chain, page=page, limit=limit
+                conn, *owner, chain=chain, page=page, limit=limit, after=cursors.open(cursor)
             )
-        return _answer(web.gateway.registry, found, page, limit)
+        return _answer(web.gateway.registry, found, page, limit, cursors.seal(found.last))
 
 
 class AllCollections(Controller):
     tags = ("Operator",)
 
     @get("/", summary="List everybody's collections")
-    async def list(
+    async def list(  # noqa: PLR0913  every query parameter is one
         self,
         web: NamedDependency[Web],
         *,
@@ -88,16 +97,22 @@ class AllCollections(Controller):
         chain: NonEmptyFilter = None,
         page: Page = 1,
         limit: Limit = LIMIT,
+        cursor: Cursor = None,
     ) -> CollectionList:
         """Return all merchants' collections, and what each transfer cost."""
+        cursors = web.cursors("collections", "operator")
         async with web.db.transaction() as conn:
-            found = await listing.list_collections(conn, None, mode, chain=chain, page=page, limit=limit)
-        return _answer(web.gateway.registry, found, page, limit)
+            found = await listing.list_collections(
+                conn, None, mode, chain=chain, page=page, limit=limit, after=cursors.open(cursor)
+            )
+        return _answer(web.gateway.registry, found, page, limit, cursors.seal(found.last))
 
 
-def _answer(registry: Registry, found: PageOf[Collection], page: int, limit: int) -> CollectionList:
+def _answer(
+    registry: Registry, found: PageOf[Collection], page: int, limit: int, next_cursor: str | None
+) -> CollectionList:
     views = [_view(registry, one) for one in found.items]
-    return CollectionList(collections=views, page=page, limit=limit, total=found.total)
+    return CollectionList(collections=views, page=page, limit=limit, total=found.total, next_cursor=next_cursor)
 
 
 def _view(registry: Registry, one: Collection) -> CollectionView:

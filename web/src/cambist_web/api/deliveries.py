@@ -19,7 +19,15 @@ from cambist.services.webhooks.sender import Sender
 from cambist_web.auth import owned_project_routes, project_routes
 from cambist_web.context import Web
 from cambist_web.ratelimit import RateLimit
-from cambist_web.schemas import Answer, Body, Limit, NonEmptyFilter, Page, PageAnswer
+from cambist_web.schemas import (
+    Answer,
+    Body,
+    Cursor,
+    CursorPageAnswer,
+    Limit,
+    NonEmptyFilter,
+    Page,
+)
 
 EventName = Annotated[str, Meta(min_length=1, max_length=64)]
 ResourceFilter = Annotated[str | None, QueryParameter(name="resourceId", min_length=1, max_length=64)]
@@ -53,7 +61,7 @@ class DeliveryDetail(Answer, frozen=True, kw_only=True):
     delivery: DeliveryAnswer
 
 
-class DeliveryList(PageAnswer, frozen=True, kw_only=True):
+class DeliveryList(CursorPageAnswer, frozen=True, kw_only=True):
     """One page of a project's deliveries, newest first."""
 
     deliveries: Sequence[DeliveryAnswer]
@@ -73,13 +81,24 @@ class Deliveries(Controller):
         resource_id: ResourceFilter = None,
         page: Page = 1,
         limit: Limit = LIMIT,
+        cursor: Cursor = None,
     ) -> DeliveryList:
         """Return the project's events, newest first, each with its attempts."""
+        cursors = web.cursors("deliveries", actor.project_pk)
         async with web.db.transaction() as conn:
             found = await log.list_deliveries(
-                conn, actor.project_pk, status=status, event=event, resource_id=resource_id, page=page, limit=limit
+                conn,
+                actor.project_pk,
+                status=status,
+                event=event,
+                resource_id=resource_id,
+                page=page,
+                limit=limit,
+                after=cursors.open(cursor),
             )
-        return DeliveryList(deliveries=found.items, page=page, limit=limit, total=found.total)
+        return DeliveryList(
+            deliveries=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        )
 
     @get("/{delivery_id:str}", summary="Read a webhook delivery")
     async def read(

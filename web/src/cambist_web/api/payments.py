@@ -22,11 +22,12 @@ from cambist_web.auth import key_routes, needs, project_routes, public_routes
 from cambist_web.context import Web
 from cambist_web.schemas import (
     Answer,
+    Cursor,
+    CursorPageAnswer,
     Filter,
     Limit,
     MadeAnswer,
     Page,
-    PageAnswer,
     Since,
     Until,
     idempotency_header,
@@ -45,7 +46,7 @@ class PaymentMade(MadeAnswer, frozen=True, kw_only=True):
     checkout_url: str
 
 
-class PaymentList(PageAnswer, frozen=True, kw_only=True):
+class PaymentList(CursorPageAnswer, frozen=True, kw_only=True):
     """One page of payments, newest first. `total` counts all pages."""
 
     payments: Sequence[PaymentView]
@@ -131,6 +132,7 @@ class Payments(Controller):
         amount: AmountFilter = None,
         page: Page = 1,
         limit: Limit = LIMIT,
+        cursor: Cursor = None,
     ) -> PaymentList:
         """Return the project's payments, newest first. `from` and `to` are about when they were made."""
         wanted = Filters(
@@ -141,9 +143,14 @@ class Payments(Controller):
             until=parse_moment("to", until),
             amount=amount,
         )
+        cursors = web.cursors("payments", actor.project_pk)
         async with web.db.transaction() as conn:
-            found = await read.list_payments(conn, actor.project_pk, web.macs, wanted, page=page, limit=limit)
-        return PaymentList(payments=found.items, page=page, limit=limit, total=found.total)
+            found = await read.list_payments(
+                conn, actor.project_pk, web.macs, wanted, page=page, limit=limit, after=cursors.open(cursor)
+            )
+        return PaymentList(
+            payments=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        )
 
     @get("/{payment_id:str}", summary="Read a payment", opt=needs("read"))
     async def read(

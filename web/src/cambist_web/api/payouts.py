@@ -27,7 +27,17 @@ from cambist.services.payouts.requests import BatchRequest, PayoutRequest
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Filter, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
+from cambist_web.schemas import (
+    Answer,
+    Cursor,
+    CursorPageAnswer,
+    Filter,
+    Limit,
+    MadeAnswer,
+    Page,
+    idempotency_header,
+    made_response,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -47,7 +57,7 @@ class PayoutAnswer(Answer, frozen=True, kw_only=True):
     payout: PayoutView
 
 
-class PayoutList(PageAnswer, frozen=True, kw_only=True):
+class PayoutList(CursorPageAnswer, frozen=True, kw_only=True):
     """One page of payouts, newest first. `total` counts all pages."""
 
     payouts: Sequence[PayoutView]
@@ -174,8 +184,10 @@ class Payouts(Controller):
         batch_id: BatchFilter = None,
         page: Page = 1,
         limit: Limit = LIMIT,
+        cursor: Cursor = None,
     ) -> PayoutList:
         """Return the project's payouts, its automatic ones among them, newest first."""
+        cursors = web.cursors("payouts", actor.project_pk)
         async with web.db.transaction() as conn:
             found = await read.list_payouts(
                 conn,
@@ -186,9 +198,12 @@ class Payouts(Controller):
                 batch_id=batch_id,
                 page=page,
                 limit=limit,
+                after=cursors.open(cursor),
             )
         views = [payout_view(payout, web.gateway.registry) for payout in found.items]
-        return PayoutList(payouts=views, page=page, limit=limit, total=found.total)
+        return PayoutList(
+            payouts=views, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        )
 
     @get("/payouts/{payout_id:str}", summary="Read a payout", opt=needs("read"))
     async def read(

@@ -17,10 +17,11 @@ from cambist.services.identity import merchants, projects
 from cambist.services.identity.merchants import Name
 from cambist.services.identity.projects import ChangeProject, Url
 from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.paging import LIMIT
 from cambist_web.auth import needs, owned_project_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Body, sent
+from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer, sent
 
 
 class CreateProject(Body, frozen=True, kw_only=True):
@@ -55,8 +56,8 @@ class ProjectAnswer(Answer, frozen=True, kw_only=True):
     webhook_secret: str | UnsetType = UNSET
 
 
-class ProjectList(Answer, frozen=True, kw_only=True):
-    """A merchant's projects."""
+class ProjectList(PageAnswer, frozen=True, kw_only=True):
+    """One page of a merchant's projects, oldest first."""
 
     projects: Sequence[ProjectView]
 
@@ -112,11 +113,19 @@ class Projects(Controller):
         return ProjectAnswer(project=project_view(project), webhook_secret=secret)
 
     @get("/", summary="List projects")
-    async def list(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> ProjectList:
-        """Return every project of the merchant, oldest first."""
-        async with web.db.autocommit() as conn:
-            found = await projects.list_projects(conn, session.merchant_pk)
-        return ProjectList(projects=[project_view(project) for project in found])
+    async def list(
+        self,
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        *,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> ProjectList:
+        """Return the merchant's projects, oldest first."""
+        async with web.db.transaction() as conn:
+            found = await projects.list_projects(conn, session.merchant_pk, page=page, limit=limit)
+        views = [project_view(project) for project in found.items]
+        return ProjectList(projects=views, page=page, limit=limit, total=found.total)
 
 
 class Project(Controller):

@@ -20,7 +20,16 @@ from cambist.services.reversals.refunds.read import RefundView
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
+from cambist_web.schemas import (
+    Answer,
+    Cursor,
+    CursorPageAnswer,
+    Limit,
+    MadeAnswer,
+    Page,
+    idempotency_header,
+    made_response,
+)
 
 from .payouts import payout_context, sent_on
 
@@ -39,7 +48,7 @@ class RefundAnswer(Answer, frozen=True, kw_only=True):
     refund: RefundView
 
 
-class RefundList(PageAnswer, frozen=True, kw_only=True):
+class RefundList(CursorPageAnswer, frozen=True, kw_only=True):
     """One page of refunds, newest first. `total` counts all pages."""
 
     refunds: Sequence[RefundView]
@@ -86,7 +95,7 @@ class Refunds(Controller):
         return await made_answer(web, actor, made)
 
     @get("/refunds/list", summary="List refunds", opt=needs("read"))
-    async def list(
+    async def list(  # noqa: PLR0913  every query parameter is one
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
@@ -94,11 +103,17 @@ class Refunds(Controller):
         status: Annotated[Status | None, QueryParameter()] = None,
         page: Page = 1,
         limit: Limit = LIMIT,
+        cursor: Cursor = None,
     ) -> RefundList:
         """Return the project's refunds, newest first."""
+        cursors = web.cursors("refunds", actor.project_pk)
         async with web.db.transaction() as conn:
-            found = await read.list_refunds(conn, actor.project_pk, status=status, page=page, limit=limit)
-        return RefundList(refunds=found.items, page=page, limit=limit, total=found.total)
+            found = await read.list_refunds(
+                conn, actor.project_pk, status=status, page=page, limit=limit, after=cursors.open(cursor)
+            )
+        return RefundList(
+            refunds=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        )
 
     @get("/refunds/{refund_id:str}", summary="Read a refund", opt=needs("read"))
     async def read(

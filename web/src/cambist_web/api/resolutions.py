@@ -19,13 +19,20 @@ from cambist.services.reversals.resolutions.read import ResolutionView, get_reso
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Filter, Limit, Page, PageAnswer
+from cambist_web.schemas import (
+    Answer,
+    Cursor,
+    CursorPageAnswer,
+    Filter,
+    Limit,
+    Page,
+)
 
 from .payouts import payout_context
 from .refunds import IdempotencyKey, RefundMade, made_answer, record_refund
 
 
-class ResolutionList(PageAnswer, frozen=True, kw_only=True):
+class ResolutionList(CursorPageAnswer, frozen=True, kw_only=True):
     """One page of deposits that wait for a decision, newest first. `total` counts all pages."""
 
     resolutions: Sequence[ResolutionView]
@@ -52,11 +59,17 @@ class Resolutions(Controller):
         chain: Filter = None,
         page: Page = 1,
         limit: Limit = LIMIT,
+        cursor: Cursor = None,
     ) -> ResolutionList:
         """Return deposits to addresses of the project's payments, and to the wallet's own, newest first."""
+        cursors = web.cursors("resolutions", actor.project_pk)
         async with web.db.transaction() as conn:
-            found = await list_resolutions(conn, actor, reason=reason, chain=chain, page=page, limit=limit)
-        return ResolutionList(resolutions=found.items, page=page, limit=limit, total=found.total)
+            found = await list_resolutions(
+                conn, actor, reason=reason, chain=chain, page=page, limit=limit, after=cursors.open(cursor)
+            )
+        return ResolutionList(
+            resolutions=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        )
 
     @get("/{deposit_id:str}", summary="Read a deposit", opt=needs("read"))
     async def read(

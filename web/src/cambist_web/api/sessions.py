@@ -15,11 +15,12 @@ from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
 from cambist.services.identity import merchants, sessions
 from cambist.services.identity.sessions import STEP_UP_S, SessionPrincipal, SessionView
+from cambist.services.paging import LIMIT
 from cambist_web.auth import session_routes
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Body
+from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer
 
 from .merchants import Password, SignedIn, open_session, signed_in
 from .two_factor import Code, TotpCode, show_password
@@ -46,8 +47,8 @@ class OwnSession(SessionView, frozen=True, kw_only=True):
     current: bool
 
 
-class SessionList(Answer, frozen=True, kw_only=True):
-    """Every open session of the merchant, the one used last first."""
+class SessionList(PageAnswer, frozen=True, kw_only=True):
+    """One page of the merchant's open sessions, the one used last first."""
 
     sessions: Sequence[OwnSession]
 
@@ -71,10 +72,18 @@ class SessionRoutes(Controller):
         return SteppedUp(expires_at=until, expires_in=STEP_UP_S)
 
     @get("/sessions", summary="List your sessions")
-    async def list(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> SessionList:
-        """Return every open session of yours, and where each was used last."""
-        async with web.db.autocommit() as conn:
-            found = await web.sessions.list(conn, session.merchant_pk, now=web.clock.now())
+    async def list(
+        self,
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        *,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> SessionList:
+        """Return your open sessions, the one used last first, and where each was used last."""
+        now = web.clock.now()
+        async with web.db.transaction() as conn:
+            found = await web.sessions.list(conn, session.merchant_pk, now=now, page=page, limit=limit)
         views = [
             OwnSession(
                 session_id=one.session_id,
@@ -85,9 +94,9 @@ class SessionRoutes(Controller):
                 expires_at=one.expires_at,
                 current=one.session_id == session.session_id,
             )
-            for one in found
+            for one in found.items
         ]
-        return SessionList(sessions=views)
+        return SessionList(sessions=views, page=page, limit=limit, total=found.total)
 
     @delete("/sessions", status_code=200, summary="End your other sessions")
     async def end_others(

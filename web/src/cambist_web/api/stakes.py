@@ -13,6 +13,7 @@ from msgspec import Struct
 from cambist.domain.money import format_units
 from cambist.registry import Registry
 from cambist.services.audit.entries import Action
+from cambist.services.paging import LIMIT
 from cambist.services.pricing.quotes import AmountText, Name
 from cambist.services.sending.gas import stakes
 from cambist.services.sending.gas.stakes import StakeAction, StakeRequest
@@ -20,7 +21,7 @@ from cambist.services.supported import find_chain
 from cambist_web.auth import admin_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Body, NonEmptyFilter
+from cambist_web.schemas import Answer, Body, Cursor, CursorPageAnswer, Limit, NonEmptyFilter, Page
 
 
 class StakeBody(Body, frozen=True, kw_only=True):
@@ -51,8 +52,8 @@ class StakeAsked(Answer, frozen=True, kw_only=True):
     stake: StakeView
 
 
-class StakeList(Answer, frozen=True, kw_only=True):
-    """The latest changes, newest first."""
+class StakeList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of the changes that were asked for, newest first."""
 
     stakes: Sequence[StakeView]
 
@@ -93,16 +94,30 @@ class Stakes(Controller):
             told = {"chain": info.id, "stake": str(data.action), "amount": data.amount}
             await audit.record(conn, Action.STAKE_ASKED, subject=reference, **told)
         await web.gateway.hints.publish("outbound")
-        (made,) = [one for one in found if one.reference == reference]
+        (made,) = [one for one in found.items if one.reference == reference]
         return StakeAsked(stake=stake_view(registry, made))
 
     @get("/", summary="List changes of stakes")
-    async def list(self, web: NamedDependency[Web], chain: NonEmptyFilter = None) -> StakeList:
-        """Return the latest changes that were asked for. What is staked now is told with the gas stations."""
-        registry = web.gateway.registry
-        async with web.db.autocommit() as conn:
-            found = await stakes.list_stake_requests(conn, chain)
-        return StakeList(stakes=[stake_view(registry, one) for one in found])
+    async def list(
+        self,
+        web: NamedDependency[Web],
+        *,
+        chain: NonEmptyFilter = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+        cursor: Cursor = None,
+    ) -> StakeList:
+        """Return the changes that were asked for, newest first. What is staked now is told with the gas stations."""
+        cursors = web.cursors("stakes", "operator")
+        async with web.db.transaction() as conn:
+            found = await stakes.list_stake_requests(conn, chain, page=page, limit=limit, after=cursors.open(cursor))
+        return StakeList(
+            stakes=[stake_view(web.gateway.registry, one) for one in found.items],
+            page=page,
+            limit=limit,
+            total=found.total,
+            next_cursor=cursors.seal(found.last),
+        )
 
 
 controllers = [admin_routes("/api/admin/stakes", Stakes)]

@@ -22,13 +22,10 @@ from cambist.services.actor import Actor
 from cambist.services.paging import LIMIT, parse_moment
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Answer, Limit, NonEmptyFilter, Since, Until
+from cambist_web.schemas import Answer, Cursor, Limit, NonEmptyFilter, Since, Until
 
 TypeFilter = Annotated[
     str | None, QueryParameter(name="type", description=f"One of {', '.join(TYPES)}.", min_length=1, max_length=32)
-]
-Cursor = Annotated[
-    str | None, QueryParameter(description="The `nextCursor` of the page before.", min_length=1, max_length=200)
 ]
 _OUTGOING = {"po": "payout_id", "ref": "refund_id", "wd": "withdrawal_id"}
 
@@ -102,8 +99,8 @@ class Transactions(Controller):
     ) -> TransactionList:
         """Return changes of the wallet, newest first. What comes in later moves no page that follows a cursor."""
         filters = _filters(chain, token, kind, since, until)
-        box = web.gateway.secrets
-        after = None if cursor is None else entries.open_cursor(box, actor.merchant_pk, actor.mode, cursor)
+        cursors = web.cursors("statements", actor.merchant_pk, actor.mode)
+        after = cursors.open(cursor)
         async with web.db.autocommit() as conn:
             scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
             bounds = await entries.bounds_of(conn, filters)
@@ -115,7 +112,7 @@ class Transactions(Controller):
             mode=actor.mode,
             transactions=[_view(entry, detail) for entry, detail in zip(found, known, strict=True)],
             limit=limit,
-            next_cursor=entries.seal_cursor(box, actor.merchant_pk, actor.mode, found[-1].pk) if more else None,
+            next_cursor=cursors.seal(found[-1].pk if more else None),
         )
 
     @get("/transactions.csv", summary="Export wallet transactions", media_type="text/csv", opt=needs("read"))

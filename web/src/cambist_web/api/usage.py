@@ -19,7 +19,13 @@ from cambist.services.paging import LIMIT
 from cambist.services.platform import PlatformSettings
 from cambist_web.auth import key_routes, needs, project_routes, public_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Answer, Limit, Page, PageAnswer
+from cambist_web.schemas import (
+    Answer,
+    Cursor,
+    CursorPageAnswer,
+    Limit,
+    Page,
+)
 
 CURRENCY = "CPT"
 OperationFilter = Annotated[Operation | None, QueryParameter(description="Records of this operation only.")]
@@ -38,7 +44,7 @@ def system_credit(balance: int, settings: PlatformSettings, mode: str) -> System
     return SystemCredit(balance=balance, floor=settings.cpt.floor, currency=CURRENCY, mode=mode)
 
 
-class UsageList(PageAnswer, frozen=True, kw_only=True):
+class UsageList(CursorPageAnswer, frozen=True, kw_only=True):
     """What was used, newest first, and what is left."""
 
     system_credit: SystemCredit
@@ -95,7 +101,7 @@ class Usage(Controller):
     tags = ("Usage",)
 
     @get("/", summary="List usage", opt=needs("read"))
-    async def list(
+    async def list(  # noqa: PLR0913  every query parameter is one
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
@@ -103,13 +109,21 @@ class Usage(Controller):
         operation: OperationFilter = None,
         page: Page = 1,
         limit: Limit = LIMIT,
+        cursor: Cursor = None,
     ) -> UsageList:
         """Return what cost usage credits (CPT), newest first, and what is left of them."""
         settings = await web.platform.get()
+        cursors = web.cursors("usage", actor.merchant_pk, actor.mode)
         async with web.db.transaction() as conn:
             left = await usage.balance(conn, actor.merchant_pk, actor.mode)
             found = await usage.list_usage(
-                conn, actor.merchant_pk, actor.mode, operation=operation, page=page, limit=limit
+                conn,
+                actor.merchant_pk,
+                actor.mode,
+                operation=operation,
+                page=page,
+                limit=limit,
+                after=cursors.open(cursor),
             )
         return UsageList(
             system_credit=system_credit(left, settings, actor.mode),
@@ -117,6 +131,7 @@ class Usage(Controller):
             page=page,
             limit=limit,
             total=found.total,
+            next_cursor=cursors.seal(found.last),
         )
 
 

@@ -19,7 +19,16 @@ from cambist.services.payouts.withdrawals import Made, WithdrawalRequest, Withdr
 from cambist_web.auth import session_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Limit, MadeAnswer, Page, PageAnswer, idempotency_header, made_response
+from cambist_web.schemas import (
+    Answer,
+    Cursor,
+    CursorPageAnswer,
+    Limit,
+    MadeAnswer,
+    Page,
+    idempotency_header,
+    made_response,
+)
 
 from .payouts import payout_context, sent_on
 
@@ -39,7 +48,7 @@ class WithdrawalAnswer(Answer, frozen=True, kw_only=True):
     withdrawal: WithdrawalView
 
 
-class WithdrawalList(PageAnswer, frozen=True, kw_only=True):
+class WithdrawalList(CursorPageAnswer, frozen=True, kw_only=True):
     """One page of withdrawals, newest first. `total` counts all pages."""
 
     withdrawals: Sequence[WithdrawalView]
@@ -94,8 +103,10 @@ class Withdrawals(Controller):
         status: Annotated[Status | None, QueryParameter()] = None,
         page: Page = 1,
         limit: Limit = LIMIT,
+        cursor: Cursor = None,
     ) -> WithdrawalList:
         """Return the merchant's withdrawals, newest first."""
+        cursors = web.cursors("withdrawals", session.merchant_pk)
         async with web.db.transaction() as conn:
             found = await withdrawals.list_withdrawals(
                 conn,
@@ -105,8 +116,11 @@ class Withdrawals(Controller):
                 status=status,
                 page=page,
                 limit=limit,
+                after=cursors.open(cursor),
             )
-        return WithdrawalList(withdrawals=found.items, page=page, limit=limit, total=found.total)
+        return WithdrawalList(
+            withdrawals=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        )
 
     @get("/{withdrawal_id:str}", summary="Read a withdrawal")
     async def read(

@@ -68,6 +68,15 @@ class OutboundIntent(Base):
             "recipient_address_pk",
             where=f"kind IN ('{IntentKind.LOAN}', '{IntentKind.LOAN_RETURN}')",
         ),
+        # For the lists: a merchant's collections, and changes of stakes, which are a few among millions.
+        partial_index(
+            "ix_outbound_intents_collections",
+            "merchant_pk",
+            "mode",
+            "id",
+            where=f"kind = '{IntentKind.COLLECTION}'",
+        ),
+        partial_index("ix_outbound_intents_stakes", "id", where="kind IN ('stake', 'unstake', 'withdraw_stake')"),
     )
 
     id: Mapped[PrimaryKey]

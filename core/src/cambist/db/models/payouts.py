@@ -30,8 +30,10 @@ class Payout(Base):
         holds_one_of("status", "requested", "processing", "broadcast", "completed", "failed"),
         holds_one_of("mode", "live", "sandbox"),
         holds_one_of("asked_by", *AskedBy),
-        Index("ix_payouts_project_pk_kind_id", "project_pk", "kind", "id"),
-        Index("ix_payouts_merchant_pk_kind_id", "merchant_pk", "mode", "kind", "id"),
+        # One for each list, newest first.
+        partial_index("ix_payouts_payouts", "project_pk", "id", where="kind IN ('payout', 'auto_payout')"),
+        partial_index("ix_payouts_refunds", "project_pk", "id", where="kind = 'refund'"),
+        partial_index("ix_payouts_withdrawals", "merchant_pk", "id", where="kind = 'withdrawal'"),
         Index("ix_payouts_day", "merchant_pk", "mode", "chain", "created_at"),
         partial_index(
             "ix_payouts_open",

@@ -25,7 +25,7 @@ from cambist.domain.usage import Operation
 from cambist.plugin import Units
 from cambist.services import platform
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError
-from cambist.services.paging import Page, read_page
+from cambist.services.paging import Page, read_newest
 from cambist.services.platform import PlatformSettings
 
 from . import ledger
@@ -214,10 +214,19 @@ _AMOUNT = case((UsageRecord.operation == "return", -UsageRecord.weight), else_=U
 
 
 async def list_usage(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection, merchant_pk: int, mode: str, *, operation: Operation | None, page: int, limit: int
+    conn: AsyncConnection,
+    merchant_pk: int,
+    mode: str,
+    *,
+    operation: Operation | None,
+    page: int,
+    limit: int,
+    after: int | None = None,
 ) -> Page[UsageView]:
     listed = select(*columns_of(UsageView, UsageRecord, amount=_AMOUNT)).where(
         UsageRecord.merchant_pk == merchant_pk, UsageRecord.mode == mode
     )
     filters, show = {UsageRecord.operation: operation}, partial(to_struct, UsageView)
-    return await read_page(conn, listed, show, newest=UsageRecord.id, filters=filters, page=page, limit=limit)
+    return await read_newest(
+        conn, listed, show, newest=UsageRecord.id, filters=filters, page=page, limit=limit, after=after
+    )

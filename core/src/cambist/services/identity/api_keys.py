@@ -10,11 +10,12 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
-from sqlalchemy import insert, or_, select, update
+from sqlalchemy import ColumnElement, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
@@ -22,6 +23,7 @@ from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
+from cambist.services.paging import Page, read_page
 
 from .merchants import Name, check_name
 
@@ -159,7 +161,8 @@ async def issue(conn: AsyncConnection, project: Actor, new: NewKey, *, ids: Ids,
     # The lock lets a project's keys be counted one creation at a time.
     locked = select(models.Project.id).where(models.Project.id == project.project_pk)
     await conn.execute(locked.with_for_update(key_share=True))
-    if len(await list_keys(conn, project.project_pk)) >= KEYS_MAX:
+    working = select(func.count()).where(*_working(project.project_pk))
+    if (await conn.execute(working)).scalar_one() >= KEYS_MAX:
         raise ConflictError("TOO_MANY_API_KEYS", f"A project can have {KEYS_MAX} API keys. Delete one first.")
     secret = ids.secret(PREFIXES[project.mode])
     key = KeyView(
@@ -186,16 +189,19 @@ def _network(text: str) -> str:
     return str(network)
 
 
-async def list_keys(conn: AsyncConnection, project_pk: int) -> Sequence[KeyView]:
-    """Return the project's keys that still work, oldest first."""
-    key = models.ApiKey
-    working = select(*columns_of(KeyView, key)).where(key.project_pk == project_pk, key.revoked_at.is_(None))
-    return [to_struct(KeyView, row) for row in await conn.execute(working.order_by(key.id))]
+async def list_keys(conn: AsyncConnection, project_pk: int, *, page: int, limit: int) -> Page[KeyView]:
+    """Return one page of the project's keys that still work, oldest first."""
+    listed = select(*columns_of(KeyView, models.ApiKey)).where(*_working(project_pk)).order_by(models.ApiKey.id)
+    return await read_page(conn, listed, partial(to_struct, KeyView), page=page, limit=limit)
 
 
 async def revoke(conn: AsyncConnection, project_pk: int, key_id: str, *, now: datetime) -> None:
     """Take a key back for good. Raises NotFoundError where there is no such working key."""
     key = models.ApiKey
-    working = key.project_pk == project_pk, key.key_id == key_id, key.revoked_at.is_(None)
+    working = *_working(project_pk), key.key_id == key_id
     if await conn.scalar(update(key).where(*working).values(revoked_at=now).returning(key.id)) is None:
         raise NotFoundError("API_KEY_NOT_FOUND", "There is no such API key.")
+
+
+def _working(project_pk: int) -> tuple[ColumnElement[bool], ...]:
+    return models.ApiKey.project_pk == project_pk, models.ApiKey.revoked_at.is_(None)

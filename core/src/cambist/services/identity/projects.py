@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -16,6 +16,7 @@ from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from cambist.services.paging import Page, read_page
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.services.webhooks.urls import URL_CHARS_MAX, check_webhook_url
 from cambist.settings import WebhookTargets
@@ -195,10 +196,10 @@ async def get(conn: AsyncConnection, project: Actor, *, lock: bool = False) -> P
     return to_struct(Project, found.one())
 
 
-async def list_projects(conn: AsyncConnection, merchant_pk: int) -> Sequence[Project]:
-    """Return a merchant's projects, oldest first."""
+async def list_projects(conn: AsyncConnection, merchant_pk: int, *, page: int, limit: int) -> Page[Project]:
+    """Return one page of a merchant's projects, oldest first."""
     owned = select(*_COLUMNS).where(models.Project.merchant_pk == merchant_pk).order_by(models.Project.id)
-    return [to_struct(Project, row) for row in await conn.execute(owned)]
+    return await read_page(conn, owned, partial(to_struct, Project), page=page, limit=limit)
 
 
 def _is(project: Actor) -> ColumnElement[bool]:

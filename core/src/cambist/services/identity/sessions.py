@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec import Struct
 from sqlalchemy import ColumnElement, and_, delete, insert, select, update
@@ -22,6 +22,7 @@ from cambist.db.models import Merchant, Session
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import NotFoundError
+from cambist.services.paging import Page, read_page
 
 TOKEN_CHARS_MAX = 256
 STEP_UP_S = 300
@@ -194,11 +195,13 @@ class Sessions:
             await conn.execute(update(Session).where(*still).values(last_used_at=now, ip=ip))
         return to_struct(SessionPrincipal, row)
 
-    async def list(self, conn: AsyncConnection, merchant_pk: int, *, now: datetime) -> Sequence[SessionView]:
-        """Return a merchant's open sessions, the one used last first."""
+    async def list(
+        self, conn: AsyncConnection, merchant_pk: int, *, now: datetime, page: int, limit: int
+    ) -> Page[SessionView]:
+        """Return one page of a merchant's open sessions, the one used last first."""
         wanted = select(*columns_of(SessionView, Session)).where(Session.merchant_pk == merchant_pk, self._open(now))
-        found = await conn.execute(wanted.order_by(Session.last_used_at.desc(), Session.id.desc()))
-        return [to_struct(SessionView, row) for row in found]
+        listed = wanted.order_by(Session.last_used_at.desc(), Session.id.desc())
+        return await read_page(conn, listed, partial(to_struct, SessionView), page=page, limit=limit)
 
     async def end(self, conn: AsyncConnection, merchant_pk: int, session_id: str, *, now: datetime) -> None:
         """End one of a merchant's sessions. Raises NotFoundError where there is no such open one."""

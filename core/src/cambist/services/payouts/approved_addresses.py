@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -18,6 +18,7 @@ from cambist.ports import Ids
 from cambist.registry import Registry
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.paging import Page, read_page
 from cambist.services.pricing.quotes import Name
 from cambist.services.supported import find_chain
 
@@ -104,13 +105,20 @@ async def is_approved(  # noqa: PLR0913  whose, and where it is
     return found is not None
 
 
-async def list_approved(conn: AsyncConnection, merchant_pk: int, mode: Mode | None) -> Sequence[ApprovedAddress]:
-    """Return the merchant's approved addresses, oldest first."""
-    wanted = select(*_COLUMNS).where(models.ApprovedAddress.merchant_pk == merchant_pk)
-    if mode is not None:
-        wanted = wanted.where(models.ApprovedAddress.mode == mode)
-    rows = await conn.execute(wanted.order_by(models.ApprovedAddress.id))
-    return [to_struct(ApprovedAddress, row) for row in rows]
+async def list_approved(  # noqa: PLR0913  filters and paging, each by name
+    conn: AsyncConnection,
+    merchant_pk: int,
+    mode: str | None,
+    *,
+    chain: str | None = None,
+    page: int = 1,
+    limit: int = ADDRESSES_MAX,
+) -> Page[ApprovedAddress]:
+    """Return one page of the merchant's approved addresses, oldest first."""
+    approved = models.ApprovedAddress
+    listed = select(*_COLUMNS).where(approved.merchant_pk == merchant_pk).order_by(approved.id)
+    filters, show = {approved.mode: mode, approved.chain: chain}, partial(to_struct, ApprovedAddress)
+    return await read_page(conn, listed, show, filters=filters, page=page, limit=limit)
 
 
 async def withdraw_approval(conn: AsyncConnection, merchant_pk: int, approval_id: str, now: datetime) -> None:

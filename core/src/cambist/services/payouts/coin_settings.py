@@ -190,12 +190,11 @@ async def _with_defaults(conn: AsyncConnection, actor: Actor, coin: CoinSettings
     threshold = Units(0) if coin.autopayout_threshold is None else coin.autopayout_threshold
     address = coin.autopayout_address
     if address is None:
-        approved = await approved_addresses.list_approved(conn, actor.merchant_pk, None)
-        here = [one.address for one in approved if (one.mode, one.chain) == (actor.mode, coin.chain)]
-        if len(here) != 1:
+        here = await approved_addresses.list_approved(conn, actor.merchant_pk, actor.mode, chain=coin.chain)
+        if here.total != 1:
             words = "is required where autopayoutPolicy is limit, but where one address of the chain is approved"
-            raise InvalidError.field("autopayoutAddress", f"{words}; {len(here)} are")
-        (address,) = here
+            raise InvalidError.field("autopayoutAddress", f"{words}; {here.total} are")
+        address = here.items[0].address
     return structs.replace(coin, autopayout_threshold=threshold, autopayout_address=address)
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Text, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import OutboundSlot, OutboundTx, Payout, PayoutBatch
-from cambist.db.structs import AnyRow, columns_of, one_of, to_struct
+from cambist.db.structs import AnyRow, columns_of, literally, one_of, to_struct
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
@@ -19,7 +19,7 @@ from cambist.plugin import Units
 from cambist.registry import Registry
 from cambist.services.accounting.ledger import Account, Purpose, asset_key
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_page
+from cambist.services.paging import Page, read_newest
 
 
 class PayoutRow(Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ async def lock_by_intents(conn: AsyncConnection, intent_pks: Sequence[int]) -> d
 
 # Refunds and withdrawals are read where they are made.
 _KINDS = (IntentKind.PAYOUT, IntentKind.AUTO_PAYOUT)
-_SELECT = select(*COLUMNS, FEE).where(Payout.kind.in_(_KINDS))
+_SELECT = select(*COLUMNS, FEE).where(literally(Payout.kind, *_KINDS))
 
 
 async def list_payouts(  # noqa: PLR0913  filters and paging, each by name
@@ -107,10 +107,13 @@ async def list_payouts(  # noqa: PLR0913  filters and paging, each by name
     batch_id: str | None,
     page: int,
     limit: int,
+    after: int | None = None,
 ) -> Page[PayoutRow]:
     filters = {Payout.status: status, Payout.chain: chain, Payout.token: token, PayoutBatch.batch_id: batch_id}
     listed = _SELECT.outerjoin(PayoutBatch, PayoutBatch.id == Payout.batch_pk).where(Payout.project_pk == project_pk)
-    return await read_page(conn, listed, payout_row, newest=Payout.id, filters=filters, page=page, limit=limit)
+    return await read_newest(
+        conn, listed, payout_row, newest=Payout.id, filters=filters, page=page, limit=limit, after=after
+    )
 
 
 async def find_payout(conn: AsyncConnection, project_pk: int, payout_id: str) -> PayoutRow:

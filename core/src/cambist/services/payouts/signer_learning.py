@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import literal_column, or_, select, union
+from sqlalchemy import or_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ApprovedAddress, Payout
+from cambist.db.structs import literally
 from cambist.domain.intents import DELAYED, AskedBy
 from cambist.domain.payouts import Status
 from cambist.signer.protocol import Signer
@@ -17,8 +18,7 @@ _APPROVED = select(ApprovedAddress.mode, ApprovedAddress.chain, ApprovedAddress.
 _WAITING = select(Payout.mode, Payout.chain, Payout.to_address).where(
     or_(Payout.kind.in_(sorted(DELAYED)), Payout.asked_by == AskedBy.SESSION),
     Payout.mode == "live",
-    # Literally, or ix_payouts_open is in no plan that is kept for all values.
-    Payout.status.in_([literal_column(f"'{status}'") for status in (Status.REQUESTED, Status.PROCESSING)]),
+    literally(Payout.status, Status.REQUESTED, Status.PROCESSING),
 )
 _COMING = union(
     _APPROVED.order_by(ApprovedAddress.id.desc()).limit(ADDRESSES_MAX),

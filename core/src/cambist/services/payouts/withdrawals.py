@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Payout, Project
-from cambist.db.structs import AnyRow
+from cambist.db.structs import AnyRow, literally
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.plugin import Units
@@ -20,7 +20,7 @@ from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import NotFoundError
 from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, find_replayed, take_key
-from cambist.services.paging import Page, read_one, read_page
+from cambist.services.paging import Page, read_newest, read_one
 from cambist.services.pricing.quotes import AmountText, Asset, Name, read_units
 
 from .create import named_asset, require_active, require_payouts
@@ -118,7 +118,7 @@ def _claim(actor: Actor, request: WithdrawalRequest, header_key: str | None) -> 
 _SELECT = (
     select(*COLUMNS, FEE, Project.project_id)
     .join(Project, Project.id == Payout.project_pk)
-    .where(Payout.kind == IntentKind.WITHDRAWAL)
+    .where(literally(Payout.kind, IntentKind.WITHDRAWAL))
 )
 
 
@@ -131,12 +131,13 @@ async def list_withdrawals(  # noqa: PLR0913  filters and paging, each by name
     status: Status | None,
     page: int,
     limit: int,
+    after: int | None = None,
 ) -> Page[WithdrawalView]:
     """Return one page of a merchant's withdrawals, live and simulated."""
     listed = _SELECT.where(Payout.merchant_pk == merchant_pk)
     filters = {Project.project_id: project_id, Payout.status: status}
     show = partial(_view, registry)
-    return await read_page(conn, listed, show, newest=Payout.id, filters=filters, page=page, limit=limit)
+    return await read_newest(conn, listed, show, newest=Payout.id, filters=filters, page=page, limit=limit, after=after)
 
 
 async def get_withdrawal(

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Project, WebhookAttempt, WebhookDelivery
 from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.services.errors import ConflictError, NotFoundError
-from cambist.services.paging import LIMIT, Page, read_page
+from cambist.services.paging import LIMIT, Page, read_newest
 
 ATTEMPTS_SHOWN_MAX = 50
 
@@ -57,12 +57,15 @@ async def list_deliveries(  # noqa: PLR0913  filters and paging, each by name
     resource_id: str | None = None,
     page: int = 1,
     limit: int = LIMIT,
+    after: int | None = None,
 ) -> Page[DeliveryAnswer]:
     delivery = WebhookDelivery
     filters = {delivery.status: status, delivery.event: event, delivery.resource_id: resource_id}
     listed = select(delivery).where(delivery.project_pk == project_pk)
-    found = await read_page(conn, listed, lambda row: row, newest=delivery.id, filters=filters, page=page, limit=limit)
-    return Page(items=await _views(conn, found.items), total=found.total)
+    found = await read_newest(
+        conn, listed, lambda row: row, newest=delivery.id, filters=filters, page=page, limit=limit, after=after
+    )
+    return Page(items=await _views(conn, found.items), total=found.total, last=found.last)
 
 
 async def get_delivery(conn: AsyncConnection, project_pk: int, delivery_id: str) -> DeliveryAnswer:

@@ -698,6 +698,10 @@ TABLES = (
     )
     """,
     """
+    CREATE INDEX ix_outbound_intents_collections ON outbound_intents (merchant_pk, mode, id)
+        WHERE kind = 'collection'
+    """,
+    """
     CREATE INDEX ix_outbound_intents_coming ON outbound_intents (recipient_address_pk, chain)
         WHERE state IN ('waiting', 'sending')
     """,
@@ -713,6 +717,10 @@ TABLES = (
     """
     CREATE INDEX ix_outbound_intents_open ON outbound_intents (source_address_pk, chain)
         WHERE state IN ('waiting', 'sending')
+    """,
+    """
+    CREATE INDEX ix_outbound_intents_stakes ON outbound_intents (id)
+        WHERE kind IN ('stake', 'unstake', 'withdraw_stake')
     """,
     "CREATE INDEX ix_outbound_intents_sweep ON outbound_intents (sweep_pk) WHERE sweep_pk IS NOT NULL",
     """
@@ -909,13 +917,14 @@ TABLES = (
     "CREATE INDEX ix_payouts_batch_pk ON payouts (batch_pk)",
     "CREATE INDEX ix_payouts_day ON payouts (merchant_pk, mode, chain, created_at)",
     "CREATE INDEX ix_payouts_deposit_pk ON payouts (deposit_pk)",
-    "CREATE INDEX ix_payouts_merchant_pk_kind_id ON payouts (merchant_pk, mode, kind, id)",
     """
     CREATE INDEX ix_payouts_open ON payouts (merchant_pk, mode, chain)
         WHERE status IN ('requested', 'processing', 'broadcast')
     """,
     "CREATE INDEX ix_payouts_payment_pk ON payouts (payment_pk)",
-    "CREATE INDEX ix_payouts_project_pk_kind_id ON payouts (project_pk, kind, id)",
+    "CREATE INDEX ix_payouts_payouts ON payouts (project_pk, id) WHERE kind IN ('payout', 'auto_payout')",
+    "CREATE INDEX ix_payouts_refunds ON payouts (project_pk, id) WHERE kind = 'refund'",
+    "CREATE INDEX ix_payouts_withdrawals ON payouts (merchant_pk, id) WHERE kind = 'withdrawal'",
     """
     CREATE TABLE refund_parts (
         payout_pk BIGINT NOT NULL,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -13,7 +12,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.plugin import Token
 from cambist.registry import Registry
-from cambist.secrets import SecretsBox, SecretsError
 from cambist.services.accounting import tokens
 from cambist.services.errors import InvalidError
 from cambist.services.paging import check_period
@@ -29,7 +27,6 @@ TRANSACTION_MAX = timedelta(minutes=10)
 """Transactions are dated by their start and numbered by their end: their order may differ by this much."""
 
 _AFTER_ALL = 2**63 - 1
-_CURSOR_FIELD = "statements.cursor"
 
 
 class Filters(Struct, frozen=True, kw_only=True):
@@ -210,19 +207,3 @@ def _entry_id(pk: int, kind: str, reference: str) -> str:
     """Name a movement: the same one always gets the same name, and the name does not tell how many there are."""
     digest = hashlib.sha256(f"{kind}:{reference}:{pk}".encode()).digest()
     return "led_" + base64.b32encode(digest)[:26].decode().lower()
-
-
-def seal_cursor(box: SecretsBox, merchant_pk: int, mode: str, pk: int) -> str:
-    """Return a cursor that goes on behind an entry, and tells nobody how many entries there are."""
-    sealed = box.encrypt(pk.to_bytes(8, "big"), field=_CURSOR_FIELD, row=f"{merchant_pk}/{mode}")
-    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
-
-
-def open_cursor(box: SecretsBox, merchant_pk: int, mode: str, cursor: str) -> int:
-    """Return what was sealed for the same merchant and mode. Raises InvalidError."""
-    try:
-        sealed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        row = box.decrypt(sealed, field=_CURSOR_FIELD, row=f"{merchant_pk}/{mode}")
-    except (SecretsError, binascii.Error, ValueError):
-        raise InvalidError.field("cursor", "must be a nextCursor of the same list") from None
-    return int.from_bytes(row, "big")

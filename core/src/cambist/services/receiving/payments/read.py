@@ -19,7 +19,7 @@ from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import InvalidError, NotFoundError
-from cambist.services.paging import Page, check_period, read_one, read_page
+from cambist.services.paging import Page, check_period, read_newest, read_one
 
 from . import views
 from .views import DEPOSITS, PaymentDetail, PaymentView, PublicPayment
@@ -45,7 +45,14 @@ class Filters(Struct, frozen=True, kw_only=True):
 
 
 async def list_payments(  # noqa: PLR0913  what is wanted and paging, each by name
-    conn: AsyncConnection, project_pk: int, macs: AddressMacs, wanted: Filters, *, page: int, limit: int
+    conn: AsyncConnection,
+    project_pk: int,
+    macs: AddressMacs,
+    wanted: Filters,
+    *,
+    page: int,
+    limit: int,
+    after: int | None = None,
 ) -> Page[PaymentView]:
     """Return one page of a project's payments. Raises InvalidError for filters that cannot be meant."""
     check_period(wanted.since, wanted.until)
@@ -60,8 +67,9 @@ async def list_payments(  # noqa: PLR0913  what is wanted and paging, each by na
         Payment.order_id: wanted.order_id,
         Payment.amount: None if wanted.amount is None else _amount(wanted.amount),
     }
-    return await read_page(
-        conn, listed, partial(_view, macs), newest=Payment.id, filters=filters, page=page, limit=limit
+    show = partial(_view, macs)
+    return await read_newest(
+        conn, listed, show, newest=Payment.id, filters=filters, page=page, limit=limit, after=after
     )
 
 

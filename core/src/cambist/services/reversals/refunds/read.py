@@ -9,11 +9,11 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment, Payout
-from cambist.db.structs import AnyRow
+from cambist.db.structs import AnyRow, literally
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_one, read_page
+from cambist.services.paging import Page, read_newest, read_one
 from cambist.services.payouts.read import COLUMNS, payout_row, what_every_kind_shows
 
 
@@ -47,15 +47,17 @@ _SELECT = (
     select(*COLUMNS, Payment.payment_id, Deposit.deposit_id)
     .outerjoin(Deposit, Deposit.id == Payout.deposit_pk)
     .outerjoin(Payment, Payment.id == func.coalesce(Payout.payment_pk, Deposit.payment_pk))
-    .where(Payout.kind == IntentKind.REFUND)
+    .where(literally(Payout.kind, IntentKind.REFUND))
 )
 
 
-async def list_refunds(
-    conn: AsyncConnection, project_pk: int, *, status: Status | None, page: int, limit: int
+async def list_refunds(  # noqa: PLR0913  filters and paging, each by name
+    conn: AsyncConnection, project_pk: int, *, status: Status | None, page: int, limit: int, after: int | None = None
 ) -> Page[RefundView]:
     listed, filters = _SELECT.where(Payout.project_pk == project_pk), {Payout.status: status}
-    return await read_page(conn, listed, _view, newest=Payout.id, filters=filters, page=page, limit=limit)
+    return await read_newest(
+        conn, listed, _view, newest=Payout.id, filters=filters, page=page, limit=limit, after=after
+    )
 
 
 async def get_refund(conn: AsyncConnection, project_pk: int, refund_id: str) -> RefundView:

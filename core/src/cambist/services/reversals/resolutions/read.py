@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import and_, case, literal_column, or_, select
+from sqlalchemy import and_, case, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Address, Deposit, Payment
-from cambist.db.structs import AnyRow, AnySelect, columns_of
+from cambist.db.structs import AnyRow, AnySelect, columns_of, literally
 from cambist.domain.money import format_units
 from cambist.domain.payments import OPEN, HeldReason, Status
 from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_one, read_page
+from cambist.services.paging import Page, read_newest, read_one
 
 
 class ResolutionView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -88,13 +88,19 @@ def of_project(deposits: AnySelect, actor: Actor) -> AnySelect:
 
 
 async def list_resolutions(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection, actor: Actor, *, reason: HeldReason | None, chain: str | None, page: int, limit: int
+    conn: AsyncConnection,
+    actor: Actor,
+    *,
+    reason: HeldReason | None,
+    chain: str | None,
+    page: int,
+    limit: int,
+    after: int | None = None,
 ) -> Page[ResolutionView]:
     """Return one page of what waits for a decision: of the project's payments, and what came for none."""
     # What was accepted while another deposit of its payment was not confirmed yet is decided, though still held.
     waiting = of_project(_SELECT, actor).where(
-        # As ix_deposits_held says it, literally: else no plan uses it.
-        Deposit.status == literal_column("'confirmed'"),
+        literally(Deposit.status, "confirmed"),
         Deposit.available_units + Deposit.returned_units < Deposit.units,
         Payment.id.is_(None) | ~Deposit.matches | Payment.status.not_in(OPEN),
         or_(Deposit.resolution.is_(None), Deposit.resolution != "accepted", Payment.status != Status.EXPIRED),
@@ -102,7 +108,9 @@ async def list_resolutions(  # noqa: PLR0913  filters and paging, each by name
     if reason is not None:
         waiting = waiting.where(_reason == reason)
     filters = {Deposit.chain: chain}
-    return await read_page(conn, waiting, _view, newest=Deposit.id, filters=filters, page=page, limit=limit)
+    return await read_newest(
+        conn, waiting, _view, newest=Deposit.id, filters=filters, page=page, limit=limit, after=after
+    )
 
 
 async def get_resolution(conn: AsyncConnection, actor: Actor, deposit_id: str) -> ResolutionView:
@@ -116,5 +124,6 @@ def not_found() -> NotFoundError:
 
 
 def _view(row: AnyRow) -> ResolutionView:
-    amounts = {name: format_units(getattr(row, name), row.decimals) for name in ("amount", "held_amount")}
-    return ResolutionView(**row._asdict() | amounts)
+    shown = {name: getattr(row, name) for name in ResolutionView.__struct_fields__}
+    amounts = {name: format_units(shown[name], row.decimals) for name in ("amount", "held_amount")}
+    return ResolutionView(**shown | amounts)

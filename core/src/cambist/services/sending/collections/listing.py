@@ -12,10 +12,10 @@ from sqlalchemy.orm import aliased
 
 from cambist.db.models import Address, Merchant, OutboundIntent
 from cambist.db.models.base import UnitsType
-from cambist.db.structs import columns_of, to_struct
+from cambist.db.structs import columns_of, literally, to_struct
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
-from cambist.services.paging import Page, read_page
+from cambist.services.paging import Page, read_newest
 
 
 class Collection(Struct, frozen=True, kw_only=True):
@@ -71,14 +71,23 @@ _SELECT = (
     )
     .join(Merchant, Merchant.id == _INTENT.merchant_pk)
     .join(Address, Address.id == _INTENT.source_address_pk)
-    .where(_INTENT.kind == IntentKind.COLLECTION)
+    .where(literally(_INTENT.kind, IntentKind.COLLECTION))
 )
 
 
 async def list_collections(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection, merchant_pk: int | None, mode: str, *, chain: str | None, page: int, limit: int
+    conn: AsyncConnection,
+    merchant_pk: int | None,
+    mode: str,
+    *,
+    chain: str | None,
+    page: int,
+    limit: int,
+    after: int | None = None,
 ) -> Page[Collection]:
     """Return one page of a merchant's collections, or of everybody's for None."""
     listed = _SELECT.where(_INTENT.mode == mode)
     filters, show = {_INTENT.merchant_pk: merchant_pk, _INTENT.chain: chain}, partial(to_struct, Collection)
-    return await read_page(conn, listed, show, newest=_INTENT.id, filters=filters, page=page, limit=limit)
+    return await read_newest(
+        conn, listed, show, newest=_INTENT.id, filters=filters, page=page, limit=limit, after=after
+    )

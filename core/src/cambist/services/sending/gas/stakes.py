@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from sqlalchemy import exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import GasStation, OutboundIntent, OutboundSlot, OutboundTx
-from cambist.db.structs import columns_of, to_struct
+from cambist.db.structs import columns_of, literally, to_struct
 from cambist.domain.intents import STAKING, AskedBy, IntentKind
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo, Units
@@ -23,13 +24,12 @@ from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Purp
 from cambist.services.addresses.wallets import gas_station
 from cambist.services.chain_scope import ChainScope
 from cambist.services.errors import ConflictError, InvalidError, UnavailableError
+from cambist.services.paging import LIMIT, Page, read_newest
 from cambist.services.pricing.quotes import read_units
 from cambist.services.sending.handler import IntentUpdate, MovingHandler
 from cambist.services.sending.intents import internal_intent, is_coming, submit
 
 from .gas_stations import MODE, SCOPE
-
-LISTED_MAX: Final = 100
 
 StakeAction: TypeAlias = Literal["stake", "unstake", "withdraw"]
 """``unstake`` begins the chain's waiting time, ``withdraw`` takes back what has waited."""
@@ -114,8 +114,10 @@ def read_amount(info: ChainInfo, action: StakeAction, text: str | None) -> Units
     return None
 
 
-async def list_stake_requests(conn: AsyncConnection, chain: str | None = None) -> Sequence[StakeRequest]:
-    """Return the latest requests, newest first."""
+async def list_stake_requests(
+    conn: AsyncConnection, chain: str | None, *, page: int = 1, limit: int = LIMIT, after: int | None = None
+) -> Page[StakeRequest]:
+    """Return one page of what was asked for, newest first."""
     newest = (
         select(OutboundTx.tx_id)
         .join(OutboundSlot, OutboundSlot.id == OutboundTx.slot_pk)
@@ -124,11 +126,13 @@ async def list_stake_requests(conn: AsyncConnection, chain: str | None = None) -
         .limit(1)
         .scalar_subquery()
     )
-    listed = select(*columns_of(StakeRequest, OutboundIntent, tx_id=newest)).where(OutboundIntent.kind.in_(STAKING))
-    if chain is not None:
-        listed = listed.where(OutboundIntent.chain == chain)
-    rows = await conn.execute(listed.order_by(OutboundIntent.id.desc()).limit(LISTED_MAX))
-    return [to_struct(StakeRequest, row) for row in rows]
+    listed = select(*columns_of(StakeRequest, OutboundIntent, tx_id=newest)).where(
+        literally(OutboundIntent.kind, *STAKING)
+    )
+    filters, show = {OutboundIntent.chain: chain}, partial(to_struct, StakeRequest)
+    return await read_newest(
+        conn, listed, show, newest=OutboundIntent.id, filters=filters, page=page, limit=limit, after=after
+    )
 
 
 class StakeHandler(MovingHandler):

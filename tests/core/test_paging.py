@@ -1,0 +1,226 @@
+"""Lists that grow without end are read by an index, page after page, whatever comes in meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+from sqlalchemy import event
+
+from cambist.registry import Registry
+from cambist.secrets import SecretsBox
+from cambist.services.accounting.usage import list_usage
+from cambist.services.actor import Actor
+from cambist.services.errors import InvalidError
+from cambist.services.paging import Cursors
+from cambist.services.payouts.read import list_payouts
+from cambist.services.payouts.withdrawals import list_withdrawals
+from cambist.services.receiving.payments.read import Filters, list_payments
+from cambist.services.reversals.refunds.read import list_refunds
+from cambist.services.reversals.resolutions.read import list_resolutions
+from cambist.services.sending.collections.listing import list_collections
+from cambist.services.sending.gas.stakes import list_stake_requests
+from cambist.services.webhooks.log import list_deliveries
+
+MANY, LIMIT = 40_000, 10
+OWNERS = """
+INSERT INTO merchants (merchant_id, email, name, password_hash) SELECT 'mer_' || n, n || '@b.c', 'Shop', '-'
+    FROM generate_series(1, 100) n;
+INSERT INTO projects (project_id, merchant_pk, name, mode) SELECT 'prj_' || n, n, 'Shop', 'live'
+    FROM generate_series(1, 100) n;
+INSERT INTO addresses (mode, family, address, merchant_pk, account_index, change, address_index)
+    VALUES ('live', 'memory', 'mem1', 1, 1, 0, 1)
+"""
+PAYMENTS = """
+INSERT INTO payments (payment_id, public_id, project_pk, merchant_pk, mode, chain, scope, token, decimals, address,
+    pricing_mode, amount, expected_units, required_confirmations, expires_at, created_at, updated_at)
+SELECT 'pay_' || $2 || n, 'pub_' || $2 || n, n % 100 + 1, n % 100 + 1, 'live', 'memory', 0, 'USDX', 6, 'mem1',
+    'direct_crypto', 1, 1, 1, now(), now(), now() FROM generate_series(1, $1::int) n
+"""
+PAYOUTS = """
+INSERT INTO payouts (payout_id, kind, project_pk, merchant_pk, mode, chain, scope, token, decimals, to_address, units,
+    created_at, updated_at)
+SELECT 'po_' || $2 || n, ('{payout,auto_payout,refund,withdrawal}'::text[])[n / 100 % 4 + 1], n % 100 + 1, n % 100 + 1,
+    'live', 'memory', 0, 'USDX', 6, 'mem1', 1, now(), now() FROM generate_series(1, $1::int) n
+"""
+DELIVERIES = """
+INSERT INTO webhook_deliveries (delivery_id, project_pk, event, resource_id, body, due_at)
+SELECT 'dlv_' || $2 || n, n % 100 + 1, 'payment.paid', 'pay_' || n, '{}', now() FROM generate_series(1, $1::int) n
+"""
+USAGE = """
+INSERT INTO usage_records (merchant_pk, mode, operation, reference, weight, created_at)
+SELECT n % 100 + 1, 'live', 'payment', $2 || n, 1, now() FROM generate_series(1, $1::int) n
+"""
+INTENTS = """
+INSERT INTO outbound_intents (reference, kind, mode, chain, scope, merchant_pk, source_address_pk, to_address, token,
+    decimals, units, action, state, due_at, created_at, updated_at)
+SELECT 'col:' || $2 || n, CASE n / 100 % 4 WHEN 0 THEN 'collection' WHEN 1 THEN 'stake' ELSE 'payout' END, 'live',
+    'memory', 0, n % 100 + 1, 1, 'mem1', 'USDX', 6, 1, 'stake', 'done', now(), now(), now()
+    FROM generate_series(1, $1::int) n
+"""
+DEPOSITS = """
+INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_pk, address_pk, matches, token,
+    decimals, units, height, block_hash, ordinal, mined_at, required_confirmations, status)
+SELECT 'dep_' || $2 || n, 'memory', 0, $2 || n, '0', 'live', n % 10 + 1, 1, true, 'USDX', 6, 1, 1, 'b', 0, now(), 1,
+    'confirmed' FROM generate_series(1, $1::int) n
+"""
+REGISTRY = Registry({}, found=[])
+ACTOR = Actor(
+    project_pk=1, project_id="prj_1", merchant_pk=1, merchant_id="mer_1", mode="live", is_active=True, key_pk=None
+)
+
+
+class Unchecked:
+    """In the place of the MACs of addresses, which these rows have none of."""
+
+    def check(self, payment):
+        pass
+
+
+class Listed(NamedTuple):
+    """A list of the first merchant's: how it is filled, read, and by which index."""
+
+    fill: str
+    read: Callable[..., Any]
+    index: str
+    share: int
+    """One row of so many is in it."""
+
+
+LISTS = {
+    "payments": Listed(
+        PAYMENTS,
+        lambda conn, **part: list_payments(conn, 1, Unchecked(), Filters(), **part),
+        "ix_payments_project_pk_id",
+        100,
+    ),
+    "payouts": Listed(
+        PAYOUTS,
+        lambda conn, **part: list_payouts(conn, 1, status=None, chain=None, token=None, batch_id=None, **part),
+        "ix_payouts_payouts",
+        200,
+    ),
+    "refunds": Listed(
+        PAYOUTS, lambda conn, **part: list_refunds(conn, 1, status=None, **part), "ix_payouts_refunds", 400
+    ),
+    "withdrawals": Listed(
+        PAYOUTS,
+        lambda conn, **part: list_withdrawals(conn, REGISTRY, 1, project_id=None, status=None, **part),
+        "ix_payouts_withdrawals",
+        400,
+    ),
+    "deliveries": Listed(
+        DELIVERIES, lambda conn, **part: list_deliveries(conn, 1, **part), "ix_webhook_deliveries_project_pk_id", 100
+    ),
+    "usage": Listed(
+        USAGE,
+        lambda conn, **part: list_usage(conn, 1, "live", operation=None, **part),
+        "ix_usage_records_merchant_pk_id",
+        100,
+    ),
+    "collections": Listed(
+        INTENTS,
+        lambda conn, **part: list_collections(conn, 1, "live", chain=None, **part),
+        "ix_outbound_intents_collections",
+        400,
+    ),
+    "everybody's collections": Listed(
+        INTENTS,
+        lambda conn, **part: list_collections(conn, None, "live", chain=None, **part),
+        "pk_outbound_intents",
+        4,
+    ),
+    "stakes": Listed(
+        INTENTS, lambda conn, **part: list_stake_requests(conn, None, **part), "ix_outbound_intents_stakes", 4
+    ),
+    "resolutions": Listed(
+        DEPOSITS,
+        lambda conn, **part: list_resolutions(conn, ACTOR, reason=None, chain=None, **part),
+        "ix_deposits_held",
+        10,
+    ),
+}
+
+
+@pytest.fixture
+async def fill(db):
+    """Return what fills a list's table. Neither foreign keys nor triggers are looked up meanwhile."""
+    async with db.transaction() as conn:
+        for statement in OWNERS.split(";"):
+            await conn.exec_driver_sql(statement)
+
+    async def fill(listed, count, name="first"):
+        async with db.transaction() as conn:
+            await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+            await conn.exec_driver_sql(listed.fill, (count, f"{name}_"))
+
+    return fill
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_pages_together_are_the_whole_list_once_whatever_comes_in_between(db, fill, name):
+    listed, count = LISTS[name], 4_000
+    limit = count // listed.share // 6 + 1
+    await fill(listed, count)
+    async with db.autocommit() as conn:
+        whole = (await listed.read(conn, page=1, limit=count)).items
+    seen, after, places = [], None, []
+    while not places or after is not None:
+        async with db.autocommit() as conn:
+            page = await listed.read(conn, page=1, limit=limit, after=after)
+        assert page.total == (count + 400 * len(places)) // listed.share
+        seen, after = [*seen, *page.items], page.last
+        places.append(after)
+        await fill(listed, 400, f"later{len(places)}")
+    assert len(seen) == count // listed.share
+    assert seen == list(whole)
+    assert all(earlier > later for earlier, later in pairwise(places[:-1]))
+
+
+# What waits for a decision is few rows, which may as well be sorted: test_resolutions.py holds how they are found.
+@pytest.mark.parametrize("name", sorted(LISTS.keys() - {"resolutions"}))
+async def test_a_page_deep_in_a_long_list_is_found_by_an_index(db, fill, name):
+    listed, asked = LISTS[name], []
+    await fill(listed, MANY)
+    async with db.autocommit() as conn:
+        await conn.exec_driver_sql("VACUUM ANALYZE")
+    event.listen(db.engine.sync_engine, "before_cursor_execute", lambda *call: asked.append(call[2:4]))
+    async with db.autocommit() as conn:
+        page = await listed.read(conn, page=1, limit=LIMIT, after=MANY // 2)
+        assert len(page.items) == LIMIT
+        # The statement of the page: the one that says where it goes on.
+        ((statement, values),) = [call for call in asked if " DESC" in call[0] and "list_pk" in call[0]]
+        text = (await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)).scalar_one()
+    (path,) = paths((json.loads(text) if isinstance(text, str) else text)[0]["Plan"], listed.index)
+    assert "Sort" not in {node["Node Type"] for node in path}
+    assert path[-1]["Actual Rows"] <= LIMIT + 1
+
+
+def paths(plan, index):
+    """Yield the nodes from the top of a plan down to where the place in the list is found by the index."""
+    if plan.get("Index Name") == index and "(id <" in plan["Index Cond"]:
+        yield [plan]
+    for child in plan.get("Plans", ()):
+        for path in paths(child, index):
+            yield [plan, *path]
+
+
+def test_a_cursor_is_of_one_list_and_one_owner_and_tells_nothing(ids):
+    box = SecretsBox([bytes(32)], ids.random_bytes)
+    cursors = Cursors(box, "payments", 7, "live")
+    cursor = cursors.seal(12)
+    assert cursor is not None
+    assert cursors.open(cursor) == 12
+    assert (cursors.seal(None), cursors.open(None)) == (None, None)
+    assert cursors.seal(12) != cursor, "the same place has another text each time"
+    others = [Cursors(box, "payments", 8, "live"), Cursors(box, "payouts", 7, "live")]
+    others.append(Cursors(SecretsBox([b"1" * 32], ids.random_bytes), "payments", 7, "live"))
+    for other in others:
+        with pytest.raises(InvalidError):
+            other.open(cursor)
+    for broken in ("abc", cursor[:-4] + "AAAA", "==", cursor + "\n", cursor + "é", cursor[:-1], f"{cursor}!"):
+        with pytest.raises(InvalidError):
+            cursors.open(broken)

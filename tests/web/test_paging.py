@@ -1,0 +1,183 @@
+"""Every list that can grow is read page by page, all in one way; those that only grow also by a cursor."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, refused
+
+BOUNDED = {
+    "/api/public/chains",
+    "/api/public/tokens",
+    "/api/public/cpt-calculator-config",
+    "/api/merchant/wallet",
+    "/api/merchant/wallet/addresses",
+    "/api/merchant/wallet/coins",
+    "/api/admin/gas-stations",
+    "/api/admin/settings",
+}
+"""What the operator's settings bound: chains, their tokens, and what there is once for each of them."""
+
+OWNED = "/api/dashboard/projects/{projectId}"
+PAGED = {
+    "/api/merchant/projects",
+    "/api/merchant/projects/{projectId}/api-keys",
+    "/api/dashboard/approved-addresses",
+    "/api/auth/sessions",
+}
+"""What has a limit to its length."""
+GROWING = {
+    "/api/payment",
+    "/api/payment/refunds/list",
+    "/api/merchant/resolutions",
+    "/api/merchant/wallet/payouts",
+    "/api/merchant/wallet/collections",
+    "/api/merchant/usage",
+    "/api/dashboard/withdrawals",
+    "/api/admin/collections",
+    "/api/admin/stakes",
+    f"{OWNED}/payments",
+    f"{OWNED}/payments/refunds/list",
+    f"{OWNED}/resolutions",
+    f"{OWNED}/wallet/payouts",
+    f"{OWNED}/wallet/collections",
+    f"{OWNED}/usage",
+    f"{OWNED}/deliveries",
+}
+STATEMENT = {"/api/merchant/wallet/transactions", f"{OWNED}/wallet/transactions"}
+"""Goes on by its cursor alone: to count what a filter leaves of it, all of it would be read."""
+
+
+def resolved(schemas, schema):
+    return schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
+@pytest.fixture
+async def lists(client):
+    """Return what each list takes and answers, by its path: parameters, and the answer's properties."""
+    schema = (await client.get("/api/openapi.json")).json()
+    found = {}
+    for path, operations in schema["paths"].items():
+        operation = operations.get("get", {"responses": {}})
+        content = operation["responses"].get("200", {}).get("content", {}).get("application/json")
+        if content is None:
+            continue
+        properties = resolved(schema["components"]["schemas"], content["schema"]).get("properties", {})
+        if any(one.get("type") == "array" for one in properties.values()):
+            parameters = {one["name"]: one for one in operation.get("parameters", ()) if one["in"] == "query"}
+            found[path] = parameters, properties
+    return found
+
+
+async def test_every_list_is_one_of_those_that_are_known(lists):
+    bounded = BOUNDED | {path.replace("/api/merchant/", f"{OWNED}/") for path in BOUNDED}
+    assert lists.keys() - bounded == PAGED | GROWING | STATEMENT
+
+
+async def test_all_lists_take_and_answer_the_same(lists):
+    numbers, cursors = set(), set()
+    for path in PAGED | GROWING:
+        parameters, properties = lists[path]
+        numbers.add(str([parameters[name] for name in ("page", "limit")]))
+        assert {"page", "limit", "total"} <= properties.keys(), path
+        assert ("cursor" in parameters) == ("nextCursor" in properties) == (path in GROWING), path
+    for path in GROWING | STATEMENT:
+        cursors.add(str((lists[path][0]["cursor"], lists[path][1]["nextCursor"])))
+    assert len(numbers) == len(cursors) == 1
+    for path in STATEMENT:
+        assert lists[path][0]["limit"] == lists["/api/payment"][0]["limit"]
+
+
+def headers_of(merchant, path):
+    if path.startswith("/api/admin"):
+        return {"X-Admin-Key": ADMIN_KEY}
+    owned = path.startswith(("/api/dashboard", "/api/merchant/projects", "/api/auth"))
+    return merchant.bearer if owned else merchant.key
+
+
+async def test_parts_of_lists_that_do_not_exist_are_refused_by_field(client, merchant):
+    for path in sorted(PAGED | GROWING | STATEMENT):
+        here, headers = path.replace("{projectId}", merchant.project_id), headers_of(merchant, path)
+        wrong = {"limit": ("0", "101", "x", "1.5")}
+        if path not in STATEMENT:
+            wrong["page"] = ("0", "-1", "x", "1000001")
+        if path not in PAGED:
+            wrong["cursor"] = ("", "abc", "x" * 201, "A" * 50, "%C3%A9", "12")
+        for name, values in wrong.items():
+            for value in values:
+                refused(await client.get(f"{here}?{name}={value}", headers=headers), 400, "VALIDATION_ERROR", name)
+        answer = await client.get(f"{here}?limit=100", headers=headers)
+        assert (answer.status_code, answer.json()["limit"]) == (200, 100), path
+    refused(await client.get("/api/merchant/projects?cursor=x", headers=merchant.bearer), 400, "VALIDATION_ERROR")
+
+
+async def made(client, merchant, count):
+    order = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1"}
+    answers = [await client.post("/api/payment", json=order, headers=merchant.key) for _ in range(count)]
+    return [answer.json()["payment"]["paymentId"] for answer in answers]
+
+
+async def test_a_cursor_goes_on_where_a_page_ended_whatever_comes_in_between(client, merchant):
+    payments, seen, query = await made(client, merchant, 5), [], ""
+    for later in range(3):
+        page = (await client.get(f"/api/payment?limit=2{query}", headers=merchant.key)).json()
+        assert (page["page"], page["limit"], page["total"]) == (1, 2, 5 + later)
+        seen += [one["paymentId"] for one in page["payments"]]
+        query = f"&cursor={page['nextCursor']}"
+        await made(client, merchant, 1)
+    assert seen == payments[::-1]
+    assert page["nextCursor"] is None
+
+
+async def test_pages_are_counted_from_the_cursor(client, merchant):
+    payments = await made(client, merchant, 5)
+    first = (await client.get("/api/payment?limit=1", headers=merchant.key)).json()
+    query = f"/api/payment?limit=2&page=2&cursor={first['nextCursor']}"
+    second = (await client.get(query, headers=merchant.key)).json()
+    assert [one["paymentId"] for one in second["payments"]] == [payments[1], payments[0]]
+    assert (second["page"], second["total"], second["nextCursor"]) == (2, 5, None)
+
+
+async def test_a_cursor_is_good_for_one_list_of_one_owner_whoever_asks(client, merchant):
+    await made(client, merchant, 2)
+    cursor = (await client.get("/api/payment?limit=1", headers=merchant.key)).json()["nextCursor"]
+    here = f"/api/dashboard/projects/{merchant.project_id}"
+    again = await client.get(f"{here}/payments?cursor={cursor}", headers=merchant.bearer)
+    assert len(again.json()["payments"]) == 1, "for people it is the same list"
+    other = await Merchant(client).open("bob@shop.example")
+    refused(await client.get(f"/api/payment?cursor={cursor}", headers=other.key), 400, "VALIDATION_ERROR", "cursor")
+    for path in sorted((GROWING | STATEMENT) - {"/api/payment", f"{OWNED}/payments"}):
+        there = path.replace("{projectId}", merchant.project_id)
+        answer = await client.get(f"{there}?cursor={cursor}", headers=headers_of(merchant, path))
+        refused(answer, 400, "VALIDATION_ERROR", "cursor")
+
+
+async def test_projects_and_keys_are_listed_in_pages_oldest_first(client, merchant):
+    key = merchant.key_id
+    await merchant.step_up()
+    for number in range(3):
+        await merchant.ask("POST", "/api/merchant/projects", {"name": f"Shop {number}", "mode": "sandbox"})
+        path = f"/api/merchant/projects/{merchant.project_id}/api-keys"
+        await merchant.ask("POST", path, {"name": f"Till {number}"})
+    page = await merchant.ask("GET", "/api/merchant/projects?limit=2&page=2")
+    assert [one["name"] for one in page["projects"]] == ["Shop 1", "Shop 2"]
+    assert (page["page"], page["limit"], page["total"]) == (2, 2, 4)
+    page = await merchant.ask("GET", f"{path}?limit=1")
+    assert [one["keyId"] for one in page["keys"]] == [key]
+    assert (page["page"], page["limit"], page["total"]) == (1, 1, 4)
+    page = await merchant.ask("GET", f"{path}?limit=3&page=2")
+    assert [one["name"] for one in page["keys"]] == ["Till 2"]
+
+
+async def test_sessions_are_listed_in_pages_the_one_used_last_first(client, merchant):
+    await merchant.ask("GET", "/api/auth/sessions")
+    body = {"email": merchant.email, "password": PASSWORD}
+    for _ in range(2):
+        assert (await client.post("/api/auth/login", json=body)).status_code == 200
+        client.cookies.clear()
+    whole = await merchant.ask("GET", "/api/auth/sessions")
+    pages = [
+        (await merchant.ask("GET", f"/api/auth/sessions?limit=1&page={page}"))["sessions"] for page in (1, 2, 3, 4)
+    ]
+    assert [one for page in pages for one in page] == whole["sessions"]
+    assert (whole["page"], whole["limit"], whole["total"]) == (1, 25, 3)
