@@ -28,6 +28,7 @@ from litestar.typing import FieldDefinition
 from .auth import ADMIN_SCHEME, API_KEY_SCHEME, SESSION_SCHEME
 from .errors import camel
 from .openapi_errors import codes_of, error_answer
+from .openapi_examples import Examples, examples_of
 
 API_VERSION = "1.0.0"
 """The specification's, section 9."""
@@ -174,7 +175,10 @@ def operation_id(
 
 def described(app: Litestar) -> bytes:
     """Return the description as JSON, in the merchants' spelling and with the one shape of errors."""
-    schema = app.openapi_schema.to_schema()
+    schema, examples = app.openapi_schema.to_schema(), examples_of(app)
+    for path, item in schema["paths"].items():
+        for method, operation in item.items():
+            _exemplify(operation, examples[path, method])
     schema["paths"] = {_camel_path(path): item for path, item in schema["paths"].items()}
     schema["components"]["schemas"] = _without_ellipses(schema["components"]["schemas"])
     schema["components"]["schemas"]["Error"] = _ERROR
@@ -195,6 +199,15 @@ def _without_ellipses(schema: Any) -> Any:  # noqa: ANN401  any part of a descri
     if {} in kinds:
         (schema,) = (kind for kind in kinds if kind)
     return {name: _without_ellipses(part) for name, part in schema.items()}
+
+
+def _exemplify(operation: dict[str, Any], examples: Examples) -> None:
+    """Add an example of the body and of the answer when all went well."""
+    if (body := operation.get("requestBody")) is not None:
+        body["content"]["application/json"]["example"] = examples.body
+    for status, response in operation["responses"].items():
+        for content in response.get("content", {}).values() if status[0] == "2" else ():
+            content["example"] = examples.answer
 
 
 def _describe(path: str, operation: dict[str, Any]) -> None:
@@ -219,7 +232,12 @@ def _describe_repetition(operation: dict[str, Any], schemas: dict[str, Any]) -> 
     content = {} if made is None else made.get("content", {}).get("application/json", {})
     name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
     if "idempotent" in schemas.get(name, {}).get("properties", {}):
-        operation["responses"]["200"] = {**made, "description": "It was made before: nothing happened now."}
+        again = {**content, "example": content["example"] | {"idempotent": True}}
+        operation["responses"]["200"] = {
+            **made,
+            "description": "It was made before: nothing happened now.",
+            "content": {"application/json": again},
+        }
 
 
 def _camel_path(path: str) -> str:

@@ -21,10 +21,17 @@ from cambist.services.errors import NotFoundError
 from cambist.services.webhooks.urls import is_public_address
 from cambist_web.context import Web
 from cambist_web.request_metrics import exposition
+from cambist_web.schemas import Answer
 
 CHECK_TIMEOUT_S = 2.0
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 _FAILURES = (SQLAlchemyError, RedisError, OSError, TimeoutError)
+
+
+class Live(Answer, frozen=True, kw_only=True):
+    """The process answers."""
+
+    status: str
 
 
 class Ready(Struct, frozen=True, kw_only=True):
@@ -48,9 +55,9 @@ class Health(Controller):
     tags = ("Operation",)
 
     @get("/health/live", summary="Is the process alive?", security=[{}])
-    async def live(self) -> dict[str, Any]:
+    async def live(self) -> Live:
         """Return 200 as long as the process answers at all."""
-        return {"success": True, "status": "live"}
+        return Live(status="live")
 
     @get("/health/ready", summary="Can requests be served?", security=[{}])
     async def ready(self, web: NamedDependency[Web]) -> Response[Ready]:
