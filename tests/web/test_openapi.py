@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import msgspec
 import pytest
 from litestar.response import Stream
-from litestar.routes import HTTPRoute
 from msgspec import Struct
 
-from cambist_web import openapi_examples
-from cambist_web.openapi import described
+from cambist_web import openapi_errors, openapi_examples
+from cambist_web.openapi import _camel_path, described, handlers_of
 from cambist_web.openapi_examples import answer_example, answered_by, body_example
 from cambist_web.requests import decode_json
 from cambist_web.schemas import with_moments
@@ -23,16 +24,15 @@ def app(client):
 
 
 @pytest.fixture
-def operations(app):
+def description(app):
+    return json.loads(described(app))
+
+
+@pytest.fixture
+def operations(app, description):
     """Return every operation, with its handler and its description."""
-    paths = {path.lower(): item for path, item in json.loads(described(app))["paths"].items()}
-    found = [
-        (handler, paths[route.path_format.replace("_", "").lower()][method.lower()])
-        for route in app.routes
-        if isinstance(route, HTTPRoute)
-        for method, (handler, _) in route.route_handler_map.items()
-        if method not in {"HEAD", "OPTIONS"} and handler.resolve_include_in_schema()
-    ]
+    paths = description["paths"]
+    found = [(handler, paths[_camel_path(path)][method]) for (path, method), handler in handlers_of(app).items()]
     assert len(found) == sum(len(item) for item in paths.values()) > 100
     return found
 
@@ -84,7 +84,7 @@ async def test_every_value_is_an_example_of_something(app, monkeypatch):
             return super().__contains__(name)
 
     monkeypatch.setattr(openapi_examples, "VALUES", Noted(openapi_examples.VALUES))
-    openapi_examples.examples_of(app)
+    described(app)
     assert openapi_examples.VALUES.keys() - used == set()
 
 
@@ -99,3 +99,40 @@ def test_a_field_without_an_example_fails_and_so_does_a_value_that_does_not_fit(
         body_example(Unheard)
     with pytest.raises(msgspec.ValidationError):
         answer_example(Fits)
+
+
+FORBIDDEN = {
+    "postAuthStepUp": {"TWO_FACTOR_NOT_ENROLLED", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"},
+    "postAuthPassword": {"PASSWORD_INVALID", "STEP_UP_REQUIRED"},
+    "postDashboardTwoFactorEnrol": {"PASSWORD_INVALID", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"},
+    "postMerchantWalletPayout": {"SCOPE_MISSING", "IP_NOT_ALLOWED", "LIVE_NOT_GRANTED", "PROJECT_INACTIVE"},
+    "postDashboardProjectsByProjectIdWalletPayout": {"STEP_UP_REQUIRED", "LIVE_NOT_GRANTED", "PROJECT_INACTIVE"},
+    "getPayment": {"SCOPE_MISSING", "IP_NOT_ALLOWED"},
+}
+
+
+async def test_an_operation_says_what_its_guards_refuse(operations):
+    told = {
+        operation["operationId"]: {
+            code
+            for status, one in operation["responses"].items()
+            if status == "403"
+            for code in re.findall("`([A-Z_]+)`", one["description"])
+        }
+        for _, operation in operations
+    }
+    for name, codes in FORBIDDEN.items():
+        assert codes <= told[name], name
+    assert "LIVE_NOT_GRANTED" not in told["getPayment"]
+    assert all(codes for name, codes in told.items() if name.startswith(("postMerchant", "postPayment", "postSandbox")))
+
+
+def test_every_row_of_the_errors_is_about_an_operation_and_no_code_is_unknown(description):
+    documented = (Path(__file__).parents[2] / "docs/merchants/errors.md").read_text()
+    paths = [(path, one["operationId"]) for path, item in description["paths"].items() for one in item.values()]
+    for pattern, method, codes in openapi_errors._OF_NOUN:
+        about = any(pattern.search(path) and name.startswith(method) for path, name in paths)
+        assert about, (pattern.pattern, method)
+        for status, names in codes.items():
+            rows = [re.search(rf"`{name}`.*?\| ([^|]*) \|", documented) for name in names]
+            assert all(row is not None and str(status) in row[1] for row in rows), (pattern.pattern, status, names)

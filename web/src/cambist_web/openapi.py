@@ -7,6 +7,7 @@ Content-Security-Policy.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from importlib.resources import files
 from typing import Any
@@ -15,12 +16,13 @@ import msgspec
 from litestar import Controller, Litestar, MediaType, Request, Response, Router, get
 from litestar.enums import HttpMethod
 from litestar.exceptions import NotFoundException
-from litestar.handlers import HTTPRouteHandler
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, OpenAPIType, Schema, SecurityScheme, Tag
 from litestar.params import FromPath
 from litestar.plugins import OpenAPISchemaPlugin
+from litestar.routes import HTTPRoute
 from litestar.types import Method
 from litestar.types.internal_types import PathParameterDefinition
 from litestar.typing import FieldDefinition
@@ -28,7 +30,7 @@ from litestar.typing import FieldDefinition
 from .auth import ADMIN_SCHEME, API_KEY_SCHEME, SESSION_SCHEME
 from .errors import camel
 from .openapi_errors import codes_of, error_answer
-from .openapi_examples import Examples, examples_of
+from .openapi_examples import answer_example, answered_by, body_example
 
 API_VERSION = "1.0.0"
 """The specification's, section 9."""
@@ -175,17 +177,15 @@ def operation_id(
 
 def described(app: Litestar) -> bytes:
     """Return the description as JSON, in the merchants' spelling and with the one shape of errors."""
-    schema, examples = app.openapi_schema.to_schema(), examples_of(app)
-    for path, item in schema["paths"].items():
-        for method, operation in item.items():
-            _exemplify(operation, examples[path, method])
-    schema["paths"] = {_camel_path(path): item for path, item in schema["paths"].items()}
+    schema, handlers = app.openapi_schema.to_schema(), handlers_of(app)
     schema["components"]["schemas"] = _without_ellipses(schema["components"]["schemas"])
     schema["components"]["schemas"]["Error"] = _ERROR
     for path, item in schema["paths"].items():
-        for operation in item.values():
-            _describe(path, operation)
+        for method, operation in item.items():
+            _exemplify(operation, handlers[path, method])
+            _describe(_camel_path(path), operation, handlers[path, method])
             _describe_repetition(operation, schema["components"]["schemas"])
+    schema["paths"] = {_camel_path(path): item for path, item in schema["paths"].items()}
     return msgspec.json.encode(schema)
 
 
@@ -201,16 +201,28 @@ def _without_ellipses(schema: Any) -> Any:  # noqa: ANN401  any part of a descri
     return {name: _without_ellipses(part) for name, part in schema.items()}
 
 
-def _exemplify(operation: dict[str, Any], examples: Examples) -> None:
+def handlers_of(app: Litestar) -> Mapping[tuple[str, str], BaseRouteHandler]:
+    """Return the handler of every operation that is described, by its path's template and its method."""
+    return {
+        (route.path_format, method.lower()): handler
+        for route in app.routes
+        if isinstance(route, HTTPRoute)
+        for method, (handler, _) in route.route_handler_map.items()
+        if method not in {"HEAD", "OPTIONS"} and handler.resolve_include_in_schema()
+    }
+
+
+def _exemplify(operation: dict[str, Any], handler: BaseRouteHandler) -> None:
     """Add an example of the body and of the answer when all went well."""
-    if (body := operation.get("requestBody")) is not None:
-        body["content"]["application/json"]["example"] = examples.body
+    if (data := handler.parsed_data_field) is not None:
+        operation["requestBody"]["content"]["application/json"]["example"] = body_example(data.annotation)
+    answer = answer_example(answered_by(handler))
     for status, response in operation["responses"].items():
         for content in response.get("content", {}).values() if status[0] == "2" else ():
-            content["example"] = examples.answer
+            content["example"] = answer
 
 
-def _describe(path: str, operation: dict[str, Any]) -> None:
+def _describe(path: str, operation: dict[str, Any], handler: BaseRouteHandler) -> None:
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             parameter["name"] = camel(parameter["name"])
@@ -218,7 +230,7 @@ def _describe(path: str, operation: dict[str, Any]) -> None:
         variants = body["content"]["application/json"]["schema"].get("oneOf", ())
         body["required"] = {"type": "null"} not in variants
     operation["responses"].pop("400", None)
-    for status, codes in sorted(codes_of(path, operation).items()):
+    for status, codes in sorted(codes_of(path, operation, handler.opt).items()):
         operation["responses"][str(status)] = error_answer(status, codes)
     operation["responses"]["default"] = {
         "description": "What else went wrong.",

@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from .auth import ADMIN_SCHEME, API_KEY_SCHEME, SESSION_SCHEME
+from .auth import ADMIN_SCHEME, API_KEY_SCHEME, SCOPE, SESSION_SCHEME, STEP_UP
 from .errors import HTTP_ERRORS
 
 _WHOLE = frozenset({401, 413, 415, 500})
 """The statuses of which every code is known: of the others, a new one may come."""
 
 _OF_SCHEME: Mapping[str, Mapping[int, Sequence[str]]] = {
-    API_KEY_SCHEME: {401: ["API_KEY_MISSING", "API_KEY_INVALID"]},
+    API_KEY_SCHEME: {
+        401: ["API_KEY_MISSING", "API_KEY_INVALID", "API_KEY_EXPIRED"],
+        403: ["IP_NOT_ALLOWED", "SCOPE_MISSING"],
+    },
     SESSION_SCHEME: {401: ["SESSION_REQUIRED", "INVALID_TOKEN", "SESSION_ENDED"]},
     ADMIN_SCHEME: {401: ["ADMIN_KEY_INVALID"], 404: ["ROUTE_NOT_FOUND"]},
 }
@@ -25,7 +28,14 @@ _OF_BODY: Mapping[int, Sequence[str]] = {
     415: ["UNSUPPORTED_MEDIA_TYPE"],
     429: ["TOO_MANY_UNFINISHED"],
 }
+_OF_LIVE: Mapping[int, Sequence[str]] = {403: ["LIVE_NOT_GRANTED"]}
+"""Of what needs a scope that is not for reading."""
+_OF_STEP_UP: Mapping[int, Sequence[str]] = {403: ["STEP_UP_REQUIRED", "TWO_FACTOR_REQUIRED"]}
+_OF_ACTIVE: Mapping[int, Sequence[str]] = {403: ["PROJECT_INACTIVE"]}
+"""Of what does something for a project, wherever a project that is switched off is read alone."""
 _OF_PROJECT: Mapping[int, Sequence[str]] = {403: ["PROJECT_NOT_OWNED"], 404: ["PROJECT_NOT_FOUND"]}
+
+_IS_ACTIVE = re.compile(r"^/api/(payment|sandbox|merchant/(wallet|resolutions|usage)|dashboard/projects)(/|$)")
 
 _PRICED = ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN", "INVALID_AMOUNT", "UNSUPPORTED_CURRENCY"]
 _REPEATED = ["IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_OTHER_PROJECT"]
@@ -53,46 +63,60 @@ _SWAPPED = [
 _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = tuple(
     (re.compile(path), method, codes)
     for path, method, codes in (
-        (r"/(payment|payments)/quote$", "post", {400: _PRICED, 403: ["PROJECT_INACTIVE"]}),
+        (r"/(payment|payments)/quote$", "post", {400: _PRICED}),
         (r"/(payment|payments)/quote$", "post", {503: ["RATE_UNAVAILABLE", "CHAIN_UNAVAILABLE"]}),
-        (r"/(payment|payments)$", "post", {400: [*_PRICED, "IDEMPOTENCY_KEY_MISMATCH"], 403: ["PROJECT_INACTIVE"]}),
+        (r"/(payment|payments)$", "post", {400: [*_PRICED, "IDEMPOTENCY_KEY_MISMATCH"]}),
         (r"/(payment|payments)$", "post", {409: _REPEATED}),
         (r"/(payment|payments)$", "post", {503: ["RATE_UNAVAILABLE", "CHAIN_UNAVAILABLE", "KEYS_UNAVAILABLE"]}),
         (r"/(payment|payments)$", "get", {400: ["INVALID_AMOUNT"]}),
         (r"/(payment|payments)(/\{paymentId\}(/recalculate)?)?$", "", _SHOWN),
         (r"\{publicId\}|/sandbox/deposit$", "", _SHOWN),
         (r"\{paymentId\}|\{publicId\}", "", {404: ["PAYMENT_NOT_FOUND"]}),
-        (r"/recalculate$", "post", {403: ["PROJECT_INACTIVE"], 503: ["RATE_UNAVAILABLE"]}),
+        (r"/recalculate$", "post", {503: ["RATE_UNAVAILABLE"]}),
         (r"/recalculate$", "post", {409: ["PAYMENT_NOT_FIAT", "PAYMENT_NOT_EXPIRED", "NOTHING_REMAINS"]}),
         (r"/recalculate$", "post", {409: ["MONEY_SET_ASIDE", "AMOUNT_TOO_LARGE"]}),
         (r"\{paymentId\}/refund$", "post", {400: _SENT_TO, 403: _SENT, 503: _AWAY}),
         (r"\{paymentId\}/refund$", "post", {409: ["PAYMENT_NOT_REFUNDABLE", "REFUND_EXCEEDS_RECEIVED", *_REPEATED]}),
         (r"\{refundId\}", "", {404: ["REFUND_NOT_FOUND"]}),
         (r"\{depositId\}", "", {404: ["DEPOSIT_NOT_FOUND"]}),
-        (r"\{depositId\}/", "post", {403: ["PROJECT_INACTIVE"], 409: ["NOT_RESOLVABLE", "ALREADY_RESOLVED"]}),
+        (r"\{depositId\}/", "post", {409: ["NOT_RESOLVABLE", "ALREADY_RESOLVED"]}),
         (r"\{depositId\}/accept$", "post", {409: ["CANNOT_ACCEPT"]}),
         (r"\{depositId\}/refund$", "post", {400: _SENT_TO, 403: _SENT, 503: _AWAY}),
         (r"\{depositId\}/refund$", "post", {409: ["REFUND_EXCEEDS_HELD", *_REPEATED]}),
         (r"/wallet/payout$", "post", {400: [*_SWAPPED, *_SENT_TO], 403: _SENT, 409: _REPEATED, 503: _AWAY}),
         (r"/(wallet/payout|dashboard/withdrawals)$", "post", {400: ["PAYOUT_BELOW_MINIMUM"]}),
-        (r"/wallet/coins", "p", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"], 403: ["PROJECT_INACTIVE"]}),
+        (r"/wallet/coins", "p", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
         (r"/wallet/coins/.*/settings$", "patch", {400: ["SWAP_NOT_AVAILABLE"], 403: ["ADDRESS_NOT_APPROVED"]}),
         (r"/wallet/transactions.csv$", "get", {400: ["EXPORT_TOO_LARGE"]}),
         (r"/wallet/payout/batch$", "post", {400: ["BATCH_REJECTED", "UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
         (r"/wallet/payout/batch$", "post", {400: ["TOKEN_NOT_ENABLED"], 403: _SENT, 409: _REPEATED, 503: _AWAY}),
         (r"\{payoutId\}", "", {404: ["PAYOUT_NOT_FOUND"]}),
+        (r"/wallet/addresses$", "get", {503: ["KEYS_UNAVAILABLE"]}),
+        (r"/wallet/coins/.*/settings$", "patch", {400: ["INVALID_AMOUNT", "INVALID_ADDRESS", "TARGET_IS_CONTRACT"]}),
+        (r"/wallet/coins/.*/settings$", "patch", {400: ["SWAP_NOT_SUPPORTED_FOR_CHAIN"]}),
+        (r"/wallet/transactions(.csv)?$", "get", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
         (r"/wallet/balance$", "get", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
         (r"/dashboard/withdrawals$", "post", _CODE),
         (r"/dashboard/approved-addresses$", "post", _CODE),
-        (r"/dashboard/approved-addresses$", "post", {400: ["INVALID_ADDRESS"], 409: ["TOO_MANY_APPROVED_ADDRESSES"]}),
+        (r"/dashboard/approved-addresses$", "post", {400: ["INVALID_ADDRESS", "UNSUPPORTED_CHAIN"]}),
+        (r"/dashboard/approved-addresses$", "post", {400: ["TARGET_IS_CONTRACT"]}),
+        (r"/dashboard/approved-addresses$", "post", {409: ["TOO_MANY_APPROVED_ADDRESSES"]}),
         (r"\{approvalId\}", "", {404: ["APPROVED_ADDRESS_NOT_FOUND"]}),
+        (r"/dashboard/withdrawals$", "post", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
+        (r"/dashboard/withdrawals$", "post", {403: ["PROJECT_NOT_OWNED", "LIVE_NOT_GRANTED"]}),
+        (r"/dashboard/withdrawals$", "post", {404: ["PROJECT_NOT_FOUND"]}),
         (r"/dashboard/withdrawals$", "post", {400: _SENT_TO, 403: _SENT, 409: _REPEATED, 503: _AWAY}),
         (r"\{withdrawalId\}", "", {404: ["WITHDRAWAL_NOT_FOUND"]}),
         (r"/public/tokens$", "get", {400: ["UNSUPPORTED_CHAIN"]}),
-        (r"/sandbox/", "post", {403: ["SANDBOX_ONLY", "PROJECT_INACTIVE"], 503: ["SANDBOX_BUSY"]}),
+        (r"/sandbox/", "post", {403: ["SANDBOX_ONLY"], 503: ["SANDBOX_BUSY"]}),
+        (r"/sandbox/(deposit|mine|reorg|advance-time)$", "post", {400: ["UNSUPPORTED_CHAIN"]}),
+        (r"/sandbox/deposit$", "post", {400: ["UNSUPPORTED_TOKEN", "INVALID_AMOUNT", "INVALID_ADDRESS"]}),
+        (r"/sandbox/deposit$", "post", {404: ["PAYMENT_NOT_FOUND"]}),
+        (r"/sandbox/reorg$", "post", {400: ["REORG_TOO_DEEP"]}),
+        (r"/sandbox/fail-payout$", "post", {404: ["PAYOUT_NOT_FOUND"], 409: ["PAYOUT_ALREADY_MINED"]}),
         (r"/test-webhook$", "post", {400: ["INVALID_EVENT", "NO_WEBHOOK_TARGET"]}),
         (r"\{deliveryId\}", "", {404: ["DELIVERY_NOT_FOUND"]}),
-        (r"/redeliver$", "post", {403: ["PROJECT_INACTIVE"], 409: ["DELIVERY_PENDING", "NO_WEBHOOK_TARGET"]}),
+        (r"/redeliver$", "post", {409: ["DELIVERY_PENDING", "NO_WEBHOOK_TARGET"]}),
         (r"\{keyId\}", "", {404: ["API_KEY_NOT_FOUND"]}),
         (r"/api-keys$", "post", {409: ["TOO_MANY_API_KEYS"]}),
         (r"/merchant/projects$", "post", {409: ["TOO_MANY_PROJECTS"]}),
@@ -101,6 +125,10 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/auth/login$", "post", {401: ["INVALID_CREDENTIALS", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"]}),
         (r"/auth/login$", "post", {429: ["TOO_MANY_CODES"]}),
         (r"/auth/(register|login|password-reset/confirm)$", "post", {429: ["BUSY"]}),
+        (r"/auth/step-up$", "post", _CODE),
+        (r"/auth/password$", "post", {403: ["PASSWORD_INVALID", "STEP_UP_REQUIRED", *_CODE[403]]}),
+        (r"/auth/password$", "post", {429: ["BUSY", *_CODE[429]]}),
+        (r"\{sessionId\}", "", {404: ["SESSION_NOT_FOUND"]}),
         (r"/auth/refresh$", "post", {401: ["SESSION_REQUIRED", "SESSION_ENDED"]}),
         (r"/auth/password-reset/confirm$", "post", {400: ["RESET_TOKEN_INVALID"]}),
         (r"/two-factor/enrol$", "post", {403: ["PASSWORD_INVALID", *_CODE[403][1:]], 429: ["BUSY", "TOO_MANY_CODES"]}),
@@ -111,8 +139,11 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
             {403: ["PASSWORD_INVALID", *_CODE[403]], 429: ["BUSY", *_CODE[429]]},
         ),
         (r"/admin/merchants$", "post", {409: ["EMAIL_TAKEN"], 429: ["BUSY"], 503: ["KEYS_UNAVAILABLE"]}),
+        (r"/merchant/projects$", "post", {403: ["LIVE_NOT_GRANTED"]}),
+        (r"/merchant/projects/\{projectId\}$", "patch", {403: ["LIVE_NOT_GRANTED"]}),
         (r"/admin/(merchants/|password-resets$)", "", {404: ["MERCHANT_NOT_FOUND"]}),
         (r"/admin/merchants/\{merchantId\}/credits$", "post", {409: ["CREDIT_REFERENCE_REUSED"]}),
+        (r"/admin/stakes$", "post", {400: ["UNSUPPORTED_CHAIN", "INVALID_AMOUNT"], 503: ["CHAIN_UNAVAILABLE"]}),
         (r"/admin/stakes$", "post", {400: ["CHAIN_WITHOUT_STAKES", "STAKE_OUT_OF_RANGE"], 409: ["STAKE_CHANGING"]}),
     )
 )
@@ -137,11 +168,20 @@ def error_answer(status: int, codes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def codes_of(path: str, operation: dict[str, Any]) -> dict[int, list[str]]:
-    """Return the codes of an operation's errors, by status: those of all, of its credential, its body and its noun."""
+def codes_of(path: str, operation: dict[str, Any], opt: Mapping[str, Any]) -> dict[int, list[str]]:
+    """Return the codes of an operation's errors, by status: those of all, of its credential, its body and its noun.
+
+    ``opt`` is its handler's: what it needs to be let in.
+    """
     schemes = {name for scheme in operation.get("security", ()) for name in scheme}
     found: dict[int, list[str]] = {400: ["VALIDATION_ERROR"], 429: ["RATE_LIMITED"], 500: ["INTERNAL_ERROR"]}
     parts: list[Mapping[int, Sequence[str]]] = [_OF_SCHEME[name] for name in sorted(schemes)]
+    if opt.get(SCOPE) not in {None, "read"}:
+        parts.append(_OF_LIVE)
+    if opt.get(STEP_UP) and SESSION_SCHEME in schemes:
+        parts.append(_OF_STEP_UP)
+    if not operation["operationId"].startswith("get") and _IS_ACTIVE.search(path):
+        parts.append(_OF_ACTIVE)
     if operation.get("requestBody") is not None:
         parts.append(_OF_BODY)
     if "{projectId}" in path:

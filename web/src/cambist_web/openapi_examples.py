@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from litestar import Litestar
 from litestar.handlers import BaseRouteHandler
 from litestar.response import Stream
-from litestar.routes import HTTPRoute
-from msgspec import Struct, inspect
+from msgspec import inspect
 
 from cambist.services.accounting.statements.export import COLUMNS
 
@@ -251,27 +249,6 @@ SHOWN: Mapping[str, frozenset[str]] = {
     }.items()
 }
 """The fields that examples have though they could be left out. Answers have all that are never left out besides."""
-
-
-class Examples(Struct, frozen=True, kw_only=True):
-    """What one operation takes and answers; ``body`` is None where it takes none."""
-
-    body: Any
-    answer: Any
-
-
-def examples_of(app: Litestar) -> Mapping[tuple[str, str], Examples]:
-    """Return the examples of every operation that is described, by its path's template and its method."""
-    return {
-        (route.path_format, method.lower()): Examples(
-            body=None if (data := handler.parsed_data_field) is None else body_example(data.annotation),
-            answer=answer_example(answered_by(handler)),
-        )
-        for route in app.routes
-        if isinstance(route, HTTPRoute)
-        for method, (handler, _) in route.route_handler_map.items()
-        if method not in {"HEAD", "OPTIONS"} and handler.resolve_include_in_schema()
-    }
 
 
 def answered_by(handler: BaseRouteHandler) -> Any:  # noqa: ANN401  any type
