@@ -88,7 +88,9 @@ async def test_a_key_expires_to_the_second_although_it_was_used_a_moment_before(
     clock.advance(59.5)
     assert (await client.get(WALLET, headers=merchant.key)).status_code == 200
     clock.advance(0.5)
-    refused(await client.get(WALLET, headers=merchant.key), 401, "API_KEY_EXPIRED")
+    late = await client.get(WALLET, headers=merchant.key)
+    refused(late, 401, "API_KEY_EXPIRED")
+    assert late.headers["WWW-Authenticate"] == "ApiKey"
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,7 @@ _MISSING = re.compile(r"Missing required \w+ parameter '(.+?)' for path")
 CHALLENGES: Mapping[str, str] = {
     "API_KEY_MISSING": "ApiKey",
     "API_KEY_INVALID": "ApiKey",
+    "API_KEY_EXPIRED": "ApiKey",
     "ADMIN_KEY_INVALID": "AdminKey",
 }
 """What a 401 asks for where that is no Bearer token. Only Bearer is a registered scheme: clients act on it."""

@@ -120,7 +120,7 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"\{keyId\}", "", {404: ["API_KEY_NOT_FOUND"]}),
         (r"/api-keys$", "post", {409: ["TOO_MANY_API_KEYS"]}),
         (r"/merchant/projects$", "post", {409: ["TOO_MANY_PROJECTS"]}),
-        (r"^/api/auth/", "", {403: ["OTHER_SITE"]}),
+        (r"^/api/auth/(register|login|refresh|logout|password-reset/\w+)$", "", {403: ["OTHER_SITE"]}),
         (r"/auth/register$", "post", {403: ["REGISTRATION_CLOSED"], 409: ["EMAIL_TAKEN"], 503: ["KEYS_UNAVAILABLE"]}),
         (r"/auth/login$", "post", {401: ["INVALID_CREDENTIALS", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"]}),
         (r"/auth/login$", "post", {429: ["TOO_MANY_CODES"]}),

@@ -64,6 +64,15 @@ VALUES: Mapping[str, Any] = {
     "deposit_id": "dep_9b7n6m",
     "deposits_left_out": 0,
     "depth": 1,
+    "derived_minimums": {
+        "ethereum/USDT": {
+            "minimum": "1.05",
+            "fee": "0.00042",
+            "nativePrice": "2500",
+            "tokenPrice": "1",
+            "derivedAt": MOMENT,
+        }
+    },
     "duration_ms": 87,
     "email": "ada@shop.example",
     "error": None,
