@@ -26,14 +26,10 @@ async def payout_env(db, clock, ids):
 async def approve(payout_env, to_address=None, **fields):
     body = {"chain": "memory", "address": to_address or person("safe"), **fields}
     request = msgspec.convert(body, ApprovalRequest)
+    address = approved_addresses.check(payout_env.payment_env.registry, request, live=True)
     async with payout_env.db.transaction() as conn:
         return await approved_addresses.approve(
-            conn,
-            payout_env.payment_env.registry,
-            payout_env.live.merchant_pk,
-            request,
-            payout_env.ids,
-            payout_env.clock.now(),
+            conn, payout_env.live.merchant_pk, request, address, payout_env.ids, payout_env.clock.now()
         )
 
 

@@ -182,7 +182,7 @@ async def test_forgetting_what_was_sent_does_not_open_the_hour_again(treasury):
     await open_everything(thief)
     wallet = (await sources(thief))["wallet"][0]
     for thief_address in THIEVES:
-        await treasury.signer.learn("live", "memory", thief_address)
+        await treasury.signer.learn("live", "memory", 1, thief_address)
     treasury.clock.advance(DAY_S)
 
     async def crime(step: int) -> None:

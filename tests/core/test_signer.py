@@ -189,16 +189,16 @@ async def test_a_fresh_address_waits_for_its_delay_where_one_person_could_ask(ma
 
 async def test_a_delay_can_begin_when_an_address_is_entered(make, clock):
     signer = make(fresh_address_delay_s=DAY_S)
-    since = await signer.learn("live", "memory", stranger("a").upper())
+    since = await signer.learn("live", "memory", 1, stranger("a").upper())
     assert since == clock.now()
     clock.advance(DAY_S)
-    assert await signer.learn("live", "memory", stranger("a")) == since
+    assert await signer.learn("live", "memory", 1, stranger("a")) == since
     assert (await answer(signer, request(stranger("a"), 1, purpose="auto_payout"))).refusal is None
     elsewhere = request(stranger("a"), 1, purpose="auto_payout", chain="other")
     assert (await answer(signer, elsewhere)).refusal == "TARGET_TOO_FRESH"
     for chain, to_address in (("memory", "nobody"), ("nowhere", stranger("a"))):
         with pytest.raises(ValueError, match=r"no address|no chain"):
-            await signer.learn("live", chain, to_address)
+            await signer.learn("live", chain, 1, to_address)
 
 
 async def test_fresh_addresses_share_what_may_go_to_them_at_once(make, clock):

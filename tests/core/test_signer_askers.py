@@ -101,6 +101,25 @@ async def test_one_merchant_does_not_use_up_what_another_has(make):
     assert (await answer(signer, by_session("b", 100, 0, path=OTHER_MERCHANT))).refusal is None
 
 
+@pytest.mark.parametrize("asked_by", ["key", "session"])
+@pytest.mark.parametrize("purpose", ["payout", "refund", "withdrawal", "auto_payout"])
+async def test_an_address_that_one_merchant_pays_stays_fresh_for_another(make, clock, asked_by, purpose):
+    """Or a thief with an account of his own prepares the address to which a stolen session then sends everything."""
+    caps = {"fresh_address_caps": {"memory/USDX": "0.0001"}}
+    signer = make(session=caps, key=caps)
+    assert (await answer(signer, request(stranger("thief"), 1, path=OTHER_MERCHANT))).refusal is None
+    assert await signer.learn("live", "memory", OTHER_MERCHANT.account, stranger("thief")) == clock.now()
+    clock.advance(DAY_S)
+    stolen = request(stranger("thief"), 10_000_000, asked_by=asked_by, purpose=purpose)
+    refused = await answer(signer, stolen)
+    assert (refused.refusal, refused.retry_at) == ("TARGET_TOO_FRESH", clock.now() + timedelta(days=1))
+    known = request(stranger("thief"), 10_000_000, sequence=1, path=OTHER_MERCHANT, asked_by=asked_by, purpose=purpose)
+    assert (await answer(signer, known)).refusal is None
+    # Every key of the merchant's account is the merchant's: its wallet's and its deposit addresses'.
+    clock.advance(DAY_S)
+    assert (await answer(signer, msgspec.structs.replace(stolen, path=DEPOSIT))).refusal is None
+
+
 async def test_a_replacement_counts_once(make):
     signer = make(session={"fresh_address_caps": {"memory/USDX": "0.0001"}, "fresh_payouts_per_hour": 1})
     for price in range(1, 5):

@@ -147,7 +147,7 @@ async def test_a_clock_that_goes_back_does_not_open_the_window_and_delays_nothin
     await signer.aclose()
     clock.set(start)
     signer = open_signer(tmp_path / "store", clock, **rules)
-    since = await signer.learn("live", "memory", stranger("b"))
+    since = await signer.learn("live", "memory", 1, stranger("b"))
     assert (await signer.sign(asked[1:2]))[0].refusal == "HOURLY_CAP"
     clock.advance(HOUR_S * 2)
     assert (await signer.sign(asked[1:2]))[0].refusal == "HOURLY_CAP"

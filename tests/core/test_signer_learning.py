@@ -6,6 +6,7 @@ import pytest
 
 from cambist.domain.intents import IntentKind
 from cambist.services.payouts.signer_learning import Learner
+from cambist.signer.protocol import SignerUnavailableError
 from cambist.signer.rules import Rules
 from tests.support.treasury import Treasury
 
@@ -20,12 +21,12 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
-async def approve(treasury, address: str) -> None:
+async def approve(treasury, address: str, *, merchant: int | None = None) -> None:
     async with treasury.db.transaction() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO approved_addresses (approval_id, merchant_pk, mode, chain, address, label, approved_at)"
             " VALUES ('apr_1', $1, 'live', $2, $3, 'cold wallet', $4)",
-            (treasury.merchant, treasury.info.id, address, treasury.clock.now()),
+            (merchant or treasury.merchant, treasury.info.id, address, treasury.clock.now()),
         )
 
 
@@ -55,6 +56,35 @@ async def test_a_withdrawal_to_a_fresh_address_waits_for_its_delay_and_then_goes
     treasury.clock.advance(3601)
     await treasury.work(engine, rounds=12)
     assert await treasury.on_chain(to_address, "USDX") == 4_000_000
+
+
+async def test_what_another_merchant_approved_long_ago_is_fresh_all_the_same(treasury):
+    to_address, learner = await treasury.stranger(1), Learner(treasury.signer)
+    other, _ = await treasury.new_merchant("mer_2")
+    await approve(treasury, to_address, merchant=other)
+    assert await learn(treasury, learner) == 1
+    treasury.clock.advance(3601)
+    await treasury.pay_out("USDX", 4_000_000, to_address, kind=IntentKind.WITHDRAWAL)
+    assert await learn(treasury, learner) == 1
+    await treasury.work(treasury.engine(), rounds=12, until="enough")
+    assert await treasury.on_chain(to_address, "USDX") == 0
+    treasury.clock.advance(3601)
+    await treasury.work(treasury.engine(), rounds=12)
+    assert await treasury.on_chain(to_address, "USDX") == 4_000_000
+
+
+async def test_what_the_signer_was_not_there_to_hear_is_told_again(treasury, monkeypatch):
+    await approve(treasury, await treasury.stranger(1))
+    learner = Learner(treasury.signer)
+    with monkeypatch.context() as away:
+        away.setattr(treasury.signer, "_learn", _unavailable)
+        with pytest.raises(SignerUnavailableError):
+            await learn(treasury, learner)
+    assert await learn(treasury, learner) == 1
+
+
+def _unavailable(*_) -> int:
+    raise SignerUnavailableError
 
 
 async def test_payouts_that_have_ended_are_not_read_to_find_what_waits(treasury):

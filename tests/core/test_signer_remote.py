@@ -75,10 +75,10 @@ async def test_remote_and_local_answer_the_same(tmp_path, clock, local):
         assert list(theirs) == list(ours)
         assert {reply.refusal for reply in theirs} >= {None, "HOURLY_CAP", "TARGET_TOO_FRESH", "UNREADABLE_PAYLOAD"}
         assert await remote.account_xpub("live", 60, 3) == KEYSTORE.account_xpub("live", 60, 3)
-        known = await remote.learn("live", "memory", stranger("b"))
-        assert known == await beside.learn("live", "memory", stranger("b"))
+        known = await remote.learn("live", "memory", 1, stranger("b"))
+        assert known == await beside.learn("live", "memory", 1, stranger("b"))
         with pytest.raises(ValueError, match="no address of memory"):
-            await remote.learn("live", "memory", "nobody")
+            await remote.learn("live", "memory", 1, "nobody")
         with pytest.raises(ValueError, match="asleep"):
             await remote.account_xpub("asleep", 60, 3)
     await beside.aclose()
@@ -215,7 +215,7 @@ async def test_a_call_that_was_given_up_is_never_answered_to_the_next(tmp_path):
 async def test_failures_are_told_apart_and_ours_say_nothing(tmp_path):
     async with served(tmp_path, Slow()) as (_, remote):
         with pytest.raises(SignerUnavailableError, match=r"store is full"):
-            await remote.learn("live", "memory", "x")
+            await remote.learn("live", "memory", 1, "x")
         with pytest.raises(SignerUnavailableError, match=r"^The signer failed; its log says why\.$"):
             await remote.account_xpub("live", 60, 1)
 

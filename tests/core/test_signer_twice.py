@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
 
-from cambist.signer.store import FILE
 from tests.support.signing import DEPOSIT, WALLET, address, open_signer, request, stranger
 
 
@@ -68,35 +65,3 @@ async def test_behind_a_refusal_nothing_is_bound_to_a_place_that_may_never_come(
         for sequence in (7, 8)
     ]
     assert await refusals(signer, *moved) == [None, None]
-
-
-AS_THEY_WERE_CALLED = """
-ALTER TABLE known_addresses RENAME TO targets;
-ALTER TABLE targets RENAME COLUMN address TO target;
-ALTER TABLE approvals RENAME COLUMN to_address TO target;
-ALTER TABLE state RENAME COLUMN known TO targets;
-ALTER TABLE approvals DROP COLUMN asked_by;
-"""
-
-
-async def test_a_store_with_the_names_of_before_still_keeps_from_signing_twice(tmp_path, clock):
-    signer = open_signer(tmp_path / "old", clock)
-    assert await refusals(signer, transfer(5)) == [None]
-    await signer.aclose()
-    file = sqlite3.connect(tmp_path / "old" / FILE)
-    file.executescript(AS_THEY_WERE_CALLED + "PRAGMA user_version = 2;")
-    file.close()
-    signer = open_signer(tmp_path / "old", clock)
-    assert await refusals(signer, transfer(6)) == ["ALREADY_SIGNED"]
-    await signer.aclose()
-
-
-async def test_a_store_of_the_version_before_learns_to_remember_places(tmp_path, clock):
-    signer = open_signer(tmp_path / "old", clock)
-    await signer.aclose()
-    file = sqlite3.connect(tmp_path / "old" / FILE)
-    file.executescript("DROP TABLE signed;" + AS_THEY_WERE_CALLED + "PRAGMA user_version = 1;")
-    file.close()
-    signer = open_signer(tmp_path / "old", clock)
-    assert await refusals(signer, transfer(5), transfer(6)) == [None, "ALREADY_SIGNED"]
-    await signer.aclose()

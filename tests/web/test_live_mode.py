@@ -10,6 +10,7 @@ from tests.support.payout_env import person
 from tests.support.web import ADMIN_KEY, Merchant, memory_gateway, refused, web_client, web_settings
 
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
+APPROVED = "/api/dashboard/approved-addresses"
 PROJECTS = "/api/merchant/projects"
 LIVE = {"name": "Shop", "mode": "live"}
 PAY = {"chain": "memory", "token": "USDX", "toAddress": person("thief"), "amount": "1"}
@@ -64,6 +65,22 @@ async def test_whom_the_operator_makes_has_live_mode_only_where_that_was_said(cl
         client.cookies.clear()
         bearer = {"Authorization": f"Bearer {login.json()['accessToken']}"}
         assert (await client.post("/api/merchant/projects", json=LIVE, headers=bearer)).status_code == granted
+
+
+async def test_who_was_not_granted_it_approves_addresses_of_the_sandbox_alone(merchant, client, clock):
+    await merchant.add_project(mode="sandbox")
+    await merchant.step_up()
+    clock.advance(30)
+    code = {"totpCode": merchant.phone.next_code()}
+    safe = {"chain": "memory", "address": person("safe")} | code
+    for mode in ({}, {"mode": "live"}):
+        answer = await client.post(APPROVED, json=safe | mode, headers=merchant.bearer)
+        refused(answer, 403, "LIVE_NOT_GRANTED")
+    answer = await client.post(APPROVED, json=safe | {"mode": "sandbox"}, headers=merchant.bearer)
+    assert answer.status_code == 201, "the code was not spent on what was refused"
+    await grant(merchant, live=True)
+    live = safe | {"mode": "live", "totpCode": merchant.phone.next_code()}
+    assert (await client.post(APPROVED, json=live, headers=merchant.bearer)).status_code == 201
 
 
 async def test_taken_back_it_leaves_live_projects_to_be_read_and_withdrawn_from(merchant, client):

@@ -40,6 +40,7 @@ class LearnCall(Struct, frozen=True, tag="learn"):
 
     mode: Annotated[str, Meta(max_length=16)]
     chain: Name
+    account: Index
     address: Annotated[str, Meta(max_length=256)]
 
 

@@ -58,9 +58,9 @@ class LocalSigner(KeystoreXpubs, Signer):
             replies += await self._in_thread(self._sign, requests[first : first + REQUESTS_MAX])
         return replies
 
-    async def learn(self, mode: str, chain: str, address: str) -> datetime:
+    async def learn(self, mode: str, chain: str, account: int, address: str) -> datetime:
         address = self._reader.normalized(chain, address)
-        return _moment(await self._in_thread(self._learn, chain, address) if mode == "live" else self._now())
+        return _moment(await self._in_thread(self._learn, chain, account, address) if mode == "live" else self._now())
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
@@ -95,9 +95,9 @@ class LocalSigner(KeystoreXpubs, Signer):
         key = self._keystore.private_key(request.mode, answer.coin_type, path.account, path.change, path.index)
         return SignReply(signature=key.sign_recoverable(answer.digest, hasher=None))
 
-    def _learn(self, chain: str, address: str) -> int:
+    def _learn(self, chain: str, account: int, address: str) -> int:
         with self._store.book(self._now()) as book:
-            return book.learn(chain, address)
+            return book.learn(chain, account, address)
 
     def _now(self) -> int:
         return int(self._clock.now().timestamp())

@@ -54,9 +54,10 @@ def _ends(minute: int) -> int:
 class Facts(Struct, frozen=True, kw_only=True):
     """What the signer remembers that matters to one reading.
 
-    ``counted`` is what the slot counted before, by counter; ``known_since`` is by address; ``approved`` are those
-    outflows that a person agreed to. ``elsewhere`` is the slot for which the same reference was signed before, where
-    it is another one and may yet take effect, or has.
+    ``counted`` is what the slot counted before, by counter; ``known_since`` is by address, for the account that signs:
+    an address that one merchant has paid is fresh for another. ``approved`` are those outflows that a person agreed to.
+    ``elsewhere`` is the slot for which the same reference was signed before, where it is another one and may yet take
+    effect, or has.
     """
 
     now: int

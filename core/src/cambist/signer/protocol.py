@@ -98,8 +98,10 @@ class Signer(XpubSource):
         """
 
     @abstractmethod
-    async def learn(self, mode: str, chain: str, address: str) -> datetime:
+    async def learn(self, mode: str, chain: str, account: int, address: str) -> datetime:
         """Start the delay of an address that money will go to, unless it has started, and return when that was.
+
+        It becomes known for what is signed with keys of this account, and of no other.
 
         Raises ValueError for an unknown chain or an address that is none, SignerUnavailableError.
         """

@@ -49,8 +49,8 @@ class RemoteSigner(Signer):
             replies += answer.replies
         return replies
 
-    async def learn(self, mode: str, chain: str, address: str) -> datetime:
-        return (await self._ask(frames.LearnCall(mode, chain, address), frames.Learned)).since
+    async def learn(self, mode: str, chain: str, account: int, address: str) -> datetime:
+        return (await self._ask(frames.LearnCall(mode, chain, account, address), frames.Learned)).since
 
     async def _ask(self, call: frames.Call, expected: type[A]) -> A:
         answer = await self._answer(frames.encode(call))

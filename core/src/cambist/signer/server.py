@@ -118,8 +118,8 @@ class SignerServer:
                     return frames.Signed(tuple(await self._signer.sign(requests)))
                 case frames.XpubCall(mode, coin_type, account_index):
                     return frames.Xpub(await self._signer.account_xpub(mode, coin_type, account_index))
-                case frames.LearnCall(mode, chain, address):
-                    return frames.Learned(await self._signer.learn(mode, chain, address))
+                case frames.LearnCall(mode, chain, account, address):
+                    return frames.Learned(await self._signer.learn(mode, chain, account, address))
         except SignerUnavailableError as error:
             return frames.Failed(str(error))
         except (ValueError, KeyError, PluginError) as error:

@@ -33,39 +33,28 @@ APPROVAL_KEPT_S = 7 * 86_400
 # What each version adds to the one before. What is remembered keeps a signer from signing twice: it is never made anew.
 _VERSIONS = (
     """
-CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, targets INTEGER NOT NULL);
+CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, known INTEGER NOT NULL);
 INSERT INTO state VALUES (1, 0, 0);
 CREATE TABLE slots (
     id INTEGER PRIMARY KEY AUTOINCREMENT, slot TEXT NOT NULL UNIQUE, at INTEGER NOT NULL, counts BLOB NOT NULL
 );
-CREATE TABLE spent (
-    counter TEXT NOT NULL, minute INTEGER NOT NULL, amount TEXT NOT NULL, PRIMARY KEY (counter, minute)
-) WITHOUT ROWID;
-CREATE TABLE targets (
-    chain TEXT NOT NULL, target TEXT NOT NULL, since INTEGER NOT NULL, used_at INTEGER NOT NULL,
-    PRIMARY KEY (chain, target)
-) WITHOUT ROWID;
-CREATE TABLE approvals (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, reference TEXT NOT NULL, purpose TEXT NOT NULL, chain TEXT NOT NULL,
-    asset TEXT NOT NULL, target TEXT NOT NULL, amount TEXT NOT NULL, text TEXT NOT NULL,
-    asked_at INTEGER NOT NULL, approved_at INTEGER, slot TEXT
-);
-CREATE INDEX approvals_reference ON approvals (reference);
-""",
-    """
 CREATE TABLE signed (
     id INTEGER PRIMARY KEY AUTOINCREMENT, chain TEXT NOT NULL, reference TEXT NOT NULL, slot TEXT NOT NULL,
     UNIQUE (chain, reference)
 );
-""",
-    """
-ALTER TABLE targets RENAME TO known_addresses;
-ALTER TABLE known_addresses RENAME COLUMN target TO address;
-ALTER TABLE approvals RENAME COLUMN target TO to_address;
-ALTER TABLE state RENAME COLUMN targets TO known;
-""",
-    """
-ALTER TABLE approvals ADD COLUMN asked_by TEXT NOT NULL DEFAULT '';
+CREATE TABLE spent (
+    counter TEXT NOT NULL, minute INTEGER NOT NULL, amount TEXT NOT NULL, PRIMARY KEY (counter, minute)
+) WITHOUT ROWID;
+CREATE TABLE known_addresses (
+    chain TEXT NOT NULL, account INTEGER NOT NULL, address TEXT NOT NULL, since INTEGER NOT NULL,
+    used_at INTEGER NOT NULL, PRIMARY KEY (chain, account, address)
+) WITHOUT ROWID;
+CREATE TABLE approvals (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, reference TEXT NOT NULL, purpose TEXT NOT NULL, asked_by TEXT NOT NULL,
+    chain TEXT NOT NULL, asset TEXT NOT NULL, to_address TEXT NOT NULL, amount TEXT NOT NULL, text TEXT NOT NULL,
+    asked_at INTEGER NOT NULL, approved_at INTEGER, slot TEXT
+);
+CREATE INDEX approvals_reference ON approvals (reference);
 """,
 )
 VERSION = len(_VERSIONS)
@@ -154,7 +143,8 @@ class Book:
     def facts(self, rules: Rules, reading: Reading) -> Facts:
         row = self._run("SELECT counts FROM slots WHERE slot = ?", (reading.slot,)).fetchone()
         counted = {} if row is None else msgspec.json.decode(row["counts"], type=dict[str, str])
-        known = {one.to_address: self._since(reading.request.chain, one.to_address) for one in reading.outflows}
+        chain, account = reading.request.chain, reading.request.path.account
+        known = {one.to_address: self._since(chain, account, one.to_address) for one in reading.outflows}
         elsewhere = self._elsewhere(reading)
         approved = [
             one for one in reading.outflows if needs_approval(rules, one, elsewhere) and self._is_approved(reading, one)
@@ -170,7 +160,7 @@ class Book:
 
     def record(self, rules: Rules, reading: Reading, facts: Facts, verdict: Verdict) -> None:
         for address in verdict.learn:
-            self.learn(reading.request.chain, address)
+            self.learn(reading.request.chain, reading.request.path.account, address)
         for outflow in verdict.ask:
             self._ask(reading, outflow)
         if verdict.refusal is not None:
@@ -221,11 +211,12 @@ class Book:
         ).fetchone()
         return None if found is None else str(found["slot"])
 
-    def learn(self, chain: str, address: str) -> int:
-        """Return since when the address is known: from now on, unless it was known."""
-        since = self._since(chain, address)
+    def learn(self, chain: str, account: int, address: str) -> int:
+        """Return since when the address is known to the account: from now on, unless it was known."""
+        since = self._since(chain, account, address)
         if since is None:
-            self._run("INSERT INTO known_addresses VALUES (?, ?, ?, ?)", (chain, address, self.now, self.now))
+            known = (chain, account, address, self.now, self.now)
+            self._run("INSERT INTO known_addresses VALUES (?, ?, ?, ?, ?)", known)
             self._known += 1
             return self.now
         return since
@@ -262,15 +253,17 @@ class Book:
             found = self._windows[counter] = Window({row["minute"]: int(row["amount"]) for row in rows})
         return found
 
-    def _since(self, chain: str, address: str) -> int | None:
+    def _since(self, chain: str, account: int, address: str) -> int | None:
+        which = (chain, account, address)
         row = self._run(
-            "SELECT since, used_at FROM known_addresses WHERE chain = ? AND address = ?", (chain, address)
+            "SELECT since, used_at FROM known_addresses WHERE chain = ? AND account = ? AND address = ?", which
         ).fetchone()
         if row is None:
             return None
         if row["used_at"] + USED_STEP_S <= self.now:
             self._run(
-                "UPDATE known_addresses SET used_at = ? WHERE chain = ? AND address = ?", (self.now, chain, address)
+                "UPDATE known_addresses SET used_at = ? WHERE chain = ? AND account = ? AND address = ?",
+                (self.now, *which),
             )
         since: int = row["since"]
         return since
@@ -278,8 +271,9 @@ class Book:
     def _drop_known(self) -> None:
         """Forget those that were used longest ago: what is forgotten is fresh again."""
         surplus = self._known - KNOWN_MAX
-        oldest = "SELECT chain, address FROM known_addresses ORDER BY used_at LIMIT ?"
-        self._run(f"DELETE FROM known_addresses WHERE (chain, address) IN ({oldest})", (surplus + KNOWN_DROPPED,))  # noqa: S608  ours
+        oldest = "SELECT chain, account, address FROM known_addresses ORDER BY used_at LIMIT ?"
+        key = "(chain, account, address)"
+        self._run(f"DELETE FROM known_addresses WHERE {key} IN ({oldest})", (surplus + KNOWN_DROPPED,))  # noqa: S608  ours
         self._known = self._run("SELECT count(*) AS known FROM known_addresses").fetchone()["known"]
 
     def _asked(self, reading: Reading, outflow: Outflow) -> list[sqlite3.Row]:

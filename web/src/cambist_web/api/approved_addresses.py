@@ -59,13 +59,10 @@ class ApprovedAddresses(Controller):
         audit: NamedDependency[Audit],
     ) -> ApprovedAnswer:
         """Let auto-payouts go to an address. Needs a code of the authenticator."""
-        registry = web.gateway.registry
-        approved_addresses.check(registry, data)
+        address = approved_addresses.check(web.gateway.registry, data, live=session.live)
         await web.two_factor.require_code(session.merchant_pk, data.totp_code)
         async with web.db.transaction() as conn:
-            found = await approved_addresses.approve(
-                conn, registry, session.merchant_pk, data, web.ids, web.clock.now()
-            )
+            found = await approved_addresses.approve(conn, session.merchant_pk, data, address, web.ids, web.clock.now())
             told = {"chain": data.chain, "address": found.address, "mode": found.mode}
             await audit.record(conn, Action.ADDRESS_APPROVED, subject=found.approval_id, **told)
         return ApprovedAnswer(approved_address=found)

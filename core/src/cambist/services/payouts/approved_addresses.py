@@ -18,6 +18,7 @@ from cambist.ports import Ids
 from cambist.registry import Registry
 from cambist.services.addresses.checks import check_to_address
 from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.identity.merchants import live_not_granted
 from cambist.services.paging import Page, read_page
 from cambist.services.pricing.quotes import Name
 from cambist.services.supported import find_chain
@@ -51,8 +52,13 @@ class ApprovedAddress(Struct, frozen=True, kw_only=True, rename="camel"):
     approved_at: datetime
 
 
-def check(registry: Registry, request: ApprovalRequest) -> str:
-    """Return the normalized address. Raises InvalidError, before the merchant's code is spent on it."""
+def check(registry: Registry, request: ApprovalRequest, *, live: bool) -> str:
+    """Return the normalized address, before the merchant's code is spent on it. Raises InvalidError.
+
+    Raises ForbiddenError for live mode where ``live`` says that the operator has not granted it to the merchant.
+    """
+    if request.mode == "live" and not live:
+        raise live_not_granted()
     return check_to_address(registry, find_chain(registry.chains, request.chain), request.address, "address")
 
 
@@ -65,10 +71,12 @@ async def lock_approvals(conn: AsyncConnection, merchant_pk: int) -> None:
 
 
 async def approve(  # noqa: PLR0913, PLR0917  whose, what, and where ids and time come from
-    conn: AsyncConnection, registry: Registry, merchant_pk: int, request: ApprovalRequest, ids: Ids, now: datetime
+    conn: AsyncConnection, merchant_pk: int, request: ApprovalRequest, address: str, ids: Ids, now: datetime
 ) -> ApprovedAddress:
-    """Approve an address; one that is approved already gets the new label. The caller has taken the code."""
-    address = check(registry, request)
+    """Approve an address as ``check`` returned it; one that is approved already gets the new label.
+
+    The caller has taken the code.
+    """
     await lock_approvals(conn, merchant_pk)
     new = insert(models.ApprovedAddress).values(
         approval_id=ids.new("apa"),
