@@ -13,9 +13,11 @@ from cambist.plugin import (
     ChainError,
     ChainUnavailableError,
     InconsistentChainError,
+    InvalidAddressError,
     RateLimitedError,
     SpanTooWideError,
     TxStatus,
+    UnreadablePayloadError,
 )
 from cambist.testing.clock import ManualClock
 from cambist_chainkit.pool import BACKOFF_MAX_S, SURVEY_INTERVAL_S
@@ -58,7 +60,10 @@ async def test_an_error_that_leaves_the_view_counts_and_the_next_endpoint_is_len
     assert one.asked == asked + 1
 
 
-STUMBLES = [ValueError("digits"), OverflowError("int too large"), KeyError("x"), RecursionError("deep")]
+STUMBLES = [
+    *(ValueError("digits"), OverflowError("int too large"), KeyError("x"), RecursionError("deep")),
+    *(InvalidAddressError("none"), UnreadablePayloadError("bytes")),
+]
 
 
 @pytest.mark.parametrize("stumble", STUMBLES, ids=lambda error: type(error).__name__)

@@ -18,7 +18,6 @@ from cambist.plugin import (
     EndpointHealth,
     InconsistentChainError,
     PluginContext,
-    PluginError,
     RateLimitedError,
     SpanTooWideError,
     StateUnavailableError,
@@ -38,13 +37,14 @@ LIAR_STRIKES: Final = 5
 
 
 async def answer_of(endpoint: Endpoint, answer: Awaitable[T]) -> T:
-    """Await what an endpoint answers. Raises PluginError and nothing else, so that each failure counts against it.
+    """Await what an endpoint answers. Raises ChainError and nothing else, so that each failure counts against it.
 
-    Answers can be broken in ways that no decoder foresees, and what it then stumbles over is their fault.
+    Answers can be broken in ways that no decoder foresees, and what it then stumbles over is their fault: an address
+    that is none, too.
     """
     try:
         return await answer
-    except PluginError:
+    except ChainError:
         raise
     except Exception as error:
         message = f"{endpoint.name} answered what cannot be read ({type(error).__name__})"
