@@ -15,7 +15,7 @@ from cambist_chainkit.spans import check_links
 from cambist_evm.bloom import bloom_of
 from cambist_evm.decode import TRANSFER_TOPIC, check_blooms, check_header, check_receipts, transfers_of
 from cambist_evm.quantities import quantity
-from cambist_evm.traces import from_call_frames, from_flat_traces, walk_frames
+from cambist_evm.traces import Movement, from_call_frames, from_flat_traces, internal_transfers, walk_frames
 from cambist_evm.wire import (
     Answer,
     CallFrame,
@@ -242,10 +242,65 @@ def test_a_deposit_into_an_op_chain_creates_coin_for_its_sender(
     assert {one.recipient.lower() for one in found} <= {OURS}
 
 
-def test_coin_is_created_by_deposits_alone() -> None:
-    """The field means nothing on a transaction of another type."""
-    paid = block(1, transactions=[RpcTransaction(word(1), OURS, "0x0", OTHER, "0x2", "0x5")])
-    assert transfers_of(paid, [receipt(1)], CONTRACTS, WATCH) == []
+@pytest.mark.parametrize("kind", ["0x2", "0x7E", "0x07e", "", None])
+def test_coin_is_created_by_deposits_alone(kind: str | None) -> None:
+    """Nobody else has the field, so one of the two is not what the chain says: to drop either would drop a deposit."""
+    paid = block(1, transactions=[RpcTransaction(word(1), OURS, "0x0", OTHER, kind, "0x5")])
+    with pytest.raises(InconsistentChainError, match="no deposit"):
+        transfers_of(paid, [receipt(1)], CONTRACTS, WATCH)
+
+
+PAID = RpcTransaction(word(1), OTHER, "0x5", OURS)
+MINTED = RpcTransaction(word(1), OURS, "0x0", OURS, "0x7e", "0x5")
+CREATED = RpcTransaction(word(1), OTHER, "0x5", None)
+
+
+@pytest.mark.parametrize(
+    "tx, told",
+    [
+        (PAID, {"sender": OTHER, "to": TOKEN}),
+        (PAID, {"sender": TOKEN, "to": OURS}),
+        (PAID, {"to": None}),
+        (PAID, {"sender": None}),
+        (MINTED, {"sender": OTHER, "to": OURS}),
+        (CREATED, {"sender": OTHER, "to": OURS}),
+    ],
+)
+def test_a_transaction_with_value_has_the_ends_of_its_receipt(tx: RpcTransaction, told: dict[str, Any]) -> None:
+    """Else who changes the block alone pays another, takes a payment away, or lets one stay with its sender."""
+    with pytest.raises(InconsistentChainError, match="different ends"):
+        check_receipts(block(1, transactions=[tx]), [receipt(1, **told)])
+
+
+@pytest.mark.parametrize(
+    "tx, told",
+    [
+        (PAID, {"sender": OTHER, "to": OURS}),
+        (PAID, {}),
+        (PAID, {"to": OURS}),
+        (replace(PAID, to="0x" + "ab" * 20), {"sender": OTHER, "to": "0x" + "aB" * 20}),
+        (CREATED, {"sender": OTHER, "to": None}),
+        (CREATED, {"sender": OTHER}),
+        (replace(PAID, value="0x0"), {"sender": TOKEN, "to": None}),
+    ],
+)
+def test_nodes_tell_of_ends_in_their_own_way(tx: RpcTransaction, told: dict[str, Any]) -> None:
+    """In mixed case or not at all, and a creation has no recipient. Without value, the ends move no coin."""
+    check_receipts(block(1, transactions=[tx]), [receipt(1, **told)])
+
+
+def test_a_failed_transaction_has_no_logs() -> None:
+    """One that has some did not fail: neither its payments nor what it paid are dropped for the word of its status."""
+    for paid, logs, inside in (
+        (block(1), [log(0)], []),
+        (block(1, transactions=[PAID]), [log(0, address=OTHER)], []),
+        (block(1), [log(0, address=OTHER)], [[Movement("0", OTHER, OURS, 1)]]),
+    ):
+        failed = [receipt(1, *logs, status="0x0")]
+        with pytest.raises(InconsistentChainError, match="says failed"):
+            transfers_of(paid, failed, CONTRACTS, WATCH, internal_transfers(paid, failed, inside or [[]], WATCH))
+    nothing = [receipt(1, status="0x0")]
+    assert transfers_of(block(1, transactions=[PAID]), nothing, CONTRACTS, WATCH) == []
 
 
 def test_a_real_deposit_is_read() -> None:

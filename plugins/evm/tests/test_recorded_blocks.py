@@ -59,7 +59,7 @@ def whole_block(name: str) -> tuple[Json, list[Json]]:
 def stand_in_receipt(block: Json, tx: Json) -> Json:
     return {
         "transactionHash": tx["hash"], "blockHash": block["hash"], "status": "0x1", "logs": [], "gasUsed": "0x5208",
-        "from": tx["from"],
+        "from": tx["from"], "to": tx["to"],
     }  # fmt: skip
 
 

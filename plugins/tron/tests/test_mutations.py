@@ -38,8 +38,8 @@ INFO, HEADER = "/wallet/gettransactioninfobyid", "/wallet/getblock"
 
 Ask = Callable[[Mapping[str, Json]], Awaitable[Hashable]]
 
-UNSIGNED = rf"{INFOS} \d+ (?:receipt|receipt result|result|log.*|internal_transactions.*)"
-"""What stands in results alone."""
+UNSIGNED = rf"{INFOS} \d+ (?:receipt|receipt result|result|log.*|internal_transactions(?! \d+ note).*)"
+"""What stands in results alone. Of the notes in them, all are known."""
 
 ADDRESS = "[0-9a-f]{40}|41[0-9a-f]{40}"
 WELL_FORMED = {
@@ -78,7 +78,9 @@ def transfers_in(found: Json, infos: Json) -> Question:
 
     async def ask(endpoint: Endpoint) -> Hashable:
         result = await read_span(endpoint, SETUP, Span(first=height, last=height), EveryAddress())
-        return frozenset((one.tx_id, one.position, one.recipient, one.contract, one.amount) for one in result.transfers)
+        return frozenset(
+            (one.tx_id, one.position, one.sender, one.recipient, one.contract, one.amount) for one in result.transfers
+        )
 
     return Question({BLOCKS: {"block": [found]}, INFOS: infos}, asking(ask), UNSIGNED, WELL_FORMED)
 
@@ -135,7 +137,7 @@ def forged() -> tuple[Json, Json]:
         (coin, info(coin)),
         (token, info(token, logs=[log(ALICE, BOB, 3), log(BOB, CAROL, 4), log(BOB, CAROL, 4)])),
         (failed, {**info(failed), "result": "FAILED"}),
-        (inside, info(inside, inners=[inner(BOB, CAROL, 8), inner(BOB, ALICE, 9, note="freeze")])),
+        (inside, info(inside, inners=[inner(BOB, CAROL, 8), inner(BOB, ALICE, 9, note="freezeBalanceV2ForEnergy")])),
     )
 
 

@@ -232,13 +232,26 @@ def test_what_an_address_sends_to_itself_is_nothing() -> None:
     "note",
     [
         "delegateResourceOfEnergy", "unDelegateResourceOfEnergy", "delegateResourceOfBandwidth", "freezeForEnergy",
-        "unfreezeForEnergy", "freezeBalanceV2ForEnergy", "withdrawExpireUnfreezeWhileUnfreezing", "voteWitness",
-        "withdrawReward", "something new", "",
+        "unfreezeForEnergy", "freezeBalanceV2ForTronPower", "unfreezeBalanceV2ForEnergy", "withdrawExpireUnfreeze",
+        "withdrawExpireUnfreezeWhileUnfreezing", "withdrawExpireUnfreezeWhileCanceling",
+        "withdrawExpireUnfreezeWhileSuiciding", "cancelAllUnfreezeV2", "voteWitness", "withdrawReward",
     ],
 )  # fmt: skip
 def test_an_internal_transaction_that_moves_no_coin_is_none(note: str) -> None:
     """A contract that lends energy to an address of ours names it, and an amount of which nothing arrives."""
     assert transfers(run(inners=[inner(THEIRS, OURS, 10**12, note)])) == []
+
+
+@pytest.mark.parametrize("note", ["", "zz", "63616C6C", "63616c", "63616c6c00", "call", b"something new".hex()])
+def test_an_internal_transaction_of_no_known_kind_is_an_outage(note: str) -> None:
+    """It may move coin, or count: one in other words, or cut, or of a node that is newer than what is known here."""
+    unknown = {**inner(THEIRS, OURS, 6), "note": note}
+    for inners in ([unknown], [{**inner(THEIRS, OTHERS, 0), "note": note}, inner(THEIRS, OURS, 6)]):
+        with pytest.raises(InconsistentChainError, match="no known kind"):
+            transfers(run(inners=inners))
+    assert transfers(run(inners=[{**inner(THEIRS, OTHERS, 6), "note": note}])) == []
+    assert transfers(run(inners=[{**inner(THEIRS, OURS, 0), "note": note}])) == []
+    assert transfers(run(inners=[{**inner(THEIRS, OURS, 6, rejected=True), "note": note}])) == []
 
 
 @pytest.mark.parametrize("note", ["call", "create", "suicide"])

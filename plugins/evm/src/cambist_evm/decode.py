@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from msgspec import UNSET, UnsetType
+
 from cambist.plugin import Block, InconsistentChainError, Transfer, Units, Watch
 from cambist_chainkit.spans import TIME_MAX
 
@@ -61,7 +63,28 @@ def check_receipts(block: RpcBlock, receipts: Sequence[RpcReceipt]) -> None:
         raise InconsistentChainError(f"block {number} has a transaction twice")
     if not {receipt.block_hash for receipt in receipts} <= {block.hash}:
         raise InconsistentChainError(f"receipts of another block came with block {number}")
+    _check_ends(block, receipts)
     _check_logs(number, receipts)
+
+
+def _check_ends(block: RpcBlock, receipts: Sequence[RpcReceipt]) -> None:
+    """Raise InconsistentChainError where a transaction that carries value has other ends than its receipt tells.
+
+    The ends of the others are not compared: they move no native coin.
+    """
+    differing = [
+        (tx, receipt)
+        for tx, receipt in zip(block.transactions, receipts, strict=True)
+        if (tx.value != "0x0" or tx.mint is not None) and (tx.to != receipt.to or tx.sender != receipt.sender)
+    ]
+    for tx, receipt in differing:
+        if not (_same_end(tx.sender, receipt.sender) and _same_end(tx.to, receipt.to)):
+            raise InconsistentChainError(f"transaction {tx.hash} and its receipt tell of different ends")
+
+
+def _same_end(said: str | None, told: str | UnsetType | None) -> bool:
+    """Return whether both are one address in whatever case, or none, or the receipt leaves it out."""
+    return told is UNSET or said == told or (said is not None and told is not None and said.lower() == told.lower())
 
 
 def _check_logs(number: int, receipts: Sequence[RpcReceipt]) -> None:
@@ -151,11 +174,14 @@ def native_hits(transactions: Sequence[RpcTransaction], watch: Watch) -> list[tu
 def minted(block: RpcBlock, watch: Watch) -> list[tuple[int, Transfer]]:
     """Return (transaction's index, transfer) for what deposits into an OP chain create for watched senders.
 
-    It is theirs even where the deposit's call fails. Raises ValueError.
+    It is theirs even where the deposit's call fails. Raises ValueError, and InconsistentChainError where something
+    else than a deposit creates coin.
     """
     found = []
     for index, tx in enumerate(block.transactions):
-        if tx.type == DEPOSIT_TYPE and tx.mint is not None:
+        if tx.mint is not None:
+            if tx.type != DEPOSIT_TYPE:
+                raise InconsistentChainError(f"transaction {tx.hash} creates coin, and is no deposit")
             amount, creditor = quantity(tx.mint), bytes.fromhex(tx.sender[2:])
             if len(creditor) != ADDRESS_BYTES:
                 raise ValueError("no address")
@@ -205,10 +231,21 @@ def succeeded(receipt: RpcReceipt | RpcReceiptTotals) -> bool:
     return status == 1
 
 
+def took_effect(receipt: RpcReceipt) -> bool:
+    """Return whether the transaction took effect. Raises InconsistentChainError where it failed and has logs.
+
+    It is asked of who pays somebody watched, and not of all: some networks keep logs of what failed.
+    """
+    effective = succeeded(receipt)
+    if receipt.logs and not effective:
+        raise InconsistentChainError(f"the receipt of {receipt.transaction_hash} says failed, and has logs")
+    return effective
+
+
 def _native_transfer(block: RpcBlock, receipt: RpcReceipt, tx: RpcTransaction) -> Transfer | None:
     amount = quantity(tx.value)
     # What an address sends to itself changes nothing it holds.
-    if amount == 0 or tx.to is None or tx.to.lower() == tx.sender.lower() or not succeeded(receipt):
+    if amount == 0 or tx.to is None or tx.to.lower() == tx.sender.lower() or not took_effect(receipt):
         return None
     return transfer_in(block, tx.hash, "native", tx.sender[2:], tx.to[2:], amount)
 
@@ -223,7 +260,7 @@ def _token_transfer(
     if not is_word(sender) or not is_word(recipient):
         raise ValueError("no topic")
     amount = first_word(log.data)
-    if not amount or not padded or sender == recipient or not succeeded(receipt):
+    if not amount or not padded or sender == recipient or not took_effect(receipt):
         return None
     return transfer_in(
         block, receipt.transaction_hash, f"log:{ordinal}", sender[26:], recipient[26:], amount, contracts[log.address]

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from cambist.plugin import InconsistentChainError, Transfer, Watch
 
 from .addresses import ADDRESS
-from .decode import is_synthetic, succeeded, transfer_in
+from .decode import is_synthetic, took_effect, transfer_in
 from .quantities import quantity
 from .wire import CallFrame, FlatTrace, RpcBlock, RpcReceipt, TracedTransaction
 
@@ -47,7 +47,7 @@ def internal_transfers(
     found = []
     for index, (receipt, moved) in enumerate(zip(receipts, movements, strict=True)):
         for movement in moved:
-            if bytes.fromhex(movement.recipient[2:]) in watch and succeeded(receipt):
+            if bytes.fromhex(movement.recipient[2:]) in watch and took_effect(receipt):
                 ends = movement.sender[2:], movement.recipient[2:]
                 transfer = transfer_in(block, receipt.transaction_hash, f"trace:{movement.path}", *ends, movement.value)
                 found.append((index, transfer))

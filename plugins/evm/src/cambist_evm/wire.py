@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class RpcLog(Struct, gc=False, rename="camel"):
 
 
 class RpcReceipt(Struct, gc=False, rename="camel"):
-    """What came of a transaction."""
+    """What came of a transaction. ``to`` is None where it created a contract; some nodes leave both ends out."""
 
     transaction_hash: str
     block_hash: str
@@ -49,6 +49,8 @@ class RpcReceipt(Struct, gc=False, rename="camel"):
     status: str | None = None
     gas_used: str = ""
     logs_bloom: str = ""
+    sender: str | UnsetType | None = field(name="from", default=UNSET)
+    to: str | UnsetType | None = UNSET
 
 
 class RpcTransaction(Struct, gc=False, rename={"sender": "from"}):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Final
 
 from cambist.plugin import Block, InconsistentChainError, Transfer, Units, Watch
@@ -27,12 +28,26 @@ TRANSFER_TOPICS: Final = 3
 SUCCESS: Final = "SUCCESS"
 
 MOVING_NOTES: Final = frozenset(note.encode("ascii").hex() for note in ("call", "create", "suicide"))
-"""The internal transactions that move coin. Others name an amount and a recipient, too, and move none: what a contract
-freezes, delegates or withdraws is shown alike."""
+"""The internal transactions that move coin."""
+
+_STAKING: Final = "freezeFor", "unfreezeFor", "freezeBalanceV2For", "unfreezeBalanceV2For"
+_LENDING: Final = "delegateResourceOf", "unDelegateResourceOf"
+_RESOURCES: Final = "Bandwidth", "Energy", "TronPower", "UnknownType"
+STILL_NOTES: Final = frozenset(
+    note.encode("ascii").hex()
+    for note in (
+        *map("".join, product((*_STAKING, *_LENDING), _RESOURCES)),
+        *("cancelAllUnfreezeV2", "voteWitness", "withdrawReward", "withdrawExpireUnfreeze"),
+        *("withdrawExpireUnfreezeWhileUnfreezing", "withdrawExpireUnfreezeWhileCanceling"),
+        "withdrawExpireUnfreezeWhileSuiciding",  # the heir's, which stands in the amount of ``suicide``, too
+    )
+)
+"""Those that move none, although they name an amount and a recipient like the others: all that java-tron 4.8 writes."""
 
 _LOG_ADDRESS: Final = re.compile(r"(?:41)?[0-9a-f]{40}", re.ASCII)
 _WORD: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _PADDING: Final = "0" * 24
+_NOTE_SHOWN: Final = 64
 FAILED: Final = "FAILED"
 _RESULTS: Final = frozenset({"", "SUCESS", SUCCESS, FAILED})  # the misspelt one is protobuf's name for no failure
 
@@ -114,14 +129,14 @@ def token_hits(infos: Sequence[TxInfo], contracts: Mapping[str, str], watch: Wat
 
 
 def internal_hits(infos: Sequence[TxInfo], watch: Watch) -> list[tuple[int, int, InternalTx]]:
-    """Return (transaction's index, ordinal in it, internal transaction) for each that pays a watched address.
+    """Return (transaction's index, ordinal in it, internal transaction) for each that may pay a watched address.
 
-    Only those that can move coin are counted: the others are kept by some nodes, and the ordinal is the same on all.
+    Those that move none are not counted: only some nodes keep them, and the ordinal is the same on all.
     Raises ValueError.
     """
     hits = []
     for index, info in enumerate(infos):
-        moving = [internal for internal in info.internal if internal.note in MOVING_NOTES]
+        moving = [internal for internal in info.internal if internal.note not in STILL_NOTES]
         for ordinal, internal in enumerate(moving):
             if (
                 any(one.value for one in internal.values)
@@ -149,7 +164,7 @@ def transfers_of(
                 found.append((index, native))
         for index, ordinal, inner in internal_hits(infos, watch) if internal else ():
             if _ran(block.transactions[index], infos[index]):
-                moved = _internal(inside, infos[index].id, ordinal, inner)
+                moved = _internal(inside, infos[index], ordinal, inner)
                 found += [] if moved is None else [(index, moved)]
         for index, ordinal, log in token_hits(infos, contracts, watch):
             if _ran(block.transactions[index], infos[index]):
@@ -214,11 +229,17 @@ def _native(inside: Block, tx: TronTx) -> Transfer | None:
     return _transfer(inside, tx.id, "native", value.owner_address, value.to_address, value.amount)
 
 
-def _internal(inside: Block, tx_id: str, ordinal: int, inner: InternalTx) -> Transfer | None:
+def _internal(inside: Block, info: TxInfo, ordinal: int, inner: InternalTx) -> Transfer | None:
+    """Return what an internal transaction paid. Raises InconsistentChainError where one is of no known kind.
+
+    Itself or one beside it: whether that moves coin, and is to be counted, nobody knows.
+    """
     amount = _coin(sum(one.value for one in inner.values if not one.token_id))
     if amount <= 0 or inner.recipient == inner.sender:
         return None
-    return _transfer(inside, tx_id, f"trace:{ordinal}", inner.sender, inner.recipient, amount)
+    for note in {one.note for one in info.internal} - MOVING_NOTES - STILL_NOTES:
+        raise InconsistentChainError(f"an internal transaction is of no known kind: {note[:_NOTE_SHOWN]!r}")
+    return _transfer(inside, info.id, f"trace:{ordinal}", inner.sender, inner.recipient, amount)
 
 
 def _token(inside: Block, tx_id: str, ordinal: int, log: TronLog, contracts: Mapping[str, str]) -> Transfer | None:
