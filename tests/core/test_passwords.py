@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from argon2 import PasswordHasher
 
 from cambist.services.errors import InvalidError, TooManyError
+from cambist.services.identity import passwords as passwords_module
 from cambist.services.identity.passwords import LENGTH_MAX, LENGTH_MIN, SLOTS, WAITING_MAX, Passwords
 
 
@@ -59,3 +61,17 @@ async def test_only_a_few_run_at_once_and_a_crowd_is_turned_away(ids):
     assert sum(isinstance(result, TooManyError) for result in results) == 10
     assert most <= SLOTS
     assert await passwords.hash("correct horse")
+
+
+async def test_who_signs_in_never_waits_for_new_passwords_that_are_judged(passwords, monkeypatch):
+    stored, judged = await passwords.hash("correct horse"), threading.Event()
+    monkeypatch.setattr(passwords_module, "check_strength", lambda *_: judged.wait(60))
+    crowd = [asyncio.create_task(passwords.hash_new("correct horse battery")) for _ in range(WAITING_MAX + 3)]
+    try:
+        await asyncio.sleep(0)
+        async with asyncio.timeout(30):
+            assert all([await passwords.verify(stored, "correct horse") for _ in range(3)])
+    finally:
+        judged.set()
+        results = await asyncio.gather(*crowd, return_exceptions=True)
+    assert sum(isinstance(result, TooManyError) for result in results) == 3

@@ -226,6 +226,25 @@ async def test_a_right_password_is_not_counted_however_often_it_is_shown(databas
     assert answers == [UnauthenticatedError] * 5 + [TooManyError]
 
 
+@pytest.mark.parametrize(
+    "path, body",
+    [
+        ("/api/auth/password", {"currentPassword": PASSWORD, "newPassword": "password123"}),
+        ("/api/dashboard/two-factor/enrol", {"password": PASSWORD}),
+    ],
+)
+async def test_what_costs_as_much_as_signing_in_is_counted_with_it_also_for_the_right_password(
+    database_url, redis_url, clock, ids, path, body
+):
+    settings = web_settings(database_url, redis_url, rate_limits=RateLimitSettings(login_per_address=5))
+    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+        merchant = Merchant(client)
+        await merchant.register("ada@shop.example")
+        answers = [await client.post(path, json=body, headers=merchant.bearer) for _ in range(5)]
+        assert [answer.status_code == 429 for answer in answers] == [False] * 4 + [True]
+        refused(answers[-1], 429, "RATE_LIMITED")
+
+
 @pytest.mark.parametrize("shared", [True, False])
 async def test_a_crowd_of_guessers_is_braked_and_the_merchant_gets_in_from_the_usual_address(
     database_url, redis_url, clock, ids, shared
@@ -315,7 +334,7 @@ async def test_guesses_beyond_the_limit_are_not_looked_up_also_when_they_come_at
 async def test_good_keys_are_never_taken_for_guesses_and_one_that_was_good_works_while_others_guess(
     database_url, redis_url, clock, ids
 ):
-    settings = web_settings(database_url, redis_url, rate_limits=RateLimitSettings())
+    settings = web_settings(database_url, redis_url, rate_limits=RateLimitSettings(login_per_address=0))
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
         merchant = await Merchant(client).open()
         for _ in range(3):

@@ -263,8 +263,10 @@ async def test_neither_secret_nor_code_is_stored_or_logged_as_it_is(merchant, ga
 async def test_the_password_asked_for_is_guessed_no_faster_than_at_signing_in(database_url, redis_url, clock, ids):
     limits = UNLIMITED.__class__(per_key=0, per_address=0, login_per_address=3)
     settings = web_settings(database_url, redis_url, rate_limits=limits)
-    async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
-        merchant = Merchant(client)
-        await merchant.register("ada@shop.example")
-        answers = [(await start(merchant, password="wrong")).status_code for _ in range(4)]
+    async with memory_gateway(settings, clock, ids) as gateway:
+        async with web_client(gateway, "198.51.100.9") as client:
+            merchant = Merchant(client)
+            await merchant.register("ada@shop.example")
+        async with web_client(gateway) as merchant.client:
+            answers = [(await start(merchant, password="wrong")).status_code for _ in range(4)]
     assert answers == [403, 403, 403, 429]

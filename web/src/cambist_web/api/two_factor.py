@@ -21,7 +21,7 @@ from cambist_web.auth import admin_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
 from cambist_web.login_attempts import check_password
-from cambist_web.origin import Audit
+from cambist_web.origin import Audit, address_of
 from cambist_web.schemas import Answer, Body
 
 TotpCode = Annotated[str, Meta(max_length=64)]
@@ -167,7 +167,11 @@ class TwoFactorReset(Controller):
 
 
 async def show_password(web: Web, request: AnyRequest, session: SessionPrincipal, password: str) -> SignIn:
-    """Check the password of a merchant who is signed in. Raises ForbiddenError."""
+    """Check the password of a merchant who is signed in. Raises ForbiddenError.
+
+    A right one is counted for the address, too: it costs as much as one that opens a session.
+    """
+    await web.limiter.take(web.limits.login_per_address, address_of(request))
     async with web.db.autocommit() as conn:
         email = (await merchants.get(conn, session.merchant_pk)).email
     try:

@@ -1,4 +1,7 @@
-"""Passwords: hard to guess, and argon2id; a few at a time, away from the event loop."""
+"""Passwords: hard to guess, and argon2id; a few at a time, away from the event loop.
+
+New ones are judged in a slot of their own: whoever signs in waits for hashes, and never for what judges passwords.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,30 @@ from .strength import check_strength
 LENGTH_MIN = 10
 LENGTH_MAX = 256
 SLOTS = 2
+JUDGING_SLOTS = 1
 WAITING_MAX = 32
+"""Of each kind, those that run included."""
 
 T = TypeVar("T")
+
+
+class Slots:
+    """Runs work in threads, so many at once. Others wait, and a crowd is turned away."""
+
+    def __init__(self, at_once: int) -> None:
+        self._free = asyncio.Semaphore(at_once)
+        self._waiting = 0
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Return what the work returns. Raises TooManyError where ``WAITING_MAX`` are there already."""
+        if self._waiting >= WAITING_MAX:
+            raise TooManyError("BUSY", "Too many passwords are looked at right now.", retry_after_s=2)
+        self._waiting += 1
+        try:
+            async with self._free:
+                return await asyncio.to_thread(work)
+        finally:
+            self._waiting -= 1
 
 
 class Passwords:
@@ -28,8 +52,7 @@ class Passwords:
     def __init__(self, random_bytes: RandomBytes, hasher: PasswordHasher | None = None) -> None:
         self._random_bytes = random_bytes
         self._hasher = hasher or PasswordHasher()
-        self._slots = asyncio.Semaphore(SLOTS)
-        self._waiting = 0
+        self._hashing, self._judging = Slots(SLOTS), Slots(JUDGING_SLOTS)
         self._nobodys: str | None = None
 
     async def hash_new(self, password: str, about: Sequence[str] = (), *, field: str = "password") -> str:
@@ -38,20 +61,20 @@ class Passwords:
         Raises InvalidError, about this field, for a password that is too short, too long, or too easy to guess.
         """
         _check_length(password, field)
-        await self._run(lambda: check_strength(password, about, field))
+        await self._judging.run(lambda: check_strength(password, about, field))
         return await self.hash(password)
 
     async def hash(self, password: str) -> str:
         """Return what may be stored. Raises InvalidError for a password that is too short or too long."""
         _check_length(password, "password")
-        return await self._run(lambda: self._hasher.hash(password, salt=self._random_bytes(16)))
+        return await self._hashing.run(lambda: self._hasher.hash(password, salt=self._random_bytes(16)))
 
     async def verify(self, stored: str | None, password: str) -> bool:
         """Say whether the password is right. Takes as long when nobody has it (``stored`` is None)."""
         if self._nobodys is None:
-            self._nobodys = await self._run(lambda: self._hasher.hash("nobody's", salt=self._random_bytes(16)))
+            self._nobodys = await self._hashing.run(lambda: self._hasher.hash("nobody's", salt=self._random_bytes(16)))
         against = stored or self._nobodys
-        right = await self._run(lambda: self._matches(against, password[: LENGTH_MAX + 1]))
+        right = await self._hashing.run(lambda: self._matches(against, password[: LENGTH_MAX + 1]))
         return right and stored is not None
 
     def _matches(self, stored: str, password: str) -> bool:
@@ -59,16 +82,6 @@ class Passwords:
             return self._hasher.verify(stored, password)
         except (VerificationError, InvalidHashError):
             return False
-
-    async def _run(self, work: Callable[[], T]) -> T:
-        if self._waiting >= WAITING_MAX:
-            raise TooManyError("BUSY", "Too many people are signing in at the moment.", retry_after_s=2)
-        self._waiting += 1
-        try:
-            async with self._slots:
-                return await asyncio.to_thread(work)
-        finally:
-            self._waiting -= 1
 
 
 def _check_length(password: str, field: str) -> None:
