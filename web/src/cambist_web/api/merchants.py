@@ -115,10 +115,10 @@ class Auth(Controller):
         password_hash = await web.passwords.hash_new(data.password, [email, name])
         live = web.settings.grants_live
         async with web.db.transaction() as conn:
-            await _end_the_one_before(web, conn, request, audit)
             merchant = await merchants.register(
                 conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=web.clock.now(), live=live
             )
+            await _end_the_one_before(web, conn, request, audit)
             session = await open_session(web, conn, merchant, request)
             by = audit.of_merchant(merchant.merchant_id, session.principal.session_id)
             await by.record(conn, Action.MERCHANT_REGISTERED, subject=merchant.merchant_id, email=email)
@@ -144,9 +144,9 @@ class Auth(Controller):
         sign_in = await check_password(web, request, email, data.password)
         shown = await web.two_factor.check_sign_in(sign_in.merchant.pk, data.totp_code)
         async with web.db.transaction() as conn:
-            await _end_the_one_before(web, conn, request, audit)
             await merchants.lock_password(conn, sign_in)
             await web.two_factor.lock_sign_in(conn, sign_in.merchant.pk, shown=shown)
+            await _end_the_one_before(web, conn, request, audit)
             session = await open_session(web, conn, sign_in.merchant, request)
             by = audit.of_merchant(sign_in.merchant.merchant_id, session.principal.session_id)
             await by.record(conn, Action.SESSION_OPENED, subject=session.principal.session_id, totp=shown or None)
@@ -234,7 +234,10 @@ class Auth(Controller):
 
 
 async def _end_the_one_before(web: Web, conn: AsyncConnection, request: Request[Any, Any, Any], audit: Audit) -> None:
-    """End the session whose cookie the browser brought along: the one that is opened takes its cookie's place."""
+    """End the session whose cookie the browser brought along: the one that is opened takes its cookie's place.
+
+    After the merchant who signs in is locked: whoever changes the password locks the merchant before the sessions.
+    """
     for name in (COOKIE, SECURE_COOKIE):
         session_id = web.refresh_tokens.session_of(request.cookies.get(name, ""))
         ended = None if session_id is None else await sessions.revoke(conn, session_id, now=web.clock.now())

@@ -198,12 +198,13 @@ async def reset_password(conn: AsyncConnection, token: str, password_hash: str, 
 
     Raises InvalidError for a token that is used, old or unknown.
     """
+    merchant = await of_reset(conn, token, now=now)
+    await lock_merchant(conn, merchant.pk)
     reset = models.PasswordReset
     used = update(reset).where(*_good_reset(token, now)).values(used_at=now)
-    merchant_pk = await conn.scalar(used.returning(reset.merchant_pk))
-    if merchant_pk is None:
+    if await conn.scalar(used.returning(reset.merchant_pk)) is None:
         raise _bad_reset()
-    return await _set_password(conn, merchant_pk, password_hash, now)
+    return await _set_password(conn, merchant.pk, password_hash, now)
 
 
 def _good_reset(token: str, now: datetime) -> Sequence[ColumnElement[bool]]:
