@@ -13,8 +13,8 @@ from sqlalchemy.exc import DBAPIError
 from cambist.secrets import SecretsBox
 from cambist.services.audit import seals
 from cambist.services.audit.entries import Action, Origin, newest, record
-from cambist.services.audit.refusals import KINDS_MAX, Refusal, Refusals
 from cambist.services.audit.seals import append_lines, read_lines, read_seals, seal
+from cambist.services.audit.sums import EMAILS_MAX, KINDS_MAX, KINDS_PER_ADDRESS_MAX, Kind, Sums
 from cambist.services.audit.verify import verify
 
 OPERATOR = Origin(actor_kind="operator", address="192.0.2.1")
@@ -207,8 +207,9 @@ async def test_entries_that_wait_too_long_for_their_seal_are_told(db, box, clock
     assert problem.startswith("1 entries wait for their seal")
 
 
-def refusal(number=0, action=Action.CREDENTIAL_REFUSED):
-    return Refusal(action=action, code="API_KEY_INVALID", origin=Origin(actor_kind="stranger", address=f"a{number}"))
+def refusal(number=0, **origin):
+    origin = Origin(**{"actor_kind": "stranger", "address": f"a{number}"} | origin)
+    return Kind(action=Action.CREDENTIAL_REFUSED, code="API_KEY_INVALID", origin=origin)
 
 
 async def entries(db):
@@ -217,39 +218,72 @@ async def entries(db):
 
 
 async def test_refusals_are_summed_by_address_and_minute(db, clock):
-    refusals = Refusals(db, clock)
+    sums = Sums(db, clock)
     for _ in range(1_000):
-        refusals.add(refusal(1))
-        refusals.add(refusal(2))
-    await refusals.write()
+        sums.add(refusal(1))
+        sums.add(refusal(2))
+    await sums.write()
     assert await entries(db) == []
     clock.advance(60)
-    refusals.add(refusal(1))
-    await refusals.write()
+    sums.add(refusal(1))
+    await sums.write()
     minute = clock.now().replace(second=0, microsecond=0) - timedelta(minutes=1)
     code = {"code": "API_KEY_INVALID"}
     assert await entries(db) == [(minute, "a1", code, 1_000), (minute, "a2", code, 1_000)]
-    await refusals.write(unfinished=True)
+    await sums.write(unfinished=True)
     assert (await entries(db))[2:] == [(minute + timedelta(minutes=1), "a1", code, 1)]
 
 
 async def test_a_flood_from_everywhere_is_summed_as_well(db, clock):
-    refusals = Refusals(db, clock)
+    sums = Sums(db, clock)
     for number in range(20 * KINDS_MAX):
-        refusals.add(refusal(number))
-    await refusals.write(unfinished=True)
+        sums.add(refusal(number))
+    await sums.write(unfinished=True)
     found = await entries(db)
     assert len(found) == KINDS_MAX + 1
     assert sum(count for *_, count in found) == 20 * KINDS_MAX
-    assert (None, {"code": ""}) in [(address, details) for _, address, details, _ in found]
+    assert (None, {"code": "API_KEY_INVALID"}) in [(address, details) for _, address, details, _ in found]
+
+
+async def test_a_flood_from_one_address_costs_no_entry_of_another(db, clock):
+    sums = Sums(db, clock)
+    for number in range(2 * KINDS_MAX):
+        sums.add(refusal(1, actor_kind="merchant", actor=f"ses_{number}"))
+    sums.add(refusal(2, actor_kind="merchant", actor="ses_bob"))
+    await sums.write(unfinished=True)
+    found = await entries(db)
+    assert [count for _, address, _, count in found if address == "a1"] == [
+        *[1] * KINDS_PER_ADDRESS_MAX,
+        2 * KINDS_MAX - KINDS_PER_ADDRESS_MAX,
+    ]
+    assert [count for _, address, _, count in found if address != "a1"] == [1]
+    async with db.autocommit() as conn:
+        assert (await newest(conn, limit=1))[0].actor == "ses_bob"
+
+
+async def test_of_the_e_mail_addresses_that_were_given_the_first_are_told_and_the_others_counted(db, clock):
+    sums = Sums(db, clock)
+    for number in range(500):
+        sums.add(refusal(), email=f"{number}@shop.example")
+        sums.add(refusal(), email="0@shop.example")
+    await sums.write(unfinished=True)
+    ((_, _, details, count),) = await entries(db)
+    assert count == 1_000
+    assert details == {
+        "code": "API_KEY_INVALID",
+        "emails": {"0@shop.example": 501} | {f"{number}@shop.example": 1 for number in range(1, EMAILS_MAX)},
+        "other_emails": 500 - EMAILS_MAX,
+    }
 
 
 async def test_what_cannot_be_written_is_written_the_next_time(db, clock):
-    refusals = Refusals(db, clock)
-    refusals.add(refusal())
+    sums = Sums(db, clock)
+    sums.add(refusal(), email="ada@shop.example")
     await tamper(db, "ALTER TABLE audit_entries RENAME TO away")
     with pytest.raises(DBAPIError):
-        await refusals.write(unfinished=True)
+        await sums.write(unfinished=True)
     await tamper(db, "ALTER TABLE away RENAME TO audit_entries")
-    await refusals.write(unfinished=True)
-    assert [count for *_, count in await entries(db)] == [1]
+    sums.add(refusal(), email="ada@shop.example")
+    await sums.write(unfinished=True)
+    ((_, _, details, count),) = await entries(db)
+    assert (details["emails"], count) == ({"ada@shop.example": 2}, 2)

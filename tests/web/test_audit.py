@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from cambist.services.audit.entries import Action, newest
+from cambist.settings import RateLimitSettings
 from tests.support.payout_env import person
 from tests.support.two_factor import enrol
 from tests.support.two_merchants import TwoMerchants
@@ -23,7 +24,7 @@ def log(gateway, client):
     """Give what returns the log, oldest first, refusals of this minute included."""
 
     async def read(*actions):
-        await client._transport.app.state.web.refusals.write(unfinished=True)
+        await client._transport.app.state.web.audit_sums.write(unfinished=True)
         async with gateway.db.autocommit() as conn:
             found = await newest(conn, limit=1_000)
         return [entry for entry in found[::-1] if not actions or entry.action in actions]
@@ -45,10 +46,8 @@ async def test_signing_in_and_out_is_written_down_and_what_is_refused_is_summed(
     assert (await client.post("/api/auth/logout", headers=cookie)).status_code == 200
     assert (await client.post("/api/auth/logout", headers=cookie)).status_code == 200
     refused = await log(Action.SIGN_IN_REFUSED)
-    assert [(one.actor_kind, one.actor, one.address, one.count) for one in refused] == [
-        ("stranger", merchant.email, HERE, 5),
-        ("stranger", None, HERE, 1),
-    ]
+    assert [(one.actor_kind, one.actor, one.address, one.count) for one in refused] == [("stranger", None, HERE, 6)]
+    assert refused[0].details == {"code": "INVALID_CREDENTIALS", "emails": {merchant.email: 5}}
     opened, ended = (await log(Action.SESSION_OPENED))[-1], await log(Action.SESSION_ENDED)
     assert (opened.actor_kind, opened.merchant_id, opened.address) == ("merchant", merchant.merchant_id, HERE)
     assert [one.actor for one in ended] == [opened.subject]
@@ -252,3 +251,23 @@ async def test_a_key_that_comes_from_elsewhere_is_named_with_the_address(client,
     assert (await client.get("/api/merchant/wallet", headers=merchant.key)).status_code == 403
     (refused,) = await log(Action.ACCESS_REFUSED)
     assert (refused.actor, refused.address, refused.details) == (merchant.key_id, HERE, {"code": "IP_NOT_ALLOWED"})
+
+
+@pytest.mark.parametrize("path", ["/api/auth/login", "/api/auth/password-reset/request"])
+async def test_a_stranger_who_gives_hundreds_of_addresses_fills_a_row_or_two(database_url, redis_url, clock, ids, path):
+    limits = RateLimitSettings(login_per_address=10, per_address=0)
+    settings = web_settings(database_url, redis_url, rate_limits=limits)
+    async with memory_gateway(settings, clock, ids) as gateway:
+        async with web_client(gateway, "2001:db8:1:2::3") as client:
+            for number in range(60):
+                body = {"email": f"{number}@shop.example"} | ({"password": "wrong"} if path.endswith("login") else {})
+                await client.post(path, json=body)
+        async with gateway.db.autocommit() as conn:
+            found = await newest(conn, limit=1_000)
+    limited, done = sorted(found, key=lambda one: one.details.get("code") != "RATE_LIMITED")
+    assert {one.address for one in found} == {"2001:db8:1:2::/64"}
+    assert (limited.actor, limited.details) == (None, {"code": "RATE_LIMITED"})
+    assert done.actor is None
+    assert list(done.details["emails"].values()) == [1] * 5
+    assert done.details["other_emails"] == done.count - 5
+    assert limited.count + done.count == 60

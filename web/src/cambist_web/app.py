@@ -16,7 +16,7 @@ from litestar.exceptions import HTTPException
 from litestar.types import BeforeMessageSendHookHandler, ControllerRouterHandler, Message, Scope
 
 from cambist.bootstrap import Gateway
-from cambist.services.audit.refusals import Refusals
+from cambist.services.audit.sums import Sums
 from cambist.services.errors import ServiceError
 from cambist.services.webhooks.sender import Sender, open_sender
 from cambist.settings import WebSettings
@@ -41,7 +41,7 @@ SECURITY_HEADERS = (
 )
 """What every answer carries that does not say otherwise itself."""
 
-REFUSALS_INTERVAL_S = 5.0
+AUDIT_SUMS_INTERVAL_S = 5.0
 
 log = structlog.get_logger(__name__)
 
@@ -115,7 +115,7 @@ async def _lifespan(app: Litestar) -> AsyncIterator[None]:
     web: Web = app.state.web
     settings = web.settings
     async with (
-        _refusals_written(web.refusals),
+        _sums_written(web.audit_sums),
         open_sender(
             clock=web.clock, timeout_ms=settings.webhooks.timeout_ms, targets=settings.webhook_targets
         ) as sender,
@@ -125,26 +125,26 @@ async def _lifespan(app: Litestar) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _refusals_written(refusals: Refusals) -> AsyncIterator[None]:
-    """Write refusals down as their minutes end, and what is left when the app ends."""
+async def _sums_written(sums: Sums) -> AsyncIterator[None]:
+    """Write sums of the audit log down as their minutes end, and what is left when the app ends."""
 
     async def write() -> None:
         while True:
-            await asyncio.sleep(REFUSALS_INTERVAL_S)
+            await asyncio.sleep(AUDIT_SUMS_INTERVAL_S)
             try:
-                await refusals.write()
+                await sums.write()
             except Exception:
-                log.exception("audit_refusals_not_written")
+                log.exception("audit_sums_not_written")
 
-    writing = asyncio.create_task(write(), name="audit refusals")
+    writing = asyncio.create_task(write(), name="audit sums")
     try:
         yield
     finally:
         writing.cancel()
         try:
-            await refusals.write(unfinished=True)
+            await sums.write(unfinished=True)
         except Exception:
-            log.exception("audit_refusals_not_written")
+            log.exception("audit_sums_not_written")
 
 
 def _web(state: State) -> Web:

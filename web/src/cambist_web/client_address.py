@@ -48,7 +48,7 @@ def counted_as(host: str) -> str:
     """Return whom to count the requests of a host for: an IPv6 customer has a whole /64."""
     parsed = _parsed(host)
     if isinstance(parsed, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
     return host
 
 

@@ -9,7 +9,7 @@ from litestar import Litestar
 
 from cambist.bootstrap import Gateway
 from cambist.services.addresses.macs import AddressMacs
-from cambist.services.audit.refusals import Refusals
+from cambist.services.audit.sums import Sums
 from cambist.services.identity.api_keys import KeyAccess, key_hash
 from cambist.services.identity.passwords import Passwords
 from cambist.services.identity.projects import Projects
@@ -113,7 +113,7 @@ class Web:
         self.limits = Limits(settings.web.rate_limits)
         self.key_cache = KeyCache()
         self.macs = AddressMacs(gateway.secrets)
-        self.refusals = Refusals(gateway.db, gateway.clock)
+        self.audit_sums = Sums(gateway.db, gateway.clock)
         self.unfinished: Counter[str] = Counter()
         self.sandbox = Sandbox(
             db=gateway.db,

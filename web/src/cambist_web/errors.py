@@ -19,7 +19,6 @@ from litestar.exceptions import HTTPException, ValidationException
 from msgspec import UNSET, Struct, UnsetType
 
 from cambist.services.audit.entries import Action
-from cambist.services.audit.refusals import Refusal
 from cambist.services.errors import (
     ConflictError,
     FieldProblem,
@@ -35,7 +34,7 @@ from cambist.services.errors import (
 from cambist.services.payouts.batch_rows import BatchRejectedError, Rejected
 
 from .context import web_of
-from .origin import origin_of
+from .origin import Audit, origin_of
 
 log = structlog.get_logger(__name__)
 
@@ -141,7 +140,8 @@ def on_service_error(request: AnyRequest, error: ServiceError) -> Response[Error
     headers = {}
     action = refused_action(error)
     if action is not None:
-        web_of(request.app).refusals.add(Refusal(action=action, code=error.code, origin=origin_of(request)))
+        email = None if action is Action.REQUESTS_LIMITED else request.state.get("claimed_email")
+        Audit(web_of(request.app), origin_of(request)).count(action, code=error.code, email=email)
     if isinstance(error, TooManyError):
         headers["Retry-After"] = str(error.retry_after_s)
     if error.code == "TOO_MANY_UNFINISHED":

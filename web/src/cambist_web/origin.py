@@ -7,7 +7,8 @@ A handler that changes something asks for ``audit``, and writes down what it did
             issued = await api_keys.issue(conn, ...)
             await audit.record(conn, Action.KEY_ISSUED, subject=issued.key.key_id, name=issued.key.name)
 
-What is refused is counted where errors are answered (``cambist_web/errors.py``), and needs nothing of a handler.
+What is refused is counted where errors are answered (``cambist_web/errors.py``), and needs nothing of a handler. What
+else anybody may do without end is counted, too: ``audit.count(Action.PASSWORD_RESET_ASKED, email=email)``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.audit.entries import Action, Origin, record
+from cambist.services.audit.sums import Kind
 
 from .client_address import client_host, counted_as
 from .context import Web, web_of
@@ -52,14 +54,13 @@ def origin_of(connection: Connection) -> Origin:
     session, actor = state.get("session"), state.get("actor")
     origin = Origin(
         actor_kind="stranger",
-        actor=state.get("claimed_name"),
         address=host_of(connection),
         project_id=None if actor is None else actor.project_id,
     )
     if session is not None:
         return replace(origin, actor_kind="merchant", actor=session.session_id, merchant_id=session.merchant_id)
     if actor is not None:
-        return replace(origin, actor_kind="key", actor=None, key_pk=actor.key_pk, merchant_id=actor.merchant_id)
+        return replace(origin, actor_kind="key", key_pk=actor.key_pk, merchant_id=actor.merchant_id)
     if state.get("operator"):
         return replace(origin, actor_kind="operator", actor="admin key")
     return origin
@@ -93,6 +94,15 @@ class Audit:
         origin = self.origin if merchant_id is None else replace(self.origin, merchant_id=merchant_id)
         told = {name: value for name, value in details.items() if value is not None}
         await record(conn, origin, action, self._web.clock.now(), subject=subject, details=told)
+
+    def count(self, action: Action, *, code: str | None = None, email: str | None = None) -> None:
+        """Count what anybody may do without end: the sum of its minute becomes an entry, with some e-mail addresses.
+
+        Summed by the address that requests are counted for, the /64 of IPv6.
+        """
+        address = None if self.origin.address is None else counted_as(self.origin.address)
+        origin = replace(self.origin, address=address)
+        self._web.audit_sums.add(Kind(action=action, origin=origin, code=code), email=email)
 
     def recorder(self, action: Action) -> Callable[[AsyncConnection], Awaitable[None]]:
         """Return what writes this entry, for use cases that open their transactions themselves."""

@@ -138,8 +138,8 @@ class Auth(Controller):
         401 `TWO_FACTOR_REQUIRED` where the password is right and `totpCode` is missing.
         """
         email = merchants.spelling_of(data.email)
-        # A refusal is written down under this name: unless it is no address, such as a password in the wrong field.
-        request.state.claimed_name = email if merchants.is_email(email) else None
+        # A refusal is written down with this address: unless it is none, such as a password in the wrong field.
+        request.state.claimed_email = email if merchants.is_email(email) else None
         await web.limiter.take(web.limits.login_per_address, address_of(request))
         sign_in = await check_password(web, request, email, data.password)
         shown = await web.two_factor.check_sign_in(sign_in.merchant.pk, data.totp_code)
@@ -208,8 +208,7 @@ class Auth(Controller):
         """Tell the operator, who hands out the reset link. The answer is the same for unknown addresses."""
         await web.limiter.take(web.limits.login_per_address, address_of(request))
         email = merchants.normalize_email(data.email)
-        async with web.db.transaction() as conn:
-            await audit.record(conn, Action.PASSWORD_RESET_ASKED, email=email)
+        audit.count(Action.PASSWORD_RESET_ASKED, email=email)
         log.warning("password_reset_requested", email=email)
         return Message(message="The operator was told. A link to set a new password comes from there.")
 

@@ -15,10 +15,10 @@ from .base import Base, PrimaryKey, holds_one_of
 
 
 class AuditEntry(Base):
-    """One act, or ``count`` equal refusals within a minute.
+    """One act, or ``count`` equal ones within a minute of those that anybody may repeat without end.
 
     People and things are named by their public identifiers, so that an entry outlives what it is about. ``actor`` is
-    a session, an API key, or how somebody who was not let in called himself.
+    a session or an API key; a stranger has none.
     """
 
     __tablename__ = "audit_entries"
