@@ -287,3 +287,14 @@ async def test_what_cannot_be_written_is_written_the_next_time(db, clock):
     await sums.write(unfinished=True)
     ((_, _, details, count),) = await entries(db)
     assert (details["emails"], count) == ({"ada@shop.example": 2}, 2)
+
+
+async def test_a_write_that_is_cancelled_loses_no_sum(db, clock):
+    sums = Sums(db, clock)
+    sums.add(refusal())
+    async with db.transaction() as conn:
+        await conn.execute(text("LOCK TABLE audit_entries"))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(sums.write(unfinished=True), 0.2)
+    await sums.write(unfinished=True)
+    assert [count for *_, count in await entries(db)] == [1]

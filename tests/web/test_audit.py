@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from cambist.services.audit.entries import Action, newest
 from cambist.settings import RateLimitSettings
+from cambist_web import app
 from tests.support.payout_env import person
 from tests.support.two_factor import enrol
 from tests.support.two_merchants import TwoMerchants
@@ -251,6 +252,37 @@ async def test_a_key_that_comes_from_elsewhere_is_named_with_the_address(client,
     assert (await client.get("/api/merchant/wallet", headers=merchant.key)).status_code == 403
     (refused,) = await log(Action.ACCESS_REFUSED)
     assert (refused.actor, refused.address, refused.details) == (merchant.key_id, HERE, {"code": "IP_NOT_ALLOWED"})
+
+
+async def test_what_is_being_written_when_the_app_ends_is_written_once(gateway, clock, monkeypatch):
+    monkeypatch.setattr(app, "AUDIT_SUMS_INTERVAL_S", 0.01)
+    held, writing = asyncio.Event(), asyncio.Event()
+
+    async def hold():
+        async with gateway.db.transaction() as conn:
+            await conn.exec_driver_sql("LOCK TABLE audit_entries")
+            held.set()
+            await writing.wait()
+            await asyncio.sleep(0.2)  # the app has begun to end by now
+
+    async with web_client(gateway) as client:
+        assert (await client.get("/api/merchant/wallet", headers={"X-Api-Key": "ck_live_guessed"})).status_code == 401
+        sums = client._transport.app.state.web.audit_sums
+        write = sums.write
+
+        async def told(**how):
+            if sums._minutes:
+                writing.set()
+            await write(**how)
+
+        monkeypatch.setattr(sums, "write", told)
+        holding = asyncio.create_task(hold())
+        await held.wait()
+        clock.advance(60)
+        await writing.wait()
+    await holding
+    async with gateway.db.autocommit() as conn:
+        assert [one.count for one in await newest(conn, limit=10)] == [1]
 
 
 @pytest.mark.parametrize("path", ["/api/auth/login", "/api/auth/password-reset/request"])

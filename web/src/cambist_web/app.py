@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import pkgutil
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import structlog
 from litestar import Litestar
@@ -127,12 +127,15 @@ async def _lifespan(app: Litestar) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _sums_written(sums: Sums) -> AsyncIterator[None]:
     """Write sums of the audit log down as their minutes end, and what is left when the app ends."""
+    ending = asyncio.Event()
 
     async def write() -> None:
-        while True:
-            await asyncio.sleep(AUDIT_SUMS_INTERVAL_S)
+        # Not cancelled while it writes: nobody would know whether the sums were committed.
+        while not ending.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ending.wait(), AUDIT_SUMS_INTERVAL_S)
             try:
-                await sums.write()
+                await sums.write(unfinished=ending.is_set())
             except Exception:
                 log.exception("audit_sums_not_written")
 
@@ -140,11 +143,8 @@ async def _sums_written(sums: Sums) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        writing.cancel()
-        try:
-            await sums.write(unfinished=True)
-        except Exception:
-            log.exception("audit_sums_not_written")
+        ending.set()
+        await writing
 
 
 def _web(state: State) -> Web:
