@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cambist.cli import cambist
 from cambist.db.models import Base
 from cambist.secrets import SecretsBox, SecretsError
+from cambist.services.audit.entries import Action, newest
 from cambist.services.identity import two_factor
 from cambist.services.recovery.reencryption import COLUMNS, reencrypt_some
 from cambist.settings import KeySettings
@@ -42,7 +43,7 @@ def test_it_knows_every_column_that_is_encrypted():
         for column in table.columns
         if column.name.endswith("_encrypted")
     }
-    assert {f"{one.column.class_.__tablename__}.{one.column.key}" for one in COLUMNS} == encrypted
+    assert {one.name for one in COLUMNS} == encrypted
 
 
 async def test_afterwards_the_new_key_opens_everything_alone(database_url, redis_url, clock, ids, typed):
@@ -73,8 +74,14 @@ async def test_afterwards_the_new_key_opens_everything_alone(database_url, redis
         async with gateway.db.autocommit() as conn:
             query = "SELECT project_id, webhook_secret_encrypted FROM projects"
             project_id, sealed = (await conn.exec_driver_sql(query)).one()
+            audited = await newest(conn, action=Action.REENCRYPTED, limit=100)
         web = client._transport.app.state.web
         assert web.secrets.reveal(project_id, sealed) == secret
+    assert {one.actor_kind for one in audited} == {"operator"}
+    assert {one.details["column"] for one in audited} == {
+        "projects.webhook_secret_encrypted", "two_factor_states.pending_encrypted", "account_keys.xpub_encrypted"
+    }  # fmt: skip
+    assert f"Encrypted anew: {sum(one.details['rows'] for one in audited)}." in answer.output
 
 
 async def test_what_no_key_opens_stays_as_it_is(gateway, ids, db):

@@ -10,8 +10,9 @@ import click
 from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.bootstrap import secrets_box
-from cambist.ports import system_ids
+from cambist.ports import SystemClock, system_ids
 from cambist.secrets import SecretsError
+from cambist.services.audit.entries import Action, record
 from cambist.services.recovery.reencryption import COLUMNS, reencrypt_some
 from cambist.settings import Settings
 from cambist.signer.bip32 import HARDENED
@@ -26,7 +27,7 @@ from cambist.signer.keystore import (
     save_keystore,
 )
 
-from .opened import opened_database
+from .opened import opened_database, person
 from .options import Invocation, settings_options
 from .terminal import echo
 
@@ -139,6 +140,9 @@ async def _reencrypted(settings: Settings) -> int:
             while more:
                 async with database.transaction() as conn:
                     done = await reencrypt_some(conn, box, sealed)
+                    if done:
+                        told = {"column": sealed.name, "rows": done}
+                        await record(conn, person(), Action.REENCRYPTED, SystemClock().now(), details=told, line=False)
                 count, more = count + done, done > 0
     return count
 

@@ -72,6 +72,7 @@ class Action(StrEnum):
     STAKE_ASKED = "stake.asked"
     JOB_ASKED = "job.asked"
     JOB_CHANGED = "job.changed"
+    REENCRYPTED = "secrets.reencrypted"
     RESTORED = "gateway.restored"
 
 

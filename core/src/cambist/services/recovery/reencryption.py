@@ -30,6 +30,10 @@ class SealedColumn(Struct, frozen=True):
     row_name: Callable[[AnyRow], str]
     named_by: Sequence[InstrumentedAttribute[Any]]
 
+    @property
+    def name(self) -> str:
+        return f"{self.column.class_.__tablename__}.{self.column.key}"
+
 
 COLUMNS = (
     SealedColumn(
