@@ -74,7 +74,7 @@ VALUES: Mapping[str, Any] = {
         }
     },
     "duration_ms": 87,
-    "email": "ada@shop.example",
+    "email": "owner@shop.example",
     "error": None,
     "event": "payment.paid",
     "expected_amount": "12.5",
