@@ -36,9 +36,9 @@ INSERT INTO addresses (mode, family, address, merchant_pk, account_index, change
 """
 PAYMENTS = """
 INSERT INTO payments (payment_id, public_id, project_pk, merchant_pk, mode, chain, scope, token, decimals, address,
-    pricing_mode, amount, expected_units, required_confirmations, expires_at, created_at, updated_at)
+    address_mac, pricing_mode, amount, expected_units, required_confirmations, expires_at, created_at, updated_at)
 SELECT 'pay_' || $2 || n, 'pub_' || $2 || n, n % 100 + 1, n % 100 + 1, 'live', 'memory', 0, 'USDX', 6, 'mem1',
-    'direct_crypto', 1, 1, 1, now(), now(), now() FROM generate_series(1, $1::int) n
+    '', 'direct_crypto', 1, 1, 1, now(), now(), now() FROM generate_series(1, $1::int) n
 """
 PAYOUTS = """
 INSERT INTO payouts (payout_id, kind, project_pk, merchant_pk, mode, chain, scope, token, decimals, to_address, units,
