@@ -6,6 +6,7 @@ is killed loses those of its last minute.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -84,6 +85,7 @@ class Sums:
         self._db = db
         self._clock = clock
         self._minutes: dict[int, Minute] = {}
+        self._writing = asyncio.Lock()
 
     def add(self, kind: Kind, *, email: str | None = None) -> None:
         """Count one act, at the time of the clock; ``email`` is the address that was given, which anybody may give."""
@@ -93,8 +95,13 @@ class Sums:
     async def write(self, *, unfinished: bool = False) -> None:
         """Write down the sums of the minutes that are over, and that of this one too where asked for.
 
-        What cannot be written is kept for the next time, as long as there is room.
+        What another call is writing is written when this one returns. What cannot be written is kept for the next
+        time, as long as there is room.
         """
+        async with self._writing:
+            await self._write(unfinished=unfinished)
+
+    async def _write(self, *, unfinished: bool) -> None:
         now = self._minute()
         due = {minute: self._minutes.pop(minute) for minute in list(self._minutes) if unfinished or minute < now}
         found = [(minute, kind, one) for minute, summed in due.items() for kind, one in summed.sums.items()]
