@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).
 # What it would use otherwise renders a traceback with every frame's variables: a second and more for one.
 _RENDERER = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
 structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _RENDERER])
+_CONFIGURED, _configure = structlog.get_config(), structlog.configure
 
 SLOW_FOLDERS = ("tests/e2e/", "tests/browser/", "tests/bench/")
 ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")
@@ -38,6 +40,18 @@ SLOW_FILES = re.compile(
     r"|supervision|watching|webhooks_delivery|worker)"
 )
 """What plays many rounds, has large things made for it, or waits in real time."""
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_ever(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Undo what a command that a test runs in this process makes of logs, or later tests could not look at theirs."""
+
+    def configure(**changes: Any) -> None:  # noqa: ANN401  as structlog's own
+        _configure(**changes | {"cache_logger_on_first_use": False})
+
+    monkeypatch.setattr(structlog, "configure", configure)
+    yield
+    _configure(**_CONFIGURED)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
