@@ -56,6 +56,12 @@ def test_built_in_chains_know_their_coin_and_tokens(chain: str, chain_id: int, n
     assert {token.symbol: token.decimals for token in info.tokens[1:]} == {"USDT": decimals, "USDC": decimals}
 
 
+def test_only_of_built_in_networks_is_known_which_logs_a_failed_transaction_keeps() -> None:
+    """What the operator describes may write any, and must not stop for that."""
+    config = msgspec.convert({"chains": {"mine": OWN, "polygon": {"rpc_urls": [URL]}}}, EvmConfig)
+    assert {setup.info.id: setup.network.logs_known for setup in resolve(config)} == {"mine": False, "polygon": True}
+
+
 def test_built_in_contracts_are_spelled_right() -> None:
     """A contract that is not normalized would never match."""
     for network in NETWORKS.values():

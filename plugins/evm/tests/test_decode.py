@@ -13,7 +13,7 @@ from cambist.plugin import InconsistentChainError
 from cambist_chainkit.answers import decode_deep
 from cambist_chainkit.spans import check_links
 from cambist_evm.bloom import bloom_of
-from cambist_evm.decode import TRANSFER_TOPIC, check_blooms, check_header, check_receipts, transfers_of
+from cambist_evm.decode import FEE_LOGS, TRANSFER_TOPIC, check_blooms, check_header, check_receipts, transfers_of
 from cambist_evm.quantities import quantity
 from cambist_evm.traces import Movement, from_call_frames, from_flat_traces, internal_transfers, walk_frames
 from cambist_evm.wire import (
@@ -301,6 +301,31 @@ def test_a_failed_transaction_has_no_logs() -> None:
             transfers_of(paid, failed, CONTRACTS, WATCH, internal_transfers(paid, failed, inside or [[]], WATCH))
     nothing = [receipt(1, status="0x0")]
     assert transfers_of(block(1, transactions=[PAID]), nothing, CONTRACTS, WATCH) == []
+
+
+@pytest.mark.parametrize(
+    "paid, inside", [(block(1, transactions=[PAID]), []), (block(1), [Movement("0", OTHER, OURS, 1)])]
+)
+def test_the_log_of_a_fee_says_nothing_of_an_outcome(paid: RpcBlock, inside: list[Movement]) -> None:
+    """Polygon's nodes write it for failed transactions, too; what they write for payments they undo with them."""
+    ((address, fee),) = FEE_LOGS
+    took = log(0, address=address, topics=[fee, padded(address), padded(OTHER), padded(OTHER)])
+    moved = log(1, address=address, topics=[word(7), padded(address), padded(OTHER), padded(OURS)])
+    failed = [receipt(1, took, status="0x0")]
+    assert transfers_of(paid, failed, CONTRACTS, WATCH, internal_transfers(paid, failed, [inside], WATCH)) == []
+    for logs in ([took, moved], [took, replace(took, address=OTHER)], [took, replace(took, topics=[])]):
+        lied = [receipt(1, *logs, status="0x0")]
+        with pytest.raises(InconsistentChainError, match="says failed"):
+            transfers_of(paid, lied, CONTRACTS, WATCH, internal_transfers(paid, lied, [inside], WATCH))
+
+
+def test_a_failed_payment_of_coin_stops_no_network_whose_logs_nobody_knows() -> None:
+    """Only the network knows what it writes for what failed. A token's transfer cannot have failed anywhere."""
+    failed = [receipt(1, log(0, address=OTHER), status="0x0")]
+    assert transfers_of(block(1, transactions=[PAID]), failed, CONTRACTS, WATCH, logs_known=False) == []
+    lied = [receipt(1, log(0), status="0x0")]
+    with pytest.raises(InconsistentChainError, match="says failed"):
+        transfers_of(block(1), lied, CONTRACTS, WATCH, logs_known=False)
 
 
 def test_a_real_deposit_is_read() -> None:

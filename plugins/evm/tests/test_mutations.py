@@ -44,7 +44,7 @@ FILTERED = re.compile(r"eth_getBlockReceipts result (\d+) logs(?: \d+(?: (?:addr
 """What the receipt's filter speaks of, too: as far as it goes."""
 
 OUTCOME = re.compile(r"eth_getBlockReceipts result (\d+) status", re.ASCII)
-"""What the receipt's logs speak of, too: a failed transaction has none."""
+"""What the receipt's logs speak of, too: a failed transaction of a network that is known has none but for its fee."""
 
 QUANTITY = r"0x[0-9a-fA-F]{1,64}"
 ADDRESS = r"0x[0-9a-fA-F]{40}"
@@ -137,7 +137,7 @@ def a_block(name: str, *, mint: str | None = None) -> Question:
         block["transactions"], receipts = block["transactions"][:TRANSACTIONS], receipts[:TRANSACTIONS]
     height = int(block["number"], 16)
     found = {log["address"] for receipt in receipts for log in receipt["logs"]}
-    setup = setup_of("polygon" if chain == "polygon" else "local", contracts={one: spell(one[2:]) for one in found})
+    setup = setup_of(chain, contracts={one: spell(one[2:]) for one in found})
 
     async def ask(endpoint: Endpoint) -> Hashable:
         result = await read_span(endpoint, setup, Span(first=height, last=height), EveryAddress())

@@ -103,6 +103,36 @@ async def test_a_synthetic_transaction_without_receipt_is_an_outage(recorded: Js
         await scanned(PolygonNode(recorded, listed=True, by_block=False, told=False), context)
 
 
+FEE = "0x4dfe1bbbcf077ddc3e01291eea2d5c70c2b422b415d95645b9adcfd678cb1d63"
+MOVED = "0xe6497e3ee548a3372136af2fcb0696db31fc6cf20260707645068bd3fe97f3c4"
+
+
+@pytest.mark.parametrize("events, refused", [([FEE], False), ([MOVED, FEE], True)])
+async def test_a_payment_that_failed_does_not_stop_the_chain_although_its_fee_left_a_log(
+    recorded: Json, context: PluginContext, events: list[str], refused: bool
+) -> None:
+    """Anybody can send one, to an address that refuses it. One that moved coin did not fail, whatever is said."""
+    node = PolygonNode(recorded, listed=True, by_block=True)
+    transaction, receipt = node.block["transactions"][0], node.receipts[0]
+    transaction |= {"to": f"0x{RECIPIENT}", "value": "0x5"}
+    logs = [
+        {
+            "address": "0x0000000000000000000000000000000000001010",
+            "topics": [event, f"0x{'0' * 61}1010", f"0x{'0' * 24}{RECIPIENT}", f"0x{'0' * 24}{RECIPIENT}"],
+            "data": "0x" + "0" * 320,
+            "logIndex": hex(ordinal),
+            "transactionHash": receipt["transactionHash"],
+        }
+        for ordinal, event in enumerate(events)
+    ]
+    receipt |= {"status": "0x0", "logs": logs}
+    if refused:
+        with pytest.raises(ChainError, match="says failed"):
+            await scanned(node, context)
+    else:
+        assert [one.position for one in await scanned(node, context)] == ["log:2"]
+
+
 async def test_other_receipts_may_not_be_missing(recorded: Json, context: PluginContext) -> None:
     """The exception is for the synthetic transaction alone."""
     node = PolygonNode(recorded, listed=True, by_block=True)

@@ -207,6 +207,7 @@ def _network(chain: str, table: ChainConfig, where: str) -> Network:
         span_max=50,
         hashes_kept=4096,
         lag_blocks_max=10,
+        logs_known=False,
     )
 
 

@@ -24,6 +24,14 @@ TRANSFER_TOPIC: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55
 TRANSFER_TOPICS: Final = 3
 """The event, sender, recipient. ERC-721 has a fourth for its number, and somebody's own event may have one."""
 
+FEE_LOGS: Final = {
+    (
+        "0x0000000000000000000000000000000000001010",
+        "0x4dfe1bbbcf077ddc3e01291eea2d5c70c2b422b415d95645b9adcfd678cb1d63",
+    ),
+}
+"""Address and event of the logs that a network itself writes for fees, so for failed transactions, too: Polygon's."""
+
 ZERO_ADDRESS: Final = "0x" + "0" * 40
 
 DEPOSIT_TYPE: Final = "0x7e"
@@ -191,23 +199,26 @@ def minted(block: RpcBlock, watch: Watch) -> list[tuple[int, Transfer]]:
     return found
 
 
-def transfers_of(
+def transfers_of(  # noqa: PLR0913  a block, and what is looked for in it
     block: RpcBlock,
     receipts: Sequence[RpcReceipt],
     contracts: Mapping[str, str],
     watch: Watch,
     internal: Sequence[tuple[int, Transfer]] = (),
+    *,
+    logs_known: bool = True,
 ) -> list[Transfer]:
     """Return the watched transfers of a checked block in the order of the chain: by transaction, native before logs.
 
-    ``internal`` holds the native transfers that traces showed, with the index of their transaction.
+    ``internal`` holds the native transfers that traces showed, with the index of their transaction. ``logs_known`` is
+    the network's.
     """
     try:
         found = minted(block, watch)
         found += [
             (index, transfer)
             for index, tx in native_hits(block.transactions, watch)
-            if (transfer := _native_transfer(block, receipts[index], tx)) is not None
+            if (transfer := _native_transfer(block, receipts[index], tx, logs_known=logs_known)) is not None
         ]
         found += internal
         found += [
@@ -234,18 +245,22 @@ def succeeded(receipt: RpcReceipt | RpcReceiptTotals) -> bool:
 def took_effect(receipt: RpcReceipt) -> bool:
     """Return whether the transaction took effect. Raises InconsistentChainError where it failed and has logs.
 
-    It is asked of who pays somebody watched, and not of all: some networks keep logs of what failed.
+    Those for fees do not count. It is asked of who pays somebody watched, and not of all: some networks keep other logs
+    of what failed.
     """
     effective = succeeded(receipt)
-    if receipt.logs and not effective:
+    if not effective and any((log.address, *log.topics[:1]) not in FEE_LOGS for log in receipt.logs):
         raise InconsistentChainError(f"the receipt of {receipt.transaction_hash} says failed, and has logs")
     return effective
 
 
-def _native_transfer(block: RpcBlock, receipt: RpcReceipt, tx: RpcTransaction) -> Transfer | None:
+def _native_transfer(block: RpcBlock, receipt: RpcReceipt, tx: RpcTransaction, *, logs_known: bool) -> Transfer | None:
     amount = quantity(tx.value)
     # What an address sends to itself changes nothing it holds.
-    if amount == 0 or tx.to is None or tx.to.lower() == tx.sender.lower() or not took_effect(receipt):
+    if amount == 0 or tx.to is None or tx.to.lower() == tx.sender.lower():
+        return None
+    # Anybody can have a payment fail. Where that may leave logs that nobody here knows, they must not stop the chain.
+    if not (took_effect(receipt) if logs_known else succeeded(receipt)):
         return None
     return transfer_in(block, tx.hash, "native", tx.sender[2:], tx.to[2:], amount)
 

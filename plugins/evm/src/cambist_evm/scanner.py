@@ -42,7 +42,9 @@ async def _read_batch(
         check_receipts(block, receipts)
         check_blooms(receipts, setup.contracts)
         internal = internal_transfers(block, receipts, await _movements(endpoint, block, receipts), watch)
-        transfers += transfers_of(block, receipts, setup.contracts, watch, internal)
+        transfers += transfers_of(
+            block, receipts, setup.contracts, watch, internal, logs_known=setup.network.logs_known
+        )
     return found, transfers
 
 
