@@ -13,13 +13,13 @@ from cambist.plugin import Plan
 from cambist.services import platform
 from cambist.services.addresses.account_keys import register_gas_stations
 from cambist.services.errors import InvalidError
-from cambist.services.payouts import minimums
+from cambist.services.payouts import batch, minimums
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing import price_points
 from cambist.testing.memory import MemoryChain, memory_chain_info
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PayoutEnv, person
-from tests.support.tron_treasury import tron_treasury
+from tests.support.tron_treasury import SUN, tron_treasury
 
 USDX = 10**6
 COIN = 10**18
@@ -178,6 +178,35 @@ async def test_trouble_of_one_chain_hides_no_other(ready, chain, monkeypatch):
     assert set(await in_force(ready)) == {"memory/MEM", "memory/USDX"}, "what was known holds until it is old"
 
 
+async def test_while_fees_are_above_the_ceiling_what_was_derived_below_it_holds_on(ready, chain):
+    """It would be higher now, so that it is the least that it can be: to have none would be to pay the most."""
+    other = chain_of("other")
+    await derive(ready, chain, other)
+    chain.fees.price_max = 1
+    ready.clock.advance(3_000)
+    assert await derive(ready, chain) == [("payout_minimums_unknown", "memory")]
+    ready.clock.advance(3_000)
+    assert await in_force(ready) == {"memory/MEM": 42 * COIN // 100, "memory/USDX": 3_600_000}, "the other is old"
+    with pytest.raises(InvalidError, match=r"at least 3\.6\."):
+        await ready.pay(amount="1")
+
+
+async def test_a_minimum_that_moves_while_a_batch_is_judged_refuses_none_of_it(ready, chain, monkeypatch):
+    await derive(ready, chain)
+    judge = batch.judge_rows
+
+    async def meanwhile(*judged):
+        found = await judge(*judged)
+        chain.fees.base_price *= 2
+        await derive(ready, chain)
+        return found
+
+    monkeypatch.setattr(batch, "judge_rows", meanwhile)
+    paid = await ready.pay_all([{"toAddress": person(name), "amount": "3.6"} for name in ("ann", "ben")])
+    assert (paid.accepted, paid.rejected) == (2, [])
+    assert (await in_force(ready))["memory/USDX"] == 7_200_000
+
+
 async def test_a_token_whose_transfer_is_refused_has_none(ready, chain, monkeypatch):
     planned = (await intents_of(ready, chain, monkeypatch))[0]
     chain.faults.refusing = {(chain.info.token("USDX").contract, planned.to_address)}
@@ -201,3 +230,9 @@ async def test_on_tron_it_has_the_price_of_a_fresh_recipient_in_it(db, clock, id
         # 130,285 energy for who holds none of the token, at 100 sun, with the bandwidth and a margin.
         assert (usdt.symbol, 13_028_500 <= usdt.fee_units <= 17_000_000) == ("USDT", True)
         assert 0 <= usdt.units - usdt.fee_units / 4 < 1, "a TRX is worth a quarter of a dollar"
+        await treasury.change_stake("stake", 9_000 * SUN)
+        await minimums.derive_all(db, treasury.keys, treasury.registry.families, {"tron": treasury.chain}, clock.now())
+        async with db.autocommit() as conn:
+            trx, staked = await minimums.list_in_force(conn, PlatformSettings(), clock.now())
+        assert trx.units == 1_100_000
+        assert staked.fee_units >= 13_028_500, "what the stake covers is used up by whoever comes first"

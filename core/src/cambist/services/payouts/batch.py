@@ -105,7 +105,8 @@ async def create_batch(
     if not valid and not replayed:
         raise BatchRejectedError(sorted([*rejected, *beyond], key=lambda one: one.row))
     stored = await _store(conn, judge, batch_id, hash_request(asked), valid, [*rejected, *beyond, *replayed])
-    await debit_and_queue(conn, context, settings, [structs.replace(one.payout, batch_pk=stored) for one in valid])
+    payouts = [structs.replace(one.payout, batch_pk=stored) for one in valid]
+    await debit_and_queue(conn, context, settings, payouts, allowed)
     return await _batch(conn, actor.project_pk, batch_id)
 
 

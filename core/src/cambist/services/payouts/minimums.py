@@ -13,7 +13,7 @@ from decimal import Decimal
 
 import structlog
 from msgspec import Struct, structs
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -21,7 +21,7 @@ from cambist.db import models
 from cambist.db.engine import Database
 from cambist.db.structs import columns_of, to_struct
 from cambist.domain.money import AmountError, fiat_to_units, value_of
-from cambist.plugin import AddressFamily, Chain, ChainInfo, Intent, Plan, Token, Units
+from cambist.plugin import AddressFamily, Chain, ChainInfo, FeeAboveCeilingError, Intent, Plan, Token, Units
 from cambist.services.addresses.account_keys import INDEXES, AccountKeys
 from cambist.services.addresses.wallets import WALLET_CHANGE, gas_station
 from cambist.services.platform import PlatformSettings
@@ -68,7 +68,8 @@ async def _try(db: Database, keys: AccountKeys, family: AddressFamily, chain: Ch
 async def derive(db: Database, keys: AccountKeys, family: AddressFamily, chain: Chain, now: datetime) -> None:
     """Derive the minimums of a chain's tokens: those that can be planned, and have a price where they need one.
 
-    Does nothing before the worker has derived the gas station's address. Raises ChainError.
+    Does nothing before the worker has derived the gas station's address. Raises ChainError; while fees are above the
+    ceiling, the minimums that were derived below it hold on, as the least that they would be.
     """
     info = chain.info
     async with db.transaction() as conn:
@@ -79,7 +80,11 @@ async def derive(db: Database, keys: AccountKeys, family: AddressFamily, chain: 
         prices = await price_points.values_at(conn, [(token.symbol, now) for token in info.tokens])
     unused = family.derive_address(key.xpub, WALLET_CHANGE, UNUSED_INDEX)
     intents = [Intent(source=station.address, to_address=unused, token=token, amount=Units(1)) for token in info.tokens]
-    plans = await chain.plan(intents, sponsor=station.address)
+    try:
+        plans = await chain.plan(intents, sponsor=station.address)
+    except FeeAboveCeilingError:
+        await _renew(db, info, now)
+        raise
     known = dict(zip(info.tokens, prices, strict=True))
     found = [_minimum(info, token, known, plan, now) for token, plan in zip(info.tokens, plans, strict=True)]
     rows = [structs.asdict(one) for one in found if one is not None]
@@ -90,6 +95,12 @@ async def derive(db: Database, keys: AccountKeys, family: AddressFamily, chain: 
             await conn.execute(new.on_conflict_do_update(index_elements=["chain", "symbol"], set_=changed), rows)
 
 
+async def _renew(db: Database, info: ChainInfo, now: datetime) -> None:
+    minimum = models.PayoutMinimum
+    async with db.transaction() as conn:
+        await conn.execute(update(minimum).where(minimum.chain == info.id).values(derived_at=now))
+
+
 def _minimum(
     info: ChainInfo, token: Token, prices: Mapping[Token, Decimal | None], plan: Plan, now: datetime
 ) -> PayoutMinimum | None:
@@ -98,6 +109,9 @@ def _minimum(
     units = fee = plan.step.fee.cost_max
     native_price = token_price = None
     if not token.is_native:
+        # The gas station's stake is not for this transfer: what it covers now is gone when others have used it. Coin
+        # needs none, and what is said to be covered of its transfer is paid with the price of the recipient's account.
+        fee = structs.replace(plan.step.fee, covered=0).cost_max
         native_price, token_price = prices[info.native], prices[token]
         if native_price is None or token_price is None:
             return None

@@ -97,11 +97,16 @@ class NewPayout(Struct, frozen=True, kw_only=True):
 
 
 async def debit_and_queue(
-    conn: AsyncConnection, context: PayoutContext, settings: PlatformSettings, payouts: Sequence[NewPayout]
+    conn: AsyncConnection,
+    context: PayoutContext,
+    settings: PlatformSettings,
+    payouts: Sequence[NewPayout],
+    allowed: Limits | None = None,
 ) -> Sequence[PayoutRow]:
     """Set aside what the payouts need, all or none, and queue them; return them in the order given.
 
-    All are of one project, in one token. Metered here, once each. Raises ForbiddenError:
+    All are of one project, in one token. Who has judged them passes on the limits that he did it by, as the least of a
+    payout can be another by now. Metered here, once each. Raises ForbiddenError:
     INSUFFICIENT_BALANCE, RECEIVABLE_OUTSTANDING, PAYOUT_LIMIT_EXCEEDED, TARGET_NOT_ALLOWED; and KeysUnavailableError.
     The caller's transaction is then lost as a whole. After the commit, publish the hint ``outbound``.
     """
@@ -113,7 +118,8 @@ async def debit_and_queue(
     family = context.registry.families[first.chain.family]
     wallet = await main_wallet(conn, context.keys, family, first.merchant_pk, first.mode)
     asset = Asset(first.chain, first.token)
-    allowed = await limits.limits_of(conn, settings, first.mode, asset, now)
+    if allowed is None:
+        allowed = await limits.limits_of(conn, settings, first.mode, asset, now)
     for one in payouts:
         refuse_source(one.to_address, wallet.address)
         limits.check_one(settings, allowed, one.kind, asset, one.to_address, one.units)
