@@ -6,6 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
+from arq.constants import in_progress_key_prefix
 from arq.worker import Worker
 from msgspec.structs import replace
 
@@ -158,6 +159,29 @@ async def test_a_job_that_was_taken_and_not_begun_when_arq_ended_is_taken_again_
     async with asyncio.timeout(30), running(redis_url, runners):
         await ended(gateway, job)
     assert slices.calls == SLICES
+
+
+async def test_a_job_that_was_begun_when_arq_ended_stays_with_whoever_took_it_since(
+    gateway, redis_url, runners, slices, monkeypatch
+):
+    finish, marks = Worker.finish_job, []
+    pool = open_pool(redis_url)
+
+    async def another_takes_it(worker, job_id, *more):
+        await finish(worker, job_id, *more)
+        if job_id.startswith(job.job_id):
+            marks.append(in_progress_key_prefix + job_id)
+            await pool.set(marks[-1], b"1")
+
+    slices.hangs = True
+    monkeypatch.setattr(Worker, "finish_job", another_takes_it)
+    job = await asked(gateway)
+    task = asyncio.create_task(run_arq(redis_url, runners))
+    await slices.hanging.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert [await pool.exists(mark) for mark in marks] == [1]
+    await pool.aclose(close_connection_pool=True)
 
 
 class InjectedTime:

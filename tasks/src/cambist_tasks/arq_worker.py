@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from datetime import UTC
@@ -65,19 +65,32 @@ def open_pool(redis_url: str) -> ArqRedis:
 
 
 class _Worker(Worker):
-    """arq's worker, which knows what it is still writing: arq shields that, so it outlives a job that is cancelled."""
+    """arq's worker, which knows what it is still writing: arq shields that, so it outlives a job that is cancelled.
+
+    It also knows which jobs it has taken and not begun.
+    """
 
     def __init__(self, options: Mapping[str, Any], context: dict[str, Any]) -> None:
-        super().__init__(**options, handle_signals=False, ctx=context)
+        super().__init__(**options, handle_signals=False, ctx=context, on_job_start=self._begin)
         self.writing: set[asyncio.Task[Any]] = set()
+        self.not_begun: set[str] = set()
+
+    def run_job(self, job_id: str, score: int) -> Coroutine[Any, Any, None]:
+        # Not async: a task that is cancelled before it starts runs nothing of its coroutine.
+        self.not_begun.add(job_id)
+        return super().run_job(job_id, score)
+
+    async def _begin(self, ctx: dict[Any, Any]) -> None:
+        self.not_begun.discard(ctx["job_id"])
 
     async def finish_job(self, *what: Any) -> None:  # noqa: ANN401  as arq calls it
         with self._writes():
             await super().finish_job(*what)
 
-    async def finish_failed_job(self, *what: Any) -> None:  # noqa: ANN401  as arq calls it
+    async def finish_failed_job(self, job_id: str, *what: Any) -> None:  # noqa: ANN401  as arq calls it
+        self.not_begun.discard(job_id)  # one that cannot begin
         with self._writes():
-            await super().finish_failed_job(*what)
+            await super().finish_failed_job(job_id, *what)
 
     @contextmanager
     def _writes(self) -> Iterator[None]:
@@ -120,14 +133,13 @@ async def run_arq(redis_url: str, runners: Runners) -> None:
     finally:
         # Worker.close() would talk to Redis first, which may be the reason for closing.
         await end_tasks(both)
-        taken = {job_id for job_id, task in worker.tasks.items() if not task.done()}
         await end_tasks(set(worker.tasks.values()))
         # A job whose end is written down is not run again by the next worker.
         if worker.writing:
             await asyncio.wait(worker.writing, timeout=CANCEL_AGAIN_S)
         await end_tasks(worker.writing)
         try:
-            await _give_back(worker.pool, taken)
+            await _give_back(worker.pool, worker.not_begun)
         finally:
             await worker.pool.aclose(close_connection_pool=True)
     for task in ended:
@@ -135,7 +147,10 @@ async def run_arq(redis_url: str, runners: Runners) -> None:
 
 
 async def _give_back(pool: ArqRedis, job_ids: AbstractSet[str]) -> None:
-    """Have jobs be taken by the next worker at once: arq leaves those that it had not begun marked for a minute."""
+    """Have jobs be taken by the next worker at once: arq leaves those that it had not begun marked for a minute.
+
+    The mark of one that had begun is no longer there, or another worker's by now.
+    """
     if job_ids:
         with suppress(RedisError, TimeoutError):
             async with asyncio.timeout(CANCEL_AGAIN_S / 2):
