@@ -238,7 +238,9 @@ def _internal(inside: Block, info: TxInfo, ordinal: int, inner: InternalTx) -> T
     if amount <= 0 or inner.recipient == inner.sender:
         return None
     for note in {one.note for one in info.internal} - MOVING_NOTES - STILL_NOTES:
-        raise InconsistentChainError(f"an internal transaction is of no known kind: {note[:_NOTE_SHOWN]!r}")
+        shown = note[:_NOTE_SHOWN]
+        message = f"an internal transaction is of no known kind, which a newer cambist-tron may know: {shown!r}"
+        raise InconsistentChainError(message)
     return _transfer(inside, info.id, f"trace:{ordinal}", inner.sender, inner.recipient, amount)
 
 
