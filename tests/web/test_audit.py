@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from cambist.services.audit.entries import Action, newest
+from cambist.services.audit.sums import EMAILS_MAX
 from cambist.settings import RateLimitSettings
 from cambist_web import app
 from tests.support.payout_env import person
@@ -279,10 +280,11 @@ async def test_what_is_being_written_when_the_app_ends_is_written_once(gateway, 
         holding = asyncio.create_task(hold())
         await held.wait()
         clock.advance(60)
+        await client.get("/api/merchant/wallet", headers={"X-Api-Key": "ck_live_guessed"})
         await writing.wait()
     await holding
     async with gateway.db.autocommit() as conn:
-        assert [one.count for one in await newest(conn, limit=10)] == [1]
+        assert [one.count for one in await newest(conn, limit=10)] == [1, 1]
 
 
 @pytest.mark.parametrize("path", ["/api/auth/login", "/api/auth/password-reset/request"])
@@ -300,6 +302,6 @@ async def test_a_stranger_who_gives_hundreds_of_addresses_fills_a_row_or_two(dat
     assert {one.address for one in found} == {"2001:db8:1:2::/64"}
     assert (limited.actor, limited.details) == (None, {"code": "RATE_LIMITED"})
     assert done.actor is None
-    assert list(done.details["emails"].values()) == [1] * 5
-    assert done.details["other_emails"] == done.count - 5
+    assert list(done.details["emails"].values()) == [1] * min(done.count, EMAILS_MAX)
+    assert done.details.get("other_emails", 0) == max(0, done.count - EMAILS_MAX)
     assert limited.count + done.count == 60

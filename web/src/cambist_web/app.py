@@ -129,17 +129,22 @@ async def _sums_written(sums: Sums) -> AsyncIterator[None]:
     """Write sums of the audit log down as their minutes end, and what is left when the app ends."""
     ending = asyncio.Event()
 
-    async def write() -> None:
+    async def write(*, unfinished: bool = False) -> None:
+        try:
+            await sums.write(unfinished=unfinished)
+        except Exception:
+            log.exception("audit_sums_not_written")
+
+    async def write_until_the_end() -> None:
         # Not cancelled while it writes: nobody would know whether the sums were committed.
         while not ending.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(ending.wait(), AUDIT_SUMS_INTERVAL_S)
-            try:
-                await sums.write(unfinished=ending.is_set())
-            except Exception:
-                log.exception("audit_sums_not_written")
+            await write()
+        # Whatever was under way when the end came, the minute that runs was not in it.
+        await write(unfinished=True)
 
-    writing = asyncio.create_task(write(), name="audit sums")
+    writing = asyncio.create_task(write_until_the_end(), name="audit sums")
     try:
         yield
     finally:
