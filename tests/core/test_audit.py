@@ -14,7 +14,15 @@ from cambist.secrets import SecretsBox
 from cambist.services.audit import seals
 from cambist.services.audit.entries import Action, Origin, newest, record
 from cambist.services.audit.seals import append_lines, read_lines, read_seals, seal
-from cambist.services.audit.sums import EMAILS_MAX, KINDS_MAX, KINDS_PER_ADDRESS_MAX, Kind, Sums
+from cambist.services.audit.sums import (
+    EMAILS_MAX,
+    KINDS_MAX,
+    KINDS_PER_ADDRESS_MAX,
+    KINDS_PER_MERCHANT_MAX,
+    KINDS_PER_NETWORK_MAX,
+    Kind,
+    Sums,
+)
 from cambist.services.audit.verify import verify
 
 OPERATOR = Origin(actor_kind="operator", address="192.0.2.1")
@@ -259,6 +267,33 @@ async def test_a_flood_from_one_address_costs_no_entry_of_another(db, clock):
     assert [count for _, address, _, count in found if address != "a1"] == [1]
     async with db.autocommit() as conn:
         assert (await newest(conn, limit=1))[0].actor == "ses_bob"
+
+
+async def test_a_flood_from_one_network_of_ipv6_costs_no_entry_of_another(db, clock):
+    sums = Sums(db, clock)
+    for number in range(2 * KINDS_MAX):
+        sums.add(refusal(address=f"2001:db8:1:{number:x}::/64"))
+    sums.add(refusal(address="2001:db8:2:1::/64"))
+    await sums.write(unfinished=True)
+    found = {address: count for _, address, _, count in await entries(db)}
+    assert len(found) == KINDS_PER_NETWORK_MAX + 2
+    assert found["2001:db8:1::/48"] == 2 * KINDS_MAX - KINDS_PER_NETWORK_MAX
+    assert found["2001:db8:2:1::/64"] == 1
+
+
+async def test_no_flood_hides_whose_key_is_refused(db, clock):
+    sums = Sums(db, clock)
+    for number in range(2 * KINDS_MAX):
+        sums.add(refusal(number))
+    for number in range(2 * KINDS_PER_MERCHANT_MAX):
+        sums.add(refusal("thief", actor_kind="merchant", actor="ses_ada", merchant_id="mer_ada"))
+        sums.add(refusal("eve", actor_kind="merchant", actor=f"ses_{number}", merchant_id="mer_eve"))
+    await sums.write(unfinished=True)
+    async with db.autocommit() as conn:
+        found = [one for one in await newest(conn, limit=5_000) if one.merchant_id is not None]
+    (ada,) = (one for one in found if one.merchant_id == "mer_ada")
+    assert (ada.actor, ada.address, ada.count) == ("ses_ada", None, 2 * KINDS_PER_MERCHANT_MAX)
+    assert [one.count for one in found if one.merchant_id == "mer_eve"] == [1] * KINDS_PER_MERCHANT_MAX
 
 
 async def test_of_the_e_mail_addresses_that_were_given_the_first_are_told_and_the_others_counted(db, clock):

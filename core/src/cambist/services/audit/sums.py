@@ -7,8 +7,9 @@ is killed loses those of its last minute.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import structlog
@@ -28,10 +29,17 @@ log = structlog.get_logger(__name__)
 MINUTE_S = 60
 KINDS_PER_ADDRESS_MAX = 20
 """Sums of one address. What else comes from there is summed by action and code: who asked is not told there."""
+KINDS_PER_NETWORK_MAX = 100
+"""Sums of one /48 of IPv6, which one customer may have: of 65,536 addresses as they are counted here."""
 KINDS_MAX = 1_000
-"""Sums of one process and minute. Of what differs from all of these the address is not told, either."""
-EMAILS_MAX = 5
-"""E-mail addresses that are told of one sum, the first that were given; of the others, how often they were."""
+"""Sums of one process and minute that tell an address; and as many that tell a merchant without one."""
+KINDS_PER_MERCHANT_MAX = 20
+"""Sums of one merchant that tell no address, since no more of the address, its network or of all were told."""
+EMAILS_MAX = 20
+"""E-mail addresses that are told of one sum, the first that were given; of the others, how often they were.
+
+As many as one address may give in a minute unless the operator allows more: decoys hide none that was guessed at.
+"""
 
 
 class Kind(Struct, frozen=True, kw_only=True):
@@ -60,22 +68,54 @@ class Sum(Struct):
 
 
 class Minute:
-    """The sums of one minute. One address's kinds are bounded before all are, so that it costs no other's entries."""
+    """The sums of one minute. A stranger's kinds are bounded before all are, so that they cost no other's entries."""
 
     def __init__(self) -> None:
         self.sums: dict[Kind, Sum] = {}
-        self._kinds_by_address: Counter[str | None] = Counter()
+        self._kinds: Counter[Hashable] = Counter()
 
     def add(self, kind: Kind, more: Sum) -> None:
-        address = kind.origin.address
-        if kind not in self.sums and self._kinds_by_address[address] >= KINDS_PER_ADDRESS_MAX:
-            kind = replace(kind, origin=Origin(actor_kind="stranger", address=address))
-        if kind not in self.sums and len(self.sums) >= KINDS_MAX:
-            kind = replace(kind, origin=Origin(actor_kind="stranger"))
         if kind not in self.sums:
-            self.sums[kind] = Sum()
-            self._kinds_by_address[kind.origin.address] += 1
-        self.sums[kind].add(more)
+            kind = self._room_for(kind)
+        self.sums.setdefault(kind, Sum()).add(more)
+
+    def _room_for(self, kind: Kind) -> Kind:
+        """Return the first of the kinds that this one may be summed as that is there, or that there is room for."""
+        for one, bounds in _ways(kind):
+            if one in self.sums:
+                return one
+            if all(self._kinds[what] < most for what, most in bounds.items()):
+                self._kinds.update(bounds.keys())
+                return one
+        return replace(kind, origin=Origin(actor_kind="stranger"))
+
+
+def _ways(kind: Kind) -> Iterator[tuple[Kind, Mapping[Hashable, int]]]:
+    """Yield what a kind may be summed as, each telling less of who asked, and how many sums there may be beside it.
+
+    Who is known stays told, without the address: no stranger decides what a merchant learns of a stolen key.
+    """
+    origin = kind.origin
+    network = _network(origin.address)
+    of_all: dict[Hashable, int] = {"addresses": KINDS_MAX}
+    of_network = of_all if network is None else of_all | {("network", network): KINDS_PER_NETWORK_MAX}
+    yield kind, of_network | {("address", origin.address): KINDS_PER_ADDRESS_MAX}
+    if origin.merchant_id is not None:
+        of_merchants: dict[Hashable, int] = {"merchants": KINDS_MAX}
+        of_merchant = of_merchants | {("merchant", origin.merchant_id): KINDS_PER_MERCHANT_MAX}
+        yield replace(kind, origin=replace(origin, address=None)), of_merchant
+    yield replace(kind, origin=Origin(actor_kind="stranger", address=origin.address)), of_network
+    if network is not None:
+        yield replace(kind, origin=Origin(actor_kind="stranger", address=network)), of_all
+
+
+def _network(address: str | None) -> str | None:
+    """Return the /48 of an IPv6 address or network, None for any other."""
+    try:
+        found = ipaddress.IPv6Network(address or "", strict=False)
+    except ValueError:
+        return None
+    return str(found.supernet(new_prefix=48)) if found.prefixlen > 48 else str(found)  # noqa: PLR2004  a /48
 
 
 class Sums:
