@@ -6,6 +6,7 @@ import io
 import json
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -224,6 +225,17 @@ def test_production_knows_whose_database_it_talks_to(production, database):
     with pytest.raises(SettingsError, match=r"database\.url of another machine must have sslmode=verify-full"):
         production(DATABASE, database)
     assert production(f'url = "{DATABASE}"', f'url = "{database}"\nallow_unverified_tls = true').production
+
+
+@pytest.mark.parametrize("password", ["p#secret", "p?secret", "p/secret", "p[secret", "p@secret"])
+@pytest.mark.parametrize("table, scheme", [("database", "postgresql"), ("redis", "rediss")])
+def test_an_address_that_can_be_read_in_two_ways_is_refused_and_not_shown(load, table, scheme, password):
+    options = "?sslmode=verify-full" if table == "database" else ""
+    with pytest.raises(SettingsError, match=rf"{table}\.url can be read in two ways: percent-encode") as told:
+        load(f"[{table}]\nurl = '{scheme}://cambist:{password}@db.example/0{options}'")
+    assert "secret" not in str(told.value)
+    encoded = quote(password, safe="")
+    assert load(f"[{table}]\nurl = '{scheme}://cambist:{encoded}@[2001:db8::1]/0{options}'")
 
 
 @pytest.mark.parametrize(

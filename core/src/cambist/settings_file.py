@@ -11,14 +11,15 @@ import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
 
+from .server_urls import is_plain, knows_database, knows_redis
 from .settings import UNLIMITED, Settings, SettingsError
 
 CONFIG_VARIABLE = "CAMBIST_CONFIG"
@@ -225,7 +226,13 @@ class _Secrets:
 
 def problems(settings: Settings) -> list[str]:
     """Return what is wrong with the settings taken together, one sentence each."""
-    found = []
+    found = [
+        f"{name} can be read in two ways: percent-encode what is in its user name and password, such as %23 for #."
+        for name, url in (("database.url", settings.database.url), ("redis.url", settings.redis.url))
+        if url and not is_plain(url)
+    ]
+    if found:
+        return found
     if settings.database.url and not settings.database.url.startswith(("postgres://", "postgresql://")):
         found.append("database.url must start with postgresql://; PostgreSQL is the only database.")
     if settings.redis.url and not settings.redis.url.startswith(("redis://", "rediss://", "unix://")):
@@ -269,12 +276,12 @@ def _production_problems(settings: Settings) -> list[str]:
     elif not settings.web.public_url.lower().startswith("https://"):
         found.append("in production web.public_url must be https: who is on the way could show another address.")
     database, redis = settings.database, settings.redis
-    if database.url is not None and not (database.allow_unverified_tls or _knows_database(database.url)):
+    if database.url is not None and not (database.allow_unverified_tls or knows_database(database.url)):
         found.append(
             "in production database.url of another machine must have sslmode=verify-full; "
             "database.allow_unverified_tls = true does without."
         )
-    if redis.url is not None and not (redis.allow_unverified_tls or _knows_redis(redis.url)):
+    if redis.url is not None and not (redis.allow_unverified_tls or knows_redis(redis.url)):
         found.append(
             "in production redis.url of another machine must be rediss:// and check the certificate; "
             "redis.allow_unverified_tls = true does without."
@@ -289,37 +296,6 @@ def _nodes_problems(settings: Settings) -> list[str]:
         "nodes.allow_http = true does without."
         for where in _over_http(settings.plugins, "plugins")
     ]
-
-
-def _knows_database(url: str) -> bool:
-    """Say whether what is connected to is this machine, or proves to be the right one."""
-    hosts, options = _hosts(url)
-    # What the address leaves out, the driver takes from there.
-    elsewhere = os.environ.get("PGHOST", "").split(",")
-    hosts = [host for named in hosts or [""] for host in ([named] if named else elsewhere)]
-    return _is_local(hosts) or (options.get("sslmode") or options.get("ssl")) == ["verify-full"]
-
-
-def _knows_redis(url: str) -> bool:
-    if url.startswith("unix://"):
-        return True
-    hosts, options = _hosts(url)
-    checks = options.get("ssl_cert_reqs", ["required"]) == ["required"] and "ssl_check_hostname" not in options
-    return _is_local(hosts) or (url.startswith("rediss://") and checks)
-
-
-def _hosts(url: str) -> tuple[Sequence[str], Mapping[str, list[str]]]:
-    """Return the hosts of an address, which may also stand in its options, and these options."""
-    parsed = urlsplit(url)
-    options = parse_qs(parsed.query, keep_blank_values=True)
-    named = parsed.netloc.rpartition("@")[2]
-    hosts = [re.sub(r":[0-9]*$", "", one).strip("[]") for one in named.split(",")] if named else []
-    return [*hosts, *(one for value in options.get("host", []) for one in value.split(","))], options
-
-
-def _is_local(hosts: Sequence[str]) -> bool:
-    """Without any host, the driver takes a socket of this machine. One that begins with a slash is a folder of them."""
-    return all(one in {"", "localhost"} or one.startswith("/") or _is_loopback(one) for one in hosts)
 
 
 def _over_http(value: object, where: str) -> Iterator[str]:
@@ -339,12 +315,5 @@ def _is_near(url: str) -> bool:
     try:
         host = urlsplit(url).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_private
-    except ValueError:
-        return False
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
