@@ -9,6 +9,7 @@ import pytest
 
 from cambist.db import direct
 from cambist.db.direct import CONNECTIONS_MAX
+from cambist.db.engine import BusyError
 
 PID = "SELECT pg_backend_pid() AS pid"
 SLOW = "SELECT pg_backend_pid() AS pid FROM pg_sleep(0.2)"
@@ -33,7 +34,7 @@ async def test_who_waits_too_long_is_told_and_takes_nothing_with_him(db):
     db.fetch_row.__self__._timeout_s = 0.05
     busy = [asyncio.create_task(pid(db, SLOW)) for _ in range(CONNECTIONS_MAX)]
     await asyncio.sleep(0.01)
-    with pytest.raises(TimeoutError):
+    with pytest.raises(BusyError):
         await pid(db)
     assert len(set(await asyncio.gather(*busy))) == CONNECTIONS_MAX
     assert len(set(await asyncio.gather(*(pid(db, SLOW) for _ in range(CONNECTIONS_MAX))))) == CONNECTIONS_MAX

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import re
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from cambist_web.api import discovery
+from cambist.settings import DatabaseSettings
+from cambist_web.api import coins, discovery
 from cambist_web.errors import HTTP_ERRORS
-from tests.support.web import ADMIN_KEY, memory_gateway, refused, web_client, web_settings
+from tests.support.web import ADMIN_KEY, Merchant, memory_gateway, refused, web_client, web_settings
 
 ROOT = Path(__file__).parents[2]
 RAISING = re.compile(r"Error|error_response|\bfield|__init__")
@@ -349,3 +352,50 @@ def test_every_code_is_in_the_documentation():
     codes |= {code for code, _ in HTTP_ERRORS.values()}
     assert len(codes) > 30
     assert {code for code in codes if f"`{code}`" not in documented} == set()
+
+
+@pytest.fixture
+async def narrow(database_url, redis_url, clock, ids):
+    """Serve a gateway that has one connection to the database, and waits for no other."""
+    settings = web_settings(database_url, redis_url)
+    database = DatabaseSettings(url=database_url, pool_size=1, pool_overflow=0, pool_timeout_s=1)
+    async with (
+        memory_gateway(replace(settings, database=database), clock, ids) as gateway,
+        web_client(gateway) as client,
+    ):
+        yield gateway, client
+
+
+async def test_who_waits_in_vain_for_the_database_is_told_that_it_is_busy_and_the_log_once(narrow):
+    gateway, client = narrow
+    merchant = await Merchant(client).open(mode="sandbox")
+    order = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1"}
+    payment = (await client.post("/api/payment", json=order, headers=merchant.key)).json()["payment"]
+    with capture_logs() as lines:
+        async with gateway.db.autocommit():
+            for path in ("/api/merchant/projects", "/api/auth/sessions"):
+                answer = await client.get(path, headers=merchant.bearer)
+                refused(answer, 429, "BUSY")
+                assert int(answer.headers["Retry-After"]) > 0
+        fast_lane = gateway.db.fetch_row.__self__
+        fast_lane._room = asyncio.Semaphore(0)
+        refused(await client.get(f"/api/payment/public/{payment['publicId']}"), 429, "BUSY")
+        refused(await client.post("/api/payment", json=order, headers=merchant.key), 429, "BUSY")
+    assert [(one["event"], one["log_level"]) for one in lines] == [("database_busy", "warning")]
+    assert "exc_info" not in lines[0]
+
+
+async def test_who_waits_in_vain_after_something_was_committed_is_not_told_that_nothing_happened(narrow, monkeypatch):
+    gateway, client = narrow
+    merchant = await Merchant(client).open(mode="sandbox")
+    held = AsyncExitStack()
+
+    async def explain(*_):
+        await held.enter_async_context(gateway.db.autocommit())
+        async with gateway.db.autocommit():
+            raise AssertionError("there was a connection")
+
+    monkeypatch.setattr(coins, "explained", explain)
+    body = {"coins": [{"chain": "memory", "token": "USDX"}]}
+    async with held:
+        refused(await client.put("/api/merchant/wallet/coins", json=body, headers=merchant.key), 503, "UNAVAILABLE")

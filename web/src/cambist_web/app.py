@@ -16,6 +16,7 @@ from litestar.exceptions import HTTPException
 from litestar.types import BeforeMessageSendHookHandler, ControllerRouterHandler, Message, Scope
 
 from cambist.bootstrap import Gateway
+from cambist.db.engine import BusyError
 from cambist.services.audit.sums import Sums
 from cambist.services.errors import ServiceError
 from cambist.services.webhooks.sender import Sender, open_sender
@@ -24,7 +25,7 @@ from cambist.settings import WebSettings
 from . import api, checkout
 from .checkout.live import Checkout
 from .context import Web
-from .errors import on_http_error, on_service_error, on_unexpected
+from .errors import on_busy, on_http_error, on_service_error, on_unexpected
 from .openapi import DecimalNumbers, Swagger, openapi_config
 from .origin import provide_audit
 from .request_metrics import RequestMetrics
@@ -86,6 +87,7 @@ def build_app(settings: WebSettings) -> Litestar:
         exception_handlers={
             ServiceError: on_service_error,
             HTTPException: on_http_error,
+            BusyError: on_busy,
             Exception: on_unexpected,
         },
         before_send=[_add_headers((*SECURITY_HEADERS, HSTS) if secure else SECURITY_HEADERS)],

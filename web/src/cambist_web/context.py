@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import math
 from collections import Counter
 
 from litestar import Litestar
@@ -115,6 +116,7 @@ class Web:
         self.macs = AddressMacs(gateway.secrets)
         self.audit_sums = Sums(gateway.db, gateway.clock)
         self.unfinished: Counter[str] = Counter()
+        self.busy_told_until = -math.inf
         self.sandbox = Sandbox(
             db=gateway.db,
             registry=gateway.registry,

@@ -18,6 +18,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from msgspec import UNSET, Struct, UnsetType
 
+from cambist.db.engine import BusyError, has_committed
 from cambist.services.audit.entries import Action
 from cambist.services.errors import (
     ConflictError,
@@ -66,6 +67,10 @@ HTTP_ERRORS: Mapping[int, tuple[str, str]] = {
 }
 """What the framework itself refuses, before any code of ours has seen the request."""
 
+
+BUSY_RETRY_AFTER_S = 2
+BUSY_TOLD_EVERY_S = 10
+"""How often the log is told that the database is busy, however many are turned away."""
 
 _MISSING = re.compile(r"Missing required \w+ parameter '(.+?)' for path")
 
@@ -179,6 +184,22 @@ def _on_parameters(error: ValidationException) -> Response[ErrorBody]:
         details = (FieldProblem(missing[1], "is required"),)
     message = f"{details[0].field} {details[0].message}" if details else "A parameter is not valid."
     return error_response(400, "VALIDATION_ERROR", message, details)
+
+
+def on_busy(request: AnyRequest, _: BusyError) -> Response[ErrorBody]:
+    """Answer who waited in vain for the database. Nobody's fault, so the audit log has no refusal of it."""
+    web = web_of(request.app)
+    now = web.clock.monotonic()
+    if now >= web.busy_told_until:
+        web.busy_told_until = now + BUSY_TOLD_EVERY_S
+        log.warning("database_busy", method=request.scope.get("method"), path=request.scope.get("path"))
+    if has_committed.get():
+        message = (
+            "The gateway became busy before this was finished. Look what is there, or repeat it with the same key."
+        )
+        return error_response(503, "UNAVAILABLE", message)
+    message = "Too many requests wait for the database. Nothing was done; try again in seconds."
+    return error_response(429, "BUSY", message, headers={"Retry-After": str(BUSY_RETRY_AFTER_S)})
 
 
 def on_unexpected(request: AnyRequest, error: Exception) -> Response[ErrorBody]:

@@ -12,6 +12,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from cambist.db.engine import has_committed
 from cambist.services.errors import ServiceError
 
 from .errors import status_of
@@ -39,6 +40,7 @@ class RequestMetrics(ASGIMiddleware):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Time the request until its answer begins: a stream may go on for as long as it likes."""
+        has_committed.set(False)
         started = time.perf_counter()
         route, method = scope["path_template"], str(scope.get("method", "-"))
 

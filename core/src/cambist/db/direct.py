@@ -44,7 +44,8 @@ class Direct:
     async def fetch_row(self, statement: str, *arguments: object) -> Record | None:
         """Run one statement as its own transaction, and return its first row.
 
-        Raises TimeoutError, OSError, and the driver's errors.
+        Raises SQLAlchemy's TimeoutError where no connection becomes free in time, as its pool does, TimeoutError where
+        none opens, OSError, and the driver's errors.
         """
         await self._wait_for_room()
         try:
@@ -70,8 +71,14 @@ class Direct:
 
     async def _wait_for_room(self) -> None:
         if self._room.locked():
-            async with asyncio.timeout(self._timeout_s):
-                await self._room.acquire()
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    await self._room.acquire()
+            except TimeoutError:
+                # Who asks once does without (see connect_once), and never waits.
+                from sqlalchemy.exc import TimeoutError as BusyError  # noqa: PLC0415
+
+                raise BusyError("No connection became free in time.") from None
         else:
             await self._room.acquire()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
 
 import msgspec
-from sqlalchemy import URL, make_url
+from sqlalchemy import URL, exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from .direct import TLS_OPTIONS, Direct, tls_of
@@ -13,6 +15,15 @@ from .direct import TLS_OPTIONS, Direct, tls_of
 IDLE_IN_TRANSACTION_MS_MAX = 60_000
 STATEMENT_MS_MAX = 60_000
 PREPARED_STATEMENTS_MAX = 500
+
+BusyError = exc.TimeoutError
+"""No connection became free in time. The pool alone raises it, and the fast lane: the server was told nothing."""
+
+has_committed: ContextVar[bool] = ContextVar("has_committed", default=False)
+"""Whether this task has ended a transaction since who began its work set this to False.
+
+Who then waits in vain for another connection cannot say that nothing happened.
+"""
 
 
 class Database:
@@ -25,9 +36,15 @@ class Database:
         self._direct = direct
         self._autocommit = engine.execution_options(isolation_level="AUTOCOMMIT")
 
-    def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """Return a connection whose work is committed when the block ends, and undone when it raises."""
-        return self.engine.begin()
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """Yield a connection whose work is committed when the block ends, and undone when it raises.
+
+        Raises BusyError, as ``autocommit`` does.
+        """
+        async with self.engine.begin() as conn:
+            yield conn
+        has_committed.set(True)
 
     def autocommit(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """Return a connection on which every statement is a transaction: no BEGIN and COMMIT on the way."""

@@ -12,6 +12,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
 
+from cambist.db.engine import BusyError
 from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
 from cambist.services.actor import Actor
@@ -105,15 +106,15 @@ def payout_context(web: Web) -> PayoutContext:
 async def sent_on(web: Web, actor: Actor, chain: str) -> None:
     """Wake the engine after the commit. What is simulated is sent at once, with what was there when it was asked.
 
-    On a busy simulated chain the worker sends it a moment later: the request itself has succeeded.
+    On a busy simulated chain or database the worker sends it a moment later: the request itself has succeeded.
     """
     await web.gateway.hints.publish("outbound")
     if actor.mode != "sandbox":
         return
     try:
         await web.sandbox.send_queued(actor.project_pk, [chain])
-    except UnavailableError as error:
-        log.warning("sandbox_left_to_the_worker", project=actor.project_id, reason=error.message)
+    except (UnavailableError, BusyError) as error:
+        log.warning("sandbox_left_to_the_worker", project=actor.project_id, reason=str(error))
 
 
 class Payouts(Controller):
