@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -31,6 +33,7 @@ from cambist.settings import (
 from cambist.signer.keystore import new_keystore
 from cambist.signer.local import KeystoreXpubs
 from cambist_web.app import attach, build_app
+from cambist_web.openapi import described
 from tests.support.authenticator import Authenticator
 
 MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", GROUP)
@@ -99,11 +102,43 @@ async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncItera
 
     life = asyncio.create_task(live())
     await started.wait()
-    async with httpx.AsyncClient(transport=transport, base_url="http://gateway.example") as client:
+
+    async def check(response: httpx.Response) -> None:
+        if response.is_error:
+            await response.aread()
+            _check_described(app, response)
+
+    hooks = {"response": [check]}
+    async with httpx.AsyncClient(transport=transport, base_url="http://gateway.example", event_hooks=hooks) as client:
         yield client
     ended.set()
     await life
     free.append(app)
+
+
+_errors: list[tuple[str, re.Pattern[str], Mapping[str, Collection[str]]]] = []
+"""Which codes each operation is described to answer, by status; the same for every app, so it is read once."""
+
+
+def _check_described(app: Litestar, response: httpx.Response) -> None:
+    """Check that an error is among those that the API's description tells of its operation."""
+    if not _errors:
+        # What has no parameter in its place comes first, as in the routes.
+        for path, item in sorted(json.loads(described(app))["paths"].items(), key=lambda one: "{" in one[0]):
+            pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", path))
+            for method, operation in item.items():
+                codes = {
+                    status: re.findall("`([A-Z_]+)`", one["description"])
+                    for status, one in operation["responses"].items()
+                }
+                _errors.append((method.upper(), pattern, codes))
+    asked = response.request
+    for method, pattern, codes in _errors:
+        if method == asked.method and pattern.fullmatch(asked.url.path):
+            code = response.json()["code"]
+            where = f"{asked.method} {pattern.pattern}: {response.status_code} {code} is not described"
+            assert code in codes.get(str(response.status_code), ()), where
+            return
 
 
 class Merchant:

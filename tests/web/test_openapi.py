@@ -16,6 +16,7 @@ from cambist_web.openapi import _camel_path, described, handlers_of
 from cambist_web.openapi_examples import answer_example, answered_by, body_example
 from cambist_web.requests import decode_json
 from cambist_web.schemas import with_moments
+from tests.support import web
 
 
 @pytest.fixture
@@ -125,6 +126,48 @@ async def test_an_operation_says_what_its_guards_refuse(operations):
         assert codes <= told[name], name
     assert "LIVE_NOT_GRANTED" not in told["getPayment"]
     assert all(codes for name, codes in told.items() if name.startswith(("postMerchant", "postPayment", "postSandbox")))
+
+
+DESCRIBED = {
+    "postDashboardApprovedAddresses": ({"403 LIVE_NOT_GRANTED"}, set()),
+    "postDashboardWithdrawals": (set(), {"403 LIVE_NOT_GRANTED"}),
+    "patchMerchantProjectsByProjectId": (set(), {"403 LIVE_NOT_GRANTED"}),
+    "postMerchantWalletPayoutBatch": (
+        {"400 IDEMPOTENCY_KEY_MISMATCH"},
+        {"403 TARGET_NOT_ALLOWED", "403 PAYOUT_LIMIT_EXCEEDED"},
+    ),
+    "postDashboardProjectsByProjectIdPaymentsByPaymentIdRecalculate": (
+        {"503 CHAIN_UNAVAILABLE", "400 UNSUPPORTED_CHAIN", "400 UNSUPPORTED_TOKEN"},
+        set(),
+    ),
+    "getHealthReady": ({"503 NOT_READY"}, {"429 RATE_LIMITED"}),
+    "getHealthLive": (set(), {"429 RATE_LIMITED"}),
+    "postSandboxFailPayout": ({"400 UNSUPPORTED_CHAIN"}, {"503 SANDBOX_BUSY"}),
+    "getMerchantWallet": ({"429 BUSY"}, {"503 UNAVAILABLE"}),
+    "postMerchantWalletPayout": ({"429 BUSY", "503 UNAVAILABLE"}, set()),
+}
+"""What only rare answers would show; all that come in tests are checked by ``tests/support/web.py``."""
+
+
+async def test_what_an_operation_rarely_answers_is_described_and_what_it_never_does_is_not(operations):
+    told = {
+        operation["operationId"]: {
+            f"{status} {code}"
+            for status, one in operation["responses"].items()
+            for code in re.findall("`([A-Z_]+)`", one["description"])
+        }
+        for _, operation in operations
+    }
+    for name, (wanted, never) in DESCRIBED.items():
+        assert wanted <= told[name], name
+        assert not never & told[name], name
+
+
+async def test_an_error_that_is_not_described_fails_in_every_test(client, merchant, monkeypatch):
+    monkeypatch.setattr(web, "_errors", [])
+    monkeypatch.setattr(openapi_errors, "_OF_SCHEME", {name: {} for name in openapi_errors._OF_SCHEME})
+    with pytest.raises(AssertionError, match=r"GET /api/merchant/wallet: 401 API_KEY_MISSING is not described"):
+        await client.get("/api/merchant/wallet")
 
 
 def test_every_row_of_the_errors_is_about_an_operation_and_no_code_is_unknown(description):

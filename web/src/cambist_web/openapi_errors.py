@@ -35,18 +35,15 @@ _OF_ACTIVE: Mapping[int, Sequence[str]] = {403: ["PROJECT_INACTIVE"]}
 """Of what does something for a project, wherever a project that is switched off is read alone."""
 _OF_PROJECT: Mapping[int, Sequence[str]] = {403: ["PROJECT_NOT_OWNED"], 404: ["PROJECT_NOT_FOUND"]}
 
+_OF_BUSY: Mapping[int, Sequence[str]] = {503: ["UNAVAILABLE"]}
+"""Of what changes something, perhaps in more than one transaction: see ``on_busy``."""
+
 _IS_ACTIVE = re.compile(r"^/api/(payment|sandbox|merchant/(wallet|resolutions|usage)|dashboard/projects)(/|$)")
 
 _PRICED = ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN", "INVALID_AMOUNT", "UNSUPPORTED_CURRENCY"]
 _REPEATED = ["IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_OTHER_PROJECT"]
-_SENT = [
-    "PROJECT_INACTIVE",
-    "INSUFFICIENT_BALANCE",
-    "INSUFFICIENT_CPT",
-    "RECEIVABLE_OUTSTANDING",
-    "PAYOUT_LIMIT_EXCEEDED",
-    "TARGET_NOT_ALLOWED",
-]
+_COVERED = ["PROJECT_INACTIVE", "INSUFFICIENT_BALANCE", "INSUFFICIENT_CPT", "RECEIVABLE_OUTSTANDING"]
+_SENT = [*_COVERED, "PAYOUT_LIMIT_EXCEEDED", "TARGET_NOT_ALLOWED"]
 _SENT_TO = ["INVALID_ADDRESS", "TARGET_IS_CONTRACT", "INVALID_AMOUNT", "IDEMPOTENCY_KEY_MISMATCH"]
 _AWAY = ["PAYOUT_DISABLED", "CHAIN_UNAVAILABLE", "KEYS_UNAVAILABLE"]
 _CODE = {403: ["TWO_FACTOR_NOT_ENROLLED", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"], 429: ["TOO_MANY_CODES"]}
@@ -72,7 +69,8 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/(payment|payments)(/\{paymentId\}(/recalculate)?)?$", "", _SHOWN),
         (r"\{publicId\}|/sandbox/deposit$", "", _SHOWN),
         (r"\{paymentId\}|\{publicId\}", "", {404: ["PAYMENT_NOT_FOUND"]}),
-        (r"/recalculate$", "post", {503: ["RATE_UNAVAILABLE"]}),
+        (r"/recalculate$", "post", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
+        (r"/recalculate$", "post", {503: ["RATE_UNAVAILABLE", "CHAIN_UNAVAILABLE"]}),
         (r"/recalculate$", "post", {409: ["PAYMENT_NOT_FIAT", "PAYMENT_NOT_EXPIRED", "NOTHING_REMAINS"]}),
         (r"/recalculate$", "post", {409: ["MONEY_SET_ASIDE", "AMOUNT_TOO_LARGE"]}),
         (r"\{paymentId\}/refund$", "post", {400: _SENT_TO, 403: _SENT, 503: _AWAY}),
@@ -89,7 +87,8 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/wallet/coins/.*/settings$", "patch", {400: ["SWAP_NOT_AVAILABLE"], 403: ["ADDRESS_NOT_APPROVED"]}),
         (r"/wallet/transactions.csv$", "get", {400: ["EXPORT_TOO_LARGE"]}),
         (r"/wallet/payout/batch$", "post", {400: ["BATCH_REJECTED", "UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
-        (r"/wallet/payout/batch$", "post", {400: ["TOKEN_NOT_ENABLED"], 403: _SENT, 409: _REPEATED, 503: _AWAY}),
+        (r"/wallet/payout/batch$", "post", {400: ["TOKEN_NOT_ENABLED", "IDEMPOTENCY_KEY_MISMATCH"]}),
+        (r"/wallet/payout/batch$", "post", {403: _COVERED, 409: _REPEATED, 503: _AWAY}),
         (r"\{payoutId\}", "", {404: ["PAYOUT_NOT_FOUND"]}),
         (r"/wallet/addresses$", "get", {503: ["KEYS_UNAVAILABLE"]}),
         (r"/wallet/coins/.*/settings$", "patch", {400: ["INVALID_AMOUNT", "INVALID_ADDRESS", "TARGET_IS_CONTRACT"]}),
@@ -98,18 +97,20 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/wallet/balance$", "get", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
         (r"/dashboard/withdrawals$", "post", _CODE),
         (r"/dashboard/approved-addresses$", "post", _CODE),
+        (r"/dashboard/approved-addresses$", "post", _OF_LIVE),
         (r"/dashboard/approved-addresses$", "post", {400: ["INVALID_ADDRESS", "UNSUPPORTED_CHAIN"]}),
         (r"/dashboard/approved-addresses$", "post", {400: ["TARGET_IS_CONTRACT"]}),
         (r"/dashboard/approved-addresses$", "post", {409: ["TOO_MANY_APPROVED_ADDRESSES"]}),
         (r"\{approvalId\}", "", {404: ["APPROVED_ADDRESS_NOT_FOUND"]}),
         (r"/dashboard/withdrawals$", "post", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
-        (r"/dashboard/withdrawals$", "post", {403: ["PROJECT_NOT_OWNED", "LIVE_NOT_GRANTED"]}),
+        (r"/dashboard/withdrawals$", "post", {403: ["PROJECT_NOT_OWNED"]}),
         (r"/dashboard/withdrawals$", "post", {404: ["PROJECT_NOT_FOUND"]}),
         (r"/dashboard/withdrawals$", "post", {400: _SENT_TO, 403: _SENT, 409: _REPEATED, 503: _AWAY}),
         (r"\{withdrawalId\}", "", {404: ["WITHDRAWAL_NOT_FOUND"]}),
+        (r"^/health/ready$", "get", {503: ["NOT_READY"]}),
         (r"/public/tokens$", "get", {400: ["UNSUPPORTED_CHAIN"]}),
-        (r"/sandbox/", "post", {403: ["SANDBOX_ONLY"], 503: ["SANDBOX_BUSY"]}),
-        (r"/sandbox/(deposit|mine|reorg|advance-time)$", "post", {400: ["UNSUPPORTED_CHAIN"]}),
+        (r"/sandbox/", "post", {400: ["UNSUPPORTED_CHAIN"], 403: ["SANDBOX_ONLY"]}),
+        (r"/sandbox/(deposit|mine|reorg|advance-time)$", "post", {503: ["SANDBOX_BUSY"]}),
         (r"/sandbox/deposit$", "post", {400: ["UNSUPPORTED_TOKEN", "INVALID_AMOUNT", "INVALID_ADDRESS"]}),
         (r"/sandbox/deposit$", "post", {404: ["PAYMENT_NOT_FOUND"]}),
         (r"/sandbox/reorg$", "post", {400: ["REORG_TOO_DEEP"]}),
@@ -124,23 +125,21 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/auth/register$", "post", {403: ["REGISTRATION_CLOSED"], 409: ["EMAIL_TAKEN"], 503: ["KEYS_UNAVAILABLE"]}),
         (r"/auth/login$", "post", {401: ["INVALID_CREDENTIALS", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"]}),
         (r"/auth/login$", "post", {429: ["TOO_MANY_CODES"]}),
-        (r"/auth/(register|login|password-reset/confirm)$", "post", {429: ["BUSY"]}),
         (r"/auth/step-up$", "post", _CODE),
         (r"/auth/password$", "post", {403: ["PASSWORD_INVALID", "STEP_UP_REQUIRED", *_CODE[403]]}),
-        (r"/auth/password$", "post", {429: ["BUSY", *_CODE[429]]}),
+        (r"/auth/password$", "post", {429: _CODE[429]}),
         (r"\{sessionId\}", "", {404: ["SESSION_NOT_FOUND"]}),
         (r"/auth/refresh$", "post", {401: ["SESSION_REQUIRED", "SESSION_ENDED"]}),
         (r"/auth/password-reset/confirm$", "post", {400: ["RESET_TOKEN_INVALID"]}),
-        (r"/two-factor/enrol$", "post", {403: ["PASSWORD_INVALID", *_CODE[403][1:]], 429: ["BUSY", "TOO_MANY_CODES"]}),
+        (r"/two-factor/enrol$", "post", {403: ["PASSWORD_INVALID", *_CODE[403][1:]], 429: _CODE[429]}),
         (r"/two-factor/confirm$", "post", {403: _CODE[403][2:], 409: ["TWO_FACTOR_NOT_STARTED"], 429: _CODE[429]}),
         (
             r"/two-factor/(recovery-codes|disable)$",
             "post",
-            {403: ["PASSWORD_INVALID", *_CODE[403]], 429: ["BUSY", *_CODE[429]]},
+            {403: ["PASSWORD_INVALID", *_CODE[403]], 429: _CODE[429]},
         ),
-        (r"/admin/merchants$", "post", {409: ["EMAIL_TAKEN"], 429: ["BUSY"], 503: ["KEYS_UNAVAILABLE"]}),
+        (r"/admin/merchants$", "post", {409: ["EMAIL_TAKEN"], 503: ["KEYS_UNAVAILABLE"]}),
         (r"/merchant/projects$", "post", {403: ["LIVE_NOT_GRANTED"]}),
-        (r"/merchant/projects/\{projectId\}$", "patch", {403: ["LIVE_NOT_GRANTED"]}),
         (r"/admin/(merchants/|password-resets$)", "", {404: ["MERCHANT_NOT_FOUND"]}),
         (r"/admin/merchants/\{merchantId\}/credits$", "post", {409: ["CREDIT_REFERENCE_REUSED"]}),
         (r"/admin/stakes$", "post", {400: ["UNSUPPORTED_CHAIN", "INVALID_AMOUNT"], 503: ["CHAIN_UNAVAILABLE"]}),
@@ -174,7 +173,9 @@ def codes_of(path: str, operation: dict[str, Any], opt: Mapping[str, Any]) -> di
     ``opt`` is its handler's: what it needs to be let in.
     """
     schemes = {name for scheme in operation.get("security", ()) for name in scheme}
-    found: dict[int, list[str]] = {400: ["VALIDATION_ERROR"], 429: ["RATE_LIMITED"], 500: ["INTERNAL_ERROR"]}
+    found: dict[int, list[str]] = {400: ["VALIDATION_ERROR"], 500: ["INTERNAL_ERROR"]}
+    if not path.startswith("/health/"):
+        found[429] = ["RATE_LIMITED", "BUSY"]
     parts: list[Mapping[int, Sequence[str]]] = [_OF_SCHEME[name] for name in sorted(schemes)]
     if opt.get(SCOPE) not in {None, "read"}:
         parts.append(_OF_LIVE)
@@ -191,6 +192,8 @@ def codes_of(path: str, operation: dict[str, Any], opt: Mapping[str, Any]) -> di
         for prefix, method, codes in _OF_NOUN
         if prefix.search(path) and operation["operationId"].startswith(method)
     ]
+    if operation["operationId"].startswith(("post", "put", "patch", "delete")):
+        parts.append(_OF_BUSY)
     for part in parts:
         for status, codes in part.items():
             known = found.setdefault(status, [])
