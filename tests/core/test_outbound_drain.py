@@ -95,16 +95,22 @@ class Thief:
         return max((total for at, total in self.taken[symbol] if at <= until_s), default=0)
 
 
-async def run(treasury: Treasury, thief: Thief, hours: float, crime) -> None:
-    """Let time pass, with an engine that does what the database says."""
+def fewer_steps(hours: int) -> list[int]:
+    """Where caps begin and delays end, an hour is several steps; in between, each is like the one before."""
+    lengths = ([STEP_S] * (HOUR_S // STEP_S) if hour < 3 or hour >= 22 else [HOUR_S] for hour in range(hours))
+    return [length for hour in lengths for length in hour]
+
+
+async def run(treasury: Treasury, thief: Thief, lengths: list[int], crime, *, rounds: int = 3) -> None:
+    """Let time pass in steps of so many seconds, with an engine that does what the database says."""
     engine = treasury.engine()
-    for step in range(int(hours * HOUR_S / STEP_S)):
+    for step, length in enumerate(lengths):
         await crime(step)
-        for _ in range(3):
+        for _ in range(rounds):
             await engine.tick()
             await treasury.mine(2)
         await thief.count()
-        treasury.clock.advance(STEP_S)
+        treasury.clock.advance(length)
 
 
 async def open_everything(thief: Thief) -> None:
@@ -143,7 +149,7 @@ async def test_orders_written_into_the_database_take_no_more_than_the_signer_let
         # What waits until a moment that the signer named is asked for again at once.
         await thief.sql("UPDATE outbound_intents SET due_at = '2020-01-01' WHERE state = 'waiting'")
 
-    await run(treasury, thief, 28, crime)
+    await run(treasury, thief, fewer_steps(28), crime)
     assert thief.total("USDX", DAY_S) > FRESH_CAP, "what the rules leave open is taken, or nothing was tried"
     assert thief.total("USDX", DAY_S - HOUR_S) <= 24 * FRESH_CAP
     assert thief.most_in_an_hour("USDX") <= CAP
@@ -169,7 +175,7 @@ async def test_an_address_of_ours_that_was_rewritten_is_a_stranger_to_the_signer
         await thief.sql("UPDATE outbound_intents SET recipient_address_pk = $1 WHERE to_address = $2", row, THIEVES[1])
         await thief.sql("UPDATE outbound_intents SET due_at = '2020-01-01' WHERE state = 'waiting'")
 
-    await run(treasury, thief, 20, crime)
+    await run(treasury, thief, [STEP_S] * 60, crime)
     waiting = await thief.sql("SELECT DISTINCT reason FROM outbound_intents WHERE state = 'waiting'")
     assert any(row.reason.startswith("signer: ") for row in waiting), "it was asked for, and refused"
     assert thief.total("USDX", DAY_S) <= 20 * FRESH_CAP
@@ -191,7 +197,7 @@ async def test_forgetting_what_was_sent_does_not_open_the_hour_again(treasury):
         for number in range(4):
             await thief.order("payout", wallet, THIEVES[(step + number) % len(THIEVES)], CAP // 4)
 
-    await run(treasury, thief, 5, crime)
+    await run(treasury, thief, fewer_steps(5), crime, rounds=2)
     assert CAP < thief.total("USDX", 2 * DAY_S) <= 5 * CAP
     assert CAP // 4 <= thief.most_in_an_hour("USDX") <= CAP
 
@@ -205,7 +211,7 @@ async def test_a_withdrawal_to_a_fresh_address_waits_whatever_the_database_appro
         await thief.sql("UPDATE outbound_intents SET due_at = '2020-01-01', reason = NULL WHERE state = 'waiting'")
         await thief.sql("UPDATE payouts SET created_at = '2020-01-01' WHERE payout_id = $1", wanted)
 
-    await run(treasury, thief, 26, crime)
+    await run(treasury, thief, fewer_steps(26), crime, rounds=2)
     assert thief.total("USDX", DAY_S) == 0
     assert thief.taken["USDX"][-1][1] == 100 * ONE, "after its delay it is as good as any"
     assert (await treasury.payout(wanted)).status == "completed"
