@@ -15,6 +15,8 @@ from typing import Any
 import asyncpg
 import pytest
 import redis
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.util import LRUCache
 
 from cambist.bootstrap import Gateway, Parts, open_gateway
 from cambist.db.engine import Database, connect
@@ -42,6 +44,32 @@ TEST_MNEMONIC = "abandon abandon abandon abandon abandon abandon abandon abandon
 @pytest.fixture(scope="session", autouse=True)
 def _no_network() -> None:
     forbid_network()
+
+
+class _Compiled(LRUCache[Any, Any]):
+    """Statements compiled for one engine, for all of them: they differ in nothing but the database's name."""
+
+    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401  as SQLAlchemy's own
+        return super().__getitem__((type(key[0]), *key[1:]))
+
+    def __setitem__(self, key: Any, value: Any) -> None:  # noqa: ANN401  likewise
+        super().__setitem__((type(key[0]), *key[1:]), value)
+
+    def get(self, key: Any, default: Any = None) -> Any:  # noqa: ANN401  likewise
+        return super().get((type(key[0]), *key[1:]), default)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compile_once() -> Iterator[None]:
+    """Keep what SQLAlchemy has compiled when a test's engine goes: the next test says the same in another database."""
+    compiled = _Compiled(5_000)
+
+    def share(connection: Connection) -> None:
+        connection.execution_options(compiled_cache=compiled)
+
+    event.listen(Engine, "engine_connect", share)
+    yield
+    event.remove(Engine, "engine_connect", share)
 
 
 @pytest.fixture(scope="session")
