@@ -38,6 +38,7 @@ _FAST = {
     "max_wal_senders": "0",
     "checkpoint_timeout": "1h",
     "autovacuum": "off",
+    "scram_iterations": "1",
 }
 
 
@@ -116,14 +117,18 @@ def _hold(folder: Path) -> None:
 
 
 def _make_template(servers: TestServers) -> None:
-    async def statement(sql: str) -> None:
-        database = db_engine.connect(servers.database_url, application_name="cambist-tests")
+    async def statement(sql: str, url: str = servers.database_url) -> None:
+        database = db_engine.connect(url, application_name="cambist-tests")
         async with database.autocommit() as connection:
             await connection.execute(text(sql))
         await database.close()
 
+    # Its password anew, with as few rounds as set above: each of a run's ten thousand connections goes through them.
+    asyncio.run(statement(f"ALTER ROLE CURRENT_USER PASSWORD '{make_url(servers.database_url).password}'"))
     asyncio.run(statement(f"CREATE DATABASE {TEMPLATE}"))
     migrate(servers.database(TEMPLATE))
+    # The first connection after a migration writes down what catalogues say: each copy's first would do it again.
+    asyncio.run(statement("SELECT 1", servers.database(TEMPLATE)))
     asyncio.run(statement(f"ALTER DATABASE {TEMPLATE} WITH is_template true allow_connections false"))
 
 
