@@ -82,7 +82,7 @@ async def measure(database_url: str, redis_url: str, sink: Child) -> list[float]
 
 
 def main() -> None:
-    with migrated_servers() as (database_url, redis_url), Child("_webhook_sides:Sink", 1) as sink:
+    with migrated_servers() as (database_url, redis_url), Child("_sink:Sink", 1) as sink:
         latencies_ms = asyncio.run(measure(database_url, redis_url, sink))
     rows: list[Row] = [
         at_most("block mined to webhook received, p99", percentile(latencies_ms, 0.99), LATENCY_MS_MAX, " ms"),

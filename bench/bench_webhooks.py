@@ -28,7 +28,7 @@ def delivered(side: Child, urls: list[str]) -> float:
 
 
 def throughput(ours: Child, redis_url: str) -> Row:
-    with Child("_webhook_sides:Sink", RECEIVERS) as sink, Child("_webhook_sides:Arq", redis_url) as theirs:
+    with Child("_sink:Sink", RECEIVERS) as sink, Child("_webhook_sides:Arq", redis_url) as theirs:
         urls = sink.call("addresses")
         sides = {"ours": lambda: delivered(ours, urls), "arq": lambda: delivered(theirs, urls)}
         for side in sides.values():
@@ -40,7 +40,7 @@ def throughput(ours: Child, redis_url: str) -> Row:
 
 def mixed(ours: Child) -> list[Row]:
     """Hang a fifth of the receivers; tell how long the webhooks of the others take from commit to arrival."""
-    with Child("_webhook_sides:Sink", RECEIVERS_MIXED, HANGING) as sink:
+    with Child("_sink:Sink", RECEIVERS_MIXED, HANGING) as sink:
         ours.call("stream", sink.call("addresses"), PER_SECOND, SECONDS)
         delays_ms = [delay * 1000 for delay in delays_s(sink.call("take"))]
     expected = PER_SECOND * SECONDS * (RECEIVERS_MIXED - HANGING) // RECEIVERS_MIXED
