@@ -1,7 +1,36 @@
-"""Stories of deposits, of which nothing is paid out: they share a gateway on each kind of chain."""
+"""Stories of deposits, of which nothing is paid out: they share a gateway on each kind of chain.
+
+It reaches its chains by endpoints that can be told to fail, and are honest but where a story is about that.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.networks import Endpoint, Network
+from tests.support.opened import Opened
 from tests.support.opened import opened_by_folder as opened
 
 __all__ = ["opened"]
+
+
+@pytest.fixture(scope="module")
+async def endpoint(opened: Opened, network: Network) -> Endpoint:
+    return await opened.once(("endpoint", network), network.endpoint)
+
+
+@pytest.fixture(scope="module")
+async def first_of_two(opened: Opened, other: Network) -> Endpoint:
+    return await opened.once(("endpoint", other), other.endpoint)
+
+
+@pytest.fixture(scope="module")
+def tables(
+    network: Network, other: Network, endpoint: Endpoint, first_of_two: Endpoint
+) -> Mapping[str, Mapping[str, Any]]:
+    """Reach the one chain by a faulty endpoint alone, and the other by two, of which one can hang."""
+    beside = other.settings(first_of_two.url, other.url, request_timeout_ms=1000)
+    return {**network.settings(endpoint.url, request_timeout_ms=1000), **beside}

@@ -11,25 +11,6 @@ from tests.support.networks import NETWORKS
 FAULTS = [pytest.param(name, fault, id=f"{name}-{fault}") for name, kind in NETWORKS.items() for fault in kind.faults]
 
 
-@pytest.fixture(scope="module")
-async def endpoint(network):
-    async with network.endpoint() as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
-async def first_of_two(other):
-    async with other.endpoint() as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
-def tables(network, other, endpoint, first_of_two):
-    """Reach the one chain by a faulty endpoint alone, and the other by two, of which one can hang."""
-    beside = other.settings(first_of_two.url, other.url, request_timeout_ms=1000)
-    return {**network.settings(endpoint.url, request_timeout_ms=1000), **beside}
-
-
 @pytest.mark.parametrize("network, fault", FAULTS, indirect=["network"], scope="module")
 async def test_what_is_paid_during_a_fault_is_credited_exactly(merchant, network, other, usdx, endpoint, books, fault):
     before = float((await merchant.balance(usdx)).get("available", 0))
