@@ -14,7 +14,16 @@ import pytest
 from cambist.db.engine import Database, connect
 from cambist.testing.fixtures import Databases
 from tests.support.gateway import GatewayProcess, Merchant, settings_text
-from tests.support.networks import CONFIRMATIONS, NETWORKS, AnvilNetwork, Coin, Customer, Network, Onlooker
+from tests.support.networks import (
+    CONFIRMATIONS,
+    NETWORKS,
+    POLL_BESIDE_MS,
+    AnvilNetwork,
+    Coin,
+    Customer,
+    Network,
+    Onlooker,
+)
 from tests.support.opened import Opened
 from tests.support.receiver import Receiver
 
@@ -94,7 +103,7 @@ async def receiver(network) -> AsyncIterator[Receiver]:
 @pytest.fixture(scope="module")
 def tables(network, other) -> Mapping[str, Mapping[str, Any]]:
     """Give the tables of the chains in the operator's file."""
-    return {**network.settings(), **other.settings()}
+    return {**network.settings(), **other.settings(poll_interval_ms=POLL_BESIDE_MS)}
 
 
 @pytest.fixture(scope="module")

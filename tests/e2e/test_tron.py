@@ -10,6 +10,7 @@ import pytest
 from cambist_tron.writing import TIP_TTL_S
 from cambist_tron_node import Fault
 from tests.support.gateway import until
+from tests.support.networks import POLL_BESIDE_MS
 
 pytestmark = pytest.mark.parametrize("network", ["tron"], indirect=True, scope="module")
 
@@ -33,7 +34,10 @@ async def ways(network):
 
 @pytest.fixture(scope="module")
 def tables(network, other, ways):
-    return {**network.settings(*(way.url for way in ways), request_timeout_ms=1000), **other.settings()}
+    return {
+        **network.settings(*(way.url for way in ways), request_timeout_ms=1000),
+        **other.settings(poll_interval_ms=POLL_BESIDE_MS),
+    }
 
 
 @pytest.fixture(scope="module")

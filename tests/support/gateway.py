@@ -239,11 +239,11 @@ class Merchant:
     async def until(self, payment: Mapping[str, Any], *statuses: str, seconds: float = 120) -> dict[str, Any]:
         """Return the payment once it has one of the statuses."""
         found = {}
-        for _ in range(int(seconds * 10)):
+        for _ in range(int(seconds * 5)):
             found = await self.payment(payment)
             if found["status"] in statuses:
                 return found
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.2)
         raise AssertionError(f"the payment is {found.get('status')}, not {statuses}, after {seconds} s")
 
     async def until_received(self, payment: Mapping[str, Any], amount: str) -> dict[str, Any]:

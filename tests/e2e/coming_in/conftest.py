@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.networks import Endpoint, Network
+from tests.support.networks import POLL_BESIDE_MS, Endpoint, Network
 from tests.support.opened import Opened
 from tests.support.opened import opened_by_folder as opened
 
@@ -32,5 +32,5 @@ def tables(
     network: Network, other: Network, endpoint: Endpoint, first_of_two: Endpoint
 ) -> Mapping[str, Mapping[str, Any]]:
     """Reach the one chain by a faulty endpoint alone, and the other by two, of which one can hang."""
-    beside = other.settings(first_of_two.url, other.url, request_timeout_ms=1000)
+    beside = other.settings(first_of_two.url, other.url, request_timeout_ms=1000, poll_interval_ms=POLL_BESIDE_MS)
     return {**network.settings(endpoint.url, request_timeout_ms=1000), **beside}

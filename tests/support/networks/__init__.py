@@ -1,13 +1,13 @@
 """The chains that stories are told on, each with a real node, or the nearest thing to one."""
 
 from .anvil import AnvilNetwork
-from .base import CONFIRMATIONS, Amount, Coin, Customer, Endpoint, Network, Onlooker
+from .base import CONFIRMATIONS, POLL_BESIDE_MS, Amount, Coin, Customer, Endpoint, Network, Onlooker
 from .tron import TronNetwork
 
 NETWORKS = {"anvil": AnvilNetwork, "tron": TronNetwork}
 """By the name that the tests' ids show."""
 
 __all__ = [
-    "CONFIRMATIONS", "NETWORKS", "Amount", "AnvilNetwork", "Coin", "Customer", "Endpoint", "Network", "Onlooker",
-    "TronNetwork",
+    "CONFIRMATIONS", "NETWORKS", "POLL_BESIDE_MS", "Amount", "AnvilNetwork", "Coin", "Customer",
+    "Endpoint", "Network", "Onlooker", "TronNetwork",
 ]  # fmt: skip

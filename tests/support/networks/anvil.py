@@ -13,7 +13,7 @@ from web3.types import TxParams
 
 from cambist_evm.testing import Anvil, Fault, FaultyProxy
 
-from .base import CONFIRMATIONS, Coin, Customer, Network, Onlooker, Seen
+from .base import CONFIRMATIONS, POLL_MS, Coin, Customer, Network, Onlooker, Seen
 from .erc20 import ERC20
 
 CHAIN_IDS = {"ethereum": 1, "base": 8453}
@@ -115,7 +115,7 @@ class AnvilNetwork(Network):
         table = {
             "rpc_urls": list(urls or [self.url]),
             "confirmations": CONFIRMATIONS,
-            "poll_interval_ms": 200,
+            "poll_interval_ms": POLL_MS,
             "l1_fee": False,  # anvil charges for gas alone, whichever chain it plays
             # A restarted anvil cannot trace its old blocks, and the watcher passes over none that it cannot trace.
             **({} if self.folder is None else {"trace": "off"}),

@@ -18,6 +18,10 @@ from typing import Any, ClassVar, Protocol, Self
 from msgspec import Struct
 
 CONFIRMATIONS = 3
+POLL_MS = 300
+"""Every poll costs the worker and PostgreSQL much the same, whether there is anything new or not, all story long."""
+POLL_BESIDE_MS = 600
+"""For the chain that is there beside the one of the story."""
 RICH = 100
 Amount = int | str | Decimal
 """So many whole coins."""

@@ -17,7 +17,7 @@ from tronpy.providers import HTTPProvider
 from cambist_tron_node import Face, Fault, TronNode
 from tests.support.tron_treasury import REPRESENTATIVES
 
-from .base import CONFIRMATIONS, Coin, Customer, Network, Onlooker, Seen
+from .base import CONFIRMATIONS, POLL_MS, Coin, Customer, Network, Onlooker, Seen
 from .erc20 import ERC20
 
 TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -137,7 +137,7 @@ class TronNetwork(Network):
             "network": "local",
             "rpc_urls": list(urls or [self.url]),
             "confirmations": CONFIRMATIONS,
-            "poll_interval_ms": 200,
+            "poll_interval_ms": POLL_MS,
             "tokens": [{"symbol": "USDX", "contract": self._token.address, "decimals": 6, "label": "Example dollar"}],
         }
         return {"plugins.tron": table | more}
