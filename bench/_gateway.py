@@ -18,12 +18,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from _servers import migrated_servers
 from msgspec import Struct
 
 from cambist.embedded.processes import free_port
 
 START_S_MAX = 180
 STOP_S_MAX = 30
+SHARED_GATEWAY = "CAMBIST_BENCH_GATEWAY"
+"""Names a gateway that runs already, by its port and its database's URL, for benchmarks at their tiny size."""
 PASSWORD = "correct horse battery staple"
 
 SETTINGS = """\
@@ -75,6 +78,17 @@ def gateway(database_url: str, redis_url: str, *, workers: int, plugins: str = S
 
 
 @contextmanager
+def simulated_gateway(*, workers: int) -> Iterator[tuple[int, str]]:
+    """Run a gateway whose chain is simulated, on servers of its own; yield its port and its database's URL."""
+    if SHARED_GATEWAY in os.environ:
+        port, _, database_url = os.environ[SHARED_GATEWAY].partition(" ")
+        yield int(port), database_url
+        return
+    with migrated_servers() as (database_url, redis_url), gateway(database_url, redis_url, workers=workers) as port:
+        yield port, database_url
+
+
+@contextmanager
 def serving(argv: list[str], mark: bytes, errors: Any = None) -> Iterator[None]:
     """Run a server; go on when it prints a line that begins with this mark, and stop it at the end."""
     # The gateway refuses CAMBIST_* variables that name no setting.
@@ -84,9 +98,10 @@ def serving(argv: list[str], mark: bytes, errors: Any = None) -> Iterator[None]:
 
     def read() -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith(mark):
-                ready.set()
+        with process.stdout as lines:
+            for line in lines:
+                if line.startswith(mark):
+                    ready.set()
 
     threading.Thread(target=read, daemon=True).start()
     try:

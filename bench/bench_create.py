@@ -5,10 +5,9 @@ from __future__ import annotations
 import statistics
 
 from _child import Child
-from _gateway import Shop, gateway, open_shop
+from _gateway import Shop, open_shop, simulated_gateway
 from _harness import Row, alternate, at_least, at_most, compare, percentile, report, sized, unjudged
 from _http import Run
-from _servers import migrated_servers
 
 WORKERS = sized(2, tiny=1)
 CLIENTS = sized((1, 8, 16, 64), tiny=(1, 16))
@@ -50,7 +49,7 @@ def main() -> None:
         runs[count].append(run)
         return run.per_second
 
-    with migrated_servers() as (database_url, redis_url), gateway(database_url, redis_url, workers=WORKERS) as port:
+    with simulated_gateway(workers=WORKERS) as (port, database_url):
         shop = open_shop(port, mode="sandbox")
         with Child("_http:Load") as clients, Child("_payment_sides:Bare", database_url, AIMED) as bare:
             load(clients, shop, AIMED, WARM_UP_SECONDS)

@@ -10,11 +10,10 @@ import urllib.request
 from pathlib import Path
 
 from _child import Child
-from _gateway import gateway, open_shop, serving
+from _gateway import open_shop, serving, simulated_gateway
 from _harness import alternate, compare, percentile, report, sized, unjudged
 from _http import Run
 from _payment_sides import PAYMENT
-from _servers import migrated_servers
 
 from cambist.embedded.processes import free_port
 
@@ -50,8 +49,7 @@ def main() -> None:
         return run.per_second
 
     with (
-        migrated_servers() as (database_url, redis_url),
-        gateway(database_url, redis_url, workers=WORKERS) as port,
+        simulated_gateway(workers=WORKERS) as (port, _),
         serving(empty, b"ready"),
         Child("_http:Load") as clients,
     ):

@@ -1,5 +1,6 @@
 """Every benchmark runs, at its tiny size, so that what it calls in the gateway cannot change without it."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
+FILES = sorted(BENCH.glob("bench_*.py"))
+SHARING = [file for file in FILES if "simulated_gateway" in file.read_text()]
 
 pytestmark = pytest.mark.timeout(300)  # most of them start processes, which takes its time on a busy machine
 
@@ -24,8 +27,30 @@ def environment(servers, redis_url, tmp_path):
     }
 
 
-@pytest.mark.parametrize("file", sorted(BENCH.glob("bench_*.py")), ids=lambda file: file.stem)
+@pytest.fixture(scope="class")
+def gateway(servers, databases):
+    """Start one as benchmarks do themselves, beside a Valkey that the other benchmarks do not empty."""
+    with pytest.MonkeyPatch.context() as patch, databases.fresh() as database_url:
+        patch.syspath_prepend(str(BENCH))
+        running = importlib.import_module("_gateway").gateway(database_url, servers.redis(0), workers=1)
+        with running as port:
+            yield f"{port} {database_url}"
+
+
+class TestOnOneGateway:
+    """Those that need a gateway with nothing but a simulated chain."""
+
+    @pytest.mark.parametrize("file", SHARING, ids=lambda file: file.stem)
+    def test_a_benchmark_runs_and_prints_its_figures(self, gateway, file, environment, tmp_path):
+        runs_and_prints_its_figures(file, {**environment, "CAMBIST_BENCH_GATEWAY": gateway}, tmp_path)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file not in SHARING], ids=lambda file: file.stem)
 def test_a_benchmark_runs_and_prints_its_figures(file, environment, tmp_path):
+    runs_and_prints_its_figures(file, environment, tmp_path)
+
+
+def runs_and_prints_its_figures(file, environment, tmp_path):
     ended = subprocess.run([sys.executable, file], env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     tables = [json.loads(line) for line in (tmp_path / "results").read_text().splitlines()]
