@@ -4,12 +4,51 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.web import Merchant, memory_gateway, web_client, web_settings
+from cambist.testing.servers import TEMPLATE
+from tests.support import scenes
+from tests.support.web import web_client
+
+
+@pytest.fixture(scope="session")
+def played(databases):
+    """Give the scenes that this process's tests begin with."""
+    played = scenes.Scenes(databases)
+    yield played
+    played.close()
 
 
 @pytest.fixture
-async def gateway(database_url, redis_url, clock, ids):
-    async with memory_gateway(web_settings(database_url, redis_url), clock, ids) as gateway:
+def opening():
+    """Give what opens the gateway. A module that needs another overrides this."""
+    return scenes.memory_opening
+
+
+@pytest.fixture
+def plays():
+    """Give what may be played before a test, by the fixture that asks for it. A module with its own overrides this."""
+    return {name: getattr(scenes, name) for name in ("live_merchant", "sandbox_merchant", "two_merchants")}
+
+
+@pytest.fixture
+async def scene(request, played, opening, plays):
+    """Give what this test begins with."""
+    asked = [play for name, play in plays.items() if name in request.fixturenames]
+    assert len(asked) <= 1, f"a test begins with one scene, not with {asked}"
+    return await played.played(opening, *(asked or [scenes.nothing]))
+
+
+@pytest.fixture
+def database_url(request, databases):
+    """Give a database that begins with the scene; a fresh one where the test opens its gateway itself."""
+    known = "scene" in request.fixturenames
+    with databases.fresh(request.getfixturevalue("scene").database if known else TEMPLATE) as url:
+        yield url
+
+
+@pytest.fixture
+async def gateway(scene, database_url, redis_url, clock, ids, opening):
+    scene.begin(clock, ids)
+    async with opening(database_url, redis_url, clock, ids, stock=0) as gateway:
         yield gateway
 
 
@@ -20,8 +59,25 @@ async def client(gateway):
 
 
 @pytest.fixture
-async def merchant(client):
-    return await Merchant(client).open()
+def live_merchant(scene, client, clock):
+    """Give a merchant with a live project and its key."""
+    return scene.copy(client, clock)
+
+
+@pytest.fixture
+def sandbox_merchant(scene, client, clock):
+    """Give a merchant with a sandbox project and its key."""
+    return scene.copy(client, clock)
+
+
+@pytest.fixture
+def two_merchants(scene, client, clock):
+    return scene.copy(client, clock)
+
+
+@pytest.fixture
+def merchant(live_merchant):
+    return live_merchant
 
 
 @pytest.fixture

@@ -85,10 +85,19 @@ async def take_live_back(client, person):
     assert (await client.put(path, json={"live": False}, headers=STRANGERS["operator"])).status_code == 200
 
 
-@pytest.fixture
-async def ada(client):
-    """Give somebody with everything: live mode, a second factor, and a session that has stepped up."""
+async def settle_ada(client, clock):
     return await Person(client).settle("ada")
+
+
+@pytest.fixture
+def plays():
+    return {"ada": settle_ada}
+
+
+@pytest.fixture
+def ada(scene, client, clock):
+    """Give somebody with everything: live mode, a second factor, and a session that has stepped up."""
+    return scene.copy(client, clock)
 
 
 async def test_a_key_is_let_in_where_its_scope_says_in_both_modes(client, ada):

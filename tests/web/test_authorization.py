@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.support.payout_env import person
-from tests.support.two_merchants import TwoMerchants
 from tests.support.web import refused
 
 PAY = {"chain": "memory", "token": "USDX", "toAddress": person("thief"), "amount": "1"}
@@ -87,11 +84,6 @@ NOT_FOUND = {
     "withdrawal_id": "WITHDRAWAL_NOT_FOUND",
     "approval_id": "APPROVED_ADDRESS_NOT_FOUND",
 }
-
-
-@pytest.fixture
-async def two_merchants(client, clock):
-    return await TwoMerchants(client, clock).build()
 
 
 def filled(two_merchants, value):

@@ -6,7 +6,7 @@ import pytest
 
 from cambist.testing.memory.family import spell
 from tests.support.payout_env import person
-from tests.support.two_merchants import APPROVED, RESOLUTIONS, WALLET, WITHDRAWALS, TwoMerchants
+from tests.support.two_merchants import APPROVED, RESOLUTIONS, WALLET, WITHDRAWALS
 from tests.support.web import refused
 
 STORED = (
@@ -32,11 +32,6 @@ NO_ADDRESSES = {
     ),
 }  # fmt: skip
 NO_KEYS = ("", "k" * 256, 5, "a\0b")
-
-
-@pytest.fixture
-async def two_merchants(client, clock):
-    return await TwoMerchants(client, clock).build()
 
 
 class Doors:

@@ -8,17 +8,12 @@ import pytest
 
 from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS
 from tests.support.payout_env import person
-from tests.support.two_merchants import APPROVED, CONFIRMED, WALLET, WITHDRAWALS, TwoMerchants
+from tests.support.two_merchants import APPROVED, CONFIRMED, WALLET, WITHDRAWALS
 from tests.support.webhooks import receiver
 
 OPTIONAL = {"orderId", "batchId"}
 ACCOUNTS = {"account.deposit.received", "account.deposit.confirmed"}  # there are no accounts yet
 BY_HAND = {"payment.rate_recalculated"}  # of a fiat price; tests/core/test_payments_recalculate.py
-
-
-@pytest.fixture
-async def two_merchants(client, clock):
-    return await TwoMerchants(client, clock).build()
 
 
 @pytest.fixture

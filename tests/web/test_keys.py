@@ -8,15 +8,15 @@ from typing import get_args
 import pytest
 
 from cambist.services.identity.api_keys import NOTE_USE_AFTER, Scope
-from tests.support.web import Merchant, refused, web_client
+from tests.support.web import refused, web_client
 
 WALLET = "/api/merchant/wallet"
 HERE = "192.0.2.7"
 
 
 @pytest.fixture
-async def merchant(client):
-    return await Merchant(client).open(mode="sandbox")
+def merchant(sandbox_merchant):
+    return sandbox_merchant
 
 
 def keys_of(merchant):

@@ -6,31 +6,25 @@ from importlib.metadata import EntryPoint
 import msgspec
 import pytest
 
-from cambist.bootstrap import Parts, open_gateway
 from cambist.registry import GROUP, Registry
-from cambist.services.addresses.account_keys import top_up_stock
-from cambist.signer.keystore import new_keystore
-from cambist.signer.local import KeystoreXpubs
-from tests.support.web import MEMORY, Merchant, refused, web_settings
+from tests.support.web import MEMORY, Merchant, memory_gateway, refused, web_settings
 
 BODY = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
 FIAT = {**BODY, "token": "MEM", "pricingMode": "fiat", "fiatCurrency": "usd"}
 PRICES = EntryPoint("prices", "cambist_prices.plugin", GROUP)
 
 
-@pytest.fixture
-async def gateway(database_url, redis_url, clock, ids):
+def open_with_prices(database_url, redis_url, clock, ids, *, stock):
     """Open a gateway with fixed prices beside the chains in memory."""
     settings = web_settings(database_url, redis_url)
     plugins = {**settings.plugins, "prices": {"static": {"MEM": {"usd": "3"}, "USDX": {"usd": "1"}}}}
     settings = msgspec.structs.replace(settings, plugins=plugins)
-    registry = Registry(plugins, found=[MEMORY, PRICES])
-    async with open_gateway(settings, role="web", parts=Parts(clock=clock, ids=ids, registry=registry)) as gateway:
-        coin_types = {family.coin_type for family in registry.families.values()}
-        async with gateway.db.transaction() as conn:
-            signer = KeystoreXpubs(new_keystore(ids.random_bytes))
-            await top_up_stock(conn, signer, gateway.secrets, coin_types=coin_types, stock=3)
-        yield gateway
+    return memory_gateway(settings, clock, ids, stock=stock, registry=Registry(plugins, found=[MEMORY, PRICES]))
+
+
+@pytest.fixture
+def opening():
+    return open_with_prices
 
 
 @pytest.fixture

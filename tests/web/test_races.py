@@ -11,17 +11,12 @@ from cambist.services.actor import Actor
 from cambist.services.payouts import coin_settings
 from cambist.services.payouts.coin_settings import Coin, CoinPatch
 from tests.support.payout_env import person
-from tests.support.two_merchants import APPROVED, RESOLUTIONS, WALLET, WITHDRAWALS, TwoMerchants
+from tests.support.two_merchants import APPROVED, RESOLUTIONS, WALLET, WITHDRAWALS
 from tests.support.web import PASSWORD
 
 SETTINGS = "/api/admin/settings"
 COIN = {"chain": "memory", "token": "USDX"}
 PAY = {**COIN, "toAddress": person(), "amount": "1"}
-
-
-@pytest.fixture
-async def two_merchants(client, clock):
-    return await TwoMerchants(client, clock).build()
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ REQUIRED = 3
 
 
 @pytest.fixture
-async def shop(client):
-    return await Merchant(client).open("shop@shop.example", mode="sandbox")
+def shop(sandbox_merchant):
+    return sandbox_merchant
 
 
 async def post(shop, path, status=200, headers=None, **body):

@@ -192,7 +192,7 @@ async def test_an_entry_is_worth_what_it_was_worth_at_the_time(client, merchant,
     await books.deposit(1, 10_000_000)
     await books.deposit(2, 1, "memory/native")
     async with gateway.db.transaction() as conn:
-        at = (await conn.exec_driver_sql("SELECT min(created_at) FROM ledger_transactions")).scalar_one()
+        at = (await conn.exec_driver_sql("SELECT max(created_at) FROM ledger_transactions")).scalar_one()
     await price(gateway, "USDX", "3", at - timedelta(hours=1))
     await price(gateway, "USDX", "0.99951", at - timedelta(minutes=1))
     await price(gateway, "USDX", "7", at + timedelta(minutes=1))

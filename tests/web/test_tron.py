@@ -20,11 +20,13 @@ SWAP = {"srcToken": "USDT", "srcAmount": "1"}
 CONFIRMATIONS = 19
 
 
+def open_without_endpoints(database_url, redis_url, clock, ids, *, stock):
+    return memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=stock, registry=Registry(EVM))
+
+
 @pytest.fixture
-async def gateway(database_url, redis_url, clock, ids):
-    settings = web_settings(database_url, redis_url)
-    async with memory_gateway(settings, clock, ids, registry=Registry(EVM)) as gateway:
-        yield gateway
+def opening():
+    return open_without_endpoints
 
 
 @pytest.fixture
