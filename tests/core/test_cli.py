@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from cambist.cli.imports import collector_off
 from cambist.db.migrations import newest_revision, revision_at
 from cambist.domain.text import hidden_in
 from cambist.embedded.processes import free_port
@@ -52,6 +54,13 @@ def test_an_unknown_command_is_refused(cambist):
     answer = cambist("upp")
     assert answer.returncode == 2
     assert "No such command 'upp'" in answer.stderr
+
+
+def test_garbage_is_collected_again_after_imports_whatever_became_of_them():
+    with contextlib.suppress(ImportError), collector_off():
+        assert not gc.isenabled()
+        raise ImportError
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize("command", ["web", "worker", "migrate", "up", "plugins"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import sys
 from contextlib import suppress
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 from cambist_web.app import create_app
+from cambist_web.start import worker as started_worker
 from tests.support.checkout import serving
 
 PROGRAM = """
@@ -86,3 +88,13 @@ async def test_a_message_ends_where_the_standard_says(gateway, lengths, body, st
         answer = await asyncio.wait_for(reader.read(), 20)
         writer.close()
     assert re.findall(rb"HTTP/1\.1 (\d{3})", answer) == statuses
+
+
+def test_a_worker_collects_garbage_once_it_is_imported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    gc.disable()
+    try:
+        started_worker()
+        assert gc.isenabled()
+    finally:
+        gc.enable()

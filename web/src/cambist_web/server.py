@@ -47,7 +47,7 @@ def main(settings: Settings) -> int:
     multiprocessing.set_start_method("spawn", force=True)
     with _shared_metrics(settings.web.workers):
         server = Granian(
-            "cambist_web.worker:worker",
+            "cambist_web.start:worker",
             factory=True,
             address=settings.web.host,
             port=settings.web.port,

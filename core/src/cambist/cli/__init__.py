@@ -11,6 +11,7 @@ import click
 from cambist import __version__
 from cambist.settings import SettingsError
 
+from .imports import collector_off
 from .options import EXIT_SETTINGS
 from .terminal import echo
 
@@ -51,7 +52,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        command = getattr(importlib.import_module(f"{__name__}.{cmd_name}"), cmd_name)
+        with collector_off():
+            command = getattr(importlib.import_module(f"{__name__}.{cmd_name}"), cmd_name)
         return command if isinstance(command, click.Command) else None
 
     def invoke(self, ctx: click.Context) -> object:

@@ -14,6 +14,7 @@ from cambist.registry import RegistryError
 from cambist.settings import SettingsError
 from cambist.signer.files import KeystoreError
 
+from .imports import collector_off
 from .options import Invocation
 
 GROUP = "cambist.processes"
@@ -37,7 +38,9 @@ def run_process(name: str, invocation: Invocation) -> None:
     if not found:
         raise SettingsError(f"No installed package brings the process '{name}'; install cambist-web and cambist-tasks.")
     try:
-        sys.exit(found[0].load()(settings))
+        with collector_off():
+            run = found[0].load()
+        sys.exit(run(settings))
     except (RegistryError, KeystoreError) as error:
         raise SettingsError(str(error)) from error
 

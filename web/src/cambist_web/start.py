@@ -1,0 +1,17 @@
+"""What the server is told to start in its workers: with all that a worker imports, which takes most of a start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cambist.cli.imports import collector_off
+
+if TYPE_CHECKING:
+    from .worker import Worker
+
+
+def worker() -> Worker:
+    """Return one worker's ASGI application. Called in the worker's process."""
+    with collector_off():
+        from .worker import worker as made  # noqa: PLC0415  see collector_off
+    return made()
