@@ -17,12 +17,13 @@ from cambist_web.start import worker as started_worker
 from tests.support.checkout import serving
 
 PROGRAM = """
-import multiprocessing, os, signal, threading
-from cambist_web.worker import _stop_with_the_server
+import multiprocessing, os, signal
 
 heard = []
 
 def serve(deaf):
+    from cambist_web.worker import _stop_with_the_server
+
     def hear(*_):
         heard.append(1)
         if len(heard) > deaf:
