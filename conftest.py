@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 import structlog
 from xdist.scheduler import LoadFileScheduling
+
+gc.disable()  # until all tests are imported: nothing of them is garbage
 
 MEMORY = Path("/dev/shm")  # noqa: S108  read by nobody else: each folder made in it is the run's own
 MEMORY_FREE_MIN = 4 * 2**30
@@ -63,6 +66,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         else:
             slow_files.add(item.path)
     items.sort(key=lambda item: (not item.nodeid.startswith(SLOW_FOLDERS), item.path not in slow_files))
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, but rarely, and without looking through all that was imported."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def is_fast(item: pytest.Item) -> bool:
