@@ -63,7 +63,9 @@ async def test_a_new_wallet_has_no_entries(client, merchant):
         "success": True,
         "mode": "live",
         "transactions": [],
+        "page": 1,
         "limit": 25,
+        "total": 0,
         "nextCursor": None,
     }
 
@@ -97,11 +99,37 @@ async def test_pages_follow_each_other_whatever_comes_in_between(client, merchan
     seen, cursor = [], ""
     for page in range(3):
         answer = await entries(client, merchant, f"?limit=3{cursor}")
+        assert (answer["page"], answer["total"]) == (1, 7 + page)
         seen += [entry["depositId"] for entry in answer["transactions"]]
         cursor = f"&cursor={answer['nextCursor']}"
         await books.deposit(f"later{page}", 1)
     assert seen == [f"dep_{number}" for number in reversed(range(7))]
     assert answer["nextCursor"] is None
+
+
+async def test_pages_are_counted_and_so_is_what_filters_leave(client, merchant, gateway):
+    books = await books_of(gateway, merchant)
+    for number in range(7):
+        await books.deposit(number, number + 1)
+    await books.earn(7, 8)
+    pages = [await entries(client, merchant, f"?limit=4&page={page}") for page in (1, 2, 3, 4)]
+    assert [(page["page"], page["total"], len(page["transactions"])) for page in pages] == [
+        (1, 9, 4), (2, 9, 4), (3, 9, 1), (4, 9, 0),
+    ]  # fmt: skip
+    whole = await entries(client, merchant, "?limit=100")
+    assert [one for page in pages for one in page["transactions"]] == whole["transactions"]
+    assert [page["nextCursor"] is None for page in pages] == [False, False, True, True]
+    second = await entries(client, merchant, f"?limit=2&page=2&cursor={pages[0]['nextCursor']}")
+    assert second["transactions"] == whole["transactions"][6:8]
+    assert (await entries(client, merchant, "?type=deposit"))["total"] == 8
+    assert (await entries(client, merchant, "?type=allocation&limit=1"))["total"] == 1
+    assert (await entries(client, merchant, "?chain=pretend"))["total"] == 0
+
+
+async def test_a_page_behind_the_ten_thousandth_entry_is_reached_by_cursor_alone(client, merchant):
+    assert (await entries(client, merchant, "?limit=100&page=100"))["transactions"] == []
+    for query in ("?limit=100&page=101", "?limit=1&page=10001"):
+        refused(await client.get(PATH + query, headers=merchant.key), 400, "VALIDATION_ERROR", "page")
 
 
 async def test_a_cursor_is_of_one_merchant_and_mode(client, merchant, gateway):

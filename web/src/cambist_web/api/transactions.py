@@ -22,7 +22,7 @@ from cambist.services.actor import Actor
 from cambist.services.paging import LIMIT, parse_moment
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Answer, Cursor, Limit, NonEmptyFilter, Since, Until
+from cambist_web.schemas import Answer, Cursor, Limit, NonEmptyFilter, Page, Since, Until
 
 TypeFilter = Annotated[
     str | None, QueryParameter(name="type", description=f"One of {', '.join(TYPES)}.", min_length=1, max_length=32)
@@ -66,7 +66,9 @@ class TransactionList(Answer, frozen=True, kw_only=True):
 
     mode: str
     transactions: Sequence[TransactionView]
+    page: int
     limit: int
+    total: int
     next_cursor: str | None
 
 
@@ -95,6 +97,7 @@ class Transactions(Controller):
         since: Since = None,
         until: Until = None,
         cursor: Cursor = None,
+        page: Page = 1,
         limit: Limit = LIMIT,
     ) -> TransactionList:
         """Return changes of the wallet, newest first. What comes in later moves no page that follows a cursor."""
@@ -104,14 +107,17 @@ class Transactions(Controller):
         async with web.db.autocommit() as conn:
             scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
             bounds = await entries.bounds_of(conn, filters)
+            total = await entries.count(conn, scope, filters, bounds)
             if after is not None:
                 bounds = replace(bounds, end=min(after, bounds.end))
-            found, more = await entries.read(conn, scope, filters, bounds, limit)
+            found, more = await entries.read(conn, scope, filters, bounds, limit, page=page)
             known = await details.details_of(conn, found)
         return TransactionList(
             mode=actor.mode,
             transactions=[_view(entry, detail) for entry, detail in zip(found, known, strict=True)],
+            page=page,
             limit=limit,
+            total=total,
             next_cursor=cursors.seal(found[-1].pk if more else None),
         )
 
@@ -135,7 +141,7 @@ class Transactions(Controller):
         async with web.db.autocommit() as conn:
             scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
             bounds = await entries.bounds_of(conn, filters)
-        await export.check_size(web.db, scope, filters, bounds)
+        await export.check_size(web.db, scope, bounds)
         name = f"transactions-{actor.mode}-{web.clock.now():%Y-%m-%d}.csv"
         return Stream(
             export.lines(web.db, scope, filters, bounds),

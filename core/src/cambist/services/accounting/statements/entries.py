@@ -14,7 +14,7 @@ from cambist.plugin import Token
 from cambist.registry import Registry
 from cambist.services.accounting import tokens
 from cambist.services.errors import InvalidError
-from cambist.services.paging import check_period
+from cambist.services.paging import TOTAL_MAX, check_period
 from cambist.services.supported import find_chain
 
 from .kinds import TYPES, kinds_of, sign_of, type_of
@@ -90,6 +90,12 @@ def _check_names(registry: Registry, filters: Filters) -> None:
         raise InvalidError.field("token", f"is not supported {where}", "UNSUPPORTED_TOKEN")
 
 
+_ACCOUNTS = """
+accounts AS MATERIALIZED (
+    SELECT id, purpose FROM ledger_accounts WHERE mode = $1 AND merchant_pk = $2 AND asset = ANY($3::text[])
+        AND purpose IN ('available', 'pending', 'held', 'receivable')
+)
+"""
 _CONDITION = (
     "m.id < $4 AND m.id >= $5 AND ($6::text IS NULL OR"
     " (SELECT (t.kind ~ $6) = $7 FROM ledger_transactions t WHERE t.id = m.transaction_pk))"
@@ -100,21 +106,19 @@ _CONDITION = (
 )
 
 
-def _page(size: int) -> str:
-    # The size is part of the text: for a number that it cannot see, PostgreSQL would plan to sort everything.
-    size = int(size)
+def _page(size: int, offset: int = 0) -> str:
+    # Numbers are part of the text: for one that it cannot see, PostgreSQL would plan to sort everything.
+    size, offset = int(size), int(offset)
+    end = offset + size
     return f"""
-WITH accounts AS MATERIALIZED (
-    SELECT id, purpose FROM ledger_accounts WHERE mode = $1 AND merchant_pk = $2 AND asset = ANY($3::text[])
-        AND purpose IN ('available', 'pending', 'held', 'receivable')
-), picked AS MATERIALIZED (
+WITH {_ACCOUNTS}, picked AS MATERIALIZED (
     SELECT DISTINCT m.id FROM accounts CROSS JOIN LATERAL (
         (SELECT m.id FROM ledger_movements m WHERE m.debit_account_pk = accounts.id AND {_CONDITION}
-            ORDER BY m.id DESC LIMIT {size})
+            ORDER BY m.id DESC LIMIT {end})
         UNION ALL
         (SELECT m.id FROM ledger_movements m WHERE m.credit_account_pk = accounts.id AND {_CONDITION}
-            ORDER BY m.id DESC LIMIT {size})
-    ) m ORDER BY m.id DESC LIMIT {size}
+            ORDER BY m.id DESC LIMIT {end})
+    ) m ORDER BY m.id DESC LIMIT {size} OFFSET {offset}
 )
 SELECT m.id, m.asset, m.units, debit.purpose AS source, credit.purpose AS target, t.kind, t.reference, t.created_at
 FROM picked JOIN ledger_movements m ON m.id = picked.id JOIN ledger_transactions t ON t.id = m.transaction_pk
@@ -125,6 +129,25 @@ ORDER BY m.id DESC
 
 PAGE = _page(PAGE_MAX + 1)
 _BATCH = _page(BATCH + 1)
+
+
+# A movement between two of the merchant's accounts is found from the one that it leaves, and so counted once.
+def counting(most: int) -> str:
+    """Return the statement that counts up to so many entries."""
+    # Each side is cut, so that an index is read and not the whole table, of which others have most.
+    cut = f"ORDER BY m.id DESC LIMIT {int(most)}"
+    return f"""
+WITH {_ACCOUNTS}
+SELECT count(*) FROM (
+    SELECT FROM accounts CROSS JOIN LATERAL (
+        (SELECT m.id FROM ledger_movements m WHERE m.debit_account_pk = accounts.id AND {_CONDITION} {cut})
+        UNION ALL
+        (SELECT m.id FROM ledger_movements m WHERE m.credit_account_pk = accounts.id AND {_CONDITION}
+            AND m.debit_account_pk NOT IN (SELECT id FROM accounts) {cut})
+    ) m LIMIT {int(most)}
+) counted
+"""  # noqa: S608  numbers and constants of this module
+
 
 # Halves the range of ids until the first movement is found that was made at the moment or later.
 _FIRST_AT = """
@@ -161,11 +184,24 @@ async def bounds_of(conn: AsyncConnection, filters: Filters) -> Bounds:
     return Bounds(first, end)
 
 
-async def read(
-    conn: AsyncConnection, scope: Scope, filters: Filters, bounds: Bounds, limit: int
+async def count(conn: AsyncConnection, scope: Scope, filters: Filters, bounds: Bounds, most: int = TOTAL_MAX) -> int:
+    """Return how many entries there are; ``most`` is that many or more."""
+    found = await conn.exec_driver_sql(counting(most), arguments(scope, filters, bounds))
+    return int(found.scalar_one())
+
+
+async def read(  # noqa: PLR0913  a list, and which part of it
+    conn: AsyncConnection, scope: Scope, filters: Filters, bounds: Bounds, limit: int, *, page: int = 1
 ) -> tuple[Sequence[Entry], bool]:
-    """Return up to ``limit`` entries, newest first, and whether there are more. For files up to ``BATCH``."""
+    """Return up to ``limit`` entries, newest first, and whether there are more. For files up to ``BATCH``.
+
+    Raises InvalidError for a page beyond ``TOTAL_MAX``: all that stands before it would have to be read.
+    """
+    if page * limit > TOTAL_MAX:
+        raise InvalidError.field("page", "is too deep; go on from page to page by nextCursor")
     statement = PAGE if limit <= PAGE_MAX else _BATCH
+    if page > 1:
+        statement = _page(limit + 1, (page - 1) * limit)
     rows = (await conn.exec_driver_sql(statement, arguments(scope, filters, bounds))).all()
     entries = []
     for row in rows[:limit]:

@@ -15,7 +15,7 @@ from cambist.domain.money import format_units
 from cambist.services.errors import InvalidError
 
 from .details import FIAT, Detail, details_of
-from .entries import BATCH, Bounds, Entry, Filters, Scope, arguments, read
+from .entries import BATCH, Bounds, Entry, Filters, Scope, count, read
 
 ENTRIES_MAX = 200_000
 STORED_ENTRIES_MAX = 2_000_000
@@ -27,29 +27,15 @@ COLUMNS = (
 )  # fmt: skip
 """The columns named as balances hold their change: each one sums up to the balance."""
 
-_COUNT = """
-SELECT count(*) FROM (
-    SELECT m.id FROM ledger_accounts a JOIN ledger_movements m ON m.debit_account_pk = a.id
-    WHERE a.mode = $1 AND a.merchant_pk = $2 AND a.asset = ANY($3::text[])
-        AND a.purpose IN ('available', 'pending', 'held', 'receivable') AND m.id < $4 AND m.id >= $5
-    UNION
-    SELECT m.id FROM ledger_accounts a JOIN ledger_movements m ON m.credit_account_pk = a.id
-    WHERE a.mode = $1 AND a.merchant_pk = $2 AND a.asset = ANY($3::text[])
-        AND a.purpose IN ('available', 'pending', 'held', 'receivable') AND m.id < $4 AND m.id >= $5
-    LIMIT $6
-) AS entries
-"""
-
 # A spreadsheet runs what begins like this as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-async def check_size(db: Database, scope: Scope, filters: Filters, bounds: Bounds) -> None:
-    """Refuse a file that would be too long, before its first line is sent. Raises InvalidError."""
+async def check_size(db: Database, scope: Scope, bounds: Bounds) -> None:
+    """Refuse a file for which too much would be read, before its first line is sent. Raises InvalidError."""
     async with db.autocommit() as conn:
-        wanted = (*arguments(scope, filters, bounds)[:5], ENTRIES_MAX + 1)
-        count = (await conn.exec_driver_sql(_COUNT, wanted)).scalar_one()
-    if count > ENTRIES_MAX:
+        found = await count(conn, scope, Filters(), bounds, ENTRIES_MAX + 1)
+    if found > ENTRIES_MAX:
         message = f"A file holds at most {ENTRIES_MAX} entries; ask for a shorter time with from and to."
         raise InvalidError("EXPORT_TOO_LARGE", message)
 
