@@ -1,4 +1,8 @@
-"""A shop that is paid on a chain in memory, for the tests of how deposits are read."""
+"""A shop that is paid on a chain in memory, for tests of how deposits are read; and plugins to install."""
+
+import itertools
+import sys
+import textwrap
 
 import pytest
 
@@ -32,3 +36,28 @@ def usdx(chain):
 @pytest.fixture
 def asset(usdx):
     return asset_key("memory", usdx.contract)
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install a distribution with one plugin, for this test: the real thing, found by importlib.metadata."""
+    numbers = itertools.count()
+
+    def install(name, *sources, distribution=None, version="1.2.3"):
+        number = next(numbers)
+        site = tmp_path / f"site{number}"
+        distribution = distribution or f"cambist-{name}"
+        module = f"plugin_{name}_{tmp_path.name}_{number}".replace("-", "_")
+        info = site / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+        (info / "entry_points.txt").write_text(f"[cambist.plugins]\n{name} = {module}\n")
+        (site / f"{module}.py").write_text("\n".join(textwrap.dedent(source) for source in sources))
+        monkeypatch.syspath_prepend(str(site))
+        return module
+
+    before = set(sys.modules)
+    yield install
+    for module in set(sys.modules) - before:
+        if module.startswith("plugin_"):
+            del sys.modules[module]

@@ -15,13 +15,24 @@
     │   └── FeeAboveCeilingError      sending now costs more than the operator allows: what waits, waits on
     ├── SignatureError            a signature is not the sender's: nothing is stored, nothing is sent
     ├── UnreadablePayloadError    the family cannot say what a payload does: the signer does not sign it
-    └── PriceUnavailableError     this source has no usable price now: other sources are asked
+    ├── PriceUnavailableError     this source has no usable price now: other sources are asked
+    └── ExchangeError             something about one provider of swaps or bridges; never touches another
+        ├── ProviderUnavailableError  it says nothing now: others are asked, and what waits is asked for again, not
+        │                             before ``retry_after`` seconds
+        └── ExchangeRefusedError      it will not do this: the merchant gets 400 with the reason
 
 Any other exception out of a plugin is a bug of the plugin. The gateway logs it with its traceback and treats
 it as ``ChainUnavailableError`` for the chain at hand: nothing was learned, and nothing else is affected.
 """
 
 from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+RefusalReason: TypeAlias = Literal[
+    "unsupported", "amount_too_low", "amount_too_high", "no_liquidity", "price_moved", "refused"
+]
+"""Why a provider will not do it. ``price_moved``: the least output that was promised cannot be had any more."""
 
 
 class PluginError(Exception):
@@ -88,3 +99,31 @@ class UnreadablePayloadError(PluginError):
 
 class SignatureError(PluginError):
     """A signature is none, or does not belong to the payload and its sender."""
+
+
+class ExchangeError(PluginError):
+    """Something went wrong between the gateway and one provider of swaps or bridges."""
+
+
+class ProviderUnavailableError(ExchangeError):
+    """The provider cannot be asked now: it is away, too slow, limits us, or what it says makes no sense.
+
+    ``retry_after`` is in seconds; zero where it did not say.
+    """
+
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        """Keep the wait that the provider asked for."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ExchangeRefusedError(ExchangeError):
+    """The provider has understood, and will not do it. The text is a sentence for the merchant.
+
+    ``reason`` tells programs why.
+    """
+
+    def __init__(self, message: str, *, reason: RefusalReason = "refused") -> None:
+        """Keep the reason."""
+        super().__init__(message)
+        self.reason = reason

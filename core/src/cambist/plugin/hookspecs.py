@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pluggy
 
 from .chains import AnyChainPlugin
+from .exchanges import AnyBridgePlugin, AnySwapPlugin
 from .prices import AnyPricePlugin
 
 PROJECT = "cambist"
@@ -27,3 +28,13 @@ def register_chains() -> Sequence[AnyChainPlugin]:  # type: ignore[empty-body]
 @hookspec
 def register_price_sources() -> Sequence[AnyPricePlugin]:  # type: ignore[empty-body]
     """Return the price plugins that this distribution brings."""
+
+
+@hookspec
+def register_swap_providers() -> Sequence[AnySwapPlugin]:  # type: ignore[empty-body]
+    """Return the plugins for swaps that this distribution brings."""
+
+
+@hookspec
+def register_bridge_providers() -> Sequence[AnyBridgePlugin]:  # type: ignore[empty-body]
+    """Return the plugins for bridges that this distribution brings."""

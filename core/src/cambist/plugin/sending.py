@@ -28,8 +28,9 @@ from msgspec import Struct
 
 from .types import Token, Units
 
-Action: TypeAlias = Literal["transfer", "lend", "reclaim", "stake", "unstake", "withdraw"]
-"""What a transaction does: all but ``transfer`` only on a chain that lends, see ``cambist.plugin.lending``."""
+Action: TypeAlias = Literal["transfer", "lend", "reclaim", "stake", "unstake", "withdraw", "approve", "call"]
+"""What a transaction does. ``approve`` and ``call`` only on a chain that runs contracts, see ``cambist.plugin.calls``;
+all others but ``transfer`` only on one that lends, see ``cambist.plugin.lending``."""
 
 
 class Fee(Struct, frozen=True, kw_only=True):
@@ -63,9 +64,19 @@ class Fee(Struct, frozen=True, kw_only=True):
         return Units(max(0, self.limit - self.covered) * price + self.extra)
 
 
-class Intent(Struct, frozen=True, kw_only=True):
-    """A transfer that is wanted. Both addresses are normalized, ``amount`` is above zero.
+class Call(Struct, frozen=True, kw_only=True):
+    """What is said to a contract. ``value`` is native coin that goes along; ``data`` is never empty."""
 
+    to_address: str
+    data: bytes
+    value: Units = Units(0)
+
+
+class Intent(Struct, frozen=True, kw_only=True):
+    """A transaction that is wanted: a transfer, unless ``action`` says otherwise. Addresses are normalized.
+
+    ``amount`` is above zero, but for ``approve``, where ``to_address`` is who may take that much of the token: zero
+    takes the permission back. With ``call`` it is what the call takes of the token, and ``call`` is the call.
     ``work_max`` is the most work that a transfer of native coin may take, where the recipient is a contract that runs:
     what takes more is refused. None is the chain's own bound, which is small: a stranger chooses the recipient.
     """
@@ -76,6 +87,7 @@ class Intent(Struct, frozen=True, kw_only=True):
     amount: Units
     action: Action = "transfer"
     work_max: int | None = None
+    call: Call | None = None
 
     def step(self, fee: Fee) -> Step:
         """Return the transaction that does just this, at this fee."""
@@ -86,11 +98,15 @@ class Intent(Struct, frozen=True, kw_only=True):
             amount=self.amount,
             fee=fee,
             action=self.action,
+            call=self.call,
         )
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One transaction: ``sender`` gives ``amount`` of the token to ``to_address`` and pays at most ``fee``."""
+    """One transaction: ``sender`` gives ``amount`` of the token to ``to_address`` and pays at most ``fee``.
+
+    What it does instead, ``action`` says, as in an intent.
+    """
 
     sender: str
     to_address: str
@@ -98,11 +114,12 @@ class Step(Struct, frozen=True, kw_only=True):
     amount: Units
     fee: Fee
     action: Action = "transfer"
+    call: Call | None = None
 
     @property
     def native_needed(self) -> Units:
         """What the sender must hold of the native coin."""
-        given = self.amount if self.token.is_native and self.action in {"transfer", "stake"} else 0
+        given = self.amount if self.token.is_native and self.action in {"transfer", "stake", "call"} else 0
         return Units(self.fee.cost_max + self.fee.reserve + given)
 
 
@@ -158,12 +175,21 @@ class Staking(Struct, frozen=True, kw_only=True):
     borrower: str | None = None
 
 
+class Allowance(Struct, frozen=True, kw_only=True):
+    """Permission that a payload gives: ``spender`` may take so much of the signer's tokens, and what it took counts."""
+
+    contract: str
+    spender: str
+    amount: Units
+
+
 class Effects(Struct, frozen=True, kw_only=True):
     """All that a payload can do to the money of who signs it.
 
     ``fee_max`` is the most that it lets the signer pay. ``delegate`` is the contract that gets power over the signing
-    address, where the payload gives such power. ``tx_id`` and ``valid_until`` are told exactly where payloads carry
-    no sequence: the id that the transaction will have, and when it is dead.
+    address, where the payload gives such power. ``call`` is a call that the family cannot read: whoever signs it must
+    have read it otherwise, its value included, which is not among the movements. ``tx_id`` and ``valid_until`` are told
+    exactly where payloads carry no sequence: the id that the transaction will have, and when it is dead.
     """
 
     movements: tuple[Movement, ...]
@@ -171,6 +197,8 @@ class Effects(Struct, frozen=True, kw_only=True):
     sequence: int | None
     delegate: str | None = None
     staking: Staking | None = None
+    allowance: Allowance | None = None
+    call: Call | None = None
     tx_id: str | None = None
     valid_until: int | None = None
 

@@ -12,7 +12,7 @@ from typing import Any
 import pluggy
 from msgspec import Struct
 
-from cambist.plugin import API_VERSION, ChainPlugin, PricePlugin, hookspecs
+from cambist.plugin import API_VERSION, BridgePlugin, ChainPlugin, PricePlugin, SwapPlugin, hookspecs
 
 from .checks import guarded, plugin_error
 
@@ -25,7 +25,12 @@ Merchants are promised these chains whatever the operator has configured. One th
 as all others are: where the operator names it.
 """
 
-_HOOKS: Mapping[str, type] = {"register_chains": ChainPlugin, "register_price_sources": PricePlugin}
+_HOOKS: Mapping[str, type] = {
+    "register_chains": ChainPlugin,
+    "register_price_sources": PricePlugin,
+    "register_swap_providers": SwapPlugin,
+    "register_bridge_providers": BridgePlugin,
+}
 """Each hook, and what it must return a sequence of."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib.metadata import EntryPoint
 from typing import Any, TypeVar
@@ -12,21 +12,30 @@ from msgspec import Struct
 
 from cambist.plugin import (
     AddressFamily,
+    AnyBridgePlugin,
     AnyChainPlugin,
     AnyPricePlugin,
+    AnySwapPlugin,
+    BridgePlugin,
+    BridgeProvider,
+    CallReader,
     Chain,
     ChainInfo,
     ChainPlugin,
+    ExchangePlugin,
     PluginContext,
     PricePlugin,
     PriceSource,
+    SwapPlugin,
+    SwapProvider,
 )
 
 from .checks import check_chains, decode_config, guarded, plugin_error
-from .connect import Connector, ConnectProblem, log_problem
+from .connect import Connector, ConnectProblem, Opener, log_problem
 from .loading import ALWAYS, check_plugin, enabled_tables, plugin_objects, points_by_name
 
 T = TypeVar("T")
+Provider = TypeVar("Provider", PriceSource, SwapProvider, BridgeProvider)
 
 
 class _Loaded(Struct, frozen=True, kw_only=True):
@@ -35,6 +44,8 @@ class _Loaded(Struct, frozen=True, kw_only=True):
     name: str
     chain_plugins: Sequence[tuple[AnyChainPlugin, Any]]
     price_plugins: Sequence[tuple[AnyPricePlugin, Any]]
+    swap_plugins: Sequence[tuple[AnySwapPlugin, Any]]
+    bridge_plugins: Sequence[tuple[AnyBridgePlugin, Any]]
 
 
 class Registry:
@@ -81,21 +92,47 @@ class Registry:
                 chains |= {chain_id: chain for chain_id, chain in brought.items() if chain_id in expected}
             yield {chain_id: chains[chain_id] for chain_id in self.chains if chain_id in chains}
 
-    @asynccontextmanager
-    async def connect_prices(
+    def connect_prices(
         self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
-    ) -> AsyncIterator[Sequence[PriceSource]]:
+    ) -> AbstractAsyncContextManager[Sequence[PriceSource]]:
         """Open every price source until the context ends; one that fails is reported and left out."""
-        async with AsyncExitStack() as stack:
-            connector = Connector(stack, context, report)
-            sources: dict[str, PriceSource] = {}
-            for loaded in self._loaded:
-                openers = [(plugin.connect, config) for plugin, config in loaded.price_plugins]
-                brought = await connector.open(loaded.name, openers, lambda source: source.name, PriceSource)
-                for name in brought.keys() & sources.keys():
-                    connector.problem(loaded.name, f"there is a price source {name!r} already")
-                sources = brought | sources
-            yield list(sources.values())
+        openers = [
+            (one.name, [(plugin.connect, config) for plugin, config in one.price_plugins]) for one in self._loaded
+        ]
+        return _connected(openers, PriceSource, "price source", context, report)
+
+    def connect_swaps(
+        self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
+    ) -> AbstractAsyncContextManager[Sequence[SwapProvider]]:
+        """Open every swap provider until the context ends; one that fails is reported and left out."""
+        openers = [
+            (one.name, [(plugin.connect, config) for plugin, config in one.swap_plugins]) for one in self._loaded
+        ]
+        return _connected(openers, SwapProvider, "swap provider", context, report)
+
+    def connect_bridges(
+        self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
+    ) -> AbstractAsyncContextManager[Sequence[BridgeProvider]]:
+        """Open every bridge provider until the context ends; one that fails is reported and left out."""
+        openers = [
+            (one.name, [(plugin.connect, config) for plugin, config in one.bridge_plugins]) for one in self._loaded
+        ]
+        return _connected(openers, BridgeProvider, "bridge provider", context, report)
+
+    def call_readers(self) -> Sequence[CallReader]:
+        """Return what understands the calls of the enabled providers.
+
+        They bring codecs of contracts, which are slow to import: only whoever sends or signs calls asks for them.
+        """
+        found: list[CallReader] = []
+        for loaded in self._loaded:
+            plugins: Sequence[tuple[ExchangePlugin[Any], Any]] = [*loaded.swap_plugins, *loaded.bridge_plugins]
+            for plugin, config in plugins:
+                for reader in guarded(loaded.name, "readers()", partial(_listed, plugin.readers, config)):
+                    if not isinstance(reader, CallReader):
+                        raise plugin_error(loaded.name, f"readers() returned {reader!r}, which is no CallReader")
+                    found.append(reader)
+        return found
 
     def _gather_families(self) -> dict[str, AddressFamily]:
         families: dict[str, AddressFamily] = {}
@@ -132,6 +169,26 @@ class Registry:
         return chains
 
 
+@asynccontextmanager
+async def _connected(
+    openers: Iterable[tuple[str, Sequence[Opener[Provider]]]],
+    expected: type,
+    noun: str,
+    context: PluginContext,
+    report: Callable[[ConnectProblem], None],
+) -> AsyncIterator[Sequence[Provider]]:
+    """Open what plugins bring of one kind; what fails, or has a name that is taken, is reported and left out."""
+    async with AsyncExitStack() as stack:
+        connector = Connector(stack, context, report)
+        found: dict[str, Provider] = {}
+        for plugin, own in openers:
+            brought = await connector.open(plugin, own, lambda one: one.name, expected)
+            for name in brought.keys() & found.keys():
+                connector.problem(plugin, f"there is a {noun} {name!r} already")
+            found = brought | found
+        yield list(found.values())
+
+
 def _listed(call: Callable[..., Iterable[T]], *arguments: object) -> list[T]:
     """Call, and list what comes back, so that an answer that cannot be listed counts as the call's failure."""
     return list(call(*arguments))
@@ -148,4 +205,6 @@ def _load(name: str, table: object, points: Mapping[str, Sequence[EntryPoint]]) 
         name=name,
         chain_plugins=[pair for pair in configured if isinstance(pair[0], ChainPlugin)],
         price_plugins=[pair for pair in configured if isinstance(pair[0], PricePlugin)],
+        swap_plugins=[pair for pair in configured if isinstance(pair[0], SwapPlugin)],
+        bridge_plugins=[pair for pair in configured if isinstance(pair[0], BridgePlugin)],
     )
