@@ -162,7 +162,8 @@ class SignerSettings(Group, frozen=True, kw_only=True):
     with an API key. "unlimited", for a name or instead of a table, says that a limit is missing on purpose.
 
     The caps, limits and amounts are in tokens by ``chain/SYMBOL``, fees in the native coin by chain, addresses by
-    chain. ``fresh_address_delay_s`` is a day in production and nothing in development, unless it is set.
+    chain, and ``floor_rates`` in what is bought for one of what is sold, by ``chain/SOLD -> chain/BOUGHT``.
+    ``fresh_address_delay_s`` is a day in production and nothing in development, unless it is set.
     """
 
     separate: bool = False
@@ -179,6 +180,7 @@ class SignerSettings(Group, frozen=True, kw_only=True):
     fee_caps: Caps = field(default_factory=dict)
     fee_hourly_caps: Caps = field(default_factory=dict)
     delegates: Addresses = field(default_factory=dict)
+    floor_rates: Amounts = field(default_factory=dict)
 
 
 class GasSettings(Group, frozen=True, kw_only=True):

@@ -13,9 +13,10 @@ import structlog
 from cambist.ports import Clock
 
 from .keystore import Keystore
+from .outflows import Refusal
 from .policy import decide
 from .protocol import NOT_REACHED, REQUESTS_MAX, Signer, SignerUnavailableError, SignReply, SignRequest, XpubSource
-from .reading import Reader, Reading, Refusal
+from .reading import Reader, Reading
 from .rules import Rules
 from .store import Store, StoreError
 

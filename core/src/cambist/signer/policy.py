@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from cambist.domain.intents import DELAYED
 
+from .outflows import Outflow, Refusal, Target
 from .protocol import ALREADY_SIGNED
-from .reading import PLATFORM_ACCOUNT, WALLET_CHANGE, Outflow, Reading, Refusal
-from .rules import Rules
+from .reading import PLATFORM_ACCOUNT, WALLET_CHANGE, Reading
+from .rules import Rules, asset_name
 
 HOUR_S = 3_600
 FRESH_PAYOUTS = "fresh payouts"
@@ -54,7 +55,7 @@ def _ends(minute: int) -> int:
 class Facts(Struct, frozen=True, kw_only=True):
     """What the signer remembers that matters to one reading.
 
-    ``counted`` is what the slot counted before, by counter; ``known_since`` is by address, for the account that signs:
+    ``counted`` is what the slot counted before, by counter; ``known_since`` is by target, for the account that signs:
     an address that one merchant has paid is fresh for another. ``approved`` are those outflows that a person agreed to.
     ``elsewhere`` is the slot for which the same reference was signed before, where it is another one and may yet take
     effect, or has.
@@ -63,7 +64,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     now: int
     counted: Mapping[str, int]
     window: Callable[[str], Window]
-    known_since: Mapping[str, int]
+    known_since: Mapping[Target, int]
     approved: frozenset[Outflow] = frozenset()
     elsewhere: str | None = None
 
@@ -72,12 +73,12 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Whether it is signed, and what is remembered.
 
     ``counts`` is what the slot counts from now on, and only when nothing refuses it; ``learn`` and ``ask`` are the
-    addresses whose delay begins and the outflows that a person is asked about, refused or not.
+    targets whose delay begins and the outflows that a person is asked about, refused or not.
     """
 
     refusal: Refusal | None
     counts: Mapping[str, int]
-    learn: Sequence[str] = ()
+    learn: Sequence[Target] = ()
     ask: Sequence[Outflow] = ()
 
 
@@ -101,11 +102,10 @@ def decide(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
     refusal = _forbidden(rules, reading)
     if refusal is not None:
         return Verdict(refusal=refusal, counts={})
-    chain = reading.request.chain
-    allowed = rules.allowed_addresses.get(chain, frozenset())
-    addresses = {outflow.to_address for outflow in reading.outflows} - allowed
-    ready_at = {one: facts.known_since.get(one, facts.now) + rules.fresh_address_delay_s for one in addresses}
-    fresh = {address: at for address, at in ready_at.items() if at > facts.now}
+    targets = {one.target for one in reading.outflows}
+    allowed = {one for one in targets if one.address in rules.allowed_addresses.get(one.chain, ())}
+    ready_at = {one: facts.known_since.get(one, facts.now) + rules.fresh_address_delay_s for one in targets - allowed}
+    fresh = {target: at for target, at in ready_at.items() if at > facts.now}
     counts = _counts(rules, reading, fresh, facts)
     ask = [one for one in reading.outflows if needs_approval(rules, one, facts.elsewhere) and one not in facts.approved]
     refusals = [
@@ -113,7 +113,7 @@ def decide(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
         *_too_fresh(rules, reading, fresh, facts, counts),
         *_capped(rules, reading, facts, counts),
     ]
-    learn = [address for address in fresh if address not in facts.known_since]
+    learn = [target for target in fresh if target not in facts.known_since]
     longest = max(refusals, key=lambda one: (one.retry_at_s is None, one.retry_at_s or 0), default=None)
     return Verdict(refusal=longest, counts=counts, learn=learn, ask=ask)
 
@@ -126,20 +126,25 @@ def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:
     path = reading.request.path
     if reading.delegate is not None and (path.account == PLATFORM_ACCOUNT or path.change == WALLET_CHANGE):
         return Refusal("DELEGATE_NOT_ALLOWED", "No contract gets power over the gas station or a main wallet.")
-    allowed = rules.allowed_addresses.get(chain)
     for outflow in reading.outflows:
+        allowed = rules.allowed_addresses.get(outflow.to_chain)
         if allowed is not None and outflow.to_address not in allowed:
-            return Refusal("TARGET_NOT_ALLOWED", f"{outflow.to_address} is not among the allowed addresses of {chain}.")
+            text = f"{outflow.to_address} is not among the allowed addresses of {outflow.to_chain}."
+            return Refusal("TARGET_NOT_ALLOWED", text)
+    if reading.allowance is not None:
+        hourly = rules.hourly_caps.get(asset_name(chain, reading.allowance.contract))
+        if hourly is not None and reading.allowance.amount > hourly:
+            return Refusal("ALLOWANCE_ABOVE_CAP", "An allowance is for no more than may leave within an hour.")
     cap = rules.fee_caps.get(chain)
     if cap is not None and reading.fee_max > cap:
         return Refusal("FEE_ABOVE_CAP", f"A fee of up to {reading.fee_max} is more than signer.fee_caps on {chain}.")
     return None
 
 
-def _counts(rules: Rules, reading: Reading, fresh: Mapping[str, int], facts: Facts) -> dict[str, int]:
+def _counts(rules: Rules, reading: Reading, fresh: Mapping[Target, int], facts: Facts) -> dict[str, int]:
     sums = Counter({f"fee {reading.request.chain}": reading.fee_max})
     for outflow in reading.outflows:
-        is_fresh = outflow.to_address in fresh
+        is_fresh = outflow.target in fresh
         own = {**_own_caps(rules, reading, outflow), **(_own_fresh_caps(rules, reading, outflow) if is_fresh else {})}
         for counter in (f"out {outflow.asset}", f"fresh {outflow.asset}")[: 2 if is_fresh else 1]:
             sums[counter] += outflow.amount
@@ -187,11 +192,11 @@ def _unapproved(ask: Sequence[Outflow], elsewhere: str | None) -> list[Refusal]:
 
 
 def _too_fresh(
-    rules: Rules, reading: Reading, fresh: Mapping[str, int], facts: Facts, counts: Mapping[str, int]
+    rules: Rules, reading: Reading, fresh: Mapping[Target, int], facts: Facts, counts: Mapping[str, int]
 ) -> list[Refusal]:
     found = []
     for outflow in reading.outflows:
-        ready_at = fresh.get(outflow.to_address)
+        ready_at = fresh.get(outflow.target)
         if ready_at is None:
             continue
         own, retry_at = _own_fresh_caps(rules, reading, outflow), ready_at

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 import structlog
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from cambist.domain.money import format_units
-from cambist.plugin import AddressFamily, ChainInfo, Effects, Movement, Staking, UnreadablePayloadError
+from cambist.plugin import AddressFamily, Allowance, ChainInfo, Effects, Movement, Staking, UnreadablePayloadError
 
+from .exchanges import ExchangeReader
 from .keystore import MODES, Keystore
+from .outflows import Outflow, Refusal, Target, in_words
 from .protocol import OWN_PATHS_MAX, PAYLOAD_BYTES_MAX, KeyPath, SignRequest
 from .rules import asset_name
 
@@ -24,28 +25,6 @@ PATH_END = 2**31
 TEXT_CHARS_MAX = 128
 
 log = structlog.get_logger(__name__)
-
-
-class Refusal(Struct, frozen=True):
-    """Why something is not signed. ``retry_at_s``: when it may be, in seconds since 1970; None: not by waiting.
-
-    Where it was signed before, ``slot_number`` says for what, and ``tx_id`` what came of it, if that is known.
-    """
-
-    code: str
-    reason: str
-    retry_at_s: int | None = None
-    slot_number: int | None = None
-    tx_id: str | None = None
-
-
-class Outflow(Struct, frozen=True):
-    """What leaves for one address; ``text`` is the amount in words for the operator."""
-
-    asset: str
-    to_address: str
-    amount: int
-    text: str
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -61,16 +40,23 @@ class Reading(Struct, frozen=True, kw_only=True):
     outflows: tuple[Outflow, ...]
     fee_max: int
     delegate: str | None
+    allowance: Allowance | None = None
 
 
 class Reader:
     """Reads requests with the operator's own list of chains and keys derived here."""
 
     def __init__(
-        self, keystore: Keystore, families: Mapping[str, AddressFamily], chains: Mapping[str, ChainInfo]
+        self,
+        keystore: Keystore,
+        families: Mapping[str, AddressFamily],
+        chains: Mapping[str, ChainInfo],
+        exchanges: ExchangeReader | None = None,
     ) -> None:
+        """Without ``exchanges``, nothing is approved and nothing is called."""
         self._families = families
         self._chains = chains
+        self._exchanges = exchanges or ExchangeReader((), chains, {})
         account_xpub = lru_cache(maxsize=CACHED_XPUBS_MAX)(keystore.account_xpub)
 
         @lru_cache(maxsize=CACHED_ADDRESSES_MAX)
@@ -112,19 +98,20 @@ class Reader:
     def _resolve_owners(
         self, request: SignRequest, chain: ChainInfo, family: AddressFamily, effects: Effects, digest: bytes
     ) -> Reading | Refusal:
-        own = {self._address(request.mode, family.name, path): path for path in request.own}
+        own = self._own(request, family.name)
         own_address = self._address(request.mode, family.name, request.path)
-        own[own_address] = request.path
-        outflows: dict[tuple[str, str], Outflow] = {}
-        for move in effects.movements:
-            found = self._outflow(chain, move, request.path, own)
-            if isinstance(found, Refusal):
-                return found
-            if found is not None:
-                earlier = outflows.get((found.asset, found.to_address))
-                outflows[found.asset, found.to_address] = (
-                    found if earlier is None else _sum(chain, move, earlier, found)
-                )
+        found: list[Outflow | Refusal | None] = [
+            self._outflow(chain, move, request.path, own) for move in effects.movements
+        ]
+        if effects.call is not None or effects.allowance is not None:
+            found.append(self._exchange(request, chain, own_address, effects))
+        outflows: dict[tuple[str, Target], Outflow] = {}
+        for one in found:
+            if isinstance(one, Refusal):
+                return one
+            if one is not None:
+                earlier = outflows.get((one.asset, one.target))
+                outflows[one.asset, one.target] = one if earlier is None else _sum(chain, earlier, one)
         number = _slot_number(effects)
         if number is None:
             return Refusal("UNREADABLE_PAYLOAD", "The payload has neither a sequence nor an end of its validity.")
@@ -140,7 +127,34 @@ class Reader:
             outflows=tuple(outflows.values()),
             fee_max=effects.fee_max,
             delegate=effects.delegate,
+            allowance=effects.allowance,
         )
+
+    def _own(self, request: SignRequest, family: str) -> dict[str, KeyPath]:
+        """Return the addresses of ours that the request names, as this family spells them."""
+        return {self._address(request.mode, family, path): path for path in (*request.own, request.path)}
+
+    def _exchange(
+        self, request: SignRequest, chain: ChainInfo, sender: str, effects: Effects
+    ) -> Outflow | Refusal | None:
+        """Return what leaves by an approval, which is nothing yet, or by an exchange."""
+        path = request.path
+        if path.account == PLATFORM_ACCOUNT or path.change != WALLET_CHANGE or path.index != 0 or effects.movements:
+            return Refusal("EXCHANGE_NOT_ALLOWED", "Only a merchant's main wallet approves and exchanges.")
+        if effects.allowance is not None:
+            refusal = self._exchanges.allowance_refusal(chain, effects.allowance)
+            if refusal is not None or effects.call is None:
+                return refusal
+        if effects.call is None:
+            return None
+        read = self._exchanges.read(chain, sender, effects.call)
+        if isinstance(read, Refusal):
+            return read
+        own = self._own(request, self._chains[read.chain].family)
+        if read.refund_to is not None and read.refund_to != sender:
+            return Refusal("REFUND_NOT_OURS", f"What is not paid out would go back to {read.refund_to}.")
+        stays = _stays(path, own.get(read.recipient)) and self._exchanges.keeps_value(chain, read)
+        return None if stays else self._exchanges.outflow(chain, read)
 
     def _outflow(
         self, chain: ChainInfo, move: Movement, signer: KeyPath, own: Mapping[str, KeyPath]
@@ -156,7 +170,8 @@ class Reader:
         if _stays(origin, own.get(move.recipient)):
             return None
         asset = asset_name(chain.id, move.contract)
-        return Outflow(asset, move.recipient, move.amount, _text(chain, move.contract, move.amount))
+        text = in_words(chain, move.contract, move.amount)
+        return Outflow(asset, chain.id, move.recipient, move.amount, text)
 
 
 def _slot_number(effects: Effects) -> str | None:
@@ -198,11 +213,7 @@ def _is_sound(request: SignRequest) -> bool:
     )
 
 
-def _sum(chain: ChainInfo, move: Movement, one: Outflow, other: Outflow) -> Outflow:
+def _sum(chain: ChainInfo, one: Outflow, other: Outflow) -> Outflow:
     amount = one.amount + other.amount
-    return Outflow(one.asset, one.to_address, amount, _text(chain, move.contract, amount))
-
-
-def _text(chain: ChainInfo, contract: str | None, amount: int) -> str:
-    token = next(token for token in chain.tokens if token.contract == contract)
-    return f"{format_units(amount, token.decimals)} {token.symbol}"
+    token = next(token for token in chain.tokens if asset_name(chain.id, token.contract) == one.asset)
+    return structs.replace(one, amount=amount, text=in_words(chain, token.contract, amount))

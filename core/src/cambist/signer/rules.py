@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 
 from msgspec import Struct, field, structs
 
 from cambist.domain.intents import AskedBy
-from cambist.domain.money import AmountError, parse_units
+from cambist.domain.money import AmountError, parse_amount, parse_units
 from cambist.plugin import AddressFamily, ChainInfo, InvalidAddressError, Token
 from cambist.settings import UNLIMITED, AskerSettings, Settings, SettingsError
 from cambist.settings import Caps as SettingsCaps
@@ -41,6 +42,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     By asset: the most that leaves within an hour, the part of it that may go to fresh addresses without a delay, and
     the amount from which a person must agree. By chain: the only addresses that money may go to, the most a
     transaction may cost and all of them within an hour, and the contracts that may get power over an address of ours.
+    By the assets that are sold and bought: how many smallest units at least must come for one.
     By who asks: caps of their own. Who is not in ``askers`` sends nothing to a fresh address before its delay.
     """
 
@@ -53,6 +55,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     fee_caps: Caps = field(default_factory=dict)
     fee_hourly_caps: Caps = field(default_factory=dict)
     delegates: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    floor_rates: Mapping[tuple[str, str], Fraction] = field(default_factory=dict)
 
 
 def load_rules(settings: Settings, chains: Mapping[str, ChainInfo], families: Mapping[str, AddressFamily]) -> Rules:
@@ -78,6 +81,7 @@ def load_rules(settings: Settings, chains: Mapping[str, ChainInfo], families: Ma
         fee_caps=reader.fee_caps("fee_caps", signer.fee_caps),
         fee_hourly_caps=reader.fee_caps("fee_hourly_caps", signer.fee_hourly_caps),
         delegates=reader.addresses("delegates", signer.delegates),
+        floor_rates=reader.rates("floor_rates", signer.floor_rates),
     )
 
 
@@ -175,6 +179,19 @@ class _Reader:
             fresh_payouts_per_hour=None if isinstance(count, str) else count,
         )
 
+    def rates(self, setting: str, table: Mapping[str, str]) -> Mapping[tuple[str, str], Fraction]:
+        found = {}
+        for name, text in table.items():
+            sold, arrow, bought = name.partition(" -> ")
+            if not arrow:
+                raise SettingsError(f"signer.{setting}: {name!r} is no pair, as in 'ethereum/ETH -> ethereum/USDT'.")
+            (sold_asset, sold_token), (bought_asset, bought_token) = (
+                self._token(setting, one) for one in (sold, bought)
+            )
+            rate = _rate(setting, name, text)
+            found[sold_asset, bought_asset] = rate * 10**bought_token.decimals / 10**sold_token.decimals
+        return found
+
     def _token(self, setting: str, name: str) -> tuple[str, Token]:
         chain_id, _, symbol = name.partition("/")
         token = self._chain(setting, chain_id).token(symbol)
@@ -197,6 +214,16 @@ class _Reader:
         if chain is None:
             raise SettingsError(f"signer.{setting}: there is no chain {chain_id!r}.")
         return chain
+
+
+def _rate(setting: str, name: str, text: str) -> Fraction:
+    try:
+        rate = Fraction(parse_amount(text))
+    except AmountError as error:
+        raise SettingsError(f"signer.{setting}: the rate of {name!r} {error}.") from error
+    if not rate:
+        raise SettingsError(f"signer.{setting}: the rate of {name!r} is zero, which is no floor.")
+    return rate
 
 
 def _units(setting: str, name: str, text: str, token: Token) -> int:

@@ -10,6 +10,7 @@ from cambist.ports import Clock
 from cambist.registry import Registry
 from cambist.settings import Settings, SettingsError
 
+from .exchanges import ExchangeReader
 from .keystore import Keystore, open_keystore
 from .local import LocalSigner
 from .protocol import Signer
@@ -54,7 +55,8 @@ async def open_local_signer(
         store = Store(settings.signer_store)
     except StoreError as error:
         raise SettingsError(str(error)) from error
-    reader = Reader(keystore, registry.families, registry.chains)
+    exchanges = ExchangeReader(registry.call_readers(), registry.chains, rules.floor_rates)
+    reader = Reader(keystore, registry.families, registry.chains, exchanges)
     signer = LocalSigner(keystore, reader, rules=rules, store=store, clock=clock)
     try:
         yield signer

@@ -14,8 +14,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from .outflows import Outflow
 from .policy import HOUR_S, MINUTE_S, Facts, Verdict, Window, needs_approval, slot_number
-from .reading import Outflow, Reading
+from .reading import Reading
 from .rules import Rules
 
 FILE = "signed.sqlite"
@@ -143,8 +144,8 @@ class Book:
     def facts(self, rules: Rules, reading: Reading) -> Facts:
         row = self._run("SELECT counts FROM slots WHERE slot = ?", (reading.slot,)).fetchone()
         counted = {} if row is None else msgspec.json.decode(row["counts"], type=dict[str, str])
-        chain, account = reading.request.chain, reading.request.path.account
-        known = {one.to_address: self._since(chain, account, one.to_address) for one in reading.outflows}
+        account = reading.request.path.account
+        known = {one.target: self._since(one.to_chain, account, one.to_address) for one in reading.outflows}
         elsewhere = self._elsewhere(reading)
         approved = [
             one for one in reading.outflows if needs_approval(rules, one, elsewhere) and self._is_approved(reading, one)
@@ -153,14 +154,14 @@ class Book:
             now=self.now,
             counted={counter: int(amount) for counter, amount in counted.items()},
             window=self._window,
-            known_since={address: since for address, since in known.items() if since is not None},
+            known_since={target: since for target, since in known.items() if since is not None},
             approved=frozenset(approved),
             elsewhere=elsewhere,
         )
 
     def record(self, rules: Rules, reading: Reading, facts: Facts, verdict: Verdict) -> None:
-        for address in verdict.learn:
-            self.learn(reading.request.chain, reading.request.path.account, address)
+        for target in verdict.learn:
+            self.learn(target.chain, reading.request.path.account, target.address)
         for outflow in verdict.ask:
             self._ask(reading, outflow)
         if verdict.refusal is not None:

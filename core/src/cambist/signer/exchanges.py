@@ -1,0 +1,112 @@
+"""Reads approvals and exchanges with the enabled providers' own readers, and finds out what leaves by them.
+
+No price is believed: an exchange is an outflow of all that it takes. Only where the operator's file has a floor rate
+for the pair, an exchange at this rate or a better one keeps its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import structlog
+
+from cambist.plugin import (
+    Allowance,
+    Call,
+    CallReader,
+    ChainInfo,
+    ExchangeEffects,
+    Token,
+    UnreadablePayloadError,
+)
+
+from .outflows import Outflow, Refusal, in_words
+from .rules import asset_name
+
+ALLOWANCE_END = 2**255
+"""From here on an allowance is meant to be without end; tokens treat the greatest ones so."""
+
+log = structlog.get_logger(__name__)
+
+
+class ExchangeReader:
+    """Reads calls. ``floor_rates`` are by the assets that are sold and bought, in smallest units of both."""
+
+    def __init__(
+        self,
+        readers: Sequence[CallReader],
+        chains: Mapping[str, ChainInfo],
+        floor_rates: Mapping[tuple[str, str], Fraction],
+    ) -> None:
+        self._readers = readers
+        self._chains = chains
+        self._floor_rates = floor_rates
+
+    def allowance_refusal(self, chain: ChainInfo, allowance: Allowance) -> Refusal | None:
+        """Return why nobody is allowed this, whatever the rules are."""
+        if _token(chain, allowance.contract) is None or allowance.amount < 0:
+            return Refusal("UNKNOWN_TOKEN", f"{allowance.contract} is not among the tokens of {chain.id}.")
+        if allowance.spender not in self._spenders(chain):
+            text = f"{allowance.spender} may take no tokens: no enabled provider exchanges through it on {chain.id}."
+            return Refusal("SPENDER_NOT_ALLOWED", text)
+        if allowance.amount >= ALLOWANCE_END:
+            return Refusal("ALLOWANCE_WITHOUT_END", f"{allowance.spender} would be allowed to take everything.")
+        return None
+
+    def read(self, chain: ChainInfo, sender: str, call: Call) -> ExchangeEffects | Refusal:
+        """Return what a call does, told by the one reader whose contract it calls."""
+        for reader in self._readers:
+            try:
+                found = reader.read(chain, sender, call, self._chains)
+            except UnreadablePayloadError as error:
+                return Refusal("UNREADABLE_PAYLOAD", f"The call of {call.to_address} cannot be read: {error}.")
+            except Exception as error:  # whatever a plugin trips over, it has not read the call
+                log.exception("call_not_read", chain=chain.id)
+                name = type(error).__name__
+                return Refusal("UNREADABLE_PAYLOAD", f"The call of {call.to_address} cannot be read: {name}.")
+            if found is not None:
+                return self._refusal(chain, call, found) or found
+        return Refusal("UNREADABLE_PAYLOAD", f"It calls {call.to_address}, which no enabled provider reads.")
+
+    def keeps_value(self, chain: ChainInfo, read: ExchangeEffects) -> bool:
+        """Whether the least that comes is worth what is given, by the operator's floor rate for the pair."""
+        pair = asset_name(chain.id, read.sold_contract), asset_name(read.chain, read.bought_contract)
+        floor = self._floor_rates.get(pair)
+        return floor is not None and read.bought_min >= read.sold * floor
+
+    def outflow(self, chain: ChainInfo, read: ExchangeEffects) -> Outflow:
+        """Return an exchange as what it is without a price: all that it takes leaves for whom the output goes to."""
+        there = self._chains[read.chain]
+        text = (
+            f"{in_words(chain, read.sold_contract, read.sold)} for at least"
+            f" {in_words(there, read.bought_contract, read.bought_min)}"
+        )
+        return Outflow(asset_name(chain.id, read.sold_contract), there.id, read.recipient, read.sold, text)
+
+    def _spenders(self, chain: ChainInfo) -> frozenset[str]:
+        found: frozenset[str] = frozenset()
+        for reader in self._readers:
+            try:
+                found |= reader.spenders(chain)
+            except Exception:  # it names nobody, then
+                log.exception("spenders_not_told", chain=chain.id)
+        return found
+
+    def _refusal(self, chain: ChainInfo, call: Call, read: ExchangeEffects) -> Refusal | None:
+        """Return what is wrong with a reading that no reader should have made, or with the tokens that it names."""
+        value = read.sold if read.sold_contract is None else 0
+        if read.sold <= 0 or read.bought_min <= 0 or call.value != value:
+            return Refusal("UNREADABLE_PAYLOAD", "The call was read as something that no exchange can be.")
+        if _token(chain, read.sold_contract) is None:
+            return Refusal("UNKNOWN_TOKEN", f"{read.sold_contract} is not among the tokens of {chain.id}.")
+        there = self._chains.get(read.chain)
+        if there is None or there.availability != chain.availability:
+            return Refusal("UNKNOWN_CHAIN", f"The exchange pays out on {read.chain[:64]!r}, which is no chain here.")
+        if _token(there, read.bought_contract) is None:
+            return Refusal("UNKNOWN_TOKEN", f"{read.bought_contract} is not among the tokens of {there.id}.")
+        return None
+
+
+def _token(chain: ChainInfo, contract: str | None) -> Token | None:
+    return next((token for token in chain.tokens if token.contract == contract), None)
