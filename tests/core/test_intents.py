@@ -36,6 +36,7 @@ def test_the_facts_are_these() -> None:
         "collection": "collection",
     }
     assert {kind: facts.action for kind, facts in FACTS.items() if facts.action != "transfer"} == {
+        "repair": "nothing",
         "loan": "lend",
         "loan_return": "reclaim",
         "stake": "stake",

@@ -60,6 +60,33 @@ async def test_nodes_that_restart_and_forget_everything_are_told_again(treasury)
     assert [await transfers_to(treasury, to_address) for to_address in to_addresses] == [AMOUNT] * 5
 
 
+async def test_one_that_cannot_be_prepared_fails_alone_and_leaves_no_gap(treasury):
+    engine = await treasury.ready()
+    to_addresses = [await treasury.stranger(n) for n in range(5)]
+    payouts = [await treasury.pay_out("USDX", AMOUNT, to_address) for to_address in to_addresses]
+    treasury.chain.faults.impossible = {to_addresses[0], to_addresses[3]}
+    await treasury.work(engine)
+    found = [await treasury.payout(payout_id) for payout_id in payouts]
+    assert [one.status for one in found] == ["failed", "completed", "completed", "failed", "completed"]
+    assert [await transfers_to(treasury, to_address) for to_address in to_addresses] == [0, AMOUNT, AMOUNT, 0, AMOUNT]
+    assert engine.context.alerts["refused"] == 2
+
+
+async def test_what_can_not_be_prepared_again_stays_as_it_is(treasury, clock):
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    treasury.chain.faults.mining_paused = True
+    payout_id = await sends(treasury, to_address, engine)
+    first = (await treasury.payout(payout_id)).tx_id
+    treasury.chain.faults.impossible = {to_address}
+    clock.advance(engine.context.settings.stuck_after_s + 1)
+    await engine.tick()
+    assert engine.context.alerts["stuck"] == 1
+    treasury.chain.faults.mining_paused = False
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).tx_id == first
+    assert await transfers_to(treasury, to_address) == AMOUNT
+
+
 async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(treasury, monkeypatch):
     engine, to_address = await treasury.ready(), await treasury.stranger(1)
 

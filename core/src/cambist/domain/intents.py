@@ -89,7 +89,7 @@ FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
         IntentKind.AUTO_PAYOUT: _merchants(metered_as=Operation.PAYOUT, is_delayed=True),
         IntentKind.COLLECTION: _internal(handler=HandlerName.COLLECTIONS, priority=50, metered_as=Operation.COLLECTION),
         IntentKind.SWEEP: _internal(handler=HandlerName.SWEEPS),
-        IntentKind.REPAIR: _internal(handler=HandlerName.NONE, priority=0),
+        IntentKind.REPAIR: _internal(handler=HandlerName.NONE, action="nothing", priority=0),
         IntentKind.TOP_UP: _internal(handler=HandlerName.TOP_UPS, priority=0),
         IntentKind.LOAN: _internal(handler=HandlerName.NONE, action="lend", priority=0),
         IntentKind.LOAN_RETURN: _internal(handler=HandlerName.NONE, action="reclaim", priority=0),

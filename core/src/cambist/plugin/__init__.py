@@ -75,6 +75,7 @@ from .sending import (
     SignedTx,
     Staking,
     Step,
+    Unprepared,
     UnsignedTx,
 )
 from .sweeping import Authorization, Sweep, SweeperDeployment, SweepingChain, SweepPlan
@@ -181,6 +182,7 @@ __all__ = [
     "Transfer",
     "TxStatus",
     "Units",
+    "Unprepared",
     "UnreadablePayloadError",
     "UnsignedTx",
     "Watch",

@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar, Generic, TypeVar
 
-from .sending import Broadcast, Dated, Effects, Fee, Intent, Plan, SignedTx, Step, UnsignedTx
+from .sending import Broadcast, Dated, Effects, Fee, Intent, Plan, SignedTx, Step, Unprepared, UnsignedTx
 from .types import (
     Block,
     ChainInfo,
@@ -207,8 +207,11 @@ class Chain(ABC):
         """
 
     @abstractmethod
-    async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
-        """Make steps, each with its sequence, into what is signed: no two payloads are ever alike."""
+    async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx | Unprepared]:
+        """Make steps, each with its sequence, into what is signed: no two payloads are ever alike.
+
+        A step that cannot be made fails alone: what stands behind it is asked for again, with other sequences.
+        """
 
     @abstractmethod
     async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:

@@ -28,9 +28,10 @@ from msgspec import Struct
 
 from .types import Token, Units
 
-Action: TypeAlias = Literal["transfer", "lend", "reclaim", "stake", "unstake", "withdraw", "approve", "call"]
-"""What a transaction does. ``approve`` and ``call`` only on a chain that runs contracts, see ``cambist.plugin.calls``;
-all others but ``transfer`` only on one that lends, see ``cambist.plugin.lending``."""
+Action: TypeAlias = Literal["transfer", "nothing", "approve", "call", "lend", "reclaim", "stake", "unstake", "withdraw"]
+"""What a transaction does. ``nothing`` only uses up a sequence: it is asked for, and on most chains written, as a
+transfer of no native coin from the sender to itself. ``approve`` and ``call`` only on a chain that runs contracts, see
+``cambist.plugin.calls``; those that follow only on one that lends, see ``cambist.plugin.lending``."""
 
 
 class Fee(Struct, frozen=True, kw_only=True):
@@ -75,10 +76,11 @@ class Call(Struct, frozen=True, kw_only=True):
 class Intent(Struct, frozen=True, kw_only=True):
     """A transaction that is wanted: a transfer, unless ``action`` says otherwise. Addresses are normalized.
 
-    ``amount`` is above zero, but for ``approve``, where ``to_address`` is who may take that much of the token: zero
-    takes the permission back. With ``call`` it is what the call takes of the token, and ``call`` is the call.
-    ``work_max`` is the most work that a transfer of native coin may take, where the recipient is a contract that runs:
-    what takes more is refused. None is the chain's own bound, which is small: a stranger chooses the recipient.
+    ``amount`` is above zero, but for ``nothing`` and for ``approve``, where ``to_address`` is who may take that much of
+    the token: zero takes the permission back. With ``call`` it is what the call takes of the token, and ``call`` is the
+    call itself. ``work_max`` is the most work that a transfer of native coin may take, where the recipient is a
+    contract that runs: what takes more is refused. None is the chain's own bound, which is small: a stranger chooses
+    the recipient.
     """
 
     source: str
@@ -149,6 +151,12 @@ class UnsignedTx(Struct, frozen=True, kw_only=True):
     payload: bytes
     fee: Fee
     valid_until: int | None = None
+
+
+class Unprepared(Struct, frozen=True, kw_only=True):
+    """A step that the chain knows to be impossible only when it is prepared. ``reason`` is a sentence."""
+
+    reason: str
 
 
 class SignedTx(Struct, frozen=True, kw_only=True):

@@ -7,11 +7,13 @@ transactions of a slot all carry the slot's sequence, so that at most one of the
 from __future__ import annotations
 
 from datetime import datetime
+from typing import get_args
 
 from sqlalchemy import CheckConstraint, ForeignKey, PrimaryKeyConstraint, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cambist.domain.intents import AskedBy, IntentKind
+from cambist.plugin import Action
 
 from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
@@ -30,16 +32,17 @@ class OutboundIntent(Base):
 
     ``work_max`` is how much gas a transfer of native coin may take, where it may take more than the chain's own bound.
 
-    ``action`` is what its transaction does, ``units`` the stake where it is no ``transfer``: nothing of those leaves.
+    ``action`` is what its transaction does. Beside ``transfer`` and ``call``, ``units`` are a stake or an allowance,
+    and nothing of them leaves.
     """
 
     __tablename__ = "outbound_intents"
     __table_args__ = (
-        CheckConstraint("units > 0", name="units_positive"),
+        CheckConstraint("units > 0 OR (units = 0 AND action IN ('nothing', 'approve'))", name="units_positive"),
         holds_one_of("state", "waiting", "sending", "done", "failed"),
         holds_one_of("kind", *IntentKind),
         holds_one_of("asked_by", *AskedBy),
-        holds_one_of("action", "transfer", "lend", "reclaim", "stake", "unstake", "withdraw"),
+        holds_one_of("action", *get_args(Action)),
         partial_index("ix_outbound_intents_waiting", "chain", "scope", "due_at", where="state = 'waiting'"),
         partial_index(
             "ix_outbound_intents_open", "source_address_pk", "chain", where="state IN ('waiting', 'sending')"

@@ -96,6 +96,8 @@ async def _send(context: EngineContext, source: OwnPath, ready: Sequence[Ready])
     mined = await context.chain.next_sequence(source.address)
     reserved = await reserve_and_sign(context, source, ready, mined)
     await context.broadcast(reserved.signed)
+    if reserved.impossible is not None:
+        await _fail_impossible(context, *reserved.impossible)
     if reserved.signed_before is not None:
         await context.broadcast(await reserve_again(context, source, reserved.signed_before))
     return len(reserved.signed), reserved.unreached
@@ -192,6 +194,12 @@ async def _store_waiting(  # noqa: PLR0913  each by name
         context.alert("gas_station_empty", waiting=waiting, address=source.address)
     for intent, reason in refused:
         context.alert("refused", reference=intent.update.reference, reason=reason)
+
+
+async def _fail_impossible(context: EngineContext, intent: IntentRow, reason: str) -> None:
+    async with context.db.transaction() as conn:
+        await _fail(context, conn, [(intent, reason)], context.clock.now())
+    context.alert("refused", reference=intent.update.reference, reason=reason)
 
 
 async def _fail(

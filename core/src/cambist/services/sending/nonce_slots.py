@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import IntentKind
-from cambist.plugin import ChainError, Dated, SignedTx, Step
+from cambist.plugin import ChainError, Dated, SignedTx, Step, Unprepared
 from cambist.signer.protocol import ALREADY_SIGNED, SignReply
 
 from . import store
@@ -42,17 +42,20 @@ class SignedBefore(Struct, frozen=True):
 class Reserved(Struct, frozen=True, kw_only=True):
     """What can be broadcast now. ``unreached``: a refusal kept others back, which may be asked for at once.
 
-    ``signed_before`` is set where that one may get another slot after all: see ``reserve_again``.
+    ``signed_before`` is set where that one may get another slot after all: see ``reserve_again``. ``impossible`` is the
+    one that the chain could not prepare, and why.
     """
 
     signed: Sequence[SignedTx]
     unreached: bool
     signed_before: SignedBefore | None = None
+    impossible: tuple[IntentRow, str] | None = None
 
 
 class _Signed(Struct, kw_only=True):
     txs: list[NewTx]
-    refusal: SignReply | None
+    refusal: SignReply | None = None
+    impossible: tuple[IntentRow, str] | None = None
 
 
 async def reserve_and_sign(
@@ -112,7 +115,7 @@ async def _reserve(
         signed_before = None if proven or mined is not None else _signed_before(found.refusal, ready[refused:])
         if mined is not None and found.refusal is not None and found.refusal.refusal == ALREADY_SIGNED:
             again = await _retry_slot(context, conn, source, found, ready[refused], nonces[refused], mined)
-            found = _Signed(txs=[*found.txs, *again.txs], refusal=again.refusal)
+            found = _Signed(txs=[*found.txs, *again.txs], refusal=again.refusal, impossible=again.impossible)
         if found.txs:
             following = max([following, *(tx.sequence + 1 for tx in found.txs if tx.sequence is not None)])
             await store.open_slots(conn, chain_scope, source.pk, found.txs, next_sequence=following, now=now)
@@ -121,7 +124,10 @@ async def _reserve(
         if found.refusal is not None and signed_before is None:
             await _defer(context, conn, ready[refused][0], found.refusal, now)
     return Reserved(
-        signed=[tx.signed for tx in found.txs], unreached=refused + 1 < len(ready), signed_before=signed_before
+        signed=[tx.signed for tx in found.txs],
+        unreached=refused + 1 < len(ready),
+        signed_before=signed_before,
+        impossible=found.impossible,
     )
 
 
@@ -134,14 +140,18 @@ def _signed_before(refusal: SignReply | None, refused: Sequence[Ready]) -> Signe
 async def _sign(
     context: EngineContext, ready: Sequence[Ready], nonces: Sequence[int | None], dead: Mapping[int, Sequence[int]]
 ) -> _Signed:
-    """Sign up to the first refusal."""
+    """Sign up to the first that the chain cannot prepare, or the signer refuses."""
     numbered = [(step, number) for (_, step), number in zip(ready, nonces, strict=True)]
-    unsigned = await context.chain.prepare(numbered)
-    items = [(intent, tx) for (intent, _), tx in zip(ready, unsigned, strict=True)]
-    signed = _Signed(txs=[], refusal=None)
+    signed = _Signed(txs=[])
+    items = []
+    for (intent, _), tx in zip(ready, await context.chain.prepare(numbered), strict=True):
+        if isinstance(tx, Unprepared):
+            signed.impossible = (intent, tx.reason)
+            break
+        items.append((intent, tx))
     for (intent, tx), reply in zip(items, await context.sign(items, dead), strict=False):
         if reply.signature is None:
-            signed.refusal = reply
+            signed.refusal, signed.impossible = reply, None
             break
         signed.txs.append(
             NewTx(
@@ -203,7 +213,7 @@ async def fill_gaps(conn: AsyncConnection, context: EngineContext, sender: OwnPa
             merchant_pk=sender.merchant_pk,
             source_pk=sender.pk,
             recipient=sender,
-            units=1,
+            units=0,
         )
         for _ in await store.gaps(conn, context.chain_scope, sender.pk, mined, first, GAPS_MAX)
     ]

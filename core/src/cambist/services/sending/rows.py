@@ -72,7 +72,7 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     @property
     def outgoing_units(self) -> int:
         """Return how much of its token leaves the source's balance."""
-        return self.update.units if self.action in {"transfer", "stake"} else 0
+        return self.update.units if self.action in {"transfer", "stake", "call"} else 0
 
 
 class TxRow(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import structlog
 from msgspec import structs
 
 from cambist.domain.intents import IntentKind
-from cambist.plugin import Broadcast, ChainError, Dated, FeeAboveCeilingError, SignedTx, TxStatus, Units
+from cambist.plugin import Broadcast, ChainError, Dated, FeeAboveCeilingError, SignedTx, TxStatus, Units, Unprepared
 from cambist.services.receiving.deposits.rows import lock_cursor
 
 from . import finality_store, store
@@ -227,9 +227,10 @@ class Tracker:
                 await self._outbid(tx, len(unconfirmed[tx.slot]), refusal)
 
     async def _outbid(self, tx: TxRow, tries: int, refusal: Broadcast | None) -> None:
-        """Replace a transaction by one that pays more; by a transfer of nothing where no node will ever take it.
+        """Replace a transaction by one that pays more; by one that does nothing where no node will ever take it.
 
-        A sweep is given up as well: what it would have brought goes one by one, at what that costs by then.
+        A sweep is given up as well: what it would have brought goes one by one, at what that costs by then. So is a
+        call: what it was built for is over by the time that it is stuck.
         """
         context, now = self._context, self._context.clock.now()
         reference = tx.intent.update.reference
@@ -237,12 +238,13 @@ class Tracker:
             context.alert("stuck", reference=reference, tx_id=tx.tx_id, replacements=tries)
             return
         refused = refusal is not None and refusal.state == "rejected"
-        cancelled = tx.role == "cancel" or refused or _is_given_up(tx) or tx.intent.update.kind == IntentKind.SWEEP
+        cancelled = tx.role == "cancel" or refused or _is_given_up(tx) or _is_for_its_moment(tx)
         step = tx.step
         if cancelled:
-            # It only uses up the sender's nonce: a transfer of nothing to itself.
             native = context.chain_scope.info.native
-            step = structs.replace(step, to_address=step.sender, token=native, amount=Units(0))
+            step = structs.replace(
+                step, to_address=step.sender, token=native, amount=Units(0), action="nothing", call=None
+            )
         try:
             step = structs.replace(step, fee=await context.chain.outbid(step))
         except FeeAboveCeilingError as error:
@@ -251,6 +253,9 @@ class Tracker:
         if await self._lacks_gas(tx, step.native_needed):
             return
         (unsigned,) = await context.chain.prepare([(step, tx.sequence)])
+        if isinstance(unsigned, Unprepared):
+            context.alert("stuck", reference=reference, tx_id=tx.tx_id, error=unsigned.reason)
+            return
         async with context.db.transaction() as conn:
             locked = await store.lock_slot(conn, tx.slot)
             if not locked or locked[0].id != tx.id or any(one.state == "mined" for one in locked):
@@ -282,6 +287,10 @@ class Tracker:
 def _is_given_up(tx: TxRow) -> bool:
     """Whether it had failed, in a block that is gone, and its money was given back: it should not happen any more."""
     return tx.role == "main" and tx.intent.reason is not None
+
+
+def _is_for_its_moment(tx: TxRow) -> bool:
+    return tx.intent.update.kind == IntentKind.SWEEP or tx.intent.action == "call"
 
 
 def _old(moment: datetime | None, now: datetime, seconds: float) -> bool:

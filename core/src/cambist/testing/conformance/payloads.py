@@ -12,7 +12,7 @@ from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
 from .helpers import a_token, block_at, head_of, needs
-from .sends import funded, mined, native_of, planned, prepared, sealed, signature_of, told
+from .sends import all_prepared, funded, mined, native_of, planned, prepared, sealed, signature_of, told
 
 AMOUNT = 3_456_789
 STEPS_COUNT = 200
@@ -27,8 +27,7 @@ class PayloadConformance(Conformance):
         for token in harness.chain.info.tokens:
             likely = await planned(harness, sender, token, AMOUNT)
             steps = [(_varied(harness, likely, chance), _sequence(harness, chance)) for _ in range(STEPS_COUNT)]
-            unsigned = await harness.chain.prepare(steps)
-            assert len(unsigned) == len(steps)
+            unsigned = await all_prepared(harness, steps)
             for (step, sequence), tx in zip(steps, unsigned, strict=True):
                 assert (tx.sender, tx.sequence, tx.fee) == (step.sender, sequence, step.fee)
                 movement = Movement(contract=step.token.contract, recipient=step.to_address, amount=step.amount)
@@ -69,8 +68,8 @@ class PayloadConformance(Conformance):
         step = await planned(harness, sender, native, AMOUNT)
         sequences = range(4) if harness.abilities.sequences else [None] * 4
         unsigned = [
-            *await harness.chain.prepare([(step, sequence) for sequence in sequences[:2]]),
-            *await harness.chain.prepare([(step, sequence) for sequence in sequences[2:]]),
+            *await all_prepared(harness, [(step, sequence) for sequence in sequences[:2]]),
+            *await all_prepared(harness, [(step, sequence) for sequence in sequences[2:]]),
         ]
         txs = [sealed(harness, one, sender) for one in unsigned]
         assert len({tx.tx_id for tx in txs}) == len({tx.raw for tx in txs}) == len(txs)

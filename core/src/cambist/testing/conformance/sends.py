@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coincurve import PrivateKey
 
 from cambist.plugin import Action, Broadcast, Intent, Plan, SignedTx, Step, Token, TxStatus, Units, UnsignedTx
@@ -44,8 +46,16 @@ async def prepared(harness: ChainHarness, sender: Sender, step: Step, sequence: 
     """Return what is signed, under the sender's next sequence unless one is named."""
     if sequence is None:
         sequence = await harness.chain.next_sequence(sender.address)
-    (unsigned,) = await harness.chain.prepare([(step, sequence)])
+    (unsigned,) = await all_prepared(harness, [(step, sequence)])
     return unsigned
+
+
+async def all_prepared(harness: ChainHarness, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
+    """Return what is signed, each step under its sequence; none of them may turn out to be impossible."""
+    found = await harness.chain.prepare(steps)
+    possible = [one for one in found if isinstance(one, UnsignedTx)]
+    assert len(possible) == len(found) == len(steps)
+    return possible
 
 
 def signature_of(harness: ChainHarness, unsigned: UnsignedTx, private_key: bytes) -> bytes:

@@ -20,6 +20,7 @@ from cambist.plugin import (
     Staking,
     Step,
     Units,
+    Unprepared,
     UnreadablePayloadError,
     UnsignedTx,
 )
@@ -74,12 +75,15 @@ class MemoryChain(MemoryReading):
             raise ValueError(f"nothing is replaced on {self.info.id}")
         return self.fees.outbidding(step.fee)
 
-    async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
+    async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx | Unprepared]:
         await self.met("prepare")
-        if self.rules is None:
-            return [self._unsigned(step, sequence) for step, sequence in steps]
-        valid_until = self.seen_time() + self.rules.lifetime_s
-        return [self._dated(step, sequence, valid_until) for step, sequence in steps]
+        valid_until = self.seen_time() + (0 if self.rules is None else self.rules.lifetime_s)
+        return [self._prepared(step, sequence, valid_until) for step, sequence in steps]
+
+    def _prepared(self, step: Step, sequence: int | None, valid_until: int) -> UnsignedTx | Unprepared:
+        if step.to_address in self.faults.impossible:
+            return Unprepared(reason=f"nothing can be prepared for {step.to_address}")
+        return self._unsigned(step, sequence) if self.rules is None else self._dated(step, sequence, valid_until)
 
     async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
         try:

@@ -40,7 +40,7 @@ class Planner:
             self._covered[sender] = max(0, self._accounts.stakes.covered(sender, self._time) - work)
 
     def plan(self, intent: Intent) -> Plan:
-        return self._transfer(intent) if intent.action == "transfer" else self._staking(intent)
+        return self._transfer(intent) if intent.action in {"transfer", "nothing"} else self._staking(intent)
 
     def _transfer(self, intent: Intent) -> Plan:
         activates = intent.token.is_native and not self._accounts.is_active(intent.to_address)

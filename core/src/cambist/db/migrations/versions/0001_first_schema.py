@@ -679,14 +679,16 @@ TABLES = (
         updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
         finished_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_outbound_intents PRIMARY KEY (id),
-        CONSTRAINT ck_outbound_intents_units_positive CHECK (units > 0),
+        CONSTRAINT ck_outbound_intents_units_positive
+            CHECK (units > 0 OR (units = 0 AND action IN ('nothing', 'approve'))),
         CONSTRAINT ck_outbound_intents_state CHECK (state IN ('waiting', 'sending', 'done', 'failed')),
         CONSTRAINT ck_outbound_intents_kind
             CHECK (kind IN ('payout', 'refund', 'withdrawal', 'auto_payout', 'collection', 'sweep', 'repair',
             'top_up', 'loan', 'loan_return', 'stake', 'unstake', 'withdraw_stake')),
         CONSTRAINT ck_outbound_intents_asked_by CHECK (asked_by IN ('session', 'key', 'operator', 'platform')),
         CONSTRAINT ck_outbound_intents_action
-            CHECK (action IN ('transfer', 'lend', 'reclaim', 'stake', 'unstake', 'withdraw')),
+            CHECK (action IN ('transfer', 'nothing', 'approve', 'call', 'lend', 'reclaim', 'stake', 'unstake',
+            'withdraw')),
         CONSTRAINT uq_outbound_intents_reference UNIQUE (reference),
         CONSTRAINT fk_outbound_intents_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
         CONSTRAINT fk_outbound_intents_source_address_pk_addresses
