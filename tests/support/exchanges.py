@@ -70,9 +70,12 @@ class FairReader(CallReader):
         if call.to_address != ROUTER:
             return None
         try:
-            return msgspec.json.decode(call.data, type=ExchangeEffects)
-        except msgspec.DecodeError as error:
+            found = msgspec.json.decode(call.data, type=ExchangeEffects)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise UnreadablePayloadError(str(error)) from error
+        if exchange_call(found) != call:
+            raise UnreadablePayloadError("the call is not written in the canonical way")
+        return found
 
 
 def exchange_call(effects: ExchangeEffects, **more: Any) -> Call:

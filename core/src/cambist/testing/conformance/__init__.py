@@ -13,11 +13,22 @@ A chain's whole test module, runnable as it stands::
             yield MemoryHarness()
 
 ``ChainConformance`` includes ``AddressFamilyConformance``, which can also be used alone where there is no node.
-``PriceSourceConformance`` is for price sources.
+``PriceSourceConformance`` is for price sources, ``SwapConformance`` and ``BridgeConformance`` are for providers of
+exchanges.
 """
 
 from .chain import ChainConformance
+from .exchanges import BridgeConformance, BridgeHarness, ExchangeHarness, SwapConformance
 from .family import AddressFamilyConformance
 from .prices import PriceHarness, PriceSourceConformance
 
-__all__ = ["AddressFamilyConformance", "ChainConformance", "PriceHarness", "PriceSourceConformance"]
+__all__ = [
+    "AddressFamilyConformance",
+    "BridgeConformance",
+    "BridgeHarness",
+    "ChainConformance",
+    "ExchangeHarness",
+    "PriceHarness",
+    "PriceSourceConformance",
+    "SwapConformance",
+]
