@@ -234,6 +234,12 @@ class LateIsLate(ChangedAnswers):
     answers = {"sequence_used": "rejected"}  # noqa: RUF012 - a test's own
 
 
+@caught_by("test_a_higher_fee_is_offered_exactly_where_it_replaces")
+class Resigned(MemoryChain):
+    async def outbid(self, step):
+        return step.fee
+
+
 @caught_by("test_the_same_fee_does_not_replace")
 class Polite(ChangedAnswers):
     answers = {"underpriced": "accepted"}  # noqa: RUF012 - a test's own

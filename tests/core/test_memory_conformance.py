@@ -14,6 +14,14 @@ class TestMemoryChain(ChainConformance):
         return MemoryHarness()
 
 
+class TestMemoryChainThatCountsFromElsewhere(ChainConformance):
+    @pytest.fixture
+    async def harness(self) -> MemoryHarness:
+        harness = MemoryHarness()
+        harness.memory.accounts.first_sequence = 96_000_017
+        return harness
+
+
 class TestMemoryChainWithLegacyFees(ChainConformance):
     @pytest.fixture
     async def harness(self) -> MemoryHarness:

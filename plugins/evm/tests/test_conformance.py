@@ -79,6 +79,7 @@ class AnvilHarness(ChainHarness):
         refusals=True,
         sending=True,
         sequences=True,
+        replacement=True,
         payload_names_chain=True,
         fees_in_payload=True,
     )

@@ -202,8 +202,8 @@ class Chain(ABC):
     async def outbid(self, step: Step) -> Fee:
         """Return a fee at which nodes let the same step replace itself while it waits, and that is fit for now.
 
-        Never asked where transactions have no sequence. Raises FeeAboveCeilingError where that is more than the
-        operator allows.
+        Never asked where transactions have no sequence. The step's own fee where nothing is ever replaced. Raises
+        FeeAboveCeilingError where that is more than the operator allows.
         """
 
     @abstractmethod

@@ -45,9 +45,10 @@ class Abilities(Struct, frozen=True, kw_only=True):
     every endpoint can be made unreachable. ``refusals``: transfers of a token to one recipient can be made to fail.
 
     ``sending``: the chain can be sent on, from accounts whose keys the harness gives. It comes with one of two:
-    ``sequences``: a sender's transactions are numbered without gaps, and one that waits can be replaced by another with
-    its number and a higher fee; or ``expiry``: they have no numbers, and one that was not mined in time never is. The
-    latter takes finality. ``payload_names_chain``: what is signed for one chain says so, and can be read for no other.
+    ``sequences``: a sender's transactions are numbered without gaps; or ``expiry``: they have no numbers, and one that
+    was not mined in time never is. The latter takes finality. ``replacement``: one that waits under its number can be
+    replaced by another with a higher fee. ``payload_names_chain``: what is signed for one chain says so, and can be
+    read for no other.
     ``fees_in_payload``: it names limit and price, whose product is the most that it can cost.
 
     ``activation``: an address can send nothing before it was sent native coin. ``lending``: the chain is a
@@ -68,6 +69,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
     sending: bool = False
     refusals: bool = False
     sequences: bool = False
+    replacement: bool = False
     expiry: bool = False
     payload_names_chain: bool = False
     fees_in_payload: bool = False
@@ -76,10 +78,14 @@ class Abilities(Struct, frozen=True, kw_only=True):
 
 
 class Sender(Struct, frozen=True, kw_only=True):
-    """An account that the kit sends from: its normalized address, and its secp256k1 key, made for the test."""
+    """An account that the kit sends from: its normalized address, and its secp256k1 key, made for the test.
+
+    The kit asks the chain for the sequence of its first transaction.
+    """
 
     address: str
     private_key: bytes
+    first_sequence: int = 0
 
 
 class FamilySamples(Struct, frozen=True, kw_only=True):
@@ -106,6 +112,9 @@ class ChainHarness(ABC):
     """
 
     abilities: Abilities = Abilities()
+
+    sequence_max: int = 2**63 - 1
+    """The largest sequence that a transaction can have."""
 
     def __init__(self, chain: Chain, family: AddressFamily, samples: FamilySamples) -> None:
         """Keep the connected chain and its family; the first xpub of the samples gives recipients."""

@@ -64,6 +64,7 @@ class FlorinHarness(ChainHarness):
         refusals=True,
         sending=True,
         sequences=True,
+        replacement=True,
         payload_names_chain=True,
         fees_in_payload=True,
     )

@@ -246,10 +246,14 @@ class Tracker:
                 step, to_address=step.sender, token=native, amount=Units(0), action="nothing", call=None
             )
         try:
-            step = structs.replace(step, fee=await context.chain.outbid(step))
+            fee = await context.chain.outbid(step)
         except FeeAboveCeilingError as error:
             context.alert("stuck", reference=reference, tx_id=tx.tx_id, error=str(error))
             return
+        if fee == tx.fee:
+            # Nothing is replaced on this chain: what waits is mined some day.
+            return
+        step = structs.replace(step, fee=fee)
         if await self._lacks_gas(tx, step.native_needed):
             return
         (unsigned,) = await context.chain.prepare([(step, tx.sequence)])

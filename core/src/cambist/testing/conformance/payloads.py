@@ -66,7 +66,8 @@ class PayloadConformance(Conformance):
         native = harness.chain.info.native
         sender = await funded(harness)
         step = await planned(harness, sender, native, AMOUNT)
-        sequences = range(4) if harness.abilities.sequences else [None] * 4
+        first = sender.first_sequence
+        sequences = range(first, first + 4) if harness.abilities.sequences else [None] * 4
         unsigned = [
             *await all_prepared(harness, [(step, sequence) for sequence in sequences[:2]]),
             *await all_prepared(harness, [(step, sequence) for sequence in sequences[2:]]),
@@ -172,7 +173,9 @@ def _varied(harness: ChainHarness, step: Step, chance: Random) -> Step:
 
 
 def _sequence(harness: ChainHarness, chance: Random) -> int | None:
-    return chance.choice((0, 1, 127, 128, 255, 256, 2**32, 2**53 + 1)) if harness.abilities.sequences else None
+    if not harness.abilities.sequences:
+        return None
+    return min(harness.sequence_max, chance.choice((0, 1, 127, 128, 255, 256, 2**32, 2**53 + 1)))
 
 
 async def _native(harness: ChainHarness) -> tuple[Sender, Step, UnsignedTx]:

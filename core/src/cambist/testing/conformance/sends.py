@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coincurve import PrivateKey
+from msgspec import structs
 
 from cambist.plugin import Action, Broadcast, Intent, Plan, SignedTx, Step, Token, TxStatus, Units, UnsignedTx
 from cambist.testing.harness import ChainHarness, Sender
@@ -18,7 +19,8 @@ async def funded(harness: ChainHarness, *holdings: tuple[Token, int]) -> Sender:
     """Return an account that holds these, and native coins for more fees than any test pays."""
     needs(harness, "sending")
     native = harness.chain.info.native
-    return await harness.sender((native, COINS_HELD * 10**native.decimals), *holdings)
+    sender = await harness.sender((native, COINS_HELD * 10**native.decimals), *holdings)
+    return structs.replace(sender, first_sequence=await harness.chain.next_sequence(sender.address) or 0)
 
 
 async def planned(
@@ -43,10 +45,12 @@ def step_of(plan: Plan) -> Step:
 
 
 async def prepared(harness: ChainHarness, sender: Sender, step: Step, sequence: int | None = None) -> UnsignedTx:
-    """Return what is signed, under the sender's next sequence unless one is named."""
+    """Return what is signed, under the sender's next sequence unless one is named, counted from its first."""
     if sequence is None:
-        sequence = await harness.chain.next_sequence(sender.address)
-    (unsigned,) = await all_prepared(harness, [(step, sequence)])
+        number = await harness.chain.next_sequence(sender.address)
+    else:
+        number = sender.first_sequence + sequence
+    (unsigned,) = await all_prepared(harness, [(step, number)])
     return unsigned
 
 

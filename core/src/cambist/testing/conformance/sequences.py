@@ -18,14 +18,14 @@ MANY = 16
 
 class SequenceConformance(Conformance):
     async def test_a_sequence_counts_what_is_mined(self, harness: ChainHarness) -> None:
-        """From zero, and what waits does not count."""
+        """One by one, wherever the chain begins; what waits does not count."""
         sender, step = await _ready(harness)
         counts = [await harness.chain.next_sequence(sender.address)]
         assert (await told(harness, await signed(harness, sender, step, 0))).state == "accepted"
         counts.append(await harness.chain.next_sequence(sender.address))
         await harness.mine()
         counts.append(await harness.chain.next_sequence(sender.address))
-        assert counts == [0, 0, 1]
+        assert [(count or 0) - sender.first_sequence for count in counts] == [0, 0, 1]
 
     async def test_many_of_one_sender_are_mined_in_order(self, harness: ChainHarness) -> None:
         """Broadcast at once, each to somebody else."""
@@ -33,7 +33,7 @@ class SequenceConformance(Conformance):
         steps = [replace(step, to_address=harness.fresh_address(), amount=Units(AMOUNT + n)) for n in range(MANY)]
         txs = [await signed(harness, sender, one, sequence) for sequence, one in enumerate(steps)]
         assert (await mined(harness, *txs)).state == "succeeded"
-        assert await harness.chain.next_sequence(sender.address) == MANY
+        assert await harness.chain.next_sequence(sender.address) == sender.first_sequence + MANY
         held = await harness.chain.balances([(one.to_address, one.token) for one in steps])
         assert list(held) == [one.amount for one in steps]
 
@@ -45,16 +45,23 @@ class SequenceConformance(Conformance):
         assert (await told(harness, second)).state in ("accepted", "unknown")
         await harness.mine(2)
         assert (await harness.chain.transaction(second.tx_id)).state in ("pending", "unknown")
-        assert await harness.chain.next_sequence(sender.address) == 0
+        assert await harness.chain.next_sequence(sender.address) == sender.first_sequence
         answers = [answer.state for answer in await harness.chain.broadcast([first, second])]
         assert answers == ["accepted", "accepted"]
         await harness.mine(2)
         found = await harness.chain.transactions([first.tx_id, second.tx_id])
         assert [status.state for status in found] == ["succeeded", "succeeded"]
-        assert await harness.chain.next_sequence(sender.address) == 2
+        assert await harness.chain.next_sequence(sender.address) == sender.first_sequence + 2
+
+    async def test_a_higher_fee_is_offered_exactly_where_it_replaces(self, harness: ChainHarness) -> None:
+        """Where nothing is ever replaced, the fee stays, and the gateway waits."""
+        _, step = await _ready(harness)
+        fee = await harness.chain.outbid(step)
+        assert (fee != step.fee) == harness.abilities.replacement
 
     async def test_a_higher_fee_replaces(self, harness: ChainHarness) -> None:
         """Again and again; of all of them one is mined, the last, and moves once."""
+        needs(harness, "replacement")
         sender, step = await _ready(harness)
         bids = [step]
         for _ in range(2):
@@ -73,6 +80,7 @@ class SequenceConformance(Conformance):
 
     async def test_the_same_fee_does_not_replace(self, harness: ChainHarness) -> None:
         """Another transaction under a number that waits is told to offer more, and the first is mined."""
+        needs(harness, "replacement")
         sender, step = await _ready(harness)
         first = await signed(harness, sender, step, 0)
         other = await signed(harness, sender, replace(step, to_address=harness.fresh_address()), 0)

@@ -42,13 +42,14 @@ class Accounts:
         self._sent: Sums[str] = Sums()
         self._paid: Sums[str] = Sums()
         self.stakes = Stakes(self._rules)
+        self.first_sequence = 0
 
     def balance(self, address: str, contract: str | None, height: int | None = None) -> int:
         return self._held.at((address, contract), height)
 
     def sequence(self, address: str, height: int | None = None) -> int:
-        """Return how many transactions of the address are mined."""
-        return self._sent.at(address, height)
+        """Return the sequence of the address' next transaction: how many are mined, and where counting begins."""
+        return self.first_sequence + self._sent.at(address, height)
 
     def is_active(self, address: str) -> bool:
         """Whether the address can send: it was sent native coin, or needs not have been."""

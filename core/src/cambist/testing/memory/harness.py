@@ -73,6 +73,7 @@ class MemoryHarness(ChainHarness):
         self.abilities = replace(
             ABILITIES,
             sequences=rules is None,
+            replacement=rules is None,
             fees_in_payload=rules is None,
             expiry=rules is not None,
             activation=rules is not None and rules.activation_price > 0,
