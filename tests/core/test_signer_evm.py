@@ -17,7 +17,7 @@ from cambist.signer.protocol import KeyPath, SignRequest
 from cambist.signer.reading import Reader
 from cambist.signer.rules import Rules
 from cambist.signer.store import Store
-from cambist_chainkit.contracts import transfer_data
+from cambist_chainkit.contracts import approve_data, transfer_data
 from cambist_evm.payload import TxFields, write_payload
 
 MNEMONIC = " ".join(["test"] * 11 + ["junk"])
@@ -82,3 +82,17 @@ async def test_a_signed_transaction_is_the_one_that_another_wallet_makes(registr
     said = {"chainId": 1, "nonce": 5, "gas": 60_000, "to": to_checksum_address(to), "value": fields.value, "data": data}
     fees = {"gasPrice": 10**9} if tip is None else {"maxFeePerGas": 10**9, "maxPriorityFeePerGas": tip}
     assert raw == bytes(wallet.sign_transaction({**said, **fees}).raw_transaction)
+
+
+@pytest.mark.parametrize("token", [False, True], ids=["call", "approval"])
+async def test_what_calls_a_contract_is_not_signed(registry, signer, token):
+    to = registry.chains["ethereum"].tokens[1].contract if token else f"0x{'5a' * 20}"
+    fields = TxFields(
+        chain_id=1, sequence=5, gas=60_000, price=10**9, tip=None, to=bytes.fromhex(to[2:]), value=0,
+        data=approve_data(b"\x5a" * 20, 0),
+    )  # fmt: skip
+    asked = SignRequest(
+        mode="live", chain="ethereum", payload=write_payload(fields), path=PATHS[1], purpose="payout", reference="p:1"
+    )
+    (reply,) = await signer.sign([asked])
+    assert (reply.signature, reply.refusal) == (None, "UNREADABLE_PAYLOAD")

@@ -1,4 +1,4 @@
-"""What token contracts tell of themselves, compared with the registry, and the one call that moves a token. Pure."""
+"""What token contracts tell of themselves, compared with the registry, and the calls of one that are made. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ SYMBOL: Final = "95d89b41"
 
 TRANSFER: Final = bytes.fromhex("a9059cbb")
 """The selector of transfer(address,uint256)."""
+APPROVE: Final = bytes.fromhex("095ea7b3")
+"""The selector of approve(address,uint256)."""
+ALLOWANCE: Final = bytes.fromhex("dd62ed3e")
+"""The selector of allowance(address,address)."""
 
 _WORD: Final = 32
 _PADDING: Final = bytes(12)  # before the 20 bytes of an address
@@ -65,11 +69,30 @@ def transfer_data(recipient: bytes, amount: int) -> bytes:
     return TRANSFER + _PADDING + recipient + amount.to_bytes(_WORD, "big")
 
 
+def approve_data(spender: bytes, amount: int) -> bytes:
+    """Return the call of a token's ``approve`` for an address of 20 bytes."""
+    return APPROVE + _PADDING + spender + amount.to_bytes(_WORD, "big")
+
+
+def allowance_data(owner: bytes, spender: bytes) -> bytes:
+    """Return the call that asks a token how much of the owner's the spender may take."""
+    return ALLOWANCE + _PADDING + owner + _PADDING + spender
+
+
 def read_transfer(data: bytes) -> tuple[bytes, int] | None:
     """Return recipient and amount of a call of ``transfer``, None for any other data, even one byte longer.
 
     Some of TRON's wallets write the byte 41 into the recipient's padding, and contracts overlook it. We never do.
     """
-    if len(data) != _CALL_BYTES or data[:4] != TRANSFER or data[4 : 4 + len(_PADDING)] != _PADDING:
+    return _read(TRANSFER, data)
+
+
+def read_approve(data: bytes) -> tuple[bytes, int] | None:
+    """Return spender and amount of a call of ``approve``, None for any other data, even one byte longer."""
+    return _read(APPROVE, data)
+
+
+def _read(selector: bytes, data: bytes) -> tuple[bytes, int] | None:
+    if len(data) != _CALL_BYTES or data[:4] != selector or data[4 : 4 + len(_PADDING)] != _PADDING:
         return None
     return data[4 + len(_PADDING) : 4 + _WORD], int.from_bytes(data[4 + _WORD :], "big")

@@ -13,8 +13,20 @@ from eth_utils.address import to_checksum_address
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cambist.plugin import ChainInfo, Fee, SignatureError, Step, Token, Units, UnreadablePayloadError, UnsignedTx
-from cambist_chainkit.contracts import TRANSFER
+from cambist.plugin import (
+    Allowance,
+    Call,
+    ChainInfo,
+    Effects,
+    Fee,
+    SignatureError,
+    Step,
+    Token,
+    Units,
+    UnreadablePayloadError,
+    UnsignedTx,
+)
+from cambist_chainkit.contracts import APPROVE, TRANSFER
 from cambist_chainkit.curve import ORDER
 from cambist_evm.family import EvmFamily
 from cambist_evm.payload import TxFields, read_payload, write_payload
@@ -104,6 +116,8 @@ def call(data: bytes, **changes: Any) -> bytes:
 
 
 TRANSFERRING = TRANSFER + bytes(12) + b"\x5a" * 20 + (9).to_bytes(32, "big")
+APPROVING = APPROVE + TRANSFERRING[4:]
+OTHER = "something other than a token's transfer or approve"
 FIELDS: list[Any] = [b"\x01", b"\x07", b"\x02", b"\x32", b"\x52\x08", b"\x5a" * 20, b"\x09", b"", []]
 LEGACY: list[Any] = [b"\x07", b"\x32", b"\x52\x08", b"\x5a" * 20, b"\x09", b"", b"\x01", b"", b""]
 
@@ -121,14 +135,19 @@ def changed(fields: list[Any], index: int, value: Any) -> bytes:
         (payload(to=b""), "creates a contract"),
         (payload(to=b"", tip=None, data=b"\x60\x00"), "creates a contract"),
         (payload(to=b"\x5a" * 21), "creates a contract"),
-        (payload(data=b"\x00"), "something other than transfer"),
-        (call(TRANSFERRING[:-1]), "something other than transfer"),
-        (call(TRANSFERRING + b"\0"), "something other than transfer"),
-        (call(TRANSFER + b"\x01" + TRANSFERRING[5:]), "something other than transfer"),
-        (call(bytes.fromhex("095ea7b3") + TRANSFERRING[4:]), "something other than transfer"),
-        (call(bytes.fromhex("23b872dd") + TRANSFERRING[4:] + bytes(32)), "something other than transfer"),
-        (payload(to=b"\xc0" * 20, value=1, data=TRANSFERRING), "native coin along with a call"),
-        (payload(value=0, data=TRANSFERRING), "no registered token"),
+        (call(b"\x00"), OTHER),
+        (call(TRANSFERRING[:-1]), OTHER),
+        (call(TRANSFERRING + b"\0"), OTHER),
+        (call(TRANSFER + b"\x01" + TRANSFERRING[5:]), OTHER),
+        (call(APPROVING[:-1]), OTHER),
+        (call(APPROVING + b"\0"), OTHER),
+        (call(APPROVE + b"\x01" + APPROVING[5:]), OTHER),
+        (call(bytes.fromhex("23b872dd") + TRANSFERRING[4:] + bytes(32)), OTHER),  # transferFrom
+        (call(bytes.fromhex("39509351") + APPROVING[4:]), OTHER),  # increaseAllowance
+        (call(bytes.fromhex("a457c2d7") + APPROVING[4:]), OTHER),  # decreaseAllowance
+        (call(bytes.fromhex("d505accf") + bytes(7 * 32)), OTHER),  # permit
+        (payload(to=b"\xc0" * 20, value=1, data=TRANSFERRING), "native coin along with a token's call"),
+        (payload(to=b"\xc0" * 20, value=1, data=APPROVING), "native coin along with a token's call"),
         (payload(tip=51), "tip is above its price"),
         (b"\x02" + changed(FIELDS, 8, [[b"\x5a" * 20, [b"\0" * 32]]]), "access list"),
         (b"\x02" + changed(FIELDS, 8, b""), "access list"),
@@ -162,6 +181,26 @@ def test_what_is_not_exactly_a_payment_on_this_chain_is_not_read(raw: bytes, why
     """The signer judges what it reads, so it reads nothing that it cannot tell whole."""
     with pytest.raises(UnreadablePayloadError, match=why):
         FAMILY.effects(chain(1), raw)
+
+
+@pytest.mark.parametrize("amount", [0, 1, 2**256 - 1])
+@pytest.mark.parametrize("tip", [None, 2])
+def test_an_approval_is_read_as_one(amount: int, tip: int | None) -> None:
+    raw = call(APPROVING[:-32] + amount.to_bytes(32, "big"), tip=tip)
+    allowed = Allowance(contract=str(USDX.contract), spender=RECIPIENT, amount=Units(amount))
+    assert FAMILY.effects(chain(1), raw) == Effects(
+        movements=(), fee_max=Units(50 * 21_000), sequence=7, allowance=allowed
+    )
+
+
+@pytest.mark.parametrize("data", [b"\x00", TRANSFERRING, APPROVING, bytes(300)], ids=["short", "like", "alike", "long"])
+@pytest.mark.parametrize("tip", [None, 2])
+def test_what_a_stranger_is_told_is_a_call(data: bytes, tip: int | None) -> None:
+    """Even where it is spelled like a token's call: what code that nobody registered does cannot be told."""
+    told = Call(to_address=RECIPIENT, data=data, value=Units(9))
+    assert FAMILY.effects(chain(1), payload(data=data, tip=tip)) == Effects(
+        movements=(), fee_max=Units(50 * 21_000), sequence=7, call=told
+    )
 
 
 def test_a_chain_without_an_id_has_no_payloads() -> None:

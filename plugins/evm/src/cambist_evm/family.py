@@ -6,6 +6,8 @@ from typing import ClassVar, Final
 
 from cambist.plugin import (
     AddressFamily,
+    Allowance,
+    Call,
     ChainInfo,
     Effects,
     InvalidAddressError,
@@ -18,7 +20,7 @@ from cambist.plugin import (
 )
 from cambist_chainkit import signatures
 from cambist_chainkit.bip32 import branch
-from cambist_chainkit.contracts import read_transfer
+from cambist_chainkit.contracts import read_approve, read_transfer
 
 from .addresses import keccak, parse_address, spell
 from .authorization import AUTHORIZATION_TYPE, Authorization, read_authorization
@@ -72,11 +74,13 @@ class EvmFamily(AddressFamily):
                 raise UnreadablePayloadError(
                     "the payload carries an authorization for something other than the sweeper"
                 )
-        swept = to == chain.sweeper and bool(fields.data)
+        done = _Done(chain, fields, to)
         return Effects(
-            movements=_swept(chain, fields) if swept else (_movement(chain, fields),),
+            movements=done.movements,
             fee_max=Units(fields.gas * fields.price),
             sequence=fields.sequence,
+            allowance=done.allowance,
+            call=done.call,
         )
 
     def digest(self, payload: bytes) -> bytes:
@@ -111,6 +115,37 @@ def _delegation(chain: ChainInfo, authorization: Authorization) -> Effects:
     return Effects(movements=(), fee_max=Units(0), sequence=authorization.sequence, delegate=delegate)
 
 
+class _Done:
+    """What a transaction does: it moves coin or tokens, allows somebody to take tokens, or calls what nobody knows."""
+
+    def __init__(self, chain: ChainInfo, fields: TxFields, to: str) -> None:
+        """Read it. Raises UnreadablePayloadError."""
+        self.movements: tuple[Movement, ...] = ()
+        self.allowance: Allowance | None = None
+        self.call: Call | None = None
+        if not fields.data:
+            self.movements = (Movement(contract=None, recipient=to, amount=Units(fields.value)),)
+        elif to == chain.sweeper:
+            self.movements = _swept(chain, fields)
+        elif all(token.contract != to for token in chain.tokens):
+            self.call = Call(to_address=to, data=fields.data, value=Units(fields.value))
+        else:
+            self._read_token(fields, to)
+
+    def _read_token(self, fields: TxFields, to: str) -> None:
+        """Read a call of a registered token: all that its other functions can do cannot be told."""
+        if fields.value:
+            raise UnreadablePayloadError("the payload sends native coin along with a token's call")
+        if (transfer := read_transfer(fields.data)) is not None:
+            recipient, amount = transfer
+            self.movements = (Movement(contract=to, recipient=spell(recipient.hex()), amount=Units(amount)),)
+        elif (approval := read_approve(fields.data)) is not None:
+            spender, amount = approval
+            self.allowance = Allowance(contract=to, spender=spell(spender.hex()), amount=Units(amount))
+        else:
+            raise UnreadablePayloadError("the payload calls something other than a token's transfer or approve")
+
+
 def _swept(chain: ChainInfo, fields: TxFields) -> tuple[Movement, ...]:
     items = read_collect(fields.data)
     if items is None:
@@ -121,19 +156,3 @@ def _swept(chain: ChainInfo, fields: TxFields) -> tuple[Movement, ...]:
     if any(item.contract not in known for item in items):
         raise UnreadablePayloadError(f"the payload sweeps what is no registered token of {chain.id}")
     return items
-
-
-def _movement(chain: ChainInfo, fields: TxFields) -> Movement:
-    to = spell(fields.to.hex())
-    if not fields.data:
-        return Movement(contract=None, recipient=to, amount=Units(fields.value))
-    transfer = read_transfer(fields.data)
-    if transfer is None:
-        raise UnreadablePayloadError("the payload calls something other than transfer(address,uint256)")
-    if fields.value:
-        raise UnreadablePayloadError("the payload sends native coin along with a call")
-    if all(token.contract != to for token in chain.tokens):
-        # What code that nobody registered does under this name cannot be told.
-        raise UnreadablePayloadError(f"the payload calls {to}, which is no registered token of {chain.id}")
-    recipient, amount = transfer
-    return Movement(contract=to, recipient=spell(recipient.hex()), amount=Units(amount))
