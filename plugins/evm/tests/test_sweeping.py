@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cambist.plugin import (
+    Call,
     ChainInfo,
     Fee,
     FeeAboveCeilingError,
@@ -140,7 +141,6 @@ def test_an_authorization_that_is_not_exactly_one_is_unreadable() -> None:
         payload([an_intent()], data=collect_data([an_intent()])[:-32]),
         payload([an_intent()], data=collect_data([])),
         payload([an_intent()], data=b"\x01" * 4),
-        payload([an_intent()], to=b"\x77" * 20),
         payload([an_intent()], signed(SOURCES[0], 0), to=b"\x77" * 20),
         payload([an_intent()], signed(SOURCES[0], 0), to=b"\x77" * 20, data=b"", value=1),
         payload([an_intent()], signed(SOURCES[0], 0, contract="0x" + "77" * 20)),
@@ -156,11 +156,16 @@ def test_whatever_does_more_or_other_than_sweeping_is_unreadable(wrong: bytes) -
         FAMILY.effects(INFO, wrong)
 
 
-def test_without_a_configured_sweeper_its_calls_are_unreadable() -> None:
+def test_without_a_configured_sweeper_its_calls_are_anybodys() -> None:
+    """Nothing tells what they do, and with authorizations they are unreadable."""
     other = msgspec.structs.replace(INFO, sweeper=None)
-    for one in (payload([an_intent()]), payload([an_intent()], signed(SOURCES[0], 0))):
-        with pytest.raises(UnreadablePayloadError):
-            FAMILY.effects(other, one)
+    called = Call(to_address=SWEEPER, data=collect_data([an_intent()]))
+    effects = FAMILY.effects(other, payload([an_intent()]))
+    assert (effects.movements, effects.allowance, effects.call) == ((), None, called)
+    elsewhere = FAMILY.effects(INFO, payload([an_intent()], to=b"\x77" * 20))
+    assert (elsewhere.movements, elsewhere.call and elsewhere.call.data) == ((), called.data)
+    with pytest.raises(UnreadablePayloadError):
+        FAMILY.effects(other, payload([an_intent()], signed(SOURCES[0], 0)))
 
 
 def test_a_sweep_cut_anywhere_is_unreadable() -> None:

@@ -18,7 +18,7 @@ Version 1 has been passed by two chains that have little in common, Ethereum's k
 keeps the version; what breaks a plugin raises it.
 """
 
-from .calls import CallTrial, ContractChain, FoundLog, Log, LogQuery, Receipt
+from .calls import LOGS_MAX, CallTrial, ContractChain, FoundLog, Log, LogQuery, Receipt
 from .chains import AddressFamily, AnyChainPlugin, Chain, ChainPlugin, ChainView
 from .errors import (
     ChainError,
@@ -102,6 +102,7 @@ API_VERSION = 1
 
 __all__ = [
     "API_VERSION",
+    "LOGS_MAX",
     "Action",
     "AddressFamily",
     "Allowance",

@@ -36,7 +36,10 @@ class Log(Struct, frozen=True, kw_only=True):
 
 
 class CallTrial(Struct, frozen=True, kw_only=True):
-    """What came of trying a call: the work that it took and the logs that it left, or why the chain refuses it."""
+    """What came of trying a call: the work that it took and the logs that it left, or why the chain refuses it.
+
+    A node that can only estimate one call tells no logs: there, that there are none says nothing.
+    """
 
     work: int | None = None
     logs: tuple[Log, ...] = ()

@@ -15,6 +15,8 @@ from .wire import RpcLog
 
 UNTOLD: Final = frozenset({"", "0x", "0x" + "0" * 512, "0x" + "f" * 512})
 """How networks without the filter fill the field."""
+NO_LOGS: Final = UNTOLD - {"0x" + "f" * 512}
+"""How the field is filled where there are no logs."""
 
 WORD_BYTES: Final = 32
 _BLOOM_BYTES: Final = 256

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from cambist.plugin import (
     Broadcast,
+    Call,
+    CallTrial,
     ChainError,
+    ChainUnavailableError,
+    ContractChain,
     Fee,
+    FoundLog,
     Intent,
+    LogQuery,
     Plan,
+    Receipt,
     ScanResult,
     SignedTx,
     Span,
@@ -18,13 +26,15 @@ from cambist.plugin import (
     SweeperDeployment,
     SweepingChain,
     SweepPlan,
+    Token,
+    Units,
     UnsignedTx,
     Watch,
 )
 from cambist_chainkit.broadcasts import broadcast_to_all
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.pooled import PooledChain
-from cambist_chainkit.quorum import without_traces
+from cambist_chainkit.quorum import agreed, without_traces
 from cambist_chainkit.remembered import Remembered
 
 from .broadcasts import send
@@ -32,15 +42,18 @@ from .config import ChainSetup
 from .doctor import fee_problems, token_problems
 from .endpoint import Endpoint
 from .fees import Market, outbidding
-from .lookups import balances_at, statuses
+from .lookups import allowance_at, balances_at, statuses
 from .market import MARKET_TTL_S, read_market
+from .messages import approval, parts_of
 from .planner import Planner, unsigned
+from .receipts import checked, read_logs, read_receipt
 from .scanner import read_span
+from .simulation import try_calls
 from .sweeper import deployment
 from .sweeping import Sweeping, sweeper_problem
 
 
-class EvmChain(PooledChain[Endpoint], SweepingChain):
+class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
     """One network. Keeps the record of its endpoints, and nothing of the chain itself."""
 
     balances_at = staticmethod(balances_at)
@@ -82,11 +95,54 @@ class EvmChain(PooledChain[Endpoint], SweepingChain):
 
     async def outbid(self, step: Step) -> Fee:
         """Return an eighth more, and at least what the market asks for now."""
-        return outbidding(await self._planner.market.now(), self._setup.fees, self.info.id, step.fee)
+        market = await self._planner.market.now()
+        return outbidding(market, self._setup.fees, self.info.id, step.fee, parts=parts_of(step))
 
     async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
         """Write the payloads. Asks nobody."""
         return [unsigned(step, sequence, self._setup.network.chain_id) for step, sequence in steps]
+
+    async def simulate(self, sender: str, calls: Sequence[Call]) -> Sequence[CallTrial]:
+        """Try calls in one block of a node's own. Raises ChainUnavailableError where no node can try several."""
+        if not calls:
+            return []
+
+        async def ask(endpoint: Endpoint) -> Sequence[CallTrial] | None:
+            return await try_calls(endpoint, self._setup, sender, calls)
+
+        trials = await self.pool.ask_any(ask, lambda found: found is not None)
+        if trials is None:
+            raise ChainUnavailableError(
+                f"no endpoint of {self.info.id} can try several calls together (eth_simulateV1)"
+            )
+        return trials
+
+    async def receipt(self, tx_id: str) -> Receipt | None:
+        """Return what the transaction did. With a quorum, once so many endpoints tell the same."""
+
+        async def ask(endpoint: Endpoint) -> Receipt | None:
+            return await read_receipt(endpoint, self._setup, tx_id)
+
+        if self.quorum == 1:
+            return await self.pool.ask_any(ask, lambda found: found is not None)
+        told = Counter(await self.pool.ask_all(ask))
+        return next((found for found, count in told.items() if found is not None and count >= self.quorum), None)
+
+    async def logs(self, query: LogQuery) -> Sequence[FoundLog]:
+        """Return what a query finds. With a quorum, where so many endpoints find the same."""
+        asked = checked(query)
+
+        async def ask(endpoint: Endpoint) -> Sequence[FoundLog]:
+            return await read_logs(endpoint, self._setup, asked)
+
+        async with self.pool.pin() as first:
+            return await agreed(self.pool, first, self.quorum, ask)
+
+    async def allowance(self, owner: str, spender: str, token: Token) -> Units:
+        return await self.pool.ask_any(lambda endpoint: allowance_at(endpoint, owner, spender, token))
+
+    def approval(self, token: Token, spender: str, amount: Units) -> Call:
+        return approval(token, spender, amount)
 
     async def plan_sweep(self, intents: Sequence[Intent], *, sponsor: str) -> SweepPlan:
         """Return what can be swept together, tried on a node."""

@@ -15,7 +15,7 @@ from cambist.plugin import Block, InconsistentChainError, Transfer, Units, Watch
 from cambist_chainkit.spans import TIME_MAX
 
 from .addresses import ADDRESS, ADDRESS_BYTES, spell
-from .bloom import UNTOLD, bits_of, bloom_of, told_bloom
+from .bloom import NO_LOGS, UNTOLD, bits_of, bloom_of, told_bloom
 from .quantities import block_number, first_word, is_word, quantity
 from .wire import RpcBlock, RpcHeader, RpcLog, RpcReceipt, RpcReceiptTotals, RpcTransaction
 
@@ -38,7 +38,6 @@ DEPOSIT_TYPE: Final = "0x7e"
 """Transactions of OP chains that come from the chain below."""
 
 _PADDING: Final = "0x" + "0" * 24
-_NO_LOGS: Final = UNTOLD - {"0x" + "f" * 512}
 _TRANSFER_BITS: Final = bits_of(TRANSFER_TOPIC)
 _INDEXES: Final = [hex(number) for number in range(1024)]
 
@@ -101,7 +100,7 @@ def _check_logs(number: int, receipts: Sequence[RpcReceipt]) -> None:
     Log indexes count through the block, with some nodes through the receipt. Either way a gap or a repetition
     shows that the logs are not those of the block.
     """
-    if any([not receipt.logs and receipt.logs_bloom not in _NO_LOGS for receipt in receipts]):  # noqa: C419
+    if any([not receipt.logs and receipt.logs_bloom not in NO_LOGS for receipt in receipts]):  # noqa: C419
         raise InconsistentChainError(f"logs of block {number} are missing")
     logs = [log for receipt in receipts for log in receipt.logs]
     # Nodes spell numbers alike, so most are never read.

@@ -37,8 +37,8 @@ _CALL_TRACER: Final = {"tracer": "callTracer"}
 class Endpoint(Record):
     """One node's JSON-RPC.
 
-    ``short_calls_max`` is how many calls with short answers it takes in one request. ``tracing`` and
-    ``block_receipts`` are what it was found to offer, None before it was asked.
+    ``short_calls_max`` is how many calls with short answers it takes in one request. ``tracing``, ``block_receipts``
+    and ``simulates`` are what it was found to offer, None before it was asked.
     """
 
     def __init__(self, rpc: JsonRpc, setup: ChainSetup) -> None:
@@ -46,6 +46,7 @@ class Endpoint(Record):
         self.rpc = rpc
         self.tracing: Literal["debug", "trace", "none"] | None = _fixed_tracing(setup.config.trace)
         self.block_receipts: bool | None = None
+        self.simulates: bool | None = None
         self.short_calls_max = setup.short_calls_max
         self._setup = setup
 

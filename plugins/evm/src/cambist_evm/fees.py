@@ -48,7 +48,7 @@ def fee_now(market: Market, bounds: FeeBounds, chain: str, gas: int, *, parts: i
     return Fee(limit=gas, price=price, tip=market.tip, extra=extra, price_now=market.entry)
 
 
-def outbidding(market: Market, bounds: FeeBounds, chain: str, old: Fee) -> Fee:
+def outbidding(market: Market, bounds: FeeBounds, chain: str, old: Fee, *, parts: int = 1) -> Fee:
     """Return a fee for which nodes give up the old one, and fit for now. Raises FeeAboveCeilingError.
 
     Nodes want a tenth more, of the price and of the tip alike; an eighth leaves room for theirs to differ.
@@ -57,7 +57,7 @@ def outbidding(market: Market, bounds: FeeBounds, chain: str, old: Fee) -> Fee:
     price = max(_raised(old.price), _lasting(market, bounds), market.entry, tip or 0)
     if price > bounds.ceiling:
         raise _above_ceiling(chain, price, bounds)
-    return Fee(limit=old.limit, price=price, tip=tip, extra=Units(max(old.extra, market.data_fee)))
+    return Fee(limit=old.limit, price=price, tip=tip, extra=Units(max(old.extra, parts * market.data_fee)))
 
 
 def _raised(offer: int) -> int:

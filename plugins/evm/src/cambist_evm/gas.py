@@ -1,4 +1,4 @@
-"""How much gas a transfer needs, and whether the chain takes it at all: tried on a node, without sending anything.
+"""How much gas a transaction needs, and whether the chain takes it at all: tried on a node, without sending anything.
 
 What a source does not hold yet is no obstacle: native coin is lent for the trial, and of a token so much is tried as
 is there.
@@ -7,17 +7,17 @@ is there.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from cambist.plugin import ChainError, InconsistentChainError, Intent, Token
-from cambist_chainkit.contracts import transfer_data
+from cambist.plugin import ChainError, InconsistentChainError, Intent
 from cambist_chainkit.reverts import one_line, refusal_in
 
 from .endpoint import Calls, Endpoint
 from .lookups import balance_call, read_balance
+from .messages import message_of
 from .quantities import quantity
 from .wire import RpcFailure
 
@@ -53,29 +53,45 @@ class GasMax(Struct, frozen=True, kw_only=True):
 
     token: int
     native: int
+    call: int
 
     def of(self, intent: Intent) -> int:
+        if intent.action == "call":
+            return self.call
         if not intent.token.is_native:
             return self.token
         return min(self.token, self.native if intent.work_max is None else intent.work_max)
 
 
+Kind: TypeAlias = Literal["token", "native", "approve", "call"]
+
+
 async def measure(endpoint: Endpoint, intents: Sequence[Intent], gas_max: GasMax) -> list[Trial]:
     """Return for each intent its gas, without a margin, or why it is refused. Raises ChainError."""
     trials = await _try(endpoint, [_calls(intent, intent.amount, gas_max) for intent in intents])
-    failed = [index for index, trial in enumerate(trials) if trial.gas is None]
-    tokens = [index for index in failed if not intents[index].token.is_native]
-    natives = [index for index in failed if intents[index].token.is_native]
-    for indexes, retry in ((tokens, _retry_tokens), (natives, _retry_natives)):
-        if indexes:
-            retried = await retry(endpoint, [intents[index] for index in indexes], gas_max)
-            for index, trial in zip(indexes, retried, strict=True):
+    for kind, retry in _RETRIES.items():
+        failed = [index for index, trial in enumerate(trials) if trial.gas is None and _kind(intents[index]) == kind]
+        if failed:
+            tried = [trials[index] for index in failed]
+            retried = await retry(endpoint, [intents[index] for index in failed], tried, gas_max)
+            for index, trial in zip(failed, retried, strict=True):
                 trials[index] = trial
     return trials
 
 
-async def _retry_tokens(endpoint: Endpoint, intents: Sequence[Intent], gas_max: GasMax) -> list[Trial]:
+def _kind(intent: Intent) -> Kind:
+    if intent.action == "call":
+        return "call"
+    if intent.action == "approve":
+        return "approve"
+    return "native" if intent.token.is_native else "token"
+
+
+async def _retry_tokens(
+    endpoint: Endpoint, intents: Sequence[Intent], failed: Sequence[Trial], gas_max: GasMax
+) -> list[Trial]:
     """Try as much of each token as its source holds, so that only what the token refuses counts as refused."""
+    del failed
     held = await endpoint.each([balance_call(one.source, one.token, "latest") for one in intents], str)
     amounts = [_at_most(endpoint, one, answer) for one, answer in zip(intents, held, strict=True)]
     tried = await _try(endpoint, [_calls(one, amount, gas_max) for one, amount in zip(intents, amounts, strict=True)])
@@ -99,8 +115,11 @@ def _at_most(endpoint: Endpoint, intent: Intent, held: str | RpcFailure | None) 
         return intent.amount
 
 
-async def _retry_natives(endpoint: Endpoint, intents: Sequence[Intent], gas_max: GasMax) -> list[Trial]:
+async def _retry_natives(
+    endpoint: Endpoint, intents: Sequence[Intent], refused: Sequence[Trial], gas_max: GasMax
+) -> list[Trial]:
     """Lend the coin for the trial; where the node cannot do that, try without any."""
+    del refused
     lent = await _try(endpoint, [_calls(one, one.amount, gas_max, lent=True) for one in intents])
     failed = [index for index, trial in enumerate(lent) if trial.failure is not None]
     empty = await _try(endpoint, [_calls(intents[index], 0, gas_max) for index in failed])
@@ -108,6 +127,39 @@ async def _retry_natives(endpoint: Endpoint, intents: Sequence[Intent], gas_max:
         unknown = min(NATIVE_GAS_UNKNOWN, gas_max.of(intents[index]))
         lent[index] = Trial(gas=unknown) if trial.refused is not None else _learned(endpoint, trial)
     return lent
+
+
+async def _retry_approvals(
+    endpoint: Endpoint, intents: Sequence[Intent], failed: Sequence[Trial], gas_max: GasMax
+) -> list[Trial]:
+    """Believe what was said: an approval takes nothing that could be missing."""
+    del intents, gas_max
+    return [_learned(endpoint, trial) for trial in failed]
+
+
+async def _retry_calls(
+    endpoint: Endpoint, intents: Sequence[Intent], failed: Sequence[Trial], gas_max: GasMax
+) -> list[Trial]:
+    """Lend the coin for the trial; where the node cannot do that, and misses the coin, allow as much as can be."""
+    lent = await _try(endpoint, [_calls(one, one.amount, gas_max, lent=True) for one in intents])
+    trials = []
+    for first, second in zip(failed, lent, strict=True):
+        if second.failure is None:
+            trials.append(second)
+        elif first.failure is not None and _NOT_EXECUTED.search(first.failure.message):
+            trials.append(Trial(gas=gas_max.call))
+        else:
+            trials.append(_learned(endpoint, first))
+    return trials
+
+
+Retry: TypeAlias = Callable[[Endpoint, Sequence[Intent], Sequence[Trial], GasMax], Awaitable[list[Trial]]]
+_RETRIES: Final[dict[Kind, Retry]] = {
+    "token": _retry_tokens,
+    "native": _retry_natives,
+    "approve": _retry_approvals,
+    "call": _retry_calls,
+}
 
 
 def _learned(endpoint: Endpoint, trial: Trial) -> Trial:
@@ -118,14 +170,14 @@ def _learned(endpoint: Endpoint, trial: Trial) -> Trial:
 
 def _calls(intent: Intent, amount: int, gas_max: GasMax, *, lent: bool = False) -> Calls:
     """Return the calls that try an intent. A token is asked for its answer, too: some say false and do nothing."""
-    tx: dict[str, Any] = {"from": intent.source, "gas": hex(gas_max.of(intent))}
-    if intent.token.contract is None:
-        tx |= {"to": intent.to_address, "value": hex(amount)}
-        override = ({intent.source: {"balance": LENT}},) if lent else ()
-        return [("eth_estimateGas", (tx, "latest", *override))]
-    data = transfer_data(bytes.fromhex(intent.to_address[2:]), amount)
-    tx |= {"to": intent.token.contract, "data": "0x" + data.hex()}
-    return [("eth_estimateGas", (tx, "latest")), ("eth_call", (tx, "latest"))]
+    message = message_of(intent, amount)
+    tx: dict[str, Any] = {"from": intent.source, "gas": hex(gas_max.of(intent)), "to": message.to}
+    tx |= {"value": hex(message.value)} if message.value or not message.data else {}
+    tx |= {"data": "0x" + message.data.hex()} if message.data else {}
+    override = ({intent.source: {"balance": LENT}},) if lent else ()
+    estimate = ("eth_estimateGas", (tx, "latest", *override))
+    asks = _kind(intent) in {"token", "approve"}
+    return [estimate, ("eth_call", (tx, "latest"))] if asks else [estimate]
 
 
 async def _try(endpoint: Endpoint, wanted: Sequence[Calls]) -> list[Trial]:
@@ -165,8 +217,8 @@ def reason_of(failure: RpcFailure) -> str:
     return one_line(told)
 
 
-async def missing_contracts(endpoint: Endpoint, tokens: Sequence[Token]) -> set[str]:
-    """Return the contracts at which there is no code: a transfer there would succeed and move nothing."""
-    contracts = sorted({token.contract for token in tokens if token.contract is not None})
-    codes = await endpoint.all([("eth_getCode", (contract, "latest")) for contract in contracts], str)
-    return {contract for contract, code in zip(contracts, codes, strict=True) if code in {"0x", "", None}}
+async def missing_contracts(endpoint: Endpoint, contracts: Iterable[str]) -> set[str]:
+    """Return the contracts at which there is no code: what is said there would succeed and do nothing."""
+    wanted = sorted(set(contracts))
+    codes = await endpoint.all([("eth_getCode", (contract, "latest")) for contract in wanted], str)
+    return {contract for contract, code in zip(wanted, codes, strict=True) if code in {"0x", "", None}}

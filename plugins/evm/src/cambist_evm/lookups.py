@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from cambist.plugin import Block, InconsistentChainError, Token, TxStatus, Units
+from cambist_chainkit.contracts import allowance_data
 
 from .decode import check_header, succeeded
 from .endpoint import Endpoint
@@ -39,6 +40,15 @@ async def balances_at(endpoint: Endpoint, wanted: Sequence[tuple[str, Token]], a
     return [read_balance(endpoint, token, answer) for (_, token), answer in zip(wanted, answers, strict=True)]
 
 
+async def allowance_at(endpoint: Endpoint, owner: str, spender: str, token: Token) -> Units:
+    """Return how much of the token the spender may still take from the owner. Native coin nobody may."""
+    if token.contract is None:
+        return Units(0)
+    data = allowance_data(bytes.fromhex(owner[2:]), bytes.fromhex(spender[2:]))
+    asked = {"to": token.contract, "data": "0x" + data.hex()}
+    return read_balance(endpoint, token, await endpoint.rpc.call("eth_call", (asked, "latest"), str))
+
+
 async def statuses(endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxStatus]:
     receipts = await endpoint.all([("eth_getTransactionReceipt", (tx_id,)) for tx_id in tx_ids], RpcReceiptTotals)
     mined = {tx_id: receipt for tx_id, receipt in zip(tx_ids, receipts, strict=True) if receipt is not None}
@@ -47,17 +57,24 @@ async def statuses(endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxSta
     found = {
         tx_id: TxStatus(state="unknown" if one is None else "pending") for tx_id, one in zip(unmined, seen, strict=True)
     }
-    blocks = await _blocks(endpoint, sorted({receipt.block_hash for receipt in mined.values()}))
+    blocks = await blocks_of(endpoint, sorted({receipt.block_hash for receipt in mined.values()}))
     for tx_id, receipt in mined.items():
-        block = blocks.get(receipt.block_hash)
-        told = block_number(receipt.block_number), receipt.transaction_hash.lower()
-        if block is None or told != (block.height, tx_id.lower()):
-            raise InconsistentChainError(f"{endpoint.name} has a receipt of {tx_id} that fits no block")
+        block = block_of(endpoint, tx_id, receipt, blocks)
         found[tx_id] = TxStatus(state="succeeded" if succeeded(receipt) else "reverted", block=block, fee=_fee(receipt))
     return found
 
 
-async def _blocks(endpoint: Endpoint, hashes: Sequence[str]) -> dict[str, Block]:
+def block_of(endpoint: Endpoint, tx_id: str, receipt: RpcReceiptTotals, blocks: Mapping[str, Block]) -> Block:
+    """Return the block that a receipt stands in. Raises InconsistentChainError where it is another's, or in none."""
+    block = blocks.get(receipt.block_hash)
+    told = block_number(receipt.block_number), receipt.transaction_hash.lower()
+    if block is None or told != (block.height, tx_id.lower()):
+        raise InconsistentChainError(f"{endpoint.name} has a receipt of {tx_id} that fits no block")
+    return block
+
+
+async def blocks_of(endpoint: Endpoint, hashes: Sequence[str]) -> dict[str, Block]:
+    """Return the blocks with these hashes, as far as the endpoint has them."""
     headers = await endpoint.all([("eth_getBlockByHash", (hash_, False)) for hash_ in hashes], RpcHeader)
     return {
         hash_: check_header(header, block_number(header.number))

@@ -22,7 +22,8 @@ class Network(Struct, frozen=True, kw_only=True):
     network's nodes insist on, and ``tip_max_gwei`` the most that a node's advice is followed. ``l1_fee`` marks
     networks that charge for data beside the gas, as the OP stack does. ``transfer_gas_max`` is the most that a node
     is let spend on trying one transfer, ``native_gas_max`` the most that a transfer of native coin takes: the recipient
-    decides what runs. Arbitrum counts the fee for data in gas.
+    decides what runs. ``call_gas_max`` is the most that a call of a contract takes. Arbitrum counts the fee for data in
+    gas.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Network(Struct, frozen=True, kw_only=True):
     l1_fee: bool = False
     transfer_gas_max: int = 3_000_000
     native_gas_max: int = 60_000
+    call_gas_max: int = 3_000_000
 
 
 ETHEREUM: Final = Network(
@@ -153,6 +155,7 @@ ARBITRUM: Final = Network(
     tip_max_gwei="1",
     transfer_gas_max=32_000_000,
     native_gas_max=3_000_000,
+    call_gas_max=32_000_000,
 )
 
 BASE: Final = Network(

@@ -5,31 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cambist.plugin import Intent, Plan, Step, Units, UnsignedTx
-from cambist_chainkit.contracts import transfer_data
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.remembered import Remembered
 
 from .config import ChainSetup
-from .decode import ZERO_ADDRESS
 from .endpoint import Endpoint
 from .fees import Market, fee_now
 from .gas import PLAIN_GAS, GasMax, Trial, measure, missing_contracts
+from .messages import message_of, parts_of
 from .payload import TxFields, write_payload
+from .refusals import refusal_of
 
 
 class Planner:
-    """Plans transfers on one chain. Remembers the fee market for a second, and which tokens have code."""
+    """Plans transactions on one chain. Remembers the fee market for a second, and which contracts have code."""
 
     def __init__(self, setup: ChainSetup, market: Remembered[Market], pool: EndpointPool[Endpoint]) -> None:
         self.market = market
         self._setup = setup
         self._pool = pool
         self._deployed: set[str] = set()
-        self._gas_max = GasMax(token=setup.network.transfer_gas_max, native=setup.network.native_gas_max)
+        network = setup.network
+        self._gas_max = GasMax(token=network.transfer_gas_max, native=network.native_gas_max, call=network.call_gas_max)
 
     async def plan(self, intents: Sequence[Intent]) -> list[Plan]:
-        refusals = [self._refusal(intent) for intent in intents]
+        refusals = [refusal_of(self._setup.info, intent) for intent in intents]
         tried = [intent for intent, refusal in zip(intents, refusals, strict=True) if refusal is None]
         if not tried:
             return [Plan(refused=refusal) for refusal in refusals]
@@ -40,24 +41,15 @@ class Planner:
             for intent, refusal in zip(intents, refusals, strict=True)
         ]
 
-    def _refusal(self, intent: Intent) -> str | None:
-        """Return why an intent must not be: what it would send to such an address is lost."""
-        if intent.to_address == ZERO_ADDRESS:
-            return "nobody owns the zero address"
-        for token in self._setup.info.tokens:
-            if token.contract == intent.to_address:
-                return f"{intent.to_address} is the contract of {token.symbol}: what is sent there is lost"
-        return None
-
     async def _measured(self, intents: Sequence[Intent]) -> list[Trial]:
         async def ask(endpoint: Endpoint) -> list[Trial]:
-            tokens = [one.token for one in intents if one.token.contract not in self._deployed]
+            contracts = {one for intent in intents for one in _contracts(intent)} - self._deployed
             trials, missing = await gather_all(
-                measure(endpoint, intents, self._gas_max), missing_contracts(endpoint, tokens)
+                measure(endpoint, intents, self._gas_max), missing_contracts(endpoint, contracts)
             )
-            self._deployed |= {token.contract for token in tokens if token.contract is not None} - missing
+            self._deployed |= contracts - missing
             return [
-                Trial(refused="there is no contract of it") if intent.token.contract in missing else trial
+                Trial(refused="there is no contract of it") if missing.intersection(_contracts(intent)) else trial
                 for intent, trial in zip(intents, trials, strict=True)
             ]
 
@@ -65,16 +57,31 @@ class Planner:
 
     def _planned(self, intent: Intent, trial: Trial, market: Market) -> Plan:
         if trial.gas is None:
-            what = "the recipient refuses" if intent.token.is_native else f"the token {intent.token.symbol} refuses"
-            return Plan(refused=f"{what} the transfer to {intent.to_address}: {trial.refused}")
-        fee = fee_now(market, self._setup.fees, self._setup.info.id, self._limit(intent, trial.gas))
-        top_up = Units(PLAIN_GAS * fee.price + fee.extra)  # the transfer that brings the fee there
+            return Plan(refused=f"{_refusing(intent)}: {trial.refused}")
+        limit = self._limit(intent, trial.gas)
+        fee = fee_now(market, self._setup.fees, self._setup.info.id, limit, parts=parts_of(intent))
+        # The transfer that brings the fee there, which is never more than one part.
+        top_up = Units(PLAIN_GAS * fee.price + market.data_fee)
         return Plan(step=intent.step(fee), sponsoring=top_up)
 
     def _limit(self, intent: Intent, gas: int) -> int:
-        """Return a limit with a margin, for native coin within its bound: what runs there may burn all of it."""
+        """Return a limit with a margin, within its bound where strangers decide what runs: they may burn all of it."""
         limit = with_margin(gas)
-        return min(limit, max(gas, self._gas_max.of(intent))) if intent.token.is_native else limit
+        bounded = intent.token.is_native or intent.action == "call"
+        return min(limit, max(gas, self._gas_max.of(intent))) if bounded else limit
+
+
+def _contracts(intent: Intent) -> set[str]:
+    """Return the contracts without which an intent would do nothing."""
+    called = None if intent.call is None else intent.call.to_address
+    return {contract for contract in (intent.token.contract, called) if contract is not None}
+
+
+def _refusing(intent: Intent) -> str:
+    if intent.call is not None:
+        return f"{intent.call.to_address} refuses the call"
+    what = "the recipient refuses" if intent.token.is_native else f"the token {intent.token.symbol} refuses"
+    return f"{what} the {'approval' if intent.action == 'approve' else 'transfer'} to {intent.to_address}"
 
 
 def with_margin(gas: int) -> int:
@@ -85,16 +92,15 @@ def with_margin(gas: int) -> int:
 def unsigned(step: Step, sequence: int | None, chain_id: int) -> UnsignedTx:
     if sequence is None:
         raise ValueError("a transaction on an EVM chain needs a sequence")
-    to_address = bytes.fromhex(step.to_address[2:])
-    contract = step.token.contract
+    message = message_of(step)
     fields = TxFields(
         chain_id=chain_id,
         sequence=sequence,
         gas=step.fee.limit,
         price=step.fee.price,
         tip=step.fee.tip,
-        to=to_address if contract is None else bytes.fromhex(contract[2:]),
-        value=step.amount if contract is None else 0,
-        data=b"" if contract is None else transfer_data(to_address, step.amount),
+        to=bytes.fromhex(message.to[2:]),
+        value=message.value,
+        data=message.data,
     )
     return UnsignedTx(sender=step.sender, sequence=sequence, payload=write_payload(fields), fee=step.fee)

@@ -154,3 +154,42 @@ class RpcFeeHistory(Struct, gc=False, rename="camel"):
 
     base_fee_per_gas: list[str] = []
     reward: list[list[str]] | None = None
+
+
+class RpcFullReceipt(RpcReceiptTotals, gc=False, rename="camel", kw_only=True):
+    """A receipt that was asked for alone: what the transaction came to, where it stands, and what it wrote down."""
+
+    logs: list[RpcLog]
+    transaction_index: str
+    logs_bloom: str = ""
+
+
+class RpcFoundLog(RpcLog, gc=False, rename="camel", kw_only=True):
+    """A log that a query found, and the block it is in."""
+
+    block_hash: str
+    block_number: str
+
+
+class SimulatedLog(Struct, gc=False):
+    """A log of a call that was only tried: it has no transaction and no block."""
+
+    address: str
+    topics: list[str]
+    data: str
+
+
+class SimulatedCall(Struct, gc=False, rename="camel"):
+    """What came of one call of ``eth_simulateV1``. Reverts have a ``return_data``, and some nodes say why beside it."""
+
+    status: str
+    gas_used: str
+    logs: list[SimulatedLog]
+    return_data: str = ""
+    error: RpcFailure | None = None
+
+
+class SimulatedBlock(Struct, gc=False):
+    """The block that ``eth_simulateV1`` made of its calls."""
+
+    calls: list[SimulatedCall]

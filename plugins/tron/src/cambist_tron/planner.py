@@ -71,6 +71,8 @@ class Planner:
 
     def _refusal(self, intent: Intent) -> str | None:
         """Return why a transfer must not be: what it would send to such an address is lost, or stays where it is."""
+        if intent.action in {"approve", "call"}:
+            return f"no contracts are called on {self._setup.info.id}, but for transfers of tokens"
         if intent.action != "transfer":
             return None
         if intent.to_address == intent.source:
