@@ -6,6 +6,7 @@ import pytest
 
 from cambist.testing.conformance import ChainConformance
 from cambist.testing.memory import MemoryChain, MemoryFees, MemoryHarness, MemoryRules, memory_chain_info
+from tests.core.memory_calls import MemoryCallHarness
 
 
 class TestMemoryChain(ChainConformance):
@@ -38,3 +39,9 @@ class TestMemoryLendingChain(ChainConformance):
     @pytest.fixture
     async def harness(self) -> MemoryHarness:
         return MemoryHarness.lending()
+
+
+class TestMemoryContractChain(ChainConformance):
+    @pytest.fixture
+    async def harness(self) -> MemoryHarness:
+        return MemoryCallHarness()

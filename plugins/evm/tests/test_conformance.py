@@ -12,9 +12,9 @@ from random import Random
 import msgspec
 import pytest
 
-from cambist.plugin import Chain, ChainInfo, PluginContext, Token
+from cambist.plugin import Call, Chain, ChainInfo, PluginContext, Token, Units
 from cambist.testing.conformance import ChainConformance
-from cambist.testing.harness import Abilities, ChainHarness, FamilySamples, Sender
+from cambist.testing.harness import Abilities, Callee, ChainHarness, FamilySamples, Sender
 from cambist_evm.config import EvmConfig
 from cambist_evm.family import EvmFamily
 from cambist_evm.plugin import EvmPlugin
@@ -82,6 +82,7 @@ class AnvilHarness(ChainHarness):
         replacement=True,
         payload_names_chain=True,
         fees_in_payload=True,
+        calls=True,
     )
 
     def __init__(self, chain: Chain, node: Anvil, proxy: FaultyProxy, contracts: dict[str, Contract]) -> None:
@@ -92,6 +93,7 @@ class AnvilHarness(ChainHarness):
         self._token = contracts["token"]
         self._impostor = contracts["impostor"]
         self._splitter = contracts["splitter"]
+        self._taker = contracts["taker"]
         self._senders = cycle(node.accounts[1:])
         self._names = count()
 
@@ -144,6 +146,20 @@ class AnvilHarness(ChainHarness):
         await self._node.mine()
         return Sender(address=wallet.address, private_key=wallet.secret)
 
+    async def callee(self) -> Callee:
+        return Callee(
+            address=self._taker.address,
+            token=self.chain.info.tokens[1],
+            take=lambda amount: self._call("take", self._token.address, amount),
+            pay=lambda amount: self._call("pay", value=amount),
+            refuse=self._call("refuse", "not today"),
+            reason="not today",
+        )
+
+    def _call(self, function: str, *args: object, value: int = 0) -> Call:
+        data = bytes.fromhex(self._taker.data(function, *args)[2:])
+        return Call(to_address=self._taker.address, data=data, value=Units(value))
+
     async def refuse(self, recipient: str) -> Token:
         await self._node.call("anvil_setCode", [recipient, ALWAYS_REVERT])
         return self.chain.info.native
@@ -164,6 +180,7 @@ async def network() -> AsyncIterator[tuple[Anvil, dict[str, Contract]]]:
             "token": token,
             "impostor": await node.deploy("Impostor"),
             "splitter": await node.deploy("Splitter"),
+            "taker": await node.deploy("Taker"),
         }
         for holder in (*node.accounts, contracts["splitter"].address):
             await token.send("mint", holder, 10**30)

@@ -25,12 +25,12 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from msgspec import Struct
 
-from cambist.plugin import AddressFamily, Chain, ChainInfo, Token
+from cambist.plugin import AddressFamily, Call, Chain, ChainInfo, Token
 
 
 class Abilities(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
     ``fees_in_payload``: it names limit and price, whose product is the most that it can cost.
 
     ``activation``: an address can send nothing before it was sent native coin. ``lending``: the chain is a
-    LendingChain, and lends.
+    LendingChain, and lends. ``calls``: the chain is a ContractChain, and there is a contract to call.
     """
 
     several_per_tx: bool = False
@@ -75,6 +75,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
     fees_in_payload: bool = False
     activation: bool = False
     lending: bool = False
+    calls: bool = False
 
 
 class Sender(Struct, frozen=True, kw_only=True):
@@ -86,6 +87,23 @@ class Sender(Struct, frozen=True, kw_only=True):
     address: str
     private_key: bytes
     first_sequence: int = 0
+
+
+class Callee(Struct, frozen=True, kw_only=True):
+    """A contract that the kit calls, and the calls that it understands, whoever makes them.
+
+    ``address`` is normalized. ``take`` takes so much of the registered ``token`` from whoever calls and has allowed
+    that: it leaves two logs or more, only the last of them its own, with two topics or more, which differ for other
+    callers and other amounts. ``pay`` keeps so much native coin, which goes along. ``refuse`` fails, and says
+    ``reason``.
+    """
+
+    address: str
+    token: Token
+    take: Callable[[int], Call]
+    pay: Callable[[int], Call]
+    refuse: Call
+    reason: str
 
 
 class FamilySamples(Struct, frozen=True, kw_only=True):
@@ -191,6 +209,10 @@ class ChainHarness(ABC):
     async def ripen(self) -> None:
         """Let so much time pass that all that was unstaked can be withdrawn, and mine a block."""
         raise NotImplementedError(_missing("ripen", "lending"))
+
+    async def callee(self) -> Callee:
+        """Return a contract that stands in a mined block, and that nobody has allowed anything."""
+        raise NotImplementedError(_missing("callee", "calls"))
 
     async def refuse(self, recipient: str) -> Token:
         """Make some token's transfers to this fresh address fail from now on, and return which token's."""

@@ -9,6 +9,7 @@ from cambist.testing.harness import ChainHarness, FamilySamples
 
 from .activation import ActivationConformance
 from .blocks import BlockConformance
+from .calls import CallConformance
 from .expiry import ExpiryConformance
 from .family import AddressFamilyConformance
 from .finality import FinalityConformance
@@ -19,6 +20,7 @@ from .sending import SendingConformance
 from .sequences import SequenceConformance
 from .states import StateConformance
 from .transfers import TransferConformance
+from .trials import TrialConformance
 
 
 class ChainConformance(
@@ -32,6 +34,8 @@ class ChainConformance(
     ExpiryConformance,
     ActivationConformance,
     LendingConformance,
+    TrialConformance,
+    CallConformance,
     PayloadConformance,
     AddressFamilyConformance,
 ):

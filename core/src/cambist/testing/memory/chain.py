@@ -93,6 +93,8 @@ class MemoryChain(MemoryReading):
         return [self._heard(tx) for tx in txs]
 
     def _refused(self, intent: Intent) -> Plan | None:
+        if intent.action in {"approve", "call"}:
+            return Plan(refused=f"no contracts are called on {self.info.id}")
         refuses = (intent.token.contract, intent.to_address) in self.faults.refusing
         return Plan(refused=f"{intent.token.symbol} refuses {intent.to_address}") if refuses else None
 

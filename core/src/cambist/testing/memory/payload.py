@@ -89,6 +89,8 @@ def read_payload(raw: bytes) -> Payload | DatedPayload:
         raise UnreadablePayloadError("the payload has a number that is too large or below zero")
     if payload.fee.price < (payload.fee.tip or 0):
         raise UnreadablePayloadError("the payload's tip is above its price")
+    if isinstance(payload, DatedPayload) and payload.action in {"approve", "call"}:
+        raise UnreadablePayloadError("no contracts are called here")
     if isinstance(payload, DatedPayload) and payload.staking is not None and payload.contract is not None:
         raise UnreadablePayloadError("only the native coin is staked")
     if write_payload(payload) != raw:

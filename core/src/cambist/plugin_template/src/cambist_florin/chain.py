@@ -106,13 +106,13 @@ class FlorinChain(PooledChain[Endpoint]):
     async def plan(
         self, intents: Sequence[Intent], *, sponsor: str | None, promised: Mapping[str, int] | None = None
     ) -> Sequence[Plan]:
-        """Plan one transaction each, at the price of now. Nothing is lent here, so nobody sponsors anything."""
+        """Plan one transaction each, at the price of now. Nothing is lent or called here, and nobody sponsors it."""
         _ = sponsor, promised
         fee = self._below_ceiling(Fee(limit=WORK, price=await self._price()))
         asked = [(intent.token.contract, intent.to_address) for intent in intents]
         refusals = await self.pool.ask_any(lambda one: one.ask(list[str | None], "objections", transfers=asked))
         return [
-            Plan(step=intent.step(fee), sponsoring=fee.cost_max) if refused is None else Plan(refused=refused)
+            _planned(intent, fee) if refused is None else Plan(refused=refused)
             for intent, refused in zip(intents, refusals, strict=True)
         ]
 
@@ -145,6 +145,12 @@ class FlorinChain(PooledChain[Endpoint]):
 async def _submit(endpoint: Endpoint, txs: Sequence[SignedTx]) -> list[Broadcast]:
     told = await endpoint.ask(list[NodeVerdict], "submit", transactions=[tx.raw.hex() for tx in txs])
     return [verdict_of(verdict) for _, verdict in zip(txs, told, strict=True)]
+
+
+def _planned(intent: Intent, fee: Fee) -> Plan:
+    if intent.action != "transfer":
+        return Plan(refused="nothing but transfers is sent on this chain")
+    return Plan(step=intent.step(fee), sponsoring=fee.cost_max)
 
 
 def _unsigned(step: Step, sequence: int | None) -> UnsignedTx:
