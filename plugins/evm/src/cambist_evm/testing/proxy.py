@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from random import Random
@@ -57,6 +58,7 @@ class Fault(StrEnum):
     NO_FLAT = "no flat traces"
     DEEP_TRACES = "calls nested too deeply to decode"
     NO_BLOCK_RECEIPTS = "no receipts by block"
+    NO_SIMULATION = "tries one call at a time"
     SMALL_BATCHES = "takes three calls in a batch"
     ERRORS_AS_400 = "errors with HTTP status 400"
     NO_TIP_ADVICE = "no advice on tips"
@@ -76,6 +78,7 @@ _NO_METHOD: Final = {
     Fault.NO_DEBUG: ("debug_traceBlockByHash", "debug_traceTransaction"),
     Fault.NO_FLAT: ("trace_block",),
     Fault.NO_BLOCK_RECEIPTS: ("eth_getBlockReceipts",),
+    Fault.NO_SIMULATION: ("eth_simulateV1",),
     Fault.NO_TIP_ADVICE: ("eth_maxPriorityFeePerGas",),
     Fault.NO_FEE_ADVICE: ("eth_feeHistory", "eth_maxPriorityFeePerGas"),
 }
@@ -87,6 +90,7 @@ class FaultyProxy:
     ``faults`` may be changed at any time; ``rate`` below 1 lets only that share of the requests fail, drawn from
     ``random``. ``latency_s`` slows every answer. ``calls`` counts JSON-RPC calls by method. ``invention`` is
     (contract, recipient, amount) for ``INVENTED_LOG``; ``back_blocks`` is for ``HEAD_BACK``.
+    ``lies`` change the results of single calls, by method.
     """
 
     def __init__(self, upstream: str, *faults: Fault, random: Random | None = None) -> None:
@@ -99,6 +103,7 @@ class FaultyProxy:
         self.requests = 0
         self.invention: tuple[str, str, int] | None = None
         self.back_blocks = 3
+        self.lies: dict[str, Callable[[Any], Any]] = {}
         self.url = ""
         self._upstream = upstream
         self._frozen: int | None = None
@@ -184,6 +189,8 @@ class FaultyProxy:
         _refuse_some(faults, method, answer)
         if method == "eth_estimateGas":
             _refuse_estimate(faults, call["params"], answer)
+        if method in self.lies and "result" in answer:
+            answer["result"] = self.lies[method](answer["result"])
         if Fault.WRONG_ID in faults:
             answer["id"] = 10**9
         if Fault.WRONG_CHAIN_ID in faults and method == "eth_chainId":
