@@ -84,8 +84,8 @@ async def test_a_signed_transaction_is_the_one_that_another_wallet_makes(registr
     assert raw == bytes(wallet.sign_transaction({**said, **fees}).raw_transaction)
 
 
-@pytest.mark.parametrize("token", [False, True], ids=["call", "approval"])
-async def test_what_calls_a_contract_is_not_signed(registry, signer, token):
+@pytest.mark.parametrize("token, code", [(False, "UNREADABLE_PAYLOAD"), (True, "SPENDER_NOT_ALLOWED")])
+async def test_without_providers_nothing_is_called_and_nothing_approved(registry, signer, token, code):
     to = registry.chains["ethereum"].tokens[1].contract if token else f"0x{'5a' * 20}"
     fields = TxFields(
         chain_id=1, sequence=5, gas=60_000, price=10**9, tip=None, to=bytes.fromhex(to[2:]), value=0,
@@ -95,4 +95,4 @@ async def test_what_calls_a_contract_is_not_signed(registry, signer, token):
         mode="live", chain="ethereum", payload=write_payload(fields), path=PATHS[1], purpose="payout", reference="p:1"
     )
     (reply,) = await signer.sign([asked])
-    assert (reply.signature, reply.refusal) == (None, "UNREADABLE_PAYLOAD")
+    assert (reply.signature, reply.refusal) == (None, code)

@@ -83,8 +83,6 @@ class Reader:
             return Refusal("UNREADABLE_PAYLOAD", f"The payload cannot be read: {type(error).__name__}.")
         if len(digest) != DIGEST_BYTES or effects.fee_max < 0 or any(move.amount < 0 for move in effects.movements):
             return Refusal("UNREADABLE_PAYLOAD", "The payload was read as something that no payload can be.")
-        if effects.call is not None or effects.allowance is not None:
-            return Refusal("UNREADABLE_PAYLOAD", "The payload calls a contract, and nothing here tells what that does.")
         return self._resolve_owners(request, chain, family, effects, digest)
 
     def normalized(self, chain_id: str, address: str) -> str:
