@@ -287,6 +287,14 @@ class Unfiltered(MemoryView):
         return super()._transfers(block, type("Everyone", (), {"__contains__": lambda *_: True})())
 
 
+@caught_by("test_what_a_watched_address_sends_is_told")
+class IncomingOnly(MemoryView):
+    async def scan(self, span: Span, watch: object) -> ScanResult:
+        result = await super().scan(span, watch)
+        key_of = self.chain.family.address_key
+        return replace(result, transfers=[found for found in result.transfers if key_of(found.recipient) in watch])
+
+
 @caught_by("test_a_failed_transfer_is_not_taken")
 class FailuresTaken(MemoryView):
     def _transfers(self, block, watch):

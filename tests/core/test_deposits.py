@@ -40,6 +40,19 @@ async def test_a_deposit_is_detected_confirmed_and_credited(shop, chain, watcher
     await shop.check_books()
 
 
+async def test_what_an_address_of_ours_sends_to_a_stranger_is_no_deposit(shop, chain, watcher, usdx, asset):
+    """It is told by the scan, and nobody is credited or debited for it: what we send is booked where it is sent."""
+    address = await shop.payment(chain, "USDX", 10 * ONE)
+    chain.transfer(usdx, address, 10 * ONE)
+    chain.mine()
+    chain.transfer(usdx, named_address("stranger"), 4 * ONE, sender=address)
+    chain.mine(4)
+    await shop.poll(watcher)
+    assert await shop.status(address) == ("paid", 10 * ONE)
+    assert await shop.balance(asset) == {"available": 10 * ONE}
+    await shop.check_books()
+
+
 async def test_two_transfers_of_one_transaction_are_both_counted(shop, chain, watcher, usdx, asset):
     one, other = await shop.payment(chain, "USDX", 10 * ONE), await shop.payment(chain, "USDX", 3 * ONE)
     outputs = [(one, 4 * ONE), (one, 6 * ONE), (other, 3 * ONE)]

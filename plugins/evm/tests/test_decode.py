@@ -224,7 +224,7 @@ def deposit(sender: str, to: str | None, value: str, mint: str | None) -> RpcBlo
     "paid, status, expected",
     [
         (deposit(OURS, OURS, "0x5", "0x5"), "0x1", [("mint", 5)]),
-        (deposit(OURS, OTHER, "0x5", "0x5"), "0x1", [("mint", 5)]),
+        (deposit(OURS, OTHER, "0x5", "0x5"), "0x1", [("mint", 5), ("native", 5)]),
         (deposit(OURS, OTHER, "0x5", "0x5"), "0x0", [("mint", 5)]),
         (deposit(OTHER, OURS, "0x5", "0x5"), "0x1", [("native", 5)]),
         (deposit(OTHER, OURS, "0x5", "0x5"), "0x0", []),
@@ -239,7 +239,19 @@ def test_a_deposit_into_an_op_chain_creates_coin_for_its_sender(
     """Whatever becomes of its call; what it then sends on is a transfer like any other."""
     found = transfers_of(paid, [receipt(1, status=status)], CONTRACTS, WATCH)
     assert [(one.position, one.amount) for one in found] == expected
-    assert {one.recipient.lower() for one in found} <= {OURS}
+    assert {str(one.sender if one.recipient.lower() == OTHER else one.recipient).lower() for one in found} <= {OURS}
+
+
+def test_what_ours_send_and_fails_is_neither_told_nor_a_contradiction() -> None:
+    """On networks that log what a failed transaction costs, one of ours must not stop the chain; what pays us must."""
+
+    def sent(sender: str, to: str) -> RpcBlock:
+        return block(1, transactions=[RpcTransaction(word(1), sender, "0x5", to)])
+
+    failed = [receipt(1, log(0, address=NATIVE_LOGS), status="0x0")]
+    assert transfers_of(sent(OURS, OTHER), failed, {}, WATCH) == []
+    with pytest.raises(InconsistentChainError, match="says failed, and has logs"):
+        transfers_of(sent(OTHER, OURS), failed, {}, WATCH)
 
 
 @pytest.mark.parametrize("kind", ["0x2", "0x7E", "0x07e", "", None])

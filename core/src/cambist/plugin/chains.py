@@ -120,7 +120,7 @@ class ChainView(ABC):
 
     @abstractmethod
     async def scan(self, span: Span, watch: Watch) -> ScanResult:
-        """Return every block of the span, and its transfers of registered tokens to watched addresses.
+        """Return every block of the span, and its transfers of registered tokens to and from watched addresses.
 
         What nobody watches is dropped while it is decoded, before objects are built. Left out are transfers of
         failed transactions, of contracts that are not among ``ChainInfo.tokens``, and of zero. Each (chain,

@@ -105,7 +105,7 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 class Transfer(Struct, frozen=True, kw_only=True):
-    """Value that arrived at a watched address in one block.
+    """Value that arrived at a watched address in one block, or left one.
 
     Identity is ``(chain, tx_id, position)``. ``position`` is relative to the transaction, so that it survives
     the transaction being mined again in another block: ``log:<ordinal in the receipt>``, ``native``, or

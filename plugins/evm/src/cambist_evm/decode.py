@@ -153,28 +153,29 @@ def token_hits(
             if log.address in contracts:
                 topics = log.topics
                 if len(topics) == TRANSFER_TOPICS and topics[0] == topic:
-                    recipient = from_hex(topics[2][26:])
-                    if len(recipient) != ADDRESS_BYTES:
+                    sender, recipient = from_hex(topics[1][26:]), from_hex(topics[2][26:])
+                    if len(recipient) != ADDRESS_BYTES or len(sender) != ADDRESS_BYTES:
                         raise ValueError("no address")
-                    if recipient in watch:
+                    if recipient in watch or sender in watch:
                         hits.append((index, ordinal, log))
     return hits
 
 
-def native_hits(transactions: Sequence[RpcTransaction], watch: Watch) -> list[tuple[int, RpcTransaction]]:
-    """Return (index, transaction) for each that sends value to a watched address, whatever came of it.
+def native_hits(transactions: Sequence[RpcTransaction], watch: Watch) -> list[tuple[int, RpcTransaction, bool]]:
+    """Return (index, transaction, whether it pays a watched address) for each that moves value to or from one.
 
-    Raises ValueError.
+    Whatever came of it. Raises ValueError.
     """
     from_hex = bytes.fromhex
     hits = []
     for index, tx in enumerate(transactions):
         if tx.to is not None and tx.value != "0x0":
-            recipient = from_hex(tx.to[2:])
-            if len(recipient) != ADDRESS_BYTES:
+            sender, recipient = from_hex(tx.sender[2:]), from_hex(tx.to[2:])
+            if len(recipient) != ADDRESS_BYTES or len(sender) != ADDRESS_BYTES:
                 raise ValueError("no address")
-            if recipient in watch:
-                hits.append((index, tx))
+            pays = recipient in watch
+            if pays or sender in watch:
+                hits.append((index, tx, pays))
     return hits
 
 
@@ -216,8 +217,8 @@ def transfers_of(  # noqa: PLR0913  a block, and what is looked for in it
         found = minted(block, watch)
         found += [
             (index, transfer)
-            for index, tx in native_hits(block.transactions, watch)
-            if (transfer := _native_transfer(block, receipts[index], tx, logs_known=logs_known)) is not None
+            for index, tx, pays in native_hits(block.transactions, watch)
+            if (transfer := _native_transfer(block, receipts[index], tx, checked=logs_known and pays)) is not None
         ]
         found += internal
         found += [
@@ -245,7 +246,7 @@ def took_effect(receipt: RpcReceipt) -> bool:
     """Return whether the transaction took effect. Raises InconsistentChainError where it failed and has logs.
 
     Those for fees do not count. It is asked of who pays somebody watched, and not of all: some networks keep other logs
-    of what failed.
+    of what failed, and what addresses of ours send fails now and then.
     """
     effective = succeeded(receipt)
     if not effective and any((log.address, *log.topics[:1]) not in FEE_LOGS for log in receipt.logs):
@@ -253,13 +254,13 @@ def took_effect(receipt: RpcReceipt) -> bool:
     return effective
 
 
-def _native_transfer(block: RpcBlock, receipt: RpcReceipt, tx: RpcTransaction, *, logs_known: bool) -> Transfer | None:
+def _native_transfer(block: RpcBlock, receipt: RpcReceipt, tx: RpcTransaction, *, checked: bool) -> Transfer | None:
     amount = quantity(tx.value)
     # What an address sends to itself changes nothing it holds.
     if amount == 0 or tx.to is None or tx.to.lower() == tx.sender.lower():
         return None
     # Anybody can have a payment fail. Where that may leave logs that nobody here knows, they must not stop the chain.
-    if not (took_effect(receipt) if logs_known else succeeded(receipt)):
+    if not (took_effect(receipt) if checked else succeeded(receipt)):
         return None
     return transfer_in(block, tx.hash, "native", tx.sender[2:], tx.to[2:], amount)
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from cambist.plugin import InconsistentChainError, Transfer, Watch
 
 from .addresses import ADDRESS
-from .decode import is_synthetic, took_effect, transfer_in
+from .decode import is_synthetic, succeeded, took_effect, transfer_in
 from .quantities import quantity
 from .wire import CallFrame, FlatTrace, RpcBlock, RpcReceipt, TracedTransaction
 
@@ -43,11 +43,14 @@ def may_move_inside(receipts: Sequence[RpcReceipt]) -> bool:
 def internal_transfers(
     block: RpcBlock, receipts: Sequence[RpcReceipt], movements: Sequence[Sequence[Movement]], watch: Watch
 ) -> list[tuple[int, Transfer]]:
-    """Return (transaction's index, transfer) for each movement to a watched address in a successful transaction."""
+    """Return (transaction's index, transfer) for each movement to or from a watched address that took effect."""
     found = []
     for index, (receipt, moved) in enumerate(zip(receipts, movements, strict=True)):
         for movement in moved:
-            if bytes.fromhex(movement.recipient[2:]) in watch and took_effect(receipt):
+            pays = bytes.fromhex(movement.recipient[2:]) in watch
+            if not pays and bytes.fromhex(movement.sender[2:]) not in watch:
+                continue
+            if took_effect(receipt) if pays else succeeded(receipt):
                 ends = movement.sender[2:], movement.recipient[2:]
                 transfer = transfer_in(block, receipt.transaction_hash, f"trace:{movement.path}", *ends, movement.value)
                 found.append((index, transfer))

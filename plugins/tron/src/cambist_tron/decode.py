@@ -82,7 +82,7 @@ def check_infos(block: TronBlock, infos: Sequence[TxInfo], height: int) -> list[
 
 
 def native_hits(transactions: Sequence[TronTx], watch: Watch) -> list[tuple[int, TronTx]]:
-    """Return (index, transaction) for each that sends native coin to a watched address, whatever came of it.
+    """Return (index, transaction) for each that sends native coin to or from a watched address, whatever came of it.
 
     Raises ValueError.
     """
@@ -90,8 +90,15 @@ def native_hits(transactions: Sequence[TronTx], watch: Watch) -> list[tuple[int,
         (index, tx)
         for index, tx in enumerate(transactions)
         for contract in tx.raw_data.contract  # nodes take exactly one
-        if contract.type == NATIVE and _key(contract.parameter.value.to_address) in watch
+        if contract.type == NATIVE
+        and _is_watched(contract.parameter.value.owner_address, contract.parameter.value.to_address, watch)
     ]
+
+
+def _is_watched(sender: str, recipient: str, watch: Watch) -> bool:
+    """Return whether one of the ends is watched. Raises ValueError where one is no address."""
+    giver, taker = _key(sender), _key(recipient)
+    return taker in watch or giver in watch
 
 
 def _key(digits: str) -> bytes:
@@ -118,10 +125,10 @@ def token_hits(infos: Sequence[TxInfo], contracts: Mapping[str, str], watch: Wat
             if log.address in contracts:
                 topics = log.topics
                 if len(topics) == TRANSFER_TOPICS and topics[0] == topic:
-                    recipient = from_hex(topics[2][24:])
-                    if len(recipient) != ADDRESS_BYTES:
+                    sender, recipient = from_hex(topics[1][24:]), from_hex(topics[2][24:])
+                    if len(recipient) != ADDRESS_BYTES or len(sender) != ADDRESS_BYTES:
                         raise ValueError("no address")
-                    if recipient in watch:
+                    if recipient in watch or sender in watch:
                         hits.append((index, ordinal, log))
                 elif any(_WORD.fullmatch(one) is None for one in topics):
                     raise ValueError("no topic")
@@ -129,7 +136,7 @@ def token_hits(infos: Sequence[TxInfo], contracts: Mapping[str, str], watch: Wat
 
 
 def internal_hits(infos: Sequence[TxInfo], watch: Watch) -> list[tuple[int, int, InternalTx]]:
-    """Return (transaction's index, ordinal in it, internal transaction) for each that may pay a watched address.
+    """Return (transaction's index, ordinal in it, internal transaction) for each that may concern a watched address.
 
     Those that move none are not counted: only some nodes keep them, and the ordinal is the same on all.
     Raises ValueError.
@@ -141,7 +148,7 @@ def internal_hits(infos: Sequence[TxInfo], watch: Watch) -> list[tuple[int, int,
             if (
                 any(one.value for one in internal.values)
                 and not internal.rejected
-                and _key(internal.recipient) in watch
+                and _is_watched(internal.sender, internal.recipient, watch)
             ):
                 hits.append((index, ordinal, internal))
     return hits

@@ -7,6 +7,7 @@ from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
 from .helpers import a_token, block_at, head_of, needs, scan, transfers_above
+from .sends import funded, mined, planned, signed
 
 AMOUNT = 1_234_567
 
@@ -93,6 +94,19 @@ class TransferConformance(Conformance):
         await harness.mine()
         found = await transfers_above(harness, before.height, watched)
         assert [transfer.recipient for transfer in found] == [watched] * len(harness.chain.info.tokens)
+
+    async def test_what_a_watched_address_sends_is_told(self, harness: ChainHarness) -> None:
+        """Once, whoever gets it, also where both ends are watched."""
+        for token in harness.chain.info.tokens:
+            sender = await funded(harness, *([] if token.is_native else [(token, AMOUNT)]))
+            before = await head_of(harness)
+            step = await planned(harness, sender, token, AMOUNT)
+            tx = await signed(harness, sender, step)
+            assert (await mined(harness, tx)).state == "succeeded"
+            for watched in ([sender.address], [sender.address, step.to_address]):
+                found = await transfers_above(harness, before.height, *watched)
+                told = [(one.tx_id, one.sender, one.recipient, one.contract, one.amount) for one in found]
+                assert told == [(tx.tx_id, sender.address, step.to_address, token.contract, AMOUNT)]
 
     async def test_a_failed_transfer_is_not_taken(self, harness: ChainHarness) -> None:
         """Neither of the native coin nor of a token; the status says reverted."""

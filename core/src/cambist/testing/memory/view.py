@@ -62,7 +62,7 @@ class MemoryView(ChainView):
         for transaction, position, output in block.movements():
             if output.amount == 0 or not self.chain.is_registered(output.contract):
                 continue
-            if address_key(output.recipient) not in watch:
+            if not any(address_key(end) in watch for end in (output.recipient, transaction.sender)):
                 continue
             yield Transfer(
                 tx_id=transaction.id,

@@ -65,7 +65,7 @@ class FlorinChain(PooledChain[Endpoint]):
         return read
 
     def _transfers(self, block: NodeBlock, watch: Watch) -> Sequence[Transfer]:
-        """Return what arrived: nothing failed, nothing of zero, no contract that merely has a token's name."""
+        """Return what came or went: nothing failed, nothing of zero, no contract that merely has a token's name."""
         return [
             Transfer(
                 tx_id=transfer.id,
@@ -82,7 +82,7 @@ class FlorinChain(PooledChain[Endpoint]):
             if transfer.ok
             and transfer.amount > 0
             and transfer.contract in self._contracts
-            and key_of(transfer.recipient) in watch
+            and (key_of(transfer.recipient) in watch or key_of(transfer.sender) in watch)
         ]
 
     async def balances_at(
