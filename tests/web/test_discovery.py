@@ -27,7 +27,9 @@ async def test_sandbox_projects_are_told_of_simulated_chains_too_which_are_flagg
     refused(await client.get("/api/public/tokens?chain=pretend"), 400, "UNSUPPORTED_CHAIN")
     some = (await client.get("/api/public/tokens?chain=pretend&mode=sandbox")).json()["tokens"]
     assert [token["symbol"] for token in some] == ["MEM", "USDX", "DAIX"]
-    refused(await client.get("/api/public/chains?mode=test"), 400, "VALIDATION_ERROR", "mode")
+    answer = await client.get("/api/public/chains?mode=test")
+    refused(answer, 400, "VALIDATION_ERROR", "mode")
+    assert answer.json()["error"] == 'mode must be one of "live", "sandbox"'
 
 
 async def test_an_address_is_given_out_only_for_chains_that_are_read(client, merchant):

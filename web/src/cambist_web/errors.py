@@ -10,7 +10,7 @@ Codes are listed in ``docs/merchants/errors.md``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import structlog
@@ -34,6 +34,7 @@ from cambist.services.errors import (
 )
 from cambist.services.payouts.batch_rows import BatchRejectedError, Rejected
 
+from .choices import values_at
 from .context import web_of
 from .origin import Audit, origin_of
 
@@ -157,9 +158,9 @@ def on_service_error(request: AnyRequest, error: ServiceError) -> Response[Error
     return error_response(status_of(error), error.code, error.message, error.details, headers, rejected)
 
 
-def on_http_error(_: AnyRequest, error: HTTPException) -> Response[ErrorBody]:
+def on_http_error(request: AnyRequest, error: HTTPException) -> Response[ErrorBody]:
     if isinstance(error, ValidationException):
-        return _on_parameters(error)
+        return _on_parameters(request, error)
     status = error.status_code if error.status_code in HTTP_ERRORS else 400
     code, message = HTTP_ERRORS[status]
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
@@ -169,13 +170,16 @@ def on_http_error(_: AnyRequest, error: HTTPException) -> Response[ErrorBody]:
     return error_response(status, code, message, headers=headers)
 
 
-def _on_parameters(error: ValidationException) -> Response[ErrorBody]:
+def _on_parameters(request: AnyRequest, error: ValidationException) -> Response[ErrorBody]:
     """Answer bad path and query parameters, and say which."""
     problems = error.extra if isinstance(error.extra, list) else []
-    details = tuple(
-        FieldProblem(camel(str(problem.get("key", ""))), plain_problem(str(problem.get("message", ""))))
-        for problem in problems
-    )
+    known = request.route_handler.parsed_fn_signature.parameters
+
+    def told(name: str, message: str) -> FieldProblem:
+        values = values_at(known[name].annotation, "") if name in known else ()
+        return FieldProblem(camel(name), plain_problem(message, values))
+
+    details = tuple(told(str(problem.get("key", "")), str(problem.get("message", ""))) for problem in problems)
     if any(problem.get("key") == "data" for problem in problems):
         # Bodies that are there have been decoded, or refused, before: this one is not there.
         return error_response(400, "INVALID_JSON", "A JSON body is required.")
@@ -236,8 +240,8 @@ _PLAIN_TYPES = {
 }
 
 
-def plain_problem(message: str) -> str:
-    """Turn the decoder's message into words that go on after a field's name."""
+def plain_problem(message: str, values: Sequence[str] = ()) -> str:
+    """Turn the decoder's message into words that go on after a field's name, which may have these values alone."""
     head = message.split(" - at `", 1)[0]
     if head.startswith("Expected `"):
         wanted = head.removeprefix("Expected `").split("`", 1)
@@ -246,5 +250,5 @@ def plain_problem(message: str) -> str:
             return "must be " + " or ".join(names)
         return "must be " + _PLAIN_TYPES.get(wanted[0], wanted[0]) + wanted[1].replace("`", "")
     if head.startswith("Invalid enum value"):
-        return "has none of the values that it can have"
+        return "must be one of " + ", ".join(values) if values else "has none of the values that it can have"
     return "is not valid: " + head[:1].lower() + head[1:].replace("`", "")

@@ -23,6 +23,7 @@ from litestar.types import ASGIApp, Empty, Receive, Scope, Send
 from cambist.domain.text import hidden_in
 from cambist.services.errors import FieldProblem, InvalidError, check_text
 
+from .choices import values_at
 from .errors import UnsupportedMediaTypeError, plain_problem
 
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
@@ -59,7 +60,7 @@ def decode_json(body: bytes, body_type: object) -> object:
     try:
         value: object = _decoder(body_type).decode(body)
     except msgspec.ValidationError as error:
-        raise _problem(str(error)) from None
+        raise _problem(str(error), body_type) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidError("INVALID_JSON", "The body is not valid JSON.") from None
     _refuse_quoted_numbers(value, body, body_type)
@@ -108,7 +109,7 @@ def refuse_hidden(value: object, path: str) -> None:
             refuse_hidden(item, f"{path}[{index}]")
 
 
-def _problem(message: str) -> InvalidError:
+def _problem(message: str, body_type: object) -> InvalidError:
     found = _PATH.search(message)
     path = found[1] if found else ""
     named = _NAMED.match(message)
@@ -116,7 +117,7 @@ def _problem(message: str) -> InvalidError:
         path = f"{path}.{named[2]}" if path else named[2]
         words = "is required" if named[1].startswith("missing") else "is not a field that is known here"
     else:
-        words = plain_problem(message)
+        words = plain_problem(message, values_at(body_type, path))
     if not path:
         return InvalidError("VALIDATION_ERROR", f"The body {words}.", [FieldProblem("body", words)])
     return InvalidError.field(path, words)
