@@ -76,7 +76,7 @@ def chain_view(chain: ChainInfo, mode: Mode) -> ChainView:
         chain=chain.id,
         name=chain.name,
         native_symbol=chain.native.symbol,
-        chain_id_num=chain.chain_id_num if chain.is_evm else None,
+        chain_id_num=chain.chain_id_num,
         is_evm=chain.is_evm,
         default_confirmations=chain.confirmations,
         sandbox_only=chain.availability == "simulated" if mode == "sandbox" else UNSET,
