@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from msgspec.structs import replace
 
 from cambist.bootstrap import open_database
 from cambist.db.engine import Database
+from cambist.embedded import EmbeddedError, reached_database
+from cambist.ports import system_ids
 from cambist.registry import Registry, RegistryError
 from cambist.services.audit.entries import Origin
 from cambist.settings import Settings, SettingsError
@@ -16,14 +20,33 @@ from cambist.settings import Settings, SettingsError
 
 @asynccontextmanager
 async def opened_database(settings: Settings, command: str, why: str) -> AsyncIterator[Database]:
-    """Yield the database. Raises SettingsError where none is configured, saying why the command needs one."""
-    if settings.database.url is None:
-        raise SettingsError(f"database.url must be set: {why}")
-    database = open_database(settings, command)
+    """Yield the database: the one that is configured, or else what 'cambist up' has made in the data directory.
+
+    Raises SettingsError where there is neither, saying why the command needs one.
+    """
+    with _with_database(settings, why) as found:
+        database = open_database(found, command)
+        try:
+            yield database
+        finally:
+            await database.close()
+
+
+@contextmanager
+def _with_database(settings: Settings, why: str) -> Iterator[Settings]:
+    if settings.database.url is not None:
+        yield settings
+        return
     try:
-        yield database
-    finally:
-        await database.close()
+        with reached_database(settings.data_dir, system_ids().random_bytes) as url:
+            if url is None:
+                raise SettingsError(
+                    f"database.url must be set: {why} A gateway that runs its own database is named by --data-dir, and"
+                    f" {settings.data_dir} has none."
+                )
+            yield replace(settings, database=replace(settings.database, url=url))
+    except EmbeddedError as error:
+        raise SettingsError(str(error)) from error
 
 
 def person() -> Origin:

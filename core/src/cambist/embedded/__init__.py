@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -15,7 +15,11 @@ from .postgres import EmbeddedPostgres
 from .processes import EmbeddedError, renames_root
 from .valkey import EmbeddedValkey
 
-__all__ = ["EmbeddedError", "EmbeddedServers", "own_data_dir"]
+__all__ = ["EmbeddedError", "EmbeddedServers", "InUseError", "own_data_dir", "reached_database"]
+
+
+class InUseError(EmbeddedError):
+    """Another process of ours owns the data directory."""
 
 
 @contextmanager
@@ -39,12 +43,34 @@ def own_data_dir(data_dir: Path) -> Iterator[Path]:
         except BlockingIOError as error:
             owner = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
             msg = f"The data directory {data_dir} is in use by another cambist process (pid {owner})."
-            raise EmbeddedError(msg) from error
+            raise InUseError(msg) from error
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield data_dir
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def reached_database(data_dir: Path, random_bytes: RandomBytes) -> Iterator[str | None]:
+    """Yield the address of the data directory's database, or None where it has none.
+
+    One that runs is used as it runs; else it is started for as long as the context lasts. Raises EmbeddedError.
+    """
+    database = EmbeddedPostgres(data_dir.expanduser().resolve(), random_bytes)
+    if not database.exists:
+        yield None
+        return
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(own_data_dir(data_dir))
+        except InUseError:
+            if not database.find():
+                raise
+        else:
+            database.start()
+            stack.callback(database.stop)
+        yield database.url
 
 
 class EmbeddedServers:

@@ -79,6 +79,19 @@ class EmbeddedPostgres:
             return f"postgresql://{ROLE}:{password}@127.0.0.1:{self._port}/{DATABASE}"
         return f"postgresql://{ROLE}:{password}@/{DATABASE}?host={self._sockets}"
 
+    @property
+    def exists(self) -> bool:
+        """Whether an earlier start has made it."""
+        return self._cluster.exists()
+
+    def find(self) -> bool:
+        """Learn where another process of ours runs it at this moment; False where none does."""
+        lines = self._pid_lines()
+        if "".join(lines[7:8]).strip() != "ready":
+            return False
+        self._port = int(lines[3])
+        return True
+
     def start(self) -> None:
         """Start, after recovering from whatever an earlier owner left. Raises EmbeddedError."""
         account = server_account(self._cluster)
