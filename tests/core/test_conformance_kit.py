@@ -16,8 +16,9 @@ from cambist.testing.conformance.calls import CallConformance
 from cambist.testing.conformance.expiry import ExpiryConformance
 from cambist.testing.conformance.lending import LendingConformance
 from cambist.testing.conformance.trials import TrialConformance
-from cambist.testing.harness import Abilities
+from cambist.testing.harness import COINS_HELD, Abilities
 from cambist.testing.memory import MemoryHarness
+from cambist.testing.memory.rules import RESERVE
 from tests.core import broken_sources
 from tests.core.broken_callers import BROKEN
 from tests.core.memory_calls import MemoryCallHarness
@@ -97,6 +98,13 @@ async def test_every_test_of_the_kit_runs_on_one_of_the_kinds_of_chains():
     assert len(skipped[1] - CALLS) == 8
     assert skipped[2] == SKIPPED_WITH_SEQUENCES - CALLS
     assert not set.intersection(*skipped)
+
+
+async def test_an_account_of_the_kit_can_keep_what_its_chain_asks_for_beside_its_fees():
+    plain, reserving = MemoryHarness(), MemoryHarness.lending()
+    coin = 10**plain.chain.info.native.decimals
+    assert await plain.coins_held() == COINS_HELD * coin
+    assert await reserving.coins_held() == COINS_HELD * coin + RESERVE
 
 
 def test_an_override_without_a_reason_is_refused():

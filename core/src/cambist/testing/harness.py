@@ -30,7 +30,10 @@ from contextlib import AbstractAsyncContextManager
 
 from msgspec import Struct
 
-from cambist.plugin import AddressFamily, Call, Chain, ChainInfo, Token
+from cambist.plugin import AddressFamily, Call, Chain, ChainInfo, Intent, Token, Units
+
+COINS_HELD = 100
+"""What an account of the kit's tests holds of the native coin, in whole coins and beside what it must keep."""
 
 
 class Abilities(Struct, frozen=True, kw_only=True):
@@ -149,6 +152,20 @@ class ChainHarness(ABC):
         """Return the largest amount of the token that a transaction can name."""
         del token
         return 2**256 - 1
+
+    async def coins_held(self) -> int:
+        """Return how much native coin an account that the kit sends from is given, in the smallest unit.
+
+        Enough for all that one test sends, and for what a new account must keep beside its fees, which the chain itself
+        says. Override it where fees need more than a hundred coins, or where a hundred are more than there are.
+        """
+        native = self.chain.info.native
+        held = COINS_HELD * 10**native.decimals
+        if not self.abilities.activation:
+            return held
+        first = Intent(source=self.fresh_address(), to_address=self.fresh_address(), token=native, amount=Units(1))
+        (plan,) = await self.chain.plan([first], sponsor=None)
+        return held + (plan.step.fee.reserve if plan.step is not None else 0)
 
     @abstractmethod
     async def mine(self, blocks: int = 1) -> None:

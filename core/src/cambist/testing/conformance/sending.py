@@ -12,7 +12,7 @@ from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
 from .helpers import a_token, answers_again, head_of, needs, transfers_above
-from .sends import COINS_HELD, an_intent, funded, mined, native_of, planned, signed, step_of, told
+from .sends import an_intent, funded, mined, native_of, planned, signed, step_of, told
 
 AMOUNT = 5_432_109
 
@@ -145,7 +145,7 @@ class SendingConformance(Conformance):
             sender = await harness.sender(*_some(token)[:1] if not token.is_native else ())
             tx = await signed(harness, sender, await planned(harness, sender, token, AMOUNT))
             assert (await told(harness, tx)).state == "unfunded"
-            await harness.transfer(native, sender.address, COINS_HELD * 10**native.decimals)
+            await harness.transfer(native, sender.address, await harness.coins_held())
             await harness.mine()
             assert (await mined(harness, tx)).state == "succeeded"
 

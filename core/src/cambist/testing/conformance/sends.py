@@ -12,14 +12,11 @@ from cambist.testing.harness import ChainHarness, Sender
 
 from .helpers import needs
 
-COINS_HELD = 100
-
 
 async def funded(harness: ChainHarness, *holdings: tuple[Token, int]) -> Sender:
     """Return an account that holds these, and native coins for more fees than any test pays."""
     needs(harness, "sending")
-    native = harness.chain.info.native
-    sender = await harness.sender((native, COINS_HELD * 10**native.decimals), *holdings)
+    sender = await harness.sender((harness.chain.info.native, await harness.coins_held()), *holdings)
     return structs.replace(sender, first_sequence=await harness.chain.next_sequence(sender.address) or 0)
 
 
