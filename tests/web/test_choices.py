@@ -28,7 +28,7 @@ class Body(Struct):
 
 
 @pytest.mark.parametrize(
-    ("body", "field", "told"),
+    "body, field, told",
     [
         (b'{"method": 2}', "method", "must be one of 0, 1"),
         (b'{"parts": {"a": [{}, {"ofMode": "test"}]}}', "parts[...][1].ofMode", 'must be one of "live", "sandbox"'),

@@ -160,7 +160,7 @@ class ChainHarness(ABC):
         says. Override it where fees need more than a hundred coins, or where a hundred are more than there are.
         """
         native = self.chain.info.native
-        held = COINS_HELD * 10**native.decimals
+        held: int = COINS_HELD * 10**native.decimals
         if not self.abilities.activation:
             return held
         first = Intent(source=self.fresh_address(), to_address=self.fresh_address(), token=native, amount=Units(1))
