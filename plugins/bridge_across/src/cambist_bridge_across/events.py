@@ -1,0 +1,125 @@
+"""What the two chains show of a deposit: the log that it left where it was made, and the log of its fill."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from cambist.plugin import (
+    BridgeDeposit,
+    BridgeFill,
+    ChainInfo,
+    ExchangeRefusedError,
+    FoundLog,
+    Log,
+    LogQuery,
+    Receipt,
+    Units,
+)
+
+from .abi import DEPOSITED_TOPIC, FILLED_TOPIC
+from .addresses import from_word, same
+from .codec import Deposited, Filled, UndecodableError, codec
+from .deployments import Deployments
+from .reader import destination_of
+
+NO_MESSAGE: Final = bytes(32)
+
+
+class Events:
+    """Reads the logs of the SpokePools. Pure."""
+
+    def __init__(self, deployments: Deployments) -> None:
+        """Take where the contracts are."""
+        self._deployments = deployments
+
+    def deposit(self, chain: ChainInfo, receipt: Receipt, chains: Mapping[str, ChainInfo]) -> BridgeDeposit | None:
+        """Return the one deposit of a receipt, or None: where there is none, several, or one that is none of ours."""
+        here = self._deployments.of(chain)
+        if here is None or not receipt.succeeded:
+            return None
+        told = [_deposited(log) for log in receipt.logs if _is(log, here.spoke_pool, DEPOSITED_TOPIC)]
+        if len(told) != 1 or told[0] is None or told[0].message:
+            return None
+        return self._deposit(chain, receipt.tx_id, told[0], chains)
+
+    def _deposit(
+        self, chain: ChainInfo, tx_id: str, told: Deposited, chains: Mapping[str, ChainInfo]
+    ) -> BridgeDeposit | None:
+        destination = destination_of(chain, told.destination_chain_id, chains)
+        there = None if destination is None else self._deployments.of(destination)
+        contract, recipient = from_word(told.output_token), from_word(told.recipient)
+        depositor = from_word(told.depositor)
+        if destination is None or there is None or contract is None or recipient is None or depositor is None:
+            return None
+        return BridgeDeposit(
+            deposit_id=str(told.deposit_id),
+            tx_id=tx_id,
+            units=Units(told.input_amount),
+            chain=destination.id,
+            contract=None if same(contract, there.wrapped_native) else contract,
+            units_out=Units(told.output_amount),
+            recipient=recipient,
+            refund_to=depositor,
+            fill_deadline=told.fill_deadline,
+        )
+
+    def fill_query(
+        self, chain: ChainInfo, deposit: BridgeDeposit, origin: ChainInfo, first: int, last: int
+    ) -> LogQuery:
+        """Return what finds the fills of a deposit, by the two numbers that are its name everywhere."""
+        there = self._deployments.of(chain)
+        if there is None or origin.chain_id_num is None:
+            raise ExchangeRefusedError(f"Across is not known on {chain.name}", reason="unsupported")
+        topics = (FILLED_TOPIC, _word(origin.chain_id_num), _word(int(deposit.deposit_id)))
+        return LogQuery(address=there.spoke_pool, topics=topics, first=first, last=last)
+
+    def fill(self, chain: ChainInfo, deposit: BridgeDeposit, origin: ChainInfo, found: FoundLog) -> BridgeFill | None:
+        """Return the fill that a log tells of, where all that it says of the deposit is so.
+
+        Anybody may fill something that only looks like the deposit, and has then given his money away: only a log that
+        agrees in everything, and has paid whom the deposit names, is this deposit's.
+        """
+        there = self._deployments.of(chain)
+        if there is None or chain.id != deposit.chain or not _is(found.log, there.spoke_pool, FILLED_TOPIC):
+            return None
+        told = _filled(found.log)
+        if told is None or told.origin_chain_id != origin.chain_id_num or str(told.deposit_id) != deposit.deposit_id:
+            return None
+        contract = there.wrapped_native if deposit.contract is None else deposit.contract
+        numbers = (told.input_amount, told.output_amount, told.fill_deadline)
+        addresses = (
+            (told.output_token, contract),
+            (told.depositor, deposit.refund_to),
+            (told.recipient, deposit.recipient),
+            (told.updated_recipient, deposit.recipient),
+        )
+        if (
+            numbers != (deposit.units, deposit.units_out, deposit.fill_deadline)
+            or not all(same(from_word(word), address) for word, address in addresses)
+            or {told.message_hash, told.updated_message_hash} != {NO_MESSAGE}
+        ):
+            return None
+        return BridgeFill(deposit_id=deposit.deposit_id, tx_id=found.tx_id, units=Units(told.updated_output_amount))
+
+
+def _is(log: Log, address: str, topic: bytes) -> bool:
+    return same(log.address, address) and log.topics[:1] == (topic,)
+
+
+def _deposited(log: Log) -> Deposited | None:
+    try:
+        return codec().read_deposited(log)
+    except UndecodableError:
+        return None
+
+
+def _filled(log: Log) -> Filled | None:
+    try:
+        return codec().read_filled(log)
+    except UndecodableError:
+        return None
+
+
+def _word(number: int) -> bytes:
+    return number.to_bytes(32, "big")

@@ -1,0 +1,28 @@
+"""What the tests of the bridge share: the bridge, and the server that it asks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from cambist.testing.fixtures import _no_network, clock
+
+from .samples import connected
+from .servers import AcrossServer
+
+__all__ = ["_no_network", "clock"]
+
+
+@pytest.fixture
+async def server(clock) -> AsyncIterator[AcrossServer]:
+    """Run a server that answers as Across's."""
+    async with AcrossServer(clock).running() as running:
+        yield running
+
+
+@pytest.fixture
+async def bridge(server, clock):
+    """Give the bridge, connected to the server."""
+    async with connected(clock, base_url=server.base_url) as bridge:
+        yield bridge
