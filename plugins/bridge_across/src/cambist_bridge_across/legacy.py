@@ -137,6 +137,8 @@ class LegacyApi(AcrossApi):
         answer = await self._http.get("/deposit/status", query)
         if answer.status == HTTPStatus.NOT_FOUND:
             return Tracked(state="pending")
+        if answer.status != HTTPStatus.OK:
+            raise ProviderUnavailableError(f"{WHO} does not say what became of a deposit (HTTP {answer.status})")
         told = _decode(answer, _Status, "the state of a deposit")
         for asked, number in ((origin, told.origin_chain_id), (int(deposit_id), told.deposit_id)):
             if number is not None and _number(number) != asked:

@@ -1,0 +1,218 @@
+"""Deposits that the plugin builds, in Across's own contracts: taken, filled, and paid back."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+from web3 import Web3
+
+from cambist.plugin import Call, ChainToken, ExchangeRequest, PluginContext, Units, UnreadablePayloadError
+from cambist.testing.anvil import RpcRefusedError
+from cambist.testing.clock import ManualClock
+from cambist_bridge_across.addresses import ZERO
+from cambist_bridge_across.codec import codec
+from cambist_bridge_across.plugin import AcrossPlugin
+from cambist_bridge_across.reader import AcrossReader
+
+from .samples import side
+from .servers import AcrossServer
+from .spokepools import ETHER, QUOTE_AGE_S_MAX, TwoChains, receipt_of, two_chains
+
+TRANSFER = Web3.keccak(text="Transfer(address,address,uint256)")
+REFUNDED = Web3.keccak(
+    text="ExecutedRelayerRefundRoot(uint256,uint256,uint256[],uint32,uint32,address,address[],bool,address)"
+)
+RECIPIENT = Web3.to_checksum_address("0x" + "c0ffee" + "00" * 16 + "07")
+
+
+@pytest.fixture(scope="module")
+async def pools():
+    async with two_chains() as found:
+        yield found
+
+
+@pytest.fixture
+async def network(pools: TwoChains):
+    """Give both chains, and put them back into the state they were in."""
+    sides = (pools.origin, pools.destination)
+    states = [await one.node.call("evm_snapshot") for one in sides]
+    yield pools
+    for one, state in zip(sides, states, strict=True):
+        await one.node.call("evm_revert", [state])
+
+
+@pytest.fixture
+async def bridge(network: TwoChains):
+    """Give the bridge, and a server whose time is the chains'."""
+    block = await network.origin.node.call("eth_getBlockByNumber", ["latest", False])
+    clock = ManualClock(datetime.fromtimestamp(int(block["timestamp"], 16), UTC))
+    context = PluginContext(now=clock.now, monotonic=time.monotonic, random=Random(1), user_agent="cambist/tests")
+    async with AcrossServer(clock, network.chains, network.config()).running() as server:
+        config = network.config(base_url=server.base_url, integrator_id="0x00a1")
+        async with AcrossPlugin().connect(config, context) as (bridge,):
+            yield bridge
+
+
+def asked(network: TwoChains, symbol: str, units: int, recipient: str = RECIPIENT) -> ExchangeRequest:
+    chains = network.chains
+    sells, buys = (side(chains[name], symbol) for name in ("ethereum", "arbitrum"))
+    assert isinstance(sells, ChainToken)
+    return ExchangeRequest(
+        sells=sells,
+        buys=buys,
+        units=Units(units),
+        sender=network.origin.wallet,
+        recipient=recipient,
+        slippage_bps=50,
+    )
+
+
+async def deposited(network: TwoChains, bridge, request: ExchangeRequest):
+    """Build a deposit, read it, send it, and return its receipt and what the plugin says of it."""
+    call = await bridge.build(request, Units(1))
+    reader = AcrossReader(network.config(integrator_id="0x00a1"))
+    read = reader.read(network.chains["ethereum"], request.sender, call, network.chains)
+    receipt = await network.origin.send(request.sender, call)
+    deposit = bridge.deposit(network.chains["ethereum"], receipt_of(receipt), network.chains)
+    assert (deposit.units, deposit.units_out) == (read.sold, read.bought_min)
+    assert (deposit.chain, deposit.contract, deposit.recipient) == (read.chain, read.bought_contract, read.recipient)
+    assert (deposit.refund_to, deposit.fill_deadline) == (read.refund_to, read.valid_until)
+    return receipt, deposit
+
+
+async def found_fill(network: TwoChains, bridge, deposit):
+    """Ask the other chain for the deposit's fill."""
+    chains = network.chains
+    last = int(await network.destination.node.call("eth_blockNumber"), 16)
+    logs = await network.destination.logs(bridge.fill_query(chains["arbitrum"], deposit, chains["ethereum"], 0, last))
+    fills = [bridge.fill(chains["arbitrum"], deposit, chains["ethereum"], one) for one in logs]
+    return fills[0] if fills else None
+
+
+async def test_tokens_are_deposited_filled_and_found(network, bridge):
+    await network.origin.fund(network.origin.wallet, 5_000_000)
+    await network.destination.fund(network.destination.relayer, 10_000_000)
+    receipt, deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
+    assert await network.origin.balance(network.origin.pool, network.origin.token) == 5_000_000
+    assert await found_fill(network, bridge, deposit) is None
+    filled = await network.destination.fill(network.origin, receipt)
+    fill = await found_fill(network, bridge, deposit)
+    assert (fill.tx_id, fill.units) == (filled["transactionHash"], deposit.units_out)
+    assert await network.destination.balance(RECIPIENT, network.destination.token) == fill.units
+    with pytest.raises(RpcRefusedError):
+        await network.destination.fill(network.origin, receipt)
+
+
+async def test_each_deposit_has_its_own_fill(network, bridge):
+    await network.destination.fund(network.destination.relayer, 10_000_000)
+    deposits = []
+    for _ in range(2):
+        await network.origin.fund(network.origin.wallet, 5_000_000)
+        deposits.append(await deposited(network, bridge, asked(network, "USDT", 5_000_000)))
+    (_, first), (receipt, second) = deposits
+    assert first.deposit_id != second.deposit_id
+    await network.destination.fill(network.origin, receipt)
+    assert await found_fill(network, bridge, first) is None
+    assert (await found_fill(network, bridge, second)).units == second.units_out
+
+
+DELEGATED = "0xef0100" + "5e" * 20
+CONTRACT = "0x60006000f3"
+
+
+@pytest.mark.parametrize("code, as_coin", [("0x", True), (DELEGATED, True), (CONTRACT, False)])
+async def test_coin_is_deposited_and_comes_out_as_coin_unless_a_contract_gets_it(network, bridge, code, as_coin):
+    there = network.destination
+    await there.wrap(there.relayer, ETHER)
+    await there.node.call("anvil_setCode", [RECIPIENT, code])
+    receipt, deposit = await deposited(network, bridge, asked(network, "ETH", ETHER))
+    assert deposit.contract is None
+    assert await network.origin.balance(network.origin.pool, network.origin.wrapped) == ETHER
+    await there.fill(network.origin, receipt)
+    fill = await found_fill(network, bridge, deposit)
+    got = await there.balance(RECIPIENT), await there.balance(RECIPIENT, there.wrapped)
+    assert got == ((fill.units, 0) if as_coin else (0, fill.units))
+
+
+async def test_a_call_that_is_an_hour_old_is_refused_by_the_contract(network, bridge):
+    await network.origin.fund(network.origin.wallet, 5_000_000)
+    call = await bridge.build(asked(network, "USDT", 5_000_000), Units(1))
+    await network.origin.node.call("evm_increaseTime", [QUOTE_AGE_S_MAX])
+    with pytest.raises(RpcRefusedError):
+        await network.origin.send(network.origin.wallet, call)
+
+
+FIELDS = {
+    "depositor": [ZERO, RECIPIENT],
+    "recipient": [ZERO, "wallet"],
+    "input_token": [ZERO, "wrapped"],
+    "output_token": [ZERO, "there_wrapped"],
+    "input_amount": [0, 1, 5_000_001, 2**256 - 1],
+    "output_amount": [0, 1, 2**256 - 1],
+    "destination_chain_id": [0, 1, 10],
+    "exclusive_relayer": [RECIPIENT],
+    "quote_timestamp": [0, -4000, -3601, -3500, 30],
+    "fill_deadline": [0, -8000, 14_000, 16_000, 2**31],
+    "exclusivity": [60, 7300, 31_536_001],
+    "message": [b"\x01", bytes(32)],
+}
+"""What stands in a field's place, alone and with each other one; times are added to the usual ones."""
+
+
+async def test_what_the_reader_tells_of_a_deposit_the_contract_does_or_refuses(network, bridge):
+    here, chains = network.origin, network.chains
+    await here.fund(here.wallet, 10_000_000)
+    built = await bridge.build(asked(network, "USDT", 5_000_000), Units(1))
+    usual = codec().read_deposit_call(built.data.removesuffix(bytes.fromhex("1dc0de00a1")))
+    named = {"wallet": here.wallet, "wrapped": here.wrapped, "there_wrapped": network.destination.wrapped}
+    reader = AcrossReader(network.config())
+    done, unread = [], 0
+    variants = [(name, value) for name, values in FIELDS.items() for value in values]
+    for pair in [*((one,) for one in variants), *itertools.combinations(variants, 2)]:
+        changes = {name: named.get(value, value) if isinstance(value, str) else value for name, value in pair}
+        for name in ("quote_timestamp", "fill_deadline"):
+            if changes.get(name):
+                changes[name] += getattr(usual, name)
+        for value in (0, 5_000_000):
+            call = Call(to_address=here.pool, data=codec().deposit_call(replace(usual, **changes)), value=Units(value))
+            try:
+                told = reader.read(chains["ethereum"], here.wallet, call, chains)
+            except UnreadablePayloadError:
+                unread += 1
+                continue
+            state = await here.node.call("evm_snapshot")
+            before = await here.balance(here.wallet, here.token)
+            try:
+                deposit = bridge.deposit(chains["ethereum"], receipt_of(await here.send(here.wallet, call)), chains)
+            except RpcRefusedError:
+                continue
+            taken = before - await here.balance(here.wallet, here.token)
+            assert taken == (told.sold if told.sold_contract else 0)
+            assert (deposit.units, deposit.units_out) == (told.sold, told.bought_min)
+            assert (deposit.chain, deposit.contract) == (told.chain, told.bought_contract)
+            assert deposit.recipient == told.recipient
+            assert (deposit.refund_to, deposit.fill_deadline) == (told.refund_to, told.valid_until)
+            done.append(changes)
+            await here.node.call("evm_revert", [state])
+    assert len(done) > 10
+    assert unread > 50
+
+
+async def test_what_is_not_filled_comes_back_in_one_transfer_and_coin_comes_back_wrapped(network, bridge):
+    here = network.origin
+    deposits = [(await deposited(network, bridge, asked(network, "ETH", units * ETHER)))[1] for units in (1, 2)]
+    coin = await here.balance(here.wallet)
+    owed = sum(deposit.units for deposit in deposits)
+    receipt = receipt_of(await here.pay_back(here.wrapped, [here.wallet], [owed]))
+    assert (await here.balance(here.wallet), await here.balance(here.wallet, here.wrapped)) == (coin, owed)
+    (transfer,) = [one for one in receipt.logs if one.topics[0] == TRANSFER]
+    assert transfer.address == here.wrapped
+    assert [Web3.to_checksum_address(topic[12:]) for topic in transfer.topics[1:]] == [here.pool, here.wallet]
+    assert int.from_bytes(transfer.data, "big") == owed
+    assert [one.address for one in receipt.logs if one.topics[0] == REFUNDED] == [here.pool]
+    assert bridge.deposit(network.chains["ethereum"], replace(receipt), network.chains) is None
