@@ -29,6 +29,7 @@ class AcrossServer:
         self, clock: ManualClock, chains: Mapping[str, ChainInfo] = CHAINS, config: AcrossConfig | None = None
     ) -> None:
         self.requests: list[web.Request] = []
+        self.answers: list[dict[str, Any]] = []
         self.changes: dict[str, Any] = {}
         self.status = 200
         self.headers: dict[str, str] = {}
@@ -70,7 +71,8 @@ class AcrossServer:
             if self.body is not None or self.status != 200:
                 return web.Response(status=self.status, body=self.body or b"", headers=self.headers)
             try:
-                return web.json_response(usual(request.query) | self.changes)
+                self.answers.append(usual(request.query) | self.changes)
+                return web.json_response(self.answers[-1])
             except web.HTTPException as refusal:
                 return web.Response(status=refusal.status, body=refusal.body, content_type="application/json")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
+import itertools
 import json
 from typing import Any
 
 import pytest
 
 from cambist.plugin import ExchangeRefusedError, ProviderFee, ProviderUnavailableError, Units
+from cambist.testing.mutations import HOSTILE as HOSTILE_VALUES
 from cambist_bridge_across.addresses import ZERO
 from cambist_bridge_across.codec import codec
 from cambist_bridge_across.config import ChainTable
@@ -149,6 +152,21 @@ async def test_recorded_refusals_are_understood(bridge, server):
         assert refused.value.reason == reason
 
 
+async def test_a_token_that_across_does_not_know_is_not_supported(bridge, server):
+    unknown = b'{"type":"AcrossApiError","code":"INVALID_PARAM","param":"inputToken"}'
+    for server.status, server.body, reason in (
+        (400, unknown, "unsupported"),
+        (400, unknown.replace(b"inputToken", b"amount"), "refused"),
+        (404, b'{"code":"NOT_FOUND"}', "unsupported"),
+    ):
+        with pytest.raises(ExchangeRefusedError) as refused:
+            await bridge.quote(USDT)
+        assert refused.value.reason == reason
+    server.body = b'{"error":"not found"}'
+    with pytest.raises(ProviderUnavailableError):
+        await bridge.quote(USDT)
+
+
 @pytest.mark.parametrize(
     "code, reason",
     [
@@ -221,6 +239,30 @@ async def test_an_offer_that_cannot_be_is_none(bridge, server, changes):
     for asking in (bridge.quote(USDT), bridge.build(USDT, Units(1))):
         with pytest.raises(ProviderUnavailableError):
             await asking
+
+
+async def test_any_field_of_an_answer_may_be_anything_and_the_call_is_still_the_one_that_was_asked_for(bridge, server):
+    await bridge.quote(USDT)
+    usual = server.answers[0]
+    paths = [(name,) for name in usual] + [
+        (name, inner) for name, value in usual.items() if isinstance(value, dict) for inner in value
+    ]
+    outcomes = set()
+    for path, value in itertools.product(paths, HOSTILE_VALUES):
+        answer = copy.deepcopy(usual)
+        place = answer if len(path) == 1 else answer[path[0]]
+        place[path[-1]] = value
+        server.body = json.dumps(answer).encode()
+        try:
+            built = await bridge.build(USDT, Units(99_900_000))
+        except (ProviderUnavailableError, ExchangeRefusedError) as error:
+            outcomes.add(type(error))
+            continue
+        told = reader().read(ETHEREUM, WALLET, built, CHAINS)
+        assert (told.sold, told.recipient, told.refund_to, told.chain) == (USDT.units, WALLET, WALLET, "arbitrum")
+        assert 99_900_000 <= told.bought_min <= USDT.units
+        outcomes.add(type(built))
+    assert len(outcomes) >= 2
 
 
 GARBAGE = {

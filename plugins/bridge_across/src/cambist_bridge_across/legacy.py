@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Annotated, Final, NoReturn, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from cambist.plugin import ExchangeRefusedError, ProviderUnavailableError, RefusalReason
+from cambist.plugin import ExchangeError, ExchangeRefusedError, ProviderUnavailableError, RefusalReason
 
 from .addresses import ADDRESS
 from .api import AcrossApi, Limits, Offer, Route, Side, Tracked
@@ -80,8 +80,10 @@ class _Status(Struct, rename="camel"):
 
 class _Refusal(Struct):
     code: Text = ""
+    param: Text = ""
 
 
+_ROUTE_PARAMS: Final = {"originChainId", "destinationChainId", "token", "inputToken", "outputToken"}
 _REASONS: Final[Mapping[str, tuple[RefusalReason, str]]] = {
     "AMOUNT_TOO_LOW": ("amount_too_low", "the amount is too low for Across"),
     "AMOUNT_TOO_HIGH": ("amount_too_high", "the amount is too high for Across"),
@@ -106,7 +108,7 @@ class LegacyApi(AcrossApi):
             query["allowUnmatchedDecimals"] = "true"
         told = await self._ask("/suggested-fees", query, _Fees, "fees")
         if told.is_amount_too_low:
-            _refuse("AMOUNT_TOO_LOW")
+            raise _refused(_Refusal("AMOUNT_TOO_LOW"), HTTPStatus.OK)
         fees = (
             ("relayer_capital", told.relayer_capital_fee),
             ("relayer_gas", told.relayer_gas_fee),
@@ -172,16 +174,20 @@ def _decode(answer: Answer, kind: type[T], wanted: str) -> T:
     try:
         if answer.status == HTTPStatus.OK:
             return msgspec.json.decode(answer.body, type=kind)
-        _refuse(msgspec.json.decode(answer.body, type=_Refusal).code)
+        refusal = msgspec.json.decode(answer.body, type=_Refusal)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise ProviderUnavailableError(f"{WHO} answers with something else than {wanted}") from error
+    raise _refused(refusal, answer.status)
 
 
-def _refuse(code: str) -> NoReturn:
-    if not _CODE.fullmatch(code):
-        raise ProviderUnavailableError(f"{WHO} refuses without saying why")
+def _refused(refusal: _Refusal, status: int) -> ExchangeError:
+    if not _CODE.fullmatch(refusal.code):
+        return ProviderUnavailableError(f"{WHO} refuses without saying why")
+    # A token or a chain that Across does not know is a parameter that it finds wrong, or not found.
+    unknown = refusal.code == "INVALID_PARAM" and refusal.param in _ROUTE_PARAMS
+    code = "ROUTE_NOT_ENABLED" if unknown or status == HTTPStatus.NOT_FOUND else refusal.code
     reason, sentence = _REASONS.get(code, ("refused", f"Across refuses this: {code}"))
-    raise ExchangeRefusedError(sentence, reason=reason)
+    return ExchangeRefusedError(sentence, reason=reason)
 
 
 def _number(value: str | int, digits: re.Pattern[str] = _DIGITS) -> int:

@@ -41,7 +41,7 @@ def check(  # noqa: PLR0913 - they are one comparison
         raise ProviderUnavailableError(f"{WHO} offers nothing, or more than goes in")
     if (taken - given) * _MILLION > taken * max_ppm:
         percent = f"{max_ppm // 10_000}.{max_ppm % 10_000:04}".rstrip("0").rstrip(".")
-        raise ExchangeRefusedError(f"Across would keep more than {percent} % of so small an amount")
+        raise ExchangeRefusedError(f"Across would keep more than {percent} % of it")
 
 
 def fees(offer: Offer, request: ExchangeRequest) -> tuple[ProviderFee, ...]:
