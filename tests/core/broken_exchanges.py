@@ -12,7 +12,7 @@ from msgspec import structs
 from cambist.plugin import ExchangeEffects, Quote, Units
 from cambist.testing.memory.family import named_address
 from tests.support.exchanges import ROUTER, FairReader, exchange_call
-from tests.support.fair import FairBridge, FairBridgeHarness, FairSwapHarness, FairSwaps, FillData
+from tests.support.fair import RECIPIENT, FairBridge, FairBridgeHarness, FairSwapHarness, FairSwaps, FillData
 
 BROKEN: dict[str, Callable[[], FairSwapHarness]] = {}
 
@@ -170,6 +170,13 @@ class Blind(FairBridge):
     def fill(self, chain, deposit, origin, found):
         recipient = msgspec.json.decode(found.log.data, type=FillData).recipient
         return super().fill(chain, structs.replace(deposit, recipient=recipient), origin, found)
+
+
+@caught_by("test_a_refund_is_what_goes_back_to_the_depositor")
+class Generous(FairBridge):
+    def refund(self, chain, deposit, receipt):
+        somebody = structs.replace(deposit, refund_to=RECIPIENT)
+        return super().refund(chain, deposit, receipt) or super().refund(chain, somebody, receipt)
 
 
 @caught_by("test_what_the_service_says_of_a_deposit_is_pending_at_first")

@@ -123,7 +123,7 @@ class FairBridge(FairProvider, BridgeProvider):
 
     def deposit(self, chain: ChainInfo, receipt: Receipt, chains: Mapping[str, ChainInfo]) -> BridgeDeposit | None:
         _ = chain, chains
-        found = [log for log in receipt.logs if receipt.succeeded and log.address == ROUTER]
+        found = [log for log in receipt.logs if receipt.succeeded and _is(log, "deposit")]
         return msgspec.json.decode(found[0].data, type=BridgeDeposit) if found else None
 
     def fill_query(
@@ -139,6 +139,18 @@ class FairBridge(FairProvider, BridgeProvider):
             return None
         return BridgeFill(deposit_id=deposit.deposit_id, tx_id=found.tx_id, units=said.units)
 
+    def refund_query(self, chain: ChainInfo, deposit: BridgeDeposit, first: int, last: int) -> LogQuery:
+        _ = chain
+        topics = (topic("refund"), topic(deposit.refund_to))
+        return LogQuery(address=ROUTER, topics=topics, first=first, last=last)
+
+    def refund(self, chain: ChainInfo, deposit: BridgeDeposit, receipt: Receipt) -> Units | None:
+        _ = chain
+        refunds = [log for log in receipt.logs if receipt.succeeded and _is(log, "refund")]
+        told = [msgspec.json.decode(log.data, type=RefundData) for log in refunds]
+        whose = (deposit.refund_contract, deposit.refund_to)
+        return Units(sum(one.units for one in told if (one.contract, one.recipient) == whose)) or None
+
     async def status(self, origin: ChainInfo, deposit: BridgeDeposit) -> BridgeStatus:
         _ = origin, deposit
         if self.service.down:
@@ -152,6 +164,18 @@ class FillData(Struct, frozen=True, kw_only=True):
     deposit_id: str
     recipient: str
     units: Units
+
+
+class RefundData(Struct, frozen=True, kw_only=True):
+    """What the log of a refund says."""
+
+    contract: str | None
+    recipient: str
+    units: Units
+
+
+def _is(log: Log, kind: str) -> bool:
+    return log.address == ROUTER and log.topics[:1] == (topic(kind),)
 
 
 def topic(text: str) -> bytes:
@@ -232,6 +256,7 @@ class FairBridgeHarness(FairSwapHarness, BridgeHarness):
             units_out=effects.bought_min,
             recipient=effects.recipient,
             refund_to=request.sender,
+            refund_contract=effects.sold_contract,
             fill_deadline=DEADLINE,
         )
         log = Log(address=ROUTER, topics=(topic("deposit"),), data=msgspec.json.encode(deposit), position="log:0")
@@ -245,3 +270,10 @@ class FairBridgeHarness(FairSwapHarness, BridgeHarness):
         )
         log = Log(address=ROUTER, topics=(topic(deposit.deposit_id),), data=msgspec.json.encode(data), position="log:3")
         return FoundLog(tx_id=receipt.tx_id[::-1], height=8, block_hash="bb", log=log)
+
+    def refund_receipt(self, request: ExchangeRequest, receipt: Receipt, units: Units) -> Receipt:
+        deposit = msgspec.json.decode(receipt.logs[0].data, type=BridgeDeposit)
+        data = RefundData(contract=deposit.refund_contract, recipient=request.sender, units=units)
+        topics = (topic("refund"), topic(request.sender))
+        log = Log(address=ROUTER, topics=topics, data=msgspec.json.encode(data), position="log:0")
+        return structs.replace(receipt, tx_id=receipt.tx_id[::-1], logs=(log,))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from eth_abi.abi import encode
 from msgspec.structs import replace
 
 from cambist.plugin import (
@@ -24,6 +25,7 @@ from cambist.plugin import (
     Units,
 )
 from cambist.testing.clock import ManualClock
+from cambist_bridge_across.abi import REFUNDED, REFUNDED_TOPIC, TRANSFER_TOPIC
 from cambist_bridge_across.addresses import ZERO, spell
 from cambist_bridge_across.bridge import AcrossBridge
 from cambist_bridge_across.codec import DepositCall, codec
@@ -155,6 +157,43 @@ def log(told: Mapping[str, Any], number: int) -> Log:
         data=bytes.fromhex(told["data"][2:]),
         position=f"log:{number}",
     )
+
+
+def event_log(event: Mapping[str, Any], topic: bytes, address: str, position: int, *values: Any) -> Log:
+    """Return the log that a contract leaves of an event with these values."""
+    kinds = [
+        f"({','.join(part['type'] for part in one['components'])})" if one["type"] == "tuple" else one["type"]
+        for one in event["inputs"]
+    ]
+    sides: tuple[Any, Any] = ([], [])
+    for one, kind, value in zip(event["inputs"], kinds, values, strict=True):
+        sides[one["indexed"]].append((kind, value))
+    plain, indexed = sides
+    return Log(
+        address=address,
+        topics=(topic, *(encode([kind], [value]) for kind, value in indexed)),
+        data=encode([kind for kind, _ in plain], [value for _, value in plain]),
+        position=f"log:{position}",
+    )
+
+
+def word(value: str | int) -> bytes:
+    """Return a number or an address as a word."""
+    return (int(value, 16) if isinstance(value, str) else value).to_bytes(32, "big")
+
+
+def transfer_log(token: str, giver: str, taker: str, units: int, position: int = 0) -> Log:
+    """Return the log of a token's transfer."""
+    topics = (TRANSFER_TOPIC, word(giver), word(taker))
+    return Log(address=token, topics=topics, data=word(units), position=f"log:{position}")
+
+
+def refunded_log(pool: str, token: str, paid: Sequence[tuple[str, int]], position: int = 1, **changes: Any) -> Log:
+    """Return the log of a bundle's leaf on Ethereum, which paid so much to these."""
+    told = {"returned": 0, "chain": 1, "bundle": 7, "leaf": 3, "deferred": False, "caller": STRANGER} | changes
+    units, who = [one for _, one in paid], [one for one, _ in paid]
+    values = (told["returned"], told["chain"], units, told["bundle"], told["leaf"], token, who, told["deferred"])
+    return event_log(REFUNDED, REFUNDED_TOPIC, pool, position, *values, told["caller"])
 
 
 @asynccontextmanager

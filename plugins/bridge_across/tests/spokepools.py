@@ -25,6 +25,8 @@ from .samples import chain, log
 ARTIFACTS = Path("tests/node_modules/@across-protocol/contracts/dist/evm/artifacts")
 QUOTE_AGE_S_MAX, FILL_S_MAX = 3600, 21_600
 LEAF = "(uint256,uint256,uint256[],uint32,address,address[])"
+RELAY = "(bytes32,bytes32,bytes32,bytes32,bytes32,uint256,uint256,uint256,uint256,uint32,uint32,bytes)"
+SLOW_LEAF = f"({RELAY},uint256,uint256)"
 ETHER = 10**18
 MINED_TIMEOUT_S = 10.0
 
@@ -54,6 +56,7 @@ class Side:
         self.node = node
         self.name = name
         self.number = number
+        self.bundles = 0
         self.owner = self.wallet = self.relayer = self.token = self.wrapped = self.pool = ZERO
 
     @property
@@ -133,12 +136,30 @@ class Side:
 
     async def pay_back(self, token: str, who: Sequence[str], units: Sequence[int]) -> dict[str, Any]:
         """Refund what was not filled, as a bundle of Across does, and return the receipt."""
+        return await self.tell(self.owner, self.pool, await self.refunding(token, who, units))
+
+    async def refunding(self, token: str, who: Sequence[str], units: Sequence[int]) -> bytes:
+        """Return what executes the only leaf of a new bundle of refunds."""
         leaf = (0, self.number, list(units), 0, token, list(who))
-        root = Web3.keccak(Web3().codec.encode([LEAF], [leaf]))
-        await self.tell(self.owner, self.pool, said("Ethereum_SpokePool", "relayRootBundle", root, bytes(32)))
-        return await self.tell(
-            self.owner, self.pool, said("Ethereum_SpokePool", "executeRelayerRefundLeaf", 0, leaf, [])
-        )
+        bundle = await self.bundle(Web3.keccak(Web3().codec.encode([LEAF], [leaf])), bytes(32))
+        return said("Ethereum_SpokePool", "executeRelayerRefundLeaf", bundle, leaf, [])
+
+    async def bundle(self, refunds: bytes, slow_fills: bytes) -> int:
+        """Have the protocol tell the SpokePool of a new bundle, and return its number."""
+        await self.tell(self.owner, self.pool, said("Ethereum_SpokePool", "relayRootBundle", refunds, slow_fills))
+        self.bundles += 1
+        return self.bundles - 1
+
+    async def filling_slowly(self, relay: tuple[Any, ...]) -> bytes:
+        """Return what fills a deposit from the SpokePool's own liquidity, as the only leaf of a new bundle."""
+        await self.tell(self.owner, self.pool, said("Ethereum_SpokePool", "requestSlowFill", relay))
+        leaf = (relay, self.number, relay[6])
+        bundle = await self.bundle(bytes(32), Web3.keccak(Web3().codec.encode([SLOW_LEAF], [leaf])))
+        return said("Ethereum_SpokePool", "executeSlowRelayLeaf", leaf, bundle, [])
+
+    async def at_once(self, *calls: bytes) -> dict[str, Any]:
+        """Say several things to the SpokePool in one transaction."""
+        return await self.tell(self.owner, self.pool, said("Ethereum_SpokePool", "multicall", list(calls)))
 
 
 def relay_of(origin: Side, told: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -12,7 +12,17 @@ from web3 import Web3
 from web3.utils.abi import event_abi_to_log_topic, function_abi_to_4byte_selector
 
 from cambist.registry import installed_plugins
-from cambist_bridge_across.abi import DEPOSIT, DEPOSIT_SELECTOR, DEPOSITED, DEPOSITED_TOPIC, FILLED, FILLED_TOPIC
+from cambist_bridge_across.abi import (
+    DEPOSIT,
+    DEPOSIT_SELECTOR,
+    DEPOSITED,
+    DEPOSITED_TOPIC,
+    FILLED,
+    FILLED_TOPIC,
+    REFUNDED,
+    REFUNDED_TOPIC,
+    TRANSFER_TOPIC,
+)
 from cambist_bridge_across.addresses import parse_address, spell
 from cambist_bridge_across.config import AcrossConfig
 from cambist_bridge_across.deployments import PINNED, Deployments
@@ -88,6 +98,8 @@ def test_selector_and_topics_are_those_of_the_interface():
     assert function_abi_to_4byte_selector(DEPOSIT) == DEPOSIT_SELECTOR
     assert event_abi_to_log_topic(DEPOSITED) == DEPOSITED_TOPIC
     assert event_abi_to_log_topic(FILLED) == FILLED_TOPIC
+    assert event_abi_to_log_topic(REFUNDED) == REFUNDED_TOPIC
+    assert Web3.keccak(text="Transfer(address,address,uint256)") == TRANSFER_TOPIC
 
 
 def test_the_plugin_comes_in_by_the_door():

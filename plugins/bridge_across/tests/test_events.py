@@ -23,6 +23,7 @@ from .samples import (
     recorded,
     side,
     spoke_pool,
+    wrapped,
 )
 
 RECEIPT = receipt(recorded("deposit_ethereum_01456be6d5.json")["receipt"])
@@ -36,6 +37,7 @@ DEPOSIT = BridgeDeposit(
     units_out=Units(422_820_007),
     recipient=CUSTOMER,
     refund_to=CUSTOMER,
+    refund_contract=side(ETHEREUM, "USDT").token.contract,
     fill_deadline=1_782_476_795,
 )
 
@@ -56,6 +58,7 @@ FILLED = BridgeDeposit(
     units_out=Units(PAID),
     recipient="0x23fb2D515C9d3B412b6ada442403504A26b96071",
     refund_to="0x23fb2D515C9d3B412b6ada442403504A26b96071",
+    refund_contract=wrapped(ARBITRUM),
     fill_deadline=1_740_517_583,
 )
 
@@ -120,7 +123,7 @@ def word(told: Log, number: int, value: bytes) -> Log:
 LONG = b"\x01" + bytes(31)  # an address of another kind of chain
 
 
-@pytest.mark.parametrize("number", [1, 7], ids=["output token", "recipient"])
+@pytest.mark.parametrize("number", [0, 1, 7], ids=["input token", "output token", "recipient"])
 def test_a_deposit_for_another_kind_of_chain_is_none(number):
     assert deposit(with_log(word(RECEIPT.logs[1], number, LONG))) is None
 
@@ -137,6 +140,7 @@ def test_a_fill_of_another_deposit_is_none():
         {"units_out": FILLED.units_out - 1},
         {"recipient": STRANGER},
         {"refund_to": STRANGER},
+        {"refund_contract": STRANGER},
         {"contract": side(ETHEREUM, "USDT").token.contract},
         {"chain": "arbitrum"},
         {"fill_deadline": FILLED.fill_deadline + 1},
@@ -149,6 +153,7 @@ def test_a_fill_of_another_deposit_is_none():
 
 
 WORDS = {
+    "input token": (0, None),
     "output token": (1, None),
     "units": (2, None),
     "output": (3, None),
@@ -200,8 +205,8 @@ def test_a_changed_log_of_a_deposit_tells_something_else_or_nothing(told):
     found = deposit(with_log(told))
     if found is None:
         return
-    # When it was quoted, until when it is exclusive to whom, and what went in are not told.
-    unseen = {0, 4, 6, 8}
+    # When it was quoted, and until when it is exclusive to whom, are not told.
+    unseen = {4, 6, 8}
     words = [told.data[at : at + 32] for at in range(0, len(told.data), 32)]
     usual = [RECEIPT.logs[1].data[at : at + 32] for at in range(0, len(RECEIPT.logs[1].data), 32)]
     assert len(words) == len(usual)
@@ -217,8 +222,8 @@ def test_a_changed_log_of_a_fill_is_that_fill_or_none(told):
         return
     assert told.topics[:3] == FOUND.log.topics[:3]
     assert found.units == int.from_bytes(told.data[13 * 32 : 14 * 32], "big")
-    # Who filled it, where he gets his money back, from which of our tokens, and how: nothing of that is ours.
-    unseen = {0, 4, 6, 7, 13, 14}
+    # Who filled it, where he gets his money back, and how: nothing of that is ours.
+    unseen = {4, 6, 7, 13, 14}
     assert all(
         told.data[number * 32 : number * 32 + 32] == FOUND.log.data[number * 32 : number * 32 + 32]
         for number in range(15)

@@ -14,6 +14,7 @@ from web3 import Web3
 from cambist.plugin import Call, ChainToken, ExchangeRequest, PluginContext, Units, UnreadablePayloadError
 from cambist.testing.anvil import RpcRefusedError
 from cambist.testing.clock import ManualClock
+from cambist.testing.contracts import load
 from cambist_bridge_across.addresses import ZERO
 from cambist_bridge_across.codec import codec
 from cambist_bridge_across.plugin import AcrossPlugin
@@ -23,10 +24,6 @@ from .samples import side
 from .servers import AcrossServer
 from .spokepools import ETHER, QUOTE_AGE_S_MAX, TwoChains, receipt_of, two_chains
 
-TRANSFER = Web3.keccak(text="Transfer(address,address,uint256)")
-REFUNDED = Web3.keccak(
-    text="ExecutedRelayerRefundRoot(uint256,uint256,uint256[],uint32,uint32,address,address[],bool,address)"
-)
 RECIPIENT = Web3.to_checksum_address("0x" + "c0ffee" + "00" * 16 + "07")
 
 
@@ -41,9 +38,11 @@ async def network(pools: TwoChains):
     """Give both chains, and put them back into the state they were in."""
     sides = (pools.origin, pools.destination)
     states = [await one.node.call("evm_snapshot") for one in sides]
+    bundles = [one.bundles for one in sides]
     yield pools
-    for one, state in zip(sides, states, strict=True):
+    for one, state, count in zip(sides, states, bundles, strict=True):
         await one.node.call("evm_revert", [state])
+        one.bundles = count
 
 
 @pytest.fixture
@@ -210,9 +209,59 @@ async def test_what_is_not_filled_comes_back_in_one_transfer_and_coin_comes_back
     owed = sum(deposit.units for deposit in deposits)
     receipt = receipt_of(await here.pay_back(here.wrapped, [here.wallet], [owed]))
     assert (await here.balance(here.wallet), await here.balance(here.wallet, here.wrapped)) == (coin, owed)
-    (transfer,) = [one for one in receipt.logs if one.topics[0] == TRANSFER]
-    assert transfer.address == here.wrapped
-    assert [Web3.to_checksum_address(topic[12:]) for topic in transfer.topics[1:]] == [here.pool, here.wallet]
-    assert int.from_bytes(transfer.data, "big") == owed
-    assert [one.address for one in receipt.logs if one.topics[0] == REFUNDED] == [here.pool]
-    assert bridge.deposit(network.chains["ethereum"], replace(receipt), network.chains) is None
+    assert bridge.deposit(network.chains["ethereum"], receipt, network.chains) is None
+    for deposit in deposits:
+        assert deposit.refund_contract == here.wrapped
+        assert await found_refunds(network, bridge, deposit) == [(receipt.tx_id, owed)]
+
+
+async def found_refunds(network: TwoChains, bridge, deposit):
+    """Ask the deposit's own chain for what was refunded to its depositor: in which transaction, and how much."""
+    here, info = network.origin, network.chains["ethereum"]
+    last = int(await here.node.call("eth_blockNumber"), 16)
+    logs = await here.logs(bridge.refund_query(info, deposit, 0, last))
+    told = {one.tx_id: await here.node.call("eth_getTransactionReceipt", [one.tx_id]) for one in logs}
+    return [(tx_id, bridge.refund(info, deposit, receipt_of(one))) for tx_id, one in told.items()]
+
+
+async def test_a_token_comes_back_as_it_is_among_others_repayments(network, bridge):
+    here = network.origin
+    await here.fund(here.wallet, 5_000_000)
+    await here.tell(here.owner, here.token, load("TestToken").call_data("mint", here.pool, 100))
+    _, deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
+    assert await found_refunds(network, bridge, deposit) == []
+    # Somebody else's refund is not found, and tells nothing of ours.
+    other = receipt_of(await here.pay_back(here.token, [here.relayer], [40]))
+    assert bridge.refund(network.chains["ethereum"], deposit, other) is None
+    receipt = receipt_of(await here.pay_back(here.token, [here.relayer, here.wallet], [60, 5_000_000]))
+    assert await found_refunds(network, bridge, deposit) == [(receipt.tx_id, 5_000_000)]
+    assert await here.balance(here.wallet, here.token) == 5_000_000
+    assert bridge.refund(network.chains["ethereum"], replace(deposit, refund_to=here.relayer), receipt) == 60
+
+
+async def test_a_slow_fill_is_no_refund_and_beside_one_nothing_is_told(network, bridge):
+    here, there = network.origin, network.destination
+    await here.fund(here.wallet, 5_000_000)
+    await here.tell(here.owner, here.token, load("TestToken").call_data("mint", here.pool, 5_000_000))
+    _, deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
+    words = [bytes(12) + bytes.fromhex(one[2:]) for one in (there.wallet, here.wallet, ZERO, there.token, here.token)]
+    first, second = ((*words, 700, 600, there.number, number, deposit.fill_deadline, 0, b"") for number in (1, 2))
+    filled = await here.tell(here.owner, here.pool, await here.filling_slowly(first))
+    assert await found_refunds(network, bridge, deposit) == [(filled["transactionHash"], None)]
+    calls = await here.filling_slowly(second), await here.refunding(here.token, [here.wallet], [600])
+    await here.at_once(*calls)
+    assert await here.balance(here.wallet, here.token) == 1800
+    assert [units for _, units in await found_refunds(network, bridge, deposit)] == [None, None]
+
+
+async def test_a_refund_that_the_token_refuses_is_none(network, bridge):
+    here = network.origin
+    await here.fund(here.wallet, 5_000_000)
+    _, deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
+    picky, token = load("PickyToken"), await here.deploy(load("PickyToken").creation_code())
+    await here.tell(here.owner, token, picky.call_data("mint", here.pool, 1000))
+    await here.tell(here.owner, token, picky.call_data("refuse", here.wallet))
+    of_it = replace(deposit, refund_contract=token)
+    receipt = receipt_of(await here.pay_back(token, [here.relayer, here.wallet], [1, 999]))
+    assert bridge.refund(network.chains["ethereum"], of_it, receipt) is None
+    assert bridge.refund(network.chains["ethereum"], replace(of_it, refund_to=here.relayer), receipt) == 1

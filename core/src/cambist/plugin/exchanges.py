@@ -9,6 +9,7 @@ one chain, and somebody pays it out on another: the *fill*. Both are calls of co
              was asked for, and the signer judges them. Readers are pure, and work on the bytes alone
     deposit  of a bridge: which deposit a receipt's logs tell of
     fill     of a bridge: the log on the other chain that ends it
+    refund   of a bridge: what a receipt of the deposit's own chain gives back of deposits that nobody filled
 
 What a chain shows is the truth. What a provider's server says of a deposit is a hint to look there.
 """
@@ -145,7 +146,9 @@ class BridgeDeposit(Struct, frozen=True, kw_only=True):
     """A deposit as its own chain shows it. ``deposit_id`` is unique on that chain, as the contract counts.
 
     ``units`` went in, ``units_out`` is what a fill has to give to ``recipient`` on ``chain``, in ``contract``; after
-    ``fill_deadline`` (seconds since 1970 UTC) nobody can, and the units go back to ``refund_to``.
+    ``fill_deadline`` (seconds since 1970 UTC) nobody can, and the units go back to ``refund_to``, on the deposit's own
+    chain, in ``refund_contract`` (None: native coin). That is the token that went in; a contract that wraps native coin
+    may give it back wrapped.
     """
 
     deposit_id: str
@@ -156,6 +159,7 @@ class BridgeDeposit(Struct, frozen=True, kw_only=True):
     units_out: Units
     recipient: str
     refund_to: str
+    refund_contract: str | None
     fill_deadline: int
 
 
@@ -190,6 +194,23 @@ class BridgeProvider(ExchangeProvider):
     @abstractmethod
     def fill(self, chain: ChainInfo, deposit: BridgeDeposit, origin: ChainInfo, found: FoundLog) -> BridgeFill | None:
         """Return the fill that a log tells of, or None where it is not this deposit's. Pure."""
+
+    @abstractmethod
+    def refund_query(self, chain: ChainInfo, deposit: BridgeDeposit, first: int, last: int) -> LogQuery:
+        """Return what finds the refunds to ``refund_to`` in these blocks of ``chain``, the deposit's own. Pure.
+
+        By the token's transfers from the bridge's contract, or by a log of the contract where native coin goes back. It
+        may find more than refunds.
+        """
+
+    @abstractmethod
+    def refund(self, chain: ChainInfo, deposit: BridgeDeposit, receipt: Receipt) -> Units | None:
+        """Return how many units of ``refund_contract`` a receipt gives back to ``refund_to`` as refunds, or None. Pure.
+
+        One transfer may be for several deposits and name none of them, so the sum is told, whatever this deposit's
+        units are. What went to the address for another reason, a fill among them, is no refund; where a receipt does
+        not tell the two apart, it is None.
+        """
 
     @abstractmethod
     async def status(self, origin: ChainInfo, deposit: BridgeDeposit) -> BridgeStatus:

@@ -125,6 +125,14 @@ class AcrossBridge(BridgeProvider):
         """Return the fill that a log tells of, where it is this deposit's."""
         return self._events.fill(chain, deposit, origin, found)
 
+    def refund_query(self, chain: ChainInfo, deposit: BridgeDeposit, first: int, last: int) -> LogQuery:
+        """Return what finds transfers from the SpokePool to the depositor. Native coin comes back wrapped."""
+        return self._events.refund_query(chain, deposit, first, last)
+
+    def refund(self, chain: ChainInfo, deposit: BridgeDeposit, receipt: Receipt) -> Units | None:
+        """Return how much a receipt refunds to the depositor, for whichever of his deposits."""
+        return self._events.refund(chain, deposit, receipt)
+
     async def status(self, origin: ChainInfo, deposit: BridgeDeposit) -> BridgeStatus:
         """Return what Across's server says: a hint where to look."""
         if origin.chain_id_num is None:

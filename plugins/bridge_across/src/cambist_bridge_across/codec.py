@@ -15,7 +15,16 @@ from msgspec import Struct
 
 from cambist.plugin import Log
 
-from .abi import DEPOSIT, DEPOSIT_SELECTOR, DEPOSITED, DEPOSITED_TOPIC, FILLED, FILLED_TOPIC
+from .abi import (
+    DEPOSIT,
+    DEPOSIT_SELECTOR,
+    DEPOSITED,
+    DEPOSITED_TOPIC,
+    FILLED,
+    FILLED_TOPIC,
+    REFUNDED,
+    REFUNDED_TOPIC,
+)
 
 WORD: Final = 32
 
@@ -85,6 +94,23 @@ class Filled(Struct, frozen=True):
     fill_type: int
 
 
+class Refunded(Struct, frozen=True):
+    """What ``ExecutedRelayerRefundRoot`` tells: who was sent how much of one token, in one leaf of a bundle.
+
+    ``deferred`` is whether the token refused any of these transfers; which one, only its own logs show.
+    """
+
+    amount_to_return: int
+    chain_id: int
+    amounts: Sequence[int]
+    bundle_id: int
+    leaf_id: int
+    token: str
+    addresses: Sequence[str]
+    deferred: bool
+    caller: str
+
+
 class Codec:
     """Writes and reads canonical bytes only: whatever was written otherwise is UndecodableError."""
 
@@ -113,6 +139,13 @@ class Codec:
         """Return what a log of a fill tells. Raises UndecodableError."""
         values = self._event(FILLED, FILLED_TOPIC, log)
         return Filled(*values[:-1], *values[-1])
+
+    def read_refunded(self, log: Log) -> Refunded:
+        """Return what a log of refunds tells. Raises UndecodableError."""
+        told = Refunded(*self._event(REFUNDED, REFUNDED_TOPIC, log))
+        if len(told.amounts) != len(told.addresses):
+            raise UndecodableError("there are not as many amounts as addresses")
+        return told
 
     def _event(self, event: Mapping[str, Any], topic: bytes, log: Log) -> Sequence[Any]:
         indexed = [entry for entry in event["inputs"] if entry["indexed"]]

@@ -1,4 +1,4 @@
-"""What the two chains show of a deposit: the log that it left where it was made, and the log of its fill."""
+"""What the two chains show of a deposit: the log that it left where it was made, its fill, and what is paid back."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cambist.plugin import (
     Units,
 )
 
-from .abi import DEPOSITED_TOPIC, FILLED_TOPIC
+from .abi import DEPOSITED_TOPIC, FILLED_TOPIC, REFUNDED_TOPIC, TRANSFER_TOPIC
 from .addresses import from_word, same
-from .codec import Deposited, Filled, UndecodableError, codec
+from .codec import WORD, Deposited, Filled, Refunded, UndecodableError, codec
 from .deployments import Deployments
 from .reader import destination_of
 
@@ -49,8 +49,10 @@ class Events:
         destination = destination_of(chain, told.destination_chain_id, chains)
         there = None if destination is None else self._deployments.of(destination)
         contract, recipient = from_word(told.output_token), from_word(told.recipient)
-        depositor = from_word(told.depositor)
-        if destination is None or there is None or contract is None or recipient is None or depositor is None:
+        given, depositor = from_word(told.input_token), from_word(told.depositor)
+        if destination is None or there is None or contract is None or recipient is None:
+            return None
+        if given is None or depositor is None:
             return None
         return BridgeDeposit(
             deposit_id=str(told.deposit_id),
@@ -61,6 +63,7 @@ class Events:
             units_out=Units(told.output_amount),
             recipient=recipient,
             refund_to=depositor,
+            refund_contract=given,
             fill_deadline=told.fill_deadline,
         )
 
@@ -89,6 +92,7 @@ class Events:
         contract = there.wrapped_native if deposit.contract is None else deposit.contract
         numbers = (told.input_amount, told.output_amount, told.fill_deadline)
         addresses = (
+            (told.input_token, deposit.refund_contract),
             (told.output_token, contract),
             (told.depositor, deposit.refund_to),
             (told.recipient, deposit.recipient),
@@ -101,6 +105,37 @@ class Events:
         ):
             return None
         return BridgeFill(deposit_id=deposit.deposit_id, tx_id=found.tx_id, units=Units(told.updated_output_amount))
+
+    def refund_query(self, chain: ChainInfo, deposit: BridgeDeposit, first: int, last: int) -> LogQuery:
+        """Return what finds the transfers of the token from the SpokePool to the depositor."""
+        here = self._deployments.of(chain)
+        if here is None or deposit.refund_contract is None:
+            raise ExchangeRefusedError(f"Across pays nothing of this back on {chain.name}", reason="unsupported")
+        topics = (TRANSFER_TOPIC, _address_word(here.spoke_pool), _address_word(deposit.refund_to))
+        return LogQuery(address=deposit.refund_contract, topics=topics, first=first, last=last)
+
+    def refund(self, chain: ChainInfo, deposit: BridgeDeposit, receipt: Receipt) -> Units | None:
+        """Return what the SpokePool's bundles say that they paid to the depositor, where just that came to him.
+
+        A bundle may be refused by the token, which then left no transfer. And the SpokePool also transfers where it
+        fills by itself, or pays what was refused before: beside those, a sum is nobody's.
+        """
+        here, token, whose = self._deployments.of(chain), deposit.refund_contract, deposit.refund_to
+        if here is None or token is None or not receipt.succeeded:
+            return None
+        query = self.refund_query(chain, deposit, 0, 0)
+        came = [log for log in receipt.logs if same(log.address, token) and log.topics == query.topics]
+        told = [_refunded(log) for log in receipt.logs if _is(log, here.spoke_pool, REFUNDED_TOPIC)]
+        owed = 0
+        for leaf in told:
+            if leaf is None or leaf.chain_id != chain.chain_id_num:
+                return None
+            if same(leaf.token, token):
+                pairs = zip(leaf.amounts, leaf.addresses, strict=True)
+                owed += sum(units for units, address in pairs if same(address, whose))
+        if not owed or any(len(log.data) != WORD for log in came):
+            return None
+        return Units(owed) if owed == sum(int.from_bytes(log.data, "big") for log in came) else None
 
 
 def _is(log: Log, address: str, topic: bytes) -> bool:
@@ -121,5 +156,16 @@ def _filled(log: Log) -> Filled | None:
         return None
 
 
+def _refunded(log: Log) -> Refunded | None:
+    try:
+        return codec().read_refunded(log)
+    except UndecodableError:
+        return None
+
+
+def _address_word(address: str) -> bytes:
+    return _word(int(address, 16))
+
+
 def _word(number: int) -> bytes:
-    return number.to_bytes(32, "big")
+    return number.to_bytes(WORD, "big")

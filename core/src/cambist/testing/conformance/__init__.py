@@ -17,8 +17,9 @@ A chain's whole test module, runnable as it stands::
 exchanges.
 """
 
+from .bridges import BridgeConformance, BridgeHarness
 from .chain import ChainConformance
-from .exchanges import BridgeConformance, BridgeHarness, ExchangeHarness, SwapConformance
+from .exchanges import ExchangeHarness, SwapConformance
 from .family import AddressFamilyConformance
 from .prices import PriceHarness, PriceSourceConformance
 

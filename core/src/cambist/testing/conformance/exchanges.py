@@ -1,4 +1,4 @@
-"""What every provider of swaps promises, and every bridge beside it; readers are held to what providers build."""
+"""What every provider of swaps promises, and bridges as well; readers are held to what providers build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 from msgspec import structs
 
 from cambist.plugin import (
-    BridgeProvider,
     Call,
     CallReader,
     ChainInfo,
@@ -24,9 +23,7 @@ from cambist.plugin import (
     ExchangeProvider,
     ExchangeRefusedError,
     ExchangeRequest,
-    FoundLog,
     ProviderUnavailableError,
-    Receipt,
     SwapProvider,
     Units,
     UnreadablePayloadError,
@@ -64,19 +61,7 @@ class ExchangeHarness(ABC, Generic[Provider]):
         """Have the service say one of ``lies`` until the context ends, in a call that it builds."""
 
 
-class BridgeHarness(ExchangeHarness[BridgeProvider]):
-    """The same for a bridge, with what its two chains would show."""
-
-    @abstractmethod
-    def receipt(self, request: ExchangeRequest, call: Call) -> Receipt:
-        """Return the receipt of a transaction that made this call and succeeded."""
-
-    @abstractmethod
-    def fill_log(self, request: ExchangeRequest, receipt: Receipt, *, recipient: str | None = None) -> FoundLog:
-        """Return the log that fills the receipt's deposit, for another recipient where one is given."""
-
-
-class _ExchangeConformance(Conformance):
+class ExchangeConformance(Conformance):
     """What providers of both kinds promise."""
 
     async def test_a_provider_has_a_name(self, harness: ExchangeHarness[ExchangeProvider]) -> None:
@@ -215,7 +200,7 @@ class _ExchangeConformance(Conformance):
         assert sys.getrecursionlimit() <= RECURSION_MAX
 
 
-class SwapConformance(_ExchangeConformance):
+class SwapConformance(ExchangeConformance):
     """Subclass it, and give the fixture ``harness``, which yields an ExchangeHarness of a SwapProvider."""
 
     @pytest.fixture
@@ -230,84 +215,6 @@ class SwapConformance(_ExchangeConformance):
             effects = read(harness, one, (await built(harness, one))[0])
             assert effects is not None
             assert (effects.refund_to, effects.chain) == (None, one.sells.chain.id)
-
-
-class BridgeConformance(_ExchangeConformance):
-    """Subclass it, and give the fixture ``harness``, which yields a BridgeHarness."""
-
-    @pytest.fixture
-    async def harness(self) -> BridgeHarness:
-        """Return the provider under the kit's control."""
-        raise NotImplementedError
-
-    async def test_a_bridge_says_until_when_and_to_whom_it_goes_back(self, harness: BridgeHarness) -> None:
-        """In its quote and in its call: what nobody fills returns to who gave it."""
-        for one in harness.requests:
-            assert one.sells.chain.id != one.buys.chain.id
-            assert (await harness.provider.quote(one)).fill_deadline is not None
-            effects = read(harness, one, (await built(harness, one))[0])
-            assert effects is not None
-            assert effects.refund_to == one.sender
-            assert effects.valid_until is not None
-
-    async def test_a_deposit_is_read_from_its_receipt(self, harness: BridgeHarness) -> None:
-        """As the call says; a receipt that failed, or has other logs, tells of none."""
-        for one in harness.requests:
-            call, units_min = await built(harness, one)
-            receipt = harness.receipt(one, call)
-            deposit = harness.provider.deposit(one.sells.chain, receipt, harness.chains)
-            assert deposit is not None
-            effects = read(harness, one, call)
-            assert effects is not None
-            assert (deposit.tx_id, deposit.units, deposit.refund_to) == (receipt.tx_id, one.units, one.sender)
-            assert (deposit.chain, deposit.contract) == (effects.chain, effects.bought_contract)
-            assert (deposit.units_out, deposit.recipient) == (effects.bought_min, one.recipient)
-            assert deposit.units_out >= units_min
-            assert deposit.fill_deadline == effects.valid_until
-            for none in (
-                structs.replace(receipt, logs=()),
-                structs.replace(receipt, succeeded=False),
-                structs.replace(receipt, logs=[structs.replace(log, address=one.sender) for log in receipt.logs]),
-            ):
-                assert harness.provider.deposit(one.sells.chain, none, harness.chains) is None
-
-    async def test_a_fill_is_of_one_deposit(self, harness: BridgeHarness) -> None:
-        """Found by its query, with what came; another deposit's, or one for somebody else, is none."""
-        deposits = []
-        for one in harness.requests:
-            receipt = harness.receipt(one, (await built(harness, one))[0])
-            deposit = harness.provider.deposit(one.sells.chain, receipt, harness.chains)
-            assert deposit is not None
-            deposits.append((one, receipt, deposit))
-        for one, receipt, deposit in deposits:
-            there, origin = one.buys.chain, one.sells.chain
-            query = harness.provider.fill_query(there, deposit, origin, 5, 9)
-            found = harness.fill_log(one, receipt)
-            assert (query.first, query.last, query.address) == (5, 9, found.log.address)
-            assert all(want in {None, have} for want, have in zip(query.topics, found.log.topics, strict=False))
-            fill = harness.provider.fill(there, deposit, origin, found)
-            assert fill is not None
-            assert (fill.deposit_id, fill.tx_id) == (deposit.deposit_id, found.tx_id)
-            assert fill.units >= deposit.units_out
-            stolen = harness.fill_log(one, receipt, recipient=one.sender)
-            assert harness.provider.fill(there, deposit, origin, stolen) is None
-            elsewhere = structs.replace(found, log=structs.replace(found.log, address=one.sender))
-            assert harness.provider.fill(there, deposit, origin, elsewhere) is None
-            for other_request, other_receipt, _ in deposits:
-                if other_request is not one:
-                    other = harness.fill_log(other_request, other_receipt)
-                    assert harness.provider.fill(there, deposit, origin, other) is None
-
-    async def test_what_the_service_says_of_a_deposit_is_pending_at_first(self, harness: BridgeHarness) -> None:
-        """A server knows of a deposit some seconds later, and says nothing of it until then."""
-        one = harness.requests[0]
-        receipt = harness.receipt(one, (await built(harness, one))[0])
-        deposit = harness.provider.deposit(one.sells.chain, receipt, harness.chains)
-        assert deposit is not None
-        assert (await harness.provider.status(one.sells.chain, deposit)).state == "pending"
-        async with harness.outage():
-            with pytest.raises(ProviderUnavailableError):
-                await harness.provider.status(one.sells.chain, deposit)
 
 
 async def built(harness: ExchangeHarness[Provider], request: ExchangeRequest) -> tuple[Call, Units]:
