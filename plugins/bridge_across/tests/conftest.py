@@ -7,11 +7,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cambist.testing.fixtures import _no_network, clock
+from cambist_bridge_across.codec import codec
 
 from .samples import connected
 from .servers import AcrossServer
 
 __all__ = ["_no_network", "clock"]
+
+codec()  # before a test module imports web3.py by itself, and leaves its limit to all tests of the process
 
 
 @pytest.fixture

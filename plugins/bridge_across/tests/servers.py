@@ -23,7 +23,7 @@ MIN_UNITS, MAX_UNITS = 1_000, 10**24
 
 
 class AcrossServer:
-    """Bridges between the sample chains. ``changes`` replace fields of its answers, by path."""
+    """Bridges between the sample chains. ``changes`` replace fields of its answers, or make them of an answer."""
 
     def __init__(
         self, clock: ManualClock, chains: Mapping[str, ChainInfo] = CHAINS, config: AcrossConfig | None = None
@@ -36,6 +36,7 @@ class AcrossServer:
         self.body: bytes | None = None
         self.delay_s = 0.0
         self.endless = False
+        self.away = False
         self.deposits: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._clock = clock
         self._chains = chains
@@ -66,12 +67,15 @@ class AcrossServer:
         async def answer(request: web.Request) -> web.StreamResponse:
             self.requests.append(request)
             await asyncio.sleep(self.delay_s)
+            if self.away:
+                request.transport.abort()
             if self.endless:
                 return await self._forever(request)
             if self.body is not None or self.status != 200:
                 return web.Response(status=self.status, body=self.body or b"", headers=self.headers)
             try:
-                self.answers.append(usual(request.query) | self.changes)
+                told = usual(request.query)
+                self.answers.append(told | {k: v(told) if callable(v) else v for k, v in self.changes.items()})
                 return web.json_response(self.answers[-1])
             except web.HTTPException as refusal:
                 return web.Response(status=refusal.status, body=refusal.body, content_type="application/json")
