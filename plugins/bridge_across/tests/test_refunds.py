@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cambist.plugin import BridgeDeposit, ExchangeRefusedError, LogQuery, Receipt, Units
-from cambist_bridge_across.abi import FILLED_TOPIC, REFUNDED_TOPIC, TRANSFER_TOPIC
+from cambist_bridge_across.abi import FILLED, FILLED_TOPIC, REFUNDED_TOPIC, TRANSFER_TOPIC
 
 from .samples import (
     ARBITRUM,
@@ -17,6 +17,7 @@ from .samples import (
     STRANGER,
     TRON,
     WALLET,
+    event_log,
     events,
     refunded_log,
     side,
@@ -36,6 +37,15 @@ LEAF = refunded_log(POOL, USDT, [(RELAYER, 70), (WALLET, 500)])
 
 def receipt(*logs) -> Receipt:
     return replace(RECEIPT, logs=logs)
+
+
+def filled(kind: int = 2, **changes):
+    """Return the log of a slow fill that paid the wallet as much as the bundle."""
+    told = {"token": USDT, "to": WALLET, "units": 500, "pool": POOL} | changes
+    token, to = word(told["token"]), word(told["to"])
+    deposit = (word(STRANGER), token, 501, 500, 0, 42161, 7, 1_800_000_000, 0, bytes(32), bytes(32), word(STRANGER))
+    paid = (to, bytes(32), told["units"], kind)
+    return event_log(FILLED, FILLED_TOPIC, told["pool"], 0, *deposit, word(WALLET), bytes(32), paid)
 
 
 def refund(told, of: BridgeDeposit = DEPOSIT, where=ETHEREUM):
@@ -75,13 +85,29 @@ def test_what_goes_on_beside_it_does_no_harm():
     assert refund(receipt(PAID, refunded_log(POOL, USDT, [(WALLET, 500)], returned=10**12))) == 500
 
 
+def test_a_slow_fill_beside_a_bundle_is_told_apart():
+    assert refund(receipt(filled(), PAID, PAID, LEAF)) == 500
+    assert refund(receipt(PAID, LEAF, filled(units=9), transfer_log(USDT, POOL, WALLET, 9))) == 500
+    # What others got, from others, of something else, or as coin, was no transfer to the wallet.
+    for other in ({"to": RELAYER}, {"pool": STRANGER}, {"token": WETH}, {"kind": 0}, {"kind": 1}):
+        assert refund(receipt(filled(**other), PAID, LEAF)) == 500
+        assert refund(receipt(filled(**other), PAID, PAID, LEAF)) is None
+    of_coin = replace(DEPOSIT, refund_contract=WETH)
+    wrapped_back = transfer_log(WETH, POOL, WALLET, 500), refunded_log(POOL, WETH, [(WALLET, 500)])
+    assert refund(receipt(filled(token=WETH), *wrapped_back), of_coin) == 500
+
+
 REFUSED = {
     "one that failed": replace(receipt(PAID, LEAF), succeeded=False),
     "no logs": receipt(),
     "a transfer alone, as of a slow fill": receipt(PAID),
     "a bundle alone, whose transfer was refused": receipt(refunded_log(POOL, USDT, [(WALLET, 500)], deferred=True)),
     "a bundle that paid others, beside a slow fill": receipt(PAID, refunded_log(POOL, USDT, [(RELAYER, 500)])),
-    "a bundle beside a slow fill": receipt(PAID, LEAF, PAID),
+    "a bundle beside a transfer that nothing tells of": receipt(PAID, LEAF, PAID),
+    "a refused bundle beside a slow fill": receipt(
+        filled(), PAID, refunded_log(POOL, USDT, [(WALLET, 500)], deferred=True)
+    ),
+    "a slow fill": receipt(filled(), PAID),
     "a transfer of less": receipt(transfer_log(USDT, POOL, WALLET, 499), LEAF),
     "a transfer from somebody else": receipt(transfer_log(USDT, STRANGER, WALLET, 500), LEAF),
     "a transfer to somebody else": receipt(transfer_log(USDT, POOL, STRANGER, 500), LEAF),

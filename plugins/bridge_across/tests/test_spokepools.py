@@ -22,7 +22,7 @@ from cambist_bridge_across.reader import AcrossReader
 
 from .samples import side
 from .servers import AcrossServer
-from .spokepools import ETHER, QUOTE_AGE_S_MAX, TwoChains, receipt_of, two_chains
+from .spokepools import ETHER, QUOTE_AGE_S_MAX, TwoChains, receipt_of, said, two_chains
 
 RECIPIENT = Web3.to_checksum_address("0x" + "c0ffee" + "00" * 16 + "07")
 
@@ -239,7 +239,7 @@ async def test_a_token_comes_back_as_it_is_among_others_repayments(network, brid
     assert bridge.refund(network.chains["ethereum"], replace(deposit, refund_to=here.relayer), receipt) == 60
 
 
-async def test_a_slow_fill_is_no_refund_and_beside_one_nothing_is_told(network, bridge):
+async def test_a_slow_fill_is_no_refund_and_hides_none(network, bridge):
     here, there = network.origin, network.destination
     await here.fund(here.wallet, 5_000_000)
     await here.tell(here.owner, here.token, load("TestToken").call_data("mint", here.pool, 5_000_000))
@@ -251,7 +251,20 @@ async def test_a_slow_fill_is_no_refund_and_beside_one_nothing_is_told(network, 
     calls = await here.filling_slowly(second), await here.refunding(here.token, [here.wallet], [600])
     await here.at_once(*calls)
     assert await here.balance(here.wallet, here.token) == 1800
-    assert [units for _, units in await found_refunds(network, bridge, deposit)] == [None, None]
+    assert [units for _, units in await found_refunds(network, bridge, deposit)] == [None, 600]
+
+
+async def test_a_slow_fill_of_coin_beside_a_refund_hides_none(network, bridge):
+    here, there = network.origin, network.destination
+    await here.wrap(here.owner, ETHER)
+    await here.tell(here.owner, here.wrapped, said("WETH9", "transfer", here.pool, ETHER))
+    _, deposit = await deposited(network, bridge, asked(network, "ETH", ETHER))
+    words = [bytes(12) + bytes.fromhex(one[2:]) for one in (there.wallet, here.wallet, ZERO, there.token, here.wrapped)]
+    relay = (*words, 700, 600, there.number, 1, deposit.fill_deadline, 0, b"")
+    coin = await here.balance(here.wallet)
+    await here.at_once(await here.filling_slowly(relay), await here.refunding(here.wrapped, [here.wallet], [ETHER]))
+    assert (await here.balance(here.wallet), await here.balance(here.wallet, here.wrapped)) == (coin + 600, ETHER)
+    assert [units for _, units in await found_refunds(network, bridge, deposit)] == [ETHER]
 
 
 async def test_a_refund_that_the_token_refuses_is_none(network, bridge):

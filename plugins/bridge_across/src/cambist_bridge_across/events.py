@@ -20,10 +20,13 @@ from cambist.plugin import (
 from .abi import DEPOSITED_TOPIC, FILLED_TOPIC, REFUNDED_TOPIC, TRANSFER_TOPIC
 from .addresses import from_word, same
 from .codec import WORD, Deposited, Filled, Refunded, UndecodableError, codec
-from .deployments import Deployments
+from .deployments import Deployment, Deployments
 from .reader import destination_of
 
 NO_MESSAGE: Final = bytes(32)
+
+SLOW_FILL: Final = 2
+"""Of the kinds of fills, the one that the SpokePool pays itself."""
 
 
 class Events:
@@ -117,8 +120,9 @@ class Events:
     def refund(self, chain: ChainInfo, deposit: BridgeDeposit, receipt: Receipt) -> Units | None:
         """Return what the SpokePool's bundles say that they paid to the depositor, where just that came to him.
 
-        A bundle may be refused by the token, which then left no transfer. And the SpokePool also transfers where it
-        fills by itself, or pays what was refused before: beside those, a sum is nobody's.
+        A transfer may be refused by the token, which then left none. And the SpokePool also transfers where it fills by
+        itself. Anybody can have it do both in one transaction, so these fills are told apart, by their own logs; with
+        any other transfer beside it, a sum is nobody's.
         """
         here, token, whose = self._deployments.of(chain), deposit.refund_contract, deposit.refund_to
         if here is None or token is None or not receipt.succeeded:
@@ -135,7 +139,22 @@ class Events:
                 owed += sum(units for units, address in pairs if same(address, whose))
         if not owed or any(len(log.data) != WORD for log in came):
             return None
-        return Units(owed) if owed == sum(int.from_bytes(log.data, "big") for log in came) else None
+        rest = sum(int.from_bytes(log.data, "big") for log in came) - self._filled_slowly(here, deposit, receipt)
+        return Units(owed) if owed == rest else None
+
+    def _filled_slowly(self, here: Deployment, deposit: BridgeDeposit, receipt: Receipt) -> int:
+        """Return what a receipt's slow fills transferred of the deposit's token to its depositor. Coin is unwrapped."""
+        if same(deposit.refund_contract, here.wrapped_native):
+            return 0
+        told = [_filled(log) for log in receipt.logs if _is(log, here.spoke_pool, FILLED_TOPIC)]
+        return sum(
+            fill.updated_output_amount
+            for fill in told
+            if fill is not None
+            and fill.fill_type == SLOW_FILL
+            and same(from_word(fill.output_token), deposit.refund_contract)
+            and same(from_word(fill.updated_recipient), deposit.refund_to)
+        )
 
 
 def _is(log: Log, address: str, topic: bytes) -> bool:
