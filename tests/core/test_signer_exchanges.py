@@ -36,7 +36,15 @@ SWAP = ExchangeEffects(
     bought_min=Units(5 * 10**16),  # 0.05 MEM
     recipient=address(WALLET),
 )
-BRIDGE = structs.replace(SWAP, chain="other", bought_contract=REGISTRY.chains["other"].token("USDX").contract)
+BRIDGE = structs.replace(
+    SWAP,
+    chain="other",
+    bought_contract=REGISTRY.chains["other"].token("USDX").contract,
+    refund_to=address(WALLET),
+    valid_until=1_800_000_000,
+)
+FAIR_BRIDGE = structs.replace(BRIDGE, bought_min=Units(99_000_000))
+BRIDGE_FLOOR = {"memory/USDX -> other/USDX": "0.99"}
 
 
 class LyingReader(CallReader):
@@ -75,9 +83,11 @@ def make(tmp_path, clock):
         yield make
 
 
-def request(payload: bytes, *, path: KeyPath = WALLET, reference: str = "", **more) -> SignRequest:
+def request(
+    payload: bytes, *, path: KeyPath = WALLET, reference: str = "", asked_by: str = "key", **more
+) -> SignRequest:
     return SignRequest(
-        mode="live", chain="memory", payload=payload, path=path, purpose="swap", asked_by="key",
+        mode="live", chain="memory", payload=payload, path=path, purpose="swap", asked_by=asked_by,
         reference=reference or f"swap:{payload.hex()[:80]}", **more,
     )  # fmt: skip
 
@@ -90,6 +100,23 @@ def calling(effects: ExchangeEffects, sequence: int = 0, **more) -> SignRequest:
 def approving(amount: int, *, spender: str = ROUTER, contract: str = USDX, path: KeyPath = WALLET) -> SignRequest:
     allowance = Allowance(contract=contract, spender=spender, amount=Units(amount))
     return request(exchange_payload(sequence=0, allowance=allowance), path=path)
+
+
+def asked(folder, clock):
+    store = Store(folder / "signer")
+    try:
+        with store.book(int(clock.now().timestamp())) as book:
+            return book.asked()
+    finally:
+        store.close()
+
+
+def approve(folder, clock) -> None:
+    store = Store(folder / "signer")
+    with store.book(int(clock.now().timestamp())) as book:
+        for one in book.asked():
+            book.approve(one.pk)
+    store.close()
 
 
 async def refusal(signer: LocalSigner, asked: SignRequest) -> str | None:
@@ -185,15 +212,56 @@ async def test_whoever_holds_api_and_database_cannot_swap_everything_into_a_pool
     assert taken == 5, "what the caps leave for the hour, and not one more"
 
 
-async def test_at_the_operators_floor_rate_it_stays_and_needs_no_rule(make):
-    signer = make(hourly_caps={"memory/USDX": "0", "memory/MEM": "0"}, fresh_address_delay_s=DAY_S, floor_rates=FLOOR)
+async def test_at_the_operators_floor_rate_it_waits_for_nothing(make):
+    signer = make(
+        hourly_caps={"memory/USDX": "100", "memory/MEM": "0"},
+        fresh_address_delay_s=DAY_S,
+        approval_limits={"memory/USDX": "1"},
+        allowed_addresses={"memory": ()},
+        floor_rates=FLOOR,
+    )
     assert await refusal(signer, calling(SWAP, 0)) is None
+
+
+async def test_below_the_floor_it_may_be_anybodys_money(make):
+    signer = make(fresh_address_delay_s=DAY_S, floor_rates=FLOOR)
     below = structs.replace(SWAP, bought_min=Units(SWAP.bought_min - 1))
-    assert await refusal(signer, calling(below, 1)) == "HOURLY_CAP"
+    assert await refusal(signer, calling(below, 0, asked_by="platform")) == "PRICE_UNKNOWN"
+    assert await refusal(signer, calling(SWAP, 0, asked_by="platform")) is None
+
+
+async def test_what_loops_through_a_pool_at_the_floor_has_a_cap_of_its_own(make, clock):
+    """A thief who owns the pool keeps the margin each time: the hour's cap bounds how often."""
+    back = {"memory/MEM -> memory/USDX": "1600"}
+    signer = make(hourly_caps={"memory/USDX": "350", "memory/MEM": "1"}, floor_rates={**FLOOR, **back})
+    assert [await refusal(signer, calling(SWAP, number)) for number in range(4)] == [None] * 3 + ["HOURLY_CAP"]
+    clock.advance(HOUR_S + 60)
+    assert await refusal(signer, calling(SWAP, 3)) is None
+
+
+async def test_a_known_recipient_makes_no_bad_price_better(make, clock):
+    """Who is named in a call is not who gets the money: the delay would open the door for ever."""
+    robbery = structs.replace(SWAP, bought_min=Units(1))
+    signer = make(fresh_address_delay_s=DAY_S, session={"fresh_address_caps": {"memory/USDX": "0"}})
+    for day in range(3):
+        refused = await answer(signer, calling(robbery, day, asked_by="session"))
+        assert (refused.refusal, refused.retry_at) == ("PRICE_UNKNOWN", None)
+        clock.advance(DAY_S)
+    some = make(fresh_address_delay_s=DAY_S, session={"fresh_address_caps": {"memory/USDX": "250"}})
+    replies = [await answer(some, calling(robbery, 10 + number, asked_by="session")) for number in range(3)]
+    assert [reply.refusal for reply in replies] == [None, None, "PRICE_UNKNOWN"]
+    clock.set(replies[-1].retry_at)
+    assert await refusal(some, calling(robbery, 12, asked_by="session")) is None
+
+
+@pytest.mark.parametrize("listed", [{"memory": (address(WALLET),)}, {"other": (address(WALLET),)}])
+async def test_an_allow_list_lets_no_bad_price_go_anywhere(make, listed):
+    signer = make(allowed_addresses=listed)
+    assert await refusal(signer, calling(BRIDGE)) == "TARGET_NOT_ALLOWED"
 
 
 @pytest.mark.parametrize("recipient", [address(OTHER_MERCHANT), stranger("a"), address(DEPOSIT), address(GAS)])
-async def test_a_floor_is_only_for_the_merchants_own_wallet(make, recipient):
+async def test_to_somebody_else_a_good_price_is_a_payout(make, recipient):
     signer = make(hourly_caps={"memory/USDX": "0"}, floor_rates=FLOOR)
     own = (OTHER_MERCHANT, DEPOSIT, GAS)
     swap = structs.replace(SWAP, recipient=recipient)
@@ -201,17 +269,19 @@ async def test_a_floor_is_only_for_the_merchants_own_wallet(make, recipient):
 
 
 async def test_a_floor_is_for_its_pair_and_direction(make):
-    floors = {"memory/USDX -> other/USDX": "0.99", "memory/MEM -> memory/USDX": "0.0000001"}
-    signer = make(hourly_caps={"memory/USDX": "0"}, floor_rates=floors)
-    assert await refusal(signer, calling(SWAP, 0)) == "HOURLY_CAP"
-    fair = structs.replace(BRIDGE, bought_min=Units(99_000_000))
-    assert await refusal(signer, calling(fair, 1)) is None
-    assert await refusal(signer, calling(structs.replace(fair, bought_min=Units(98_999_999)), 2)) == "HOURLY_CAP"
+    floors = {**BRIDGE_FLOOR, "memory/MEM -> memory/USDX": "0.0000001"}
+    signer = make(fresh_address_delay_s=DAY_S, floor_rates=floors)
+    assert await refusal(signer, calling(SWAP, 0, asked_by="platform")) == "PRICE_UNKNOWN"
+    assert await refusal(signer, calling(FAIR_BRIDGE, 1, asked_by="platform")) is None
+    below = structs.replace(FAIR_BRIDGE, bought_min=Units(98_999_999))
+    assert await refusal(signer, calling(below, 2, asked_by="platform")) == "PRICE_UNKNOWN"
 
 
 async def test_a_recipient_on_another_chain_waits_and_is_known_there(make, clock):
-    signer = make(fresh_address_delay_s=DAY_S, key={"fresh_address_caps": {"memory/USDX": "0"}})
-    there = structs.replace(BRIDGE, recipient=stranger("a"))
+    floors = {**BRIDGE_FLOOR, **FLOOR}
+    caps = {"fresh_address_caps": {"memory/USDX": "0"}}
+    signer = make(fresh_address_delay_s=DAY_S, key=caps, floor_rates=floors)
+    there = structs.replace(FAIR_BRIDGE, recipient=stranger("a"))
     assert await refusal(signer, calling(there)) == "TARGET_TOO_FRESH"
     clock.advance(DAY_S)
     assert await refusal(signer, calling(there)) is None
@@ -220,10 +290,24 @@ async def test_a_recipient_on_another_chain_waits_and_is_known_there(make, clock
 
 
 async def test_the_other_chains_allow_list_holds(make):
-    signer = make(allowed_addresses={"other": (stranger("a"),)})
-    assert await refusal(signer, calling(structs.replace(BRIDGE, recipient=stranger("b")))) == "TARGET_NOT_ALLOWED"
-    assert await refusal(signer, calling(structs.replace(BRIDGE, recipient=stranger("a")))) is None
+    signer = make(allowed_addresses={"other": (stranger("a"),)}, floor_rates={**BRIDGE_FLOOR, **FLOOR})
+    sent = {name: structs.replace(FAIR_BRIDGE, recipient=stranger(name)) for name in "ab"}
+    assert await refusal(signer, calling(sent["b"])) == "TARGET_NOT_ALLOWED"
+    assert await refusal(signer, calling(sent["a"])) is None
     assert await refusal(signer, calling(structs.replace(SWAP, recipient=stranger("b")), 1)) is None
+
+
+async def test_no_allow_list_is_left_by_way_of_another_chain(make):
+    signer = make(allowed_addresses={"memory": (stranger("a"),)}, floor_rates=BRIDGE_FLOOR)
+    for name in "ab":
+        sent = structs.replace(FAIR_BRIDGE, recipient=stranger(name))
+        assert await refusal(signer, calling(sent)) == "TARGET_NOT_ALLOWED"
+    assert await refusal(signer, calling(FAIR_BRIDGE)) is None, "which stays ours"
+
+
+async def test_what_another_chain_pays_out_must_end(make):
+    for endless in ({"refund_to": None}, {"valid_until": None}):
+        assert await refusal(make(), calling(structs.replace(BRIDGE, **endless))) == "UNREADABLE_PAYLOAD"
 
 
 async def test_a_large_one_waits_for_a_person_who_sees_both_sides(make):
@@ -231,6 +315,24 @@ async def test_a_large_one_waits_for_a_person_who_sees_both_sides(make):
     refused = await answer(signer, calling(structs.replace(SWAP, recipient=stranger("a"))))
     assert refused.refusal == "APPROVAL_NEEDED"
     assert "100 USDX for at least 0.05 MEM" in (refused.reason or "")
+
+
+async def test_a_person_agrees_to_what_comes_back_as_well(make, tmp_path, clock):
+    signer = make(approval_limits={"memory/USDX": "100"})
+    good = structs.replace(SWAP, recipient=stranger("a"))
+    assert await refusal(signer, calling(good)) == "APPROVAL_NEEDED"
+    approve(tmp_path, clock)
+    for worse in (
+        structs.replace(good, bought_min=Units(good.bought_min - 1)),
+        structs.replace(BRIDGE, recipient=stranger("a"), bought_min=good.bought_min),
+    ):
+        assert await refusal(signer, calling(worse)) == "APPROVAL_NEEDED"
+    questions = [(one.text.partition(" for ")[2], one.to_chain) for one in asked(tmp_path, clock)]
+    assert questions == [
+        ("at least 0.049999999999999999 MEM", "memory"),
+        ("at least 50000000000 USDX", "other"),
+    ]
+    assert await refusal(signer, calling(structs.replace(good, bought_min=Units(good.bought_min + 1)))) is None
 
 
 @pytest.mark.parametrize(

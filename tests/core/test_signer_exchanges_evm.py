@@ -90,10 +90,10 @@ async def test_a_swap_is_an_outflow_and_at_the_floor_it_stays(make, usdt, wallet
     capped = make(hourly_caps={"ethereum/USDT": "99"})
     assert await refusal(capped, ROUTER, swap(usdt, wallet)) == "HOURLY_CAP"
     floors = {"ethereum/USDT -> ethereum/ETH": "0.0003"}
-    free = make(hourly_caps={"ethereum/USDT": "99"}, floor_rates=floors)
-    assert await refusal(free, ROUTER, swap(usdt, wallet)) is None
-    assert await refusal(free, ROUTER, swap(usdt, wallet, least=LEAST - 1)) == "HOURLY_CAP"
-    assert await refusal(free, ROUTER, swap(usdt, STRANGER)) == "HOURLY_CAP"
+    careful = make(hourly_caps={"ethereum/USDT": "100"}, floor_rates=floors, approval_limits={"ethereum/USDT": "1"})
+    assert await refusal(careful, ROUTER, swap(usdt, wallet)) is None
+    assert await refusal(careful, ROUTER, swap(usdt, wallet, least=LEAST - 1)) == "APPROVAL_NEEDED"
+    assert await refusal(careful, ROUTER, swap(usdt, STRANGER)) == "APPROVAL_NEEDED"
 
 
 async def test_what_reads_otherwise_is_not_signed(make, usdt, wallet):

@@ -115,7 +115,7 @@ def _line(asked: Asked) -> str:
     """Return what is asked. Amount and address are the signer's own reading; the rest the gateway's database said."""
     since = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
     by = _word(asked.asked_by) if asked.asked_by else "nobody that is known"
-    what = f"{asked.text}  to {asked.to_address}  on {asked.chain}"
+    what = f"{asked.text}  to {asked.to_address}  on {asked.to_chain or asked.chain}"
     return f"{_word(asked.reference)}  {what}  ({_word(asked.purpose)} by {by}, asked {since})"
 
 

@@ -1,7 +1,7 @@
 """Reads approvals and exchanges with the enabled providers' own readers, and finds out what leaves by them.
 
-No price is believed: an exchange is an outflow of all that it takes. Only where the operator's file has a floor rate
-for the pair, an exchange at this rate or a better one keeps its value.
+No price is believed but the operator's own: an exchange is an outflow of all that it takes, and of unknown price unless
+it brings at least the floor rate for the pair.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cambist.plugin import (
     UnreadablePayloadError,
 )
 
-from .outflows import Outflow, Refusal, in_words
+from .outflows import Outflow, Price, Refusal, in_words
 from .rules import asset_name
 
 ALLOWANCE_END = 2**255
@@ -69,20 +69,19 @@ class ExchangeReader:
                 return self._refusal(chain, call, found) or found
         return Refusal("UNREADABLE_PAYLOAD", f"It calls {call.to_address}, which no enabled provider reads.")
 
-    def keeps_value(self, chain: ChainInfo, read: ExchangeEffects) -> bool:
-        """Whether the least that comes is worth what is given, by the operator's floor rate for the pair."""
-        pair = asset_name(chain.id, read.sold_contract), asset_name(read.chain, read.bought_contract)
-        floor = self._floor_rates.get(pair)
-        return floor is not None and read.bought_min >= read.sold * floor
-
-    def outflow(self, chain: ChainInfo, read: ExchangeEffects) -> Outflow:
-        """Return an exchange as what it is without a price: all that it takes leaves for whom the output goes to."""
+    def outflow(self, chain: ChainInfo, read: ExchangeEffects, *, into_own_wallet: bool) -> Outflow:
+        """Return an exchange as an outflow of all that it takes, with what is known of its price."""
         there = self._chains[read.chain]
+        sold, bought = asset_name(chain.id, read.sold_contract), asset_name(there.id, read.bought_contract)
+        floor = self._floor_rates.get((sold, bought))
+        price = Price.FLOOR if into_own_wallet else Price.NONE
+        if floor is None or read.bought_min < read.sold * floor:
+            price = Price.UNKNOWN
         text = (
             f"{in_words(chain, read.sold_contract, read.sold)} for at least"
             f" {in_words(there, read.bought_contract, read.bought_min)}"
         )
-        return Outflow(asset_name(chain.id, read.sold_contract), there.id, read.recipient, read.sold, text)
+        return Outflow(sold, there.id, read.recipient, read.sold, text, price, bought, read.bought_min)
 
     def _spenders(self, chain: ChainInfo) -> frozenset[str]:
         found: frozenset[str] = frozenset()
@@ -105,6 +104,8 @@ class ExchangeReader:
             return Refusal("UNKNOWN_CHAIN", f"The exchange pays out on {read.chain[:64]!r}, which is no chain here.")
         if _token(there, read.bought_contract) is None:
             return Refusal("UNKNOWN_TOKEN", f"{read.bought_contract} is not among the tokens of {there.id}.")
+        if there is not chain and (read.refund_to is None or read.valid_until is None):
+            return Refusal("UNREADABLE_PAYLOAD", "What another chain pays out must end, and then come back.")
         return None
 
 

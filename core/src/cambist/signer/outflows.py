@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -30,10 +31,24 @@ class Target(NamedTuple):
     address: str
 
 
+class Price(Enum):
+    """What is known of the worth of what comes back for an outflow.
+
+    A transfer has none. So has an exchange whose least output meets the operator's floor, and goes to somebody else.
+    ``FLOOR`` meets it, too, and goes to the merchant's own wallet: only the margin below the market can be lost.
+    ``UNKNOWN`` may be a bad bargain. Then it is whoever made it that gets the money, and not who is named.
+    """
+
+    NONE = auto()
+    FLOOR = auto()
+    UNKNOWN = auto()
+
+
 class Outflow(Struct, frozen=True):
     """What leaves for one address; ``text`` is the amount in words for the operator.
 
-    ``asset`` is of the chain that the payload is for. ``to_chain`` is another one where a bridge pays out.
+    ``asset`` is of the chain that the payload is for. ``to_chain`` is another one where a bridge pays out. Of an
+    exchange, at least ``bought_min`` of ``bought`` must come.
     """
 
     asset: str
@@ -41,6 +56,9 @@ class Outflow(Struct, frozen=True):
     to_address: str
     amount: int
     text: str
+    price: Price = Price.NONE
+    bought: str = ""
+    bought_min: int = 0
 
     @property
     def target(self) -> Target:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from cambist.domain.intents import DELAYED
 
-from .outflows import Outflow, Refusal, Target
+from .outflows import Outflow, Price, Refusal, Target
 from .protocol import ALREADY_SIGNED
 from .reading import PLATFORM_ACCOUNT, WALLET_CHANGE, Reading
 from .rules import Rules, asset_name
@@ -93,7 +93,7 @@ def needs_approval(rules: Rules, outflow: Outflow, elsewhere: str | None) -> boo
 
     The second time is what a gateway asks for that has lost its latest memory: its database is out of a backup.
     """
-    limit = rules.approval_limits.get(outflow.asset)
+    limit = None if outflow.price is Price.FLOOR else rules.approval_limits.get(outflow.asset)
     return elsewhere is not None or (limit is not None and outflow.amount >= limit)
 
 
@@ -102,10 +102,8 @@ def decide(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
     refusal = _forbidden(rules, reading)
     if refusal is not None:
         return Verdict(refusal=refusal, counts={})
-    targets = {one.target for one in reading.outflows}
-    allowed = {one for one in targets if one.address in rules.allowed_addresses.get(one.chain, ())}
-    ready_at = {one: facts.known_since.get(one, facts.now) + rules.fresh_address_delay_s for one in targets - allowed}
-    fresh = {target: at for target, at in ready_at.items() if at > facts.now}
+    ready_at = {one: _ready_at(rules, one, facts) for one in reading.outflows}
+    fresh = {outflow: at for outflow, at in ready_at.items() if at > facts.now}
     counts = _counts(rules, reading, fresh, facts)
     ask = [one for one in reading.outflows if needs_approval(rules, one, facts.elsewhere) and one not in facts.approved]
     refusals = [
@@ -113,9 +111,22 @@ def decide(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
         *_too_fresh(rules, reading, fresh, facts, counts),
         *_capped(rules, reading, facts, counts),
     ]
-    learn = [target for target in fresh if target not in facts.known_since]
+    learn = [one.target for one in fresh if one.price is Price.NONE and one.target not in facts.known_since]
     longest = max(refusals, key=lambda one: (one.retry_at_s is None, one.retry_at_s or 0), default=None)
     return Verdict(refusal=longest, counts=counts, learn=learn, ask=ask)
+
+
+def _ready_at(rules: Rules, outflow: Outflow, facts: Facts) -> int:
+    """Return until when an outflow is one to a fresh address.
+
+    Of unknown price it always is: to know who is named says nothing of who gets it.
+    """
+    delay_s = rules.fresh_address_delay_s
+    if outflow.price is Price.UNKNOWN:
+        return facts.now + delay_s
+    if outflow.price is Price.FLOOR or outflow.to_address in rules.allowed_addresses.get(outflow.to_chain, ()):
+        return facts.now
+    return facts.known_since.get(outflow.target, facts.now) + delay_s
 
 
 def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:
@@ -127,8 +138,7 @@ def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:
     if reading.delegate is not None and (path.account == PLATFORM_ACCOUNT or path.change == WALLET_CHANGE):
         return Refusal("DELEGATE_NOT_ALLOWED", "No contract gets power over the gas station or a main wallet.")
     for outflow in reading.outflows:
-        allowed = rules.allowed_addresses.get(outflow.to_chain)
-        if allowed is not None and outflow.to_address not in allowed:
+        if outflow.price is not Price.FLOOR and not _is_allowed(rules, chain, outflow):
             text = f"{outflow.to_address} is not among the allowed addresses of {outflow.to_chain}."
             return Refusal("TARGET_NOT_ALLOWED", text)
     if reading.allowance is not None:
@@ -141,10 +151,24 @@ def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:
     return None
 
 
-def _counts(rules: Rules, reading: Reading, fresh: Mapping[Target, int], facts: Facts) -> dict[str, int]:
+def _is_allowed(rules: Rules, chain: str, outflow: Outflow) -> bool:
+    """Whether the allow-lists let it go: that of the chain where it arrives, and none is left by way of another chain.
+
+    Nobody can say that what is of unknown price arrives where it is sent.
+    """
+    if not rules.allowed_addresses.keys() & {chain, outflow.to_chain}:
+        return True
+    known = rules.allowed_addresses.get(outflow.to_chain, frozenset())
+    return outflow.price is Price.NONE and outflow.to_address in known
+
+
+def _counts(rules: Rules, reading: Reading, fresh: Mapping[Outflow, int], facts: Facts) -> dict[str, int]:
     sums = Counter({f"fee {reading.request.chain}": reading.fee_max})
     for outflow in reading.outflows:
-        is_fresh = outflow.target in fresh
+        if outflow.price is Price.FLOOR:
+            sums[f"exchanged {outflow.asset}"] += outflow.amount
+            continue
+        is_fresh = outflow in fresh
         own = {**_own_caps(rules, reading, outflow), **(_own_fresh_caps(rules, reading, outflow) if is_fresh else {})}
         for counter in (f"out {outflow.asset}", f"fresh {outflow.asset}")[: 2 if is_fresh else 1]:
             sums[counter] += outflow.amount
@@ -192,28 +216,33 @@ def _unapproved(ask: Sequence[Outflow], elsewhere: str | None) -> list[Refusal]:
 
 
 def _too_fresh(
-    rules: Rules, reading: Reading, fresh: Mapping[Target, int], facts: Facts, counts: Mapping[str, int]
+    rules: Rules, reading: Reading, fresh: Mapping[Outflow, int], facts: Facts, counts: Mapping[str, int]
 ) -> list[Refusal]:
     found = []
-    for outflow in reading.outflows:
-        ready_at = fresh.get(outflow.target)
-        if ready_at is None:
-            continue
-        own, retry_at = _own_fresh_caps(rules, reading, outflow), ready_at
+    for outflow, ready_at in fresh.items():
+        own, retry_at, rooms = _own_fresh_caps(rules, reading, outflow), ready_at, []
         if own and reading.request.purpose not in DELAYED:
             caps = {f"fresh {outflow.asset}": rules.fresh_address_caps.get(outflow.asset), **own}
             rooms = [_room_at(counter, cap, facts, counts) for counter, cap in caps.items() if cap is not None]
             retry_at = max((ready_at if at is None else min(ready_at, at) for at in rooms), default=facts.now)
-        if retry_at > facts.now:
+        if retry_at > facts.now and outflow.price is Price.UNKNOWN:
+            # Waiting makes it no better known: only a cap that has room again lets it through.
+            later = None if not rooms or None in rooms else retry_at
+            text = f"{outflow.text} is below signer.floor_rates, or has none: no cap lets it through."
+            found.append(Refusal("PRICE_UNKNOWN", text, later))
+        elif retry_at > facts.now:
             text = f"{outflow.to_address} is a fresh address: {outflow.text} must wait."
             found.append(Refusal("TARGET_TOO_FRESH", text, retry_at))
     return found
 
 
 def _capped(rules: Rules, reading: Reading, facts: Facts, counts: Mapping[str, int]) -> list[Refusal]:
-    caps = {f"out {one.asset}": rules.hourly_caps.get(one.asset) for one in reading.outflows}
+    caps: dict[str, int | None] = {}
     for one in reading.outflows:
-        caps |= _own_caps(rules, reading, one)
+        # What stays at a floor can be exchanged to and fro, and loses the margin below the market each time.
+        stays = one.price is Price.FLOOR
+        caps[f"{'exchanged' if stays else 'out'} {one.asset}"] = rules.hourly_caps.get(one.asset)
+        caps |= {} if stays else _own_caps(rules, reading, one)
     fee = f"fee {reading.request.chain}"
     caps[fee] = rules.fee_hourly_caps.get(reading.request.chain)
     found = []

@@ -153,8 +153,7 @@ class Reader:
         own = self._own(request, self._chains[read.chain].family)
         if read.refund_to is not None and read.refund_to != sender:
             return Refusal("REFUND_NOT_OURS", f"What is not paid out would go back to {read.refund_to}.")
-        stays = _stays(path, own.get(read.recipient)) and self._exchanges.keeps_value(chain, read)
-        return None if stays else self._exchanges.outflow(chain, read)
+        return self._exchanges.outflow(chain, read, into_own_wallet=_stays(path, own.get(read.recipient)))
 
     def _outflow(
         self, chain: ChainInfo, move: Movement, signer: KeyPath, own: Mapping[str, KeyPath]

@@ -57,6 +57,11 @@ CREATE TABLE approvals (
 );
 CREATE INDEX approvals_reference ON approvals (reference);
 """,
+    """
+ALTER TABLE approvals ADD COLUMN to_chain TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN bought TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN bought_min TEXT NOT NULL DEFAULT '0';
+""",
 )
 VERSION = len(_VERSIONS)
 
@@ -66,8 +71,8 @@ _PRUNE = (
 )
 _SPENT = "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT (counter, minute) DO UPDATE SET amount = excluded.amount"
 _ASKED = (
-    "SELECT id, approved_at, slot FROM approvals"
-    " WHERE reference = ? AND chain = ? AND asset = ? AND to_address = ? AND amount = ?"
+    "SELECT id, approved_at, slot, bought_min FROM approvals"
+    " WHERE reference = ? AND chain = ? AND asset = ? AND to_address = ? AND amount = ? AND to_chain = ? AND bought = ?"
 )
 
 
@@ -83,6 +88,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     purpose: str
     asked_by: str
     chain: str
+    to_chain: str
     to_address: str
     text: str
     asked_at: int
@@ -237,7 +243,7 @@ class Book:
     def asked(self, reference: str | None = None) -> Sequence[Asked]:
         """Return what a person is asked about, oldest first."""
         rows = self._run(
-            "SELECT id AS pk, reference, purpose, asked_by, chain, to_address, text, asked_at FROM approvals"
+            "SELECT id AS pk, reference, purpose, asked_by, chain, to_chain, to_address, text, asked_at FROM approvals"
             " WHERE approved_at IS NULL AND (? IS NULL OR reference = ?) ORDER BY id",
             (reference, reference),
         )
@@ -279,11 +285,16 @@ class Book:
 
     def _asked(self, reading: Reading, outflow: Outflow) -> list[sqlite3.Row]:
         request = reading.request
-        rows = self._run(
-            _ASKED, (request.reference, request.chain, outflow.asset, outflow.to_address, str(outflow.amount))
-        )
+        which = (request.reference, request.chain, outflow.asset, outflow.to_address, str(outflow.amount))
+        rows = self._run(_ASKED, (*which, outflow.to_chain, outflow.bought))
         oldest = self.now - APPROVAL_KEPT_S
-        return [row for row in rows if row["approved_at"] is None or row["approved_at"] > oldest]
+        # A call that is built anew may bring more than the person agreed to, and never less.
+        return [
+            row
+            for row in rows
+            if int(row["bought_min"]) <= outflow.bought_min
+            and (row["approved_at"] is None or row["approved_at"] > oldest)
+        ]
 
     def _is_approved(self, reading: Reading, outflow: Outflow) -> bool:
         # An approval is good for one slot: for what is signed first, and its replacements.
@@ -302,10 +313,10 @@ class Book:
             return
         request = reading.request
         self._run(
-            "INSERT INTO approvals (reference, purpose, asked_by, chain, asset, to_address, amount, text, asked_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO approvals (reference, purpose, asked_by, chain, asset, to_address, amount, text, asked_at,"
+            " to_chain, bought, bought_min) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (request.reference, request.purpose, request.asked_by, request.chain, outflow.asset, outflow.to_address,
-             str(outflow.amount), outflow.text, self.now),
+             str(outflow.amount), outflow.text, self.now, outflow.to_chain, outflow.bought, str(outflow.bought_min)),
         )  # fmt: skip
         self._run("DELETE FROM approvals WHERE id <= (SELECT max(id) - ? FROM approvals)", (APPROVALS_MAX,))
 
