@@ -1,4 +1,4 @@
-"""Writes a plugin's project: a copy of the template, which is a plugin for an example chain, under another name."""
+"""Writes a plugin's project: a copy of its kind's template, which is a plugin that works, under another name."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 
+KINDS = ("chain", "price", "swap", "bridge")
+TEMPLATES = "plugin_templates"
 TEMPLATE_NAME = "florin"
 NAME_CHARS_MAX = 24
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 _TOP = PurePosixPath()
+# How many leading parts of its version a project pins. The contract, which comes with core, is kept within a major
+# version, and a plugin of another is refused at the start; chainkit's functions may change with a minor version.
+_PINNED = {"cambist-core": 1, "cambist-chainkit": 2}
 _LEFT_BEHIND = re.compile(r"\..*|__pycache__|build|dist")
 
 
@@ -21,8 +26,8 @@ class PluginProjectError(Exception):
     """The project cannot be written. The message is a sentence for whoever asked for it."""
 
 
-def write_project(name: str, folder: Path) -> Path:
-    """Write the project ``cambist-<name>`` into a folder of its own below this one, and return that.
+def write_project(name: str, folder: Path, kind: str = "chain") -> Path:
+    """Write a plugin of one of ``KINDS`` into a folder ``cambist-<name>`` below this one, and return that.
 
     Nothing that exists is written over. Raises PluginProjectError.
     """
@@ -30,10 +35,11 @@ def write_project(name: str, folder: Path) -> Path:
     project = folder / distribution_name(name)
     try:
         project.mkdir(parents=True)
-        for path, source in _walk(files("cambist") / "plugin_template"):
+        for path, source in _walk(files("cambist") / TEMPLATES / kind):
             target = project / _renamed(str(path), name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(_renamed(source.read_text("utf-8"), name), "utf-8")
+            text = _renamed(source.read_text("utf-8"), name)
+            target.write_text(_pinned(text) if path.name == "pyproject.toml" else text, "utf-8")
     except FileExistsError as error:
         raise PluginProjectError(f"{error.filename} exists already, and is not written over.") from error
     except OSError as error:
@@ -44,6 +50,23 @@ def write_project(name: str, folder: Path) -> Path:
 def distribution_name(name: str) -> str:
     """Return what the plugin of this name is called where packages are installed."""
     return "cambist-" + name.replace("_", "-")
+
+
+def release_range(version: str, parts: int) -> str:
+    """Return the range from this version to the next that may break something: the next of so many leading parts.
+
+    ``>=0.1.3,<0.2`` for two parts of 0.1.3, and ``>=0.1.3,<1`` for one.
+    """
+    release = [int(part) for part in re.findall(r"[0-9]+", version)[:parts]]
+    release[-1] += 1
+    return f">={version.partition('+')[0]},<{'.'.join(map(str, release))}"
+
+
+def _pinned(text: str) -> str:
+    """Put the range that fits what is installed behind each of our distributions: it is what the kit is run against."""
+    for pinned, parts in _PINNED.items():
+        text = text.replace(f'"{pinned}"', f'"{pinned}{release_range(distribution(pinned).version, parts)}"')
+    return text
 
 
 def _check_name(name: str) -> None:

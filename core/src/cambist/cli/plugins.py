@@ -10,17 +10,23 @@ from cambist.plugin import API_VERSION
 from cambist.registry import installed_plugins
 
 from .options import Invocation, settings_options
-from .plugin_project import PluginProjectError, write_project
+from .plugin_project import KINDS, PluginProjectError, write_project
 from .terminal import echo
 
 _HEADINGS = ("name", "enabled", "distribution", "version", "API")
 _NEXT = """
-{project} is a plugin for an example chain that comes with it. It works as it is:
+{project} is a plugin for {example} that comes with it. It works as it is:
 
   pip install -e '{project}[testing]'
   python -m pytest {project}
 
 Its README.md says where to begin."""
+_EXAMPLES = {
+    "chain": "an example chain",
+    "price": "an example server of prices",
+    "swap": "an example service for swaps",
+    "bridge": "an example service for a bridge",
+}
 
 
 @click.group(invoke_without_command=True)
@@ -34,21 +40,24 @@ def plugins(invocation: Invocation) -> None:
 @plugins.command()
 @click.argument("name")
 @click.option(
+    "--kind", type=click.Choice(KINDS), default=KINDS[0], show_default=True, help="What it teaches the gateway."
+)
+@click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
     help="Where the project's folder is made [default: here].",
 )
-def new(name: str, into: Path) -> None:
+def new(name: str, kind: str, into: Path) -> None:
     """Write a plugin called NAME, in a folder of its own: installable, tested, and yours to change.
 
     A folder that exists is never written over.
     """
     try:
-        project = write_project(name, into)
+        project = write_project(name, into, kind)
     except PluginProjectError as error:
         raise click.ClickException(str(error)) from error
-    echo(_NEXT.format(project=project).lstrip())
+    echo(_NEXT.format(project=project, example=_EXAMPLES[kind]).lstrip())
 
 
 def _list(invocation: Invocation) -> None:

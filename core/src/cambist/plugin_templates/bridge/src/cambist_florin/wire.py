@@ -1,0 +1,69 @@
+"""What the service is asked and what it answers, as JSON. Amounts are decimal digits: no JSON number is that exact."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Digits = Annotated[str, Meta(pattern=r"^[0-9]{1,78}$")]
+Hex = Annotated[str, Meta(pattern=r"^0x([0-9a-f]{2})*$", max_length=2_000)]
+
+
+class QuoteAsked(Struct, frozen=True, kw_only=True):
+    """So much of one chain's token for another chain's. The zero address is native coin."""
+
+    chain: int
+    to_chain: int
+    sells: str
+    buys: str
+    units: Digits
+
+
+class CallAsked(QuoteAsked, frozen=True, kw_only=True):
+    """The same, to be done: with who gives, who gets, and the least that he gets."""
+
+    sender: str
+    recipient: str
+    units_min: Digits
+
+
+class QuoteTold(Struct, frozen=True, kw_only=True):
+    """What would come out, and what of the token that is sold the service keeps.
+
+    A fill counts until ``deadline``, in seconds since 1970 UTC, and takes ``fill_s`` in most cases.
+    """
+
+    units: Digits
+    fee: Digits
+    deadline: int
+    fill_s: int
+
+
+class CallTold(Struct, frozen=True, kw_only=True):
+    """The call: of which contract, with which bytes and how much native coin."""
+
+    to: str
+    data: Hex
+    value: Digits
+
+
+class Refusal(Struct, frozen=True, kw_only=True):
+    """Why it will not do it: a code for programs, a sentence for people."""
+
+    code: str
+    message: str
+
+
+class StatusAsked(Struct, frozen=True, kw_only=True):
+    """A deposit, by the number that its chain's contract gave it."""
+
+    chain: int
+    deposit_id: str
+
+
+class StatusTold(Struct, frozen=True, kw_only=True):
+    """What the service believes has become of a deposit. It is a hint, and nothing more."""
+
+    state: Literal["pending", "filled", "expired", "refunded"]
+    tx_id: str | None = None

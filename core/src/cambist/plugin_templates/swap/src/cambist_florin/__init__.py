@@ -1,0 +1,1 @@
+"""Cambist's plugin for the swaps of Florin."""
