@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from random import Random
 
 import pytest
+from msgspec import structs
 
 from cambist.plugin import (
     Block,
@@ -122,6 +123,15 @@ class FlorinHarness(BridgeHarness):
         topics, data = codec.write_filled(said)
         log = Log(address=CONTRACTS[there.chain_id_num], topics=topics, data=data, position="log:3")
         return FoundLog(tx_id=receipt.tx_id[::-1], height=8, block_hash="bb", log=log)
+
+    def refund_receipt(self, request: ExchangeRequest, receipt: Receipt, units: Units) -> Receipt:
+        """Return the receipt of a refund to the request's sender."""
+        deposited = codec.read_deposited(receipt.logs[0])
+        assert deposited is not None
+        said = codec.Refunded(recipient=request.sender, contract=deposited.deposit.sells, units=units)
+        topics, data = codec.write_refunded(said)
+        log = Log(address=receipt.logs[0].address, topics=topics, data=data, position="log:0")
+        return structs.replace(receipt, tx_id=receipt.tx_id[::-1], logs=(log,))
 
 
 class TestFlorinBridge(BridgeConformance):

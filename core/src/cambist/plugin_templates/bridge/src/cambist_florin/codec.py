@@ -1,4 +1,4 @@
-"""The one function that is called, and the two logs that tell what came of it. Pure.
+"""The one function that is called, and the three logs that tell what came of it. Pure.
 
 ::
 
@@ -7,6 +7,7 @@
     Deposited(uint256 indexed id, uint256 indexed toChain, address indexed sender, address sells, address buys,
               uint256 units, uint256 unitsOut, address recipient, uint256 deadline)
     Filled(uint256 indexed fromChain, uint256 indexed id, address token, address recipient, uint256 units)
+    Refunded(address indexed to, address token, uint256 units)
 
 The units come from who calls, and go back there when nobody has filled the deposit by its deadline.
 """
@@ -26,6 +27,7 @@ SELECTOR = bytes.fromhex("888d38c3")
 
 DEPOSITED = bytes.fromhex("de49fad262045e4183203bba52520e5ed221c5f8aa1ccce413aca58855e1f368")
 FILLED = bytes.fromhex("5e3c1c04be0cfa9699422bd0917306be9da196c38ef4e072f3144012fd61aad9")
+REFUNDED = bytes.fromhex("ec1e5ed733e00f1a00915d56caef57b4f52312dde4f9b3165f213319a0da156b")
 """Keccak-256 of the logs' names and types, which is the first topic of each."""
 
 
@@ -56,6 +58,14 @@ class Filled(Struct, frozen=True, kw_only=True):
     deposit_id: int
     contract: str | None
     recipient: str
+    units: int
+
+
+class Refunded(Struct, frozen=True, kw_only=True):
+    """What a refund's log says. It may be for several deposits, and names none."""
+
+    recipient: str
+    contract: str | None
     units: int
 
 
@@ -120,6 +130,29 @@ def read_filled(log: Log) -> Filled | None:
         deposit_id=read_number(log.topics[2]),
         contract=contract_of(read_address(contract)),
         recipient=read_address(recipient),
+        units=read_number(units),
+    )
+
+
+def refund_topics(recipient: str) -> tuple[bytes, ...]:
+    """Return the topics that refunds to this address have, and no other log."""
+    return (REFUNDED, address_word(recipient))
+
+
+def write_refunded(said: Refunded) -> tuple[tuple[bytes, ...], bytes]:
+    """Return the topics and the data of a refund's log."""
+    data = (address_word(address_of(said.contract)), number_word(said.units))
+    return refund_topics(said.recipient), b"".join(data)
+
+
+def read_refunded(log: Log) -> Refunded | None:
+    """Return what a log says of a refund; None for another log. Raises UnreadablePayloadError."""
+    if len(log.topics) != 2 or log.topics[0] != REFUNDED:
+        return None
+    contract, units = words_of(log.data, 2)
+    return Refunded(
+        recipient=read_address(log.topics[1]),
+        contract=contract_of(read_address(contract)),
         units=read_number(units),
     )
 

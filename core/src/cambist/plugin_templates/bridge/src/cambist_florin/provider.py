@@ -131,6 +131,7 @@ class FlorinBridge(BridgeProvider):
                 units_out=Units(found.deposit.units_out),
                 recipient=found.deposit.recipient,
                 refund_to=found.sender,
+                refund_contract=found.deposit.sells,
                 fill_deadline=found.deposit.deadline,
             )
         return None
@@ -155,6 +156,25 @@ class FlorinBridge(BridgeProvider):
         if (said.contract, said.recipient) != (deposit.contract, deposit.recipient) or said.units < deposit.units_out:
             return None
         return BridgeFill(deposit_id=deposit.deposit_id, tx_id=found.tx_id, units=Units(said.units))
+
+    def refund_query(self, chain: ChainInfo, deposit: BridgeDeposit, first: int, last: int) -> LogQuery:
+        """Return what finds the refunds to the depositor."""
+        topics = codec.refund_topics(deposit.refund_to)
+        return LogQuery(address=self.reader.contracts[chain.id], topics=topics, first=first, last=last)
+
+    def refund(self, chain: ChainInfo, deposit: BridgeDeposit, receipt: Receipt) -> Units | None:
+        """Return the sum of what the contract's own logs say went back to the depositor, of the token that it gave."""
+        units = 0
+        for log in receipt.logs if receipt.succeeded else ():
+            if log.address != self.reader.contracts.get(chain.id):
+                continue
+            try:
+                said = codec.read_refunded(log)
+            except UnreadablePayloadError:
+                continue
+            if said is not None and (said.contract, said.recipient) == (deposit.refund_contract, deposit.refund_to):
+                units += said.units
+        return Units(units) if units else None
 
     async def status(self, origin: ChainInfo, deposit: BridgeDeposit) -> BridgeStatus:
         """Ask the service, which hears of a deposit later than its chain does."""
