@@ -315,6 +315,14 @@ class OneAtATime(MemoryChain):
         return super()._refusal(new)
 
 
+@caught_by("test_an_intent_of_nothing_uses_up_a_sequence")
+class NothingForNothing(MemoryChain):
+    def _planned(self, intent) -> Plan:
+        if intent.action == "nothing":
+            return Plan(refused="nothing is staked or lent here")
+        return super()._planned(intent)
+
+
 @caught_by("test_a_gap_waits")
 class SkipsGaps(MemoryChain):
     def _read(self, raw):

@@ -423,9 +423,12 @@ def test_limits_leave_a_fifth(gas: int) -> None:
 async def test_the_zero_transfer_that_fills_a_gap_can_be_planned(
     node: Anvil, connect: Connect, wallet: Wallet, intent: MakeIntent, sealed: Sealed
 ) -> None:
-    """To oneself, of nothing: what uses up a sequence."""
+    """To oneself, of nothing: what uses up a sequence, at a plain transfer's gas."""
     async with connect(node.url) as chain:
-        txs = await sealed(chain, 0, *await steps_of(chain, intent(wallet.address, 0, chain.info.native)))
+        nothing = structs.replace(intent(wallet.address, 0, chain.info.native), action="nothing")
+        steps = await steps_of(chain, nothing)
+        assert [(step.action, step.fee.limit) for step in steps] == [("nothing", 21_000)]
+        txs = await sealed(chain, 0, *steps)
         assert [said.state for said in await chain.broadcast(txs)] == ["accepted"]
         assert await mined_states(chain, txs) == ["succeeded"]
         assert await chain.next_sequence(wallet.address) == 1

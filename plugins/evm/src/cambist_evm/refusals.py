@@ -11,7 +11,7 @@ def refusal_of(info: ChainInfo, intent: Intent) -> str | None:
     """Return why an intent must not be, or None."""
     if intent.action == "call":
         return _of_call(info, intent)
-    if intent.action not in {"transfer", "approve"}:
+    if intent.action not in {"transfer", "nothing", "approve"}:
         return f"nothing is staked or lent on {info.id}"
     if intent.to_address == ZERO_ADDRESS:
         return "nobody owns the zero address"

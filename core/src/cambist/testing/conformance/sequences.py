@@ -9,7 +9,7 @@ from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
 from .helpers import needs
-from .sends import funded, mined, planned, signed, told
+from .sends import an_intent, funded, mined, native_of, planned, prepared, sealed, signed, step_of, told
 
 AMOUNT = 6_543_210
 MANY = 16
@@ -36,6 +36,25 @@ class SequenceConformance(Conformance):
         assert await harness.chain.next_sequence(sender.address) == sender.first_sequence + MANY
         held = await harness.chain.balances([(one.to_address, one.token) for one in steps])
         assert list(held) == [one.amount for one in steps]
+
+    async def test_an_intent_of_nothing_uses_up_a_sequence(self, harness: ChainHarness) -> None:
+        """It is planned as any other, and what it moves is its fee; so is a gap filled that nobody else will."""
+        sender, _ = await _ready(harness)
+        native = harness.chain.info.native
+        wanted = an_intent(sender, sender.address, native, 0, "nothing")
+        (plan,) = await harness.chain.plan([wanted], sponsor=None)
+        step = step_of(plan)
+        assert step == wanted.step(step.fee)
+        assert step.native_needed == step.fee.cost_max + step.fee.reserve
+        unsigned = await prepared(harness, sender, step)
+        moved = harness.family.effects(harness.chain.info, unsigned.payload).movements
+        assert all(one.recipient == sender.address and not one.amount for one in moved)
+        before = await native_of(harness, sender)
+        status = await mined(harness, sealed(harness, unsigned, sender))
+        assert status.state == "succeeded"
+        assert await harness.chain.next_sequence(sender.address) == sender.first_sequence + 1
+        assert await native_of(harness, sender) == before - (status.fee or 0)
+        assert (status.fee or 0) <= step.fee.cost_max
 
     async def test_a_gap_waits(self, harness: ChainHarness) -> None:
         """What comes too early is not mined before what it waits for, and is not lost when that comes."""

@@ -148,7 +148,8 @@ async def _submit(endpoint: Endpoint, txs: Sequence[SignedTx]) -> list[Broadcast
 
 
 def _planned(intent: Intent, fee: Fee) -> Plan:
-    if intent.action != "transfer":
+    # ``nothing`` is a transfer, too: of no coin, to oneself, so that a sequence is used up.
+    if intent.action not in {"transfer", "nothing"}:
         return Plan(refused="nothing but transfers is sent on this chain")
     return Plan(step=intent.step(fee), sponsoring=fee.cost_max)
 
