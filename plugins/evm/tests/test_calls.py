@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -15,10 +16,14 @@ from cambist.plugin import (
     InconsistentChainError,
     Intent,
     LogQuery,
+    PluginContext,
     SpanTooWideError,
     Token,
     Units,
 )
+from cambist_evm.config import EvmConfig
+from cambist_evm.decode import FEE_LOGS
+from cambist_evm.plugin import EvmPlugin
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy, Wallet
 
 Connect = Callable[..., Any]
@@ -227,7 +232,6 @@ def changed(number: int = 0, **changes: Any) -> Lie:
 
 
 RECEIPT_LIES: dict[str, Lie] = {
-    "failed": lambda receipt: receipt | {"status": "0x0"},
     "no status": lambda receipt: receipt | {"status": None},
     "another status": lambda receipt: receipt | {"status": "0x2"},
     "another block": lambda receipt: receipt | {"blockHash": WORD},
@@ -265,6 +269,51 @@ async def test_a_receipt_that_contradicts_itself_is_not_believed(
         with pytest.raises(InconsistentChainError):
             await chain.receipt(taken)
         assert [one.failures for one in chain.endpoints()] == [1]
+
+
+def failed(*, fee_alone: bool = False) -> Lie:
+    """Return a lie by which a transaction failed, and left its logs, or that of its fee on Polygon instead."""
+    ((address, fee),) = FEE_LOGS
+
+    def lie(receipt: Any) -> Any:
+        if fee_alone:
+            first = receipt["logs"][0] | {"address": address, "topics": [fee], "data": "0x"}
+            receipt |= {"logs": [first], "logsBloom": ""}
+        return receipt | {"status": "0x0"}
+
+    return lie
+
+
+@pytest.fixture
+async def polygon(proxy: FaultyProxy, context: PluginContext) -> AsyncIterator[Any]:
+    """Connect a network whose logs are known, to a node that claims to be of it."""
+    proxy.lies["eth_chainId"] = lambda _: "0x89"
+    config = msgspec.convert({"chains": {"polygon": {"rpc_urls": [proxy.url]}}}, EvmConfig)
+    async with EvmPlugin().connect(config, context) as (chain,):
+        yield chain
+
+
+async def test_a_failed_transaction_has_no_logs_but_its_fees_where_those_are_known(
+    proxy: FaultyProxy, polygon: Any, taken: str
+) -> None:
+    """Which log is a fee's is told by the log, and not by the network's name."""
+    proxy.lies["eth_getTransactionReceipt"] = failed(fee_alone=True)
+    receipt = await polygon.receipt(taken)
+    assert (receipt.succeeded, receipt.logs) == (False, ())
+    proxy.lies["eth_getTransactionReceipt"] = failed()
+    with pytest.raises(InconsistentChainError, match="says failed, and has logs"):
+        await polygon.receipt(taken)
+
+
+async def test_what_a_described_network_logs_of_a_failed_transaction_is_dropped(
+    proxy: FaultyProxy, connect: Connect, taken: str
+) -> None:
+    """Amoy and zkSync log fees of what failed: what became of it must be told there, too."""
+    proxy.lies["eth_getTransactionReceipt"] = failed()
+    async with connect(proxy.url) as chain:
+        receipt = await chain.receipt(taken)
+        assert (receipt.succeeded, receipt.logs) == (False, ())
+        assert [one.failures for one in chain.endpoints()] == [0]
 
 
 def of_log(**changes: Any) -> Lie:

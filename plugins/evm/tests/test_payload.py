@@ -26,6 +26,7 @@ from cambist.plugin import (
     UnreadablePayloadError,
     UnsignedTx,
 )
+from cambist.signer.protocol import PAYLOAD_BYTES_MAX
 from cambist_chainkit.contracts import APPROVE, TRANSFER
 from cambist_chainkit.curve import ORDER
 from cambist_evm.family import EvmFamily
@@ -172,7 +173,7 @@ def changed(fields: list[Any], index: int, value: Any) -> bytes:
         (changed(LEGACY, 7, b"\x01"), "signed already"),
         (changed(LEGACY, 6, b"\x25"), "is for chain id 37"),
         (b"\xf8\x00", "longer than it need be"),
-        (b"\xc0" + bytes(1 << 17), "more than 65536"),
+        (b"\xc0" + bytes(1 << 17), "more than 131072"),
         (b"\xc1" * 20, "nested more than 4 deep"),
         (encode([[[[[[b""]]]]]]), "nested more than 4 deep"),
     ],
@@ -201,6 +202,17 @@ def test_what_a_stranger_is_told_is_a_call(data: bytes, tip: int | None) -> None
     assert FAMILY.effects(chain(1), payload(data=data, tip=tip)) == Effects(
         movements=(), fee_max=Units(50 * 21_000), sequence=7, call=told
     )
+
+
+@pytest.mark.parametrize("tip", [None, 2])
+def test_a_call_as_long_as_the_signer_takes_it_is_read(tip: int | None) -> None:
+    """What can be planned and asked for must be readable there."""
+    data = b"\x07" * (PAYLOAD_BYTES_MAX - 200)
+    raw = payload(data=data, tip=tip)
+    assert PAYLOAD_BYTES_MAX - 200 < len(raw) <= PAYLOAD_BYTES_MAX
+    done = FAMILY.effects(chain(1), raw).call
+    assert done is not None
+    assert done.data == data
 
 
 def test_a_chain_without_an_id_has_no_payloads() -> None:

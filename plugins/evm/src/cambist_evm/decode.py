@@ -17,7 +17,7 @@ from cambist_chainkit.spans import TIME_MAX
 from .addresses import ADDRESS, ADDRESS_BYTES, spell
 from .bloom import NO_LOGS, UNTOLD, bits_of, bloom_of, told_bloom
 from .quantities import block_number, first_word, is_word, quantity
-from .wire import RpcBlock, RpcHeader, RpcLog, RpcReceipt, RpcReceiptTotals, RpcTransaction
+from .wire import RpcBlock, RpcFullReceipt, RpcHeader, RpcLog, RpcReceipt, RpcReceiptTotals, RpcTransaction
 
 TRANSFER_TOPIC: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 
@@ -224,7 +224,8 @@ def transfers_of(  # noqa: PLR0913  a block, and what is looked for in it
         found += [
             (index, transfer)
             for index, ordinal, log in token_hits(receipts, contracts, watch)
-            if (transfer := _token_transfer(block, receipts[index], ordinal, log, contracts)) is not None
+            if (transfer := _token_transfer(block, receipts[index], ordinal, log, contracts, logs_known=logs_known))
+            is not None
         ]
     except ValueError as error:
         raise InconsistentChainError(f"block {block.number} holds an address that is none") from error
@@ -242,16 +243,21 @@ def succeeded(receipt: RpcReceipt | RpcReceiptTotals) -> bool:
     return status == 1
 
 
-def took_effect(receipt: RpcReceipt) -> bool:
+def took_effect(receipt: RpcReceipt | RpcFullReceipt, *, logs_known: bool = True) -> bool:
     """Return whether the transaction took effect. Raises InconsistentChainError where it failed and has logs.
 
-    Those for fees do not count. It is asked of who pays somebody watched, and not of all: some networks keep other logs
-    of what failed, and what addresses of ours send fails now and then.
+    Those for fees do not count, and none does where nobody here knows the network's logs: anybody can have a
+    transaction fail, and whatever that leaves must not stop the chain. It is asked of who pays somebody watched, and
+    not of all.
     """
     effective = succeeded(receipt)
-    if not effective and any((log.address, *log.topics[:1]) not in FEE_LOGS for log in receipt.logs):
+    if logs_known and not effective and any(_spelled_low(log) not in FEE_LOGS for log in receipt.logs):
         raise InconsistentChainError(f"the receipt of {receipt.transaction_hash} says failed, and has logs")
     return effective
+
+
+def _spelled_low(log: RpcLog) -> tuple[str, ...]:
+    return (log.address.lower(), *(topic.lower() for topic in log.topics[:1]))
 
 
 def _native_transfer(block: RpcBlock, receipt: RpcReceipt, tx: RpcTransaction, *, checked: bool) -> Transfer | None:
@@ -259,14 +265,19 @@ def _native_transfer(block: RpcBlock, receipt: RpcReceipt, tx: RpcTransaction, *
     # What an address sends to itself changes nothing it holds.
     if amount == 0 or tx.to is None or tx.to.lower() == tx.sender.lower():
         return None
-    # Anybody can have a payment fail. Where that may leave logs that nobody here knows, they must not stop the chain.
-    if not (took_effect(receipt) if checked else succeeded(receipt)):
+    if not took_effect(receipt, logs_known=checked):
         return None
     return transfer_in(block, tx.hash, "native", tx.sender[2:], tx.to[2:], amount)
 
 
-def _token_transfer(
-    block: RpcBlock, receipt: RpcReceipt, ordinal: int, log: RpcLog, contracts: Mapping[str, str]
+def _token_transfer(  # noqa: PLR0913  a log, and where it stands
+    block: RpcBlock,
+    receipt: RpcReceipt,
+    ordinal: int,
+    log: RpcLog,
+    contracts: Mapping[str, str],
+    *,
+    logs_known: bool,
 ) -> Transfer | None:
     if log.removed:
         raise InconsistentChainError(f"a log of block {block.number} is marked as removed by a reorg")
@@ -275,7 +286,7 @@ def _token_transfer(
     if not is_word(sender) or not is_word(recipient):
         raise ValueError("no topic")
     amount = first_word(log.data)
-    if not amount or not padded or sender == recipient or not took_effect(receipt):
+    if not amount or not padded or sender == recipient or not took_effect(receipt, logs_known=logs_known):
         return None
     return transfer_in(
         block, receipt.transaction_hash, f"log:{ordinal}", sender[26:], recipient[26:], amount, contracts[log.address]

@@ -24,7 +24,7 @@ from cambist.plugin import (
 )
 
 from .config import ChainSetup
-from .decode import succeeded
+from .decode import took_effect
 from .endpoint import Endpoint
 from .logs import TOPICS_MAX, log_of, logs_of
 from .lookups import block_of, blocks_of
@@ -147,11 +147,10 @@ async def _best(endpoint: Endpoint, heights: set[int]) -> Mapping[str, Block]:
 def _checked(
     endpoint: Endpoint, setup: ChainSetup, tx_id: str, found: RpcFullReceipt, blocks: Mapping[str, Block]
 ) -> _Mined:
-    block, logs, done = block_of(endpoint, tx_id, found, blocks), logs_of(found), succeeded(found)
-    if logs and not done and not setup.network.bor_receipts:
-        raise InconsistentChainError(f"the receipt of {tx_id} says failed, and has logs")
+    block, logs = block_of(endpoint, tx_id, found, blocks), logs_of(found)
+    done = took_effect(found, logs_known=setup.network.logs_known)
     return _Mined(
-        # Polygon's nodes log the fee of what failed, too.
+        # Some networks themselves log the fee of what failed, or more.
         receipt=Receipt(tx_id=tx_id.lower(), block=block, succeeded=done, logs=tuple(logs) if done else ()),
         index=quantity(found.transaction_index),
         first_log_index=quantity(found.logs[0].log_index) if found.logs else 0,

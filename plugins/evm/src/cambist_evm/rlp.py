@@ -11,7 +11,9 @@ from typing import Final, TypeAlias, Union
 Item: TypeAlias = Union[bytes, "list[Item]"]
 Encodable: TypeAlias = Union[bytes, int, "Sequence[Encodable]"]
 
-BYTES_MAX: Final = 1 << 16
+BYTES_MAX: Final = 1 << 17
+"""So much the signer takes, and nodes take no larger transactions."""
+
 DEPTH_MAX: Final = 4
 
 _SHORT_MAX: Final = 55
