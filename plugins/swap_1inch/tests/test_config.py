@@ -152,6 +152,53 @@ asyncio.run(connect())
     assert in_a_process(code) == ["False"] * 4
 
 
+BUILDING = """
+import asyncio, sys, threading, time
+from datetime import UTC, datetime
+from random import Random
+from cambist.plugin import ChainInfo, ChainToken, ExchangeRequest, PluginContext, ProviderUnavailableError, Token
+from cambist_swap_1inch.plugin import OneInchConfig, OneInchPlugin
+
+missing, threads = MISSING, set()
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"web3", "py_ecc", "eth_abi"}:
+            threads.add(threading.current_thread() is threading.main_thread())
+            if missing and name == "web3":
+                raise ImportError("no web3 today")
+
+async def build():
+    context = PluginContext(now=lambda: datetime.now(UTC), monotonic=time.monotonic, random=Random(1), user_agent="x")
+    tokens = [Token(symbol=s, contract=c, decimals=18, label=s) for s, c in (("ETH", None), ("X", "0x" + "12" * 20))]
+    chain = ChainInfo(
+        id="ethereum", name="E", family="evm", confirmations=1, chain_id_num=1, is_evm=True, tokens=tuple(tokens)
+    )
+    sells, buys = (ChainToken(chain=chain, token=token) for token in tokens)
+    one = "0x" + "34" * 20
+    asked = ExchangeRequest(sells=sells, buys=buys, units=5, sender=one, recipient=one, slippage_bps=50)
+    config = OneInchConfig(key="k", base_url="http://127.0.0.1:1", requests_per_second=1000)
+    async with OneInchPlugin().connect(config, context) as (swaps,):
+        done = await asyncio.gather(*(swaps.build(asked, 1) for _ in range(3)), return_exceptions=True)
+        print(*{type(one).__name__ for one in done}, *{"cannot be read here" in str(one) for one in done})
+
+sys.meta_path.insert(0, Finder())
+sys.setrecursionlimit(1234)
+asyncio.run(build())
+print(*threads, sys.getrecursionlimit(), "web3" in sys.modules)
+"""
+
+
+def test_what_a_first_swap_needs_is_imported_beside_the_event_loop():
+    told = in_a_process(BUILDING.replace("MISSING", "False"))
+    assert told == ["ProviderUnavailableError", "False", "False", "1234", "True"]
+
+
+def test_a_codec_that_cannot_be_imported_makes_the_provider_unavailable():
+    told = in_a_process(BUILDING.replace("MISSING", "True"))
+    assert told == ["ProviderUnavailableError", "True", "False", "1234", "False"]
+
+
 def test_making_a_reader_leaves_the_recursion_limit_as_it_was():
     code = """
 import sys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
@@ -27,7 +28,7 @@ from cambist.plugin import (
 from . import offers
 from .addresses import ZERO, same, spell
 from .api import AcrossApi, Offer, Route
-from .codec import DepositCall, codec
+from .codec import Codec, DepositCall, codec
 from .config import AcrossConfig
 from .deployments import Deployment, Deployments
 from .events import Events
@@ -86,6 +87,7 @@ class AcrossBridge(BridgeProvider):
 
     async def build(self, request: ExchangeRequest, units_min: Units) -> Call:
         """Return the deposit for what is offered now. The contract holds fillers to the output that it names."""
+        writer = await _imported()
         offer = await self._offer(request)
         if offer.units_out < units_min:
             raise ExchangeRefusedError("Across offers less by now than was promised", reason="price_moved")
@@ -107,7 +109,7 @@ class AcrossBridge(BridgeProvider):
         )
         return Call(
             to_address=here.spoke_pool,
-            data=codec().deposit_call(deposit) + self._tail,
+            data=writer.deposit_call(deposit) + self._tail,
             value=request.units if request.sells.token.is_native else Units(0),
         )
 
@@ -190,6 +192,14 @@ class AcrossBridge(BridgeProvider):
         else:
             return error
         return ExchangeRefusedError(f"Across takes {bound} here now", reason=error.reason)
+
+
+async def _imported() -> Codec:
+    """Return the codec, before anything is asked for that grows old while it is imported."""
+    try:
+        return await asyncio.to_thread(codec)
+    except ImportError as error:
+        raise ProviderUnavailableError(f"deposits of Across cannot be written here: {error}") from error
 
 
 def _unsupported() -> ExchangeRefusedError:

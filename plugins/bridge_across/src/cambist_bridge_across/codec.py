@@ -6,7 +6,6 @@ libraries that it brings raises the whole process's recursion limit, which is pu
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
@@ -14,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from cambist.plugin import Log
+from cambist_chainkit.imports import limit_kept
 
 from .abi import (
     DEPOSIT,
@@ -172,12 +172,9 @@ class Codec:
 
 @cache
 def codec() -> Codec:
-    """Return the codec, and import web3.py at the first time."""
-    limit = sys.getrecursionlimit()
-    try:
+    """Return the codec, and import web3.py at the first time. Raises ImportError."""
+    with limit_kept():
         from web3 import Web3  # noqa: PLC0415 - see above
-    finally:
-        sys.setrecursionlimit(limit)
     return Codec(Web3)
 
 

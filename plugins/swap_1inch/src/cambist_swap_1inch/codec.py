@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
+
+from cambist_chainkit.imports import limit_kept
 
 
 class Codec(Protocol):
@@ -18,13 +19,7 @@ class Codec(Protocol):
 
 
 def web3_codec() -> Codec:
-    """Return the codec. The first call takes seconds."""
-    # A library below web3 raises the limit to 100000 when it is imported: there, a deeply nested answer of a hostile
-    # server would end the process, where Python would have raised RecursionError.
-    limit = sys.getrecursionlimit()
-    try:
-        from web3 import Web3  # noqa: PLC0415 - the web process quotes, and does without
-
-        return Web3().codec
-    finally:
-        sys.setrecursionlimit(limit)
+    """Return the codec. The first call takes seconds: the web process quotes, and does without. Raises ImportError."""
+    with limit_kept():
+        from web3 import Web3  # noqa: PLC0415 - see above
+    return Web3().codec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -66,7 +67,7 @@ class OneInchSwaps(SwapProvider):
         monotonic: Callable[[], float],
         quote_ttl_s: float,
     ) -> None:
-        """Nothing is asked yet. ``reader`` is called when the first swap is built."""
+        """Nothing is asked yet. ``reader`` is called when swaps are built, in a thread: it may take its time once."""
         self._api = api
         self._routers = routers
         self._reader = reader
@@ -91,12 +92,13 @@ class OneInchSwaps(SwapProvider):
 
     async def build(self, request: ExchangeRequest, units_min: Units) -> Call:
         asked = self._asked(request)
+        reader = await self._imported()
         slippage_bps = request.slippage_bps
         for _ in range(ATTEMPTS_MAX):
             built = await self._api.swap(asked.chain_id, self._swap_params(asked, request, slippage_bps))
             if built.units < units_min:
                 break
-            call, bought_min = self._checked(request, built)
+            call, bought_min = self._checked(reader, request, built)
             if bought_min >= units_min:
                 return call
             least = _least(built.units, slippage_bps)
@@ -107,6 +109,13 @@ class OneInchSwaps(SwapProvider):
             # The price has moved since the quote, but not too far: less slippage guarantees as much as was promised.
             slippage_bps = min(slippage_bps - 1, (built.units - units_min) * WHOLE_BPS // built.units)
         raise ExchangeRefusedError("1inch does not give as much as was quoted any more", reason="price_moved")
+
+    async def _imported(self) -> CallReader:
+        """Return the reader, before anything is asked for that grows old while it is imported."""
+        try:
+            return await asyncio.to_thread(self._reader)
+        except ImportError as error:
+            raise ProviderUnavailableError(f"swaps of 1inch cannot be read here: {error}") from error
 
     def _asked(self, request: ExchangeRequest) -> _Asked:
         """Return what to ask for. Raises ExchangeRefusedError for what need not be asked."""
@@ -151,12 +160,12 @@ class OneInchSwaps(SwapProvider):
             params["compatibility"] = "true"
         return params
 
-    def _checked(self, request: ExchangeRequest, built: BuiltSwap) -> tuple[Call, int]:
+    def _checked(self, reader: CallReader, request: ExchangeRequest, built: BuiltSwap) -> tuple[Call, int]:
         """Return the call and its least output. Raises ProviderUnavailableError where anything else is not as asked."""
         chain = request.sells.chain
         call = Call(to_address=built.to_address, data=built.data, value=Units(built.value))
         try:
-            effects = self._reader().read(chain, request.sender, call, {chain.id: chain})
+            effects = reader.read(chain, request.sender, call, {chain.id: chain})
         except UnreadablePayloadError as error:
             raise ProviderUnavailableError(f"1inch built a call that is not sent: {error}") from error
         if effects is None:

@@ -1,0 +1,32 @@
+"""Imports of web3.py when it is first needed, without what they do to the whole process."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from threading import Lock
+from typing import Final
+
+_ONE_AT_A_TIME: Final = Lock()
+"""Of two that import at once, each in its thread, one would put back what the other had raised."""
+
+_RAISING: Final = "py_ecc"
+"""Comes with web3.py, and raises the recursion limit to 100000: with that, a deeply nested answer of a hostile server
+would end the process, where Python would have raised RecursionError."""
+
+
+@contextlib.contextmanager
+def limit_kept() -> Iterator[None]:
+    """Put the recursion limit back after an import of web3.py, which takes seconds: make it in a thread."""
+    with _ONE_AT_A_TIME:
+        limit = sys.getrecursionlimit()
+        try:
+            # First alone, which is soon done: until it is put back, the limit is that of all threads.
+            with contextlib.suppress(ImportError):
+                import_module(_RAISING)
+            sys.setrecursionlimit(limit)
+            yield
+        finally:
+            sys.setrecursionlimit(limit)
