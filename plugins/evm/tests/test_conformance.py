@@ -127,6 +127,8 @@ class AnvilHarness(ChainHarness):
         return await self._impostor.send("forge", sender, recipient, amount, 1, sender=sender)
 
     async def reorg(self, depth: int) -> None:
+        # Two empty blocks of one second and one maker are one block.
+        await self._node.call("anvil_setCoinbase", [f"0x{0xC01 + next(self._names):040x}"])
         await self._node.reorg(depth)
 
     async def remine(self, depth: int, tx_id: str) -> None:
