@@ -13,7 +13,7 @@ from _harness import Row, alternate, at_most, compare, report, sized, unjudged
 from _scan_fill import WatchedAddresses, fill
 from _servers import migrated_servers
 
-from cambist_evm.addresses import spell
+from cambist_chainkit.eip55 import spell
 
 SIZES = sized((1_000, 100_000, 3_000_000), tiny=(100,))
 BLOCKS = sized(200, tiny=10)

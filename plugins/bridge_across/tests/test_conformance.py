@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from sha3 import keccak_256
 
 from cambist.plugin import Block, Call, ExchangeRequest, FoundLog, Receipt, Units
 from cambist.testing.conformance import BridgeConformance, BridgeHarness
@@ -16,6 +15,7 @@ from cambist_bridge_across.abi import DEPOSITED, DEPOSITED_TOPIC, FILLED, FILLED
 from cambist_bridge_across.addresses import ZERO, spell
 from cambist_bridge_across.bridge import AcrossBridge
 from cambist_bridge_across.codec import codec
+from cambist_chainkit.eip55 import keccak
 
 from .samples import (
     ARBITRUM,
@@ -93,7 +93,7 @@ class AcrossHarness(BridgeHarness):
     def receipt(self, request: ExchangeRequest, call: Call) -> Receipt:
         """Return what the SpokePool logs of a deposit, and what the token logs beside it."""
         here, told = request.sells.chain, codec().read_deposit_call(call.data)
-        number = int.from_bytes(keccak_256(call.data).digest()[:4], "big")
+        number = int.from_bytes(keccak(call.data)[:4], "big")
         exclusive = told.quote_timestamp + told.exclusivity if told.exclusivity else 0
         deposited = event_log(
             *(DEPOSITED, DEPOSITED_TOPIC, spoke_pool(here), 1),
@@ -103,7 +103,7 @@ class AcrossHarness(BridgeHarness):
         )
         taken = transfer_log(spell(told.input_token), request.sender, spoke_pool(here), told.input_amount)
         block = Block(height=7, hash="0xaa", parent_hash="0x99", time=told.quote_timestamp + 60)
-        tx_id = "0x" + keccak_256(call.data).hexdigest()
+        tx_id = "0x" + keccak(call.data).hex()
         return Receipt(tx_id=tx_id, block=block, succeeded=True, logs=(taken, deposited))
 
     def fill_log(self, request: ExchangeRequest, receipt: Receipt, *, recipient: str | None = None) -> FoundLog:

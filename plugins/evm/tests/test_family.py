@@ -12,7 +12,7 @@ from eth_utils.address import to_checksum_address
 
 from cambist.plugin import ChainInfo, InvalidAddressError, Token, Units
 from cambist_chainkit.bip32 import INDEX_MAX
-from cambist_evm.addresses import keccak
+from cambist_chainkit.eip55 import keccak
 from cambist_evm.family import EvmFamily
 
 CASES = 10_000 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 300

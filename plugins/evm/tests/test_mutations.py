@@ -22,8 +22,8 @@ from web3 import Web3
 from cambist.plugin import ChainError, Span, Token
 from cambist.testing import EveryAddress
 from cambist.testing.mutations import Json, Path, Question, play
+from cambist_chainkit.eip55 import spell
 from cambist_chainkit.http import Answered, HttpClient
-from cambist_evm.addresses import spell
 from cambist_evm.config import ChainSetup, EvmConfig, resolve
 from cambist_evm.endpoint import Endpoint
 from cambist_evm.lookups import balances_at, statuses

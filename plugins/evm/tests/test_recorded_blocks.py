@@ -15,7 +15,7 @@ import pytest
 
 from cambist.plugin import Transfer
 from cambist.testing import EveryAddress
-from cambist_evm.addresses import spell
+from cambist_chainkit.eip55 import spell
 from cambist_evm.decode import check_blooms, check_header, check_receipts, transfers_of
 from cambist_evm.networks import NETWORKS
 from cambist_evm.traces import Movement, from_call_frames, from_flat_traces

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from sha3 import keccak_256
+from cambist_chainkit import eip55
+from cambist_chainkit.eip55 import ADDRESS, parse_address
 
-ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
+__all__ = ["ADDRESS", "ZERO", "from_word", "parse_address", "same", "spell"]
+
 ZERO: Final = "0x" + "0" * 40
 
 _PADDING: Final = bytes(12)
@@ -15,19 +16,7 @@ _PADDING: Final = bytes(12)
 
 def spell(address: str) -> str:
     """Return the EIP-55 spelling of an address in any letter case."""
-    digits = address[2:].lower()
-    raises: str = keccak_256(digits.encode("ascii")).hexdigest()
-    return "0x" + "".join(
-        digit.upper() if raised >= "8" else digit for digit, raised in zip(digits, raises, strict=False)
-    )
-
-
-def parse_address(text: str) -> str | None:
-    """Return the EIP-55 spelling of an address, or None for a text that is none or has a wrong checksum."""
-    if ADDRESS.fullmatch(text) is None:
-        return None
-    spelled = spell(text)
-    return spelled if text == spelled or text[2:] in (text[2:].lower(), text[2:].upper()) else None
+    return eip55.spell(address[2:].lower())
 
 
 def from_word(word: bytes) -> str | None:

@@ -10,7 +10,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from .addresses import ADDRESS_BYTES, keccak
+from cambist_chainkit.eip55 import ADDRESS_BYTES, keccak
+
 from .wire import RpcLog
 
 UNTOLD: Final = frozenset({"", "0x", "0x" + "0" * 512, "0x" + "f" * 512})

@@ -11,10 +11,10 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct
 
 from cambist.plugin import ChainInfo, ConfigError, Token
+from cambist_chainkit.eip55 import parse_address, spell
 from cambist_chainkit.endpoints import check_endpoints
 from cambist_chainkit.tokens import SYMBOL, KnownToken, TokenConfig, merged_tokens
 
-from .addresses import parse_address, spell
 from .fees import GWEI, FeeBounds
 from .networks import NETWORKS, Network
 

@@ -12,9 +12,9 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from cambist.plugin import Block, InconsistentChainError, Transfer, Units, Watch
+from cambist_chainkit.eip55 import ADDRESS, ADDRESS_BYTES, spell
 from cambist_chainkit.spans import TIME_MAX
 
-from .addresses import ADDRESS, ADDRESS_BYTES, spell
 from .bloom import NO_LOGS, UNTOLD, bits_of, bloom_of, told_bloom
 from .quantities import block_number, first_word, is_word, quantity
 from .wire import RpcBlock, RpcFullReceipt, RpcHeader, RpcLog, RpcReceipt, RpcReceiptTotals, RpcTransaction

@@ -21,8 +21,8 @@ from cambist.plugin import (
 from cambist_chainkit import signatures
 from cambist_chainkit.bip32 import branch
 from cambist_chainkit.contracts import read_approve, read_transfer
+from cambist_chainkit.eip55 import keccak, parse_address, spell
 
-from .addresses import keccak, parse_address, spell
 from .authorization import AUTHORIZATION_TYPE, Authorization, read_authorization
 from .payload import TxFields, read_payload, write_signed
 from .sweeper import read_collect

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from cambist.plugin import InconsistentChainError, Log
+from cambist_chainkit.eip55 import ADDRESS, spell
 
-from .addresses import ADDRESS, spell
 from .bloom import NO_LOGS, UNTOLD, bloom_of, told_bloom
 from .quantities import is_word, quantity
 from .wire import RpcFullReceipt, RpcLog, SimulatedLog

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from cambist.plugin import ChainUnavailableError, InconsistentChainError
+from cambist_chainkit.eip55 import keccak
 
-from .addresses import keccak
 from .config import ChainSetup
 from .endpoint import Endpoint
 from .fees import Market

@@ -11,8 +11,8 @@ from typing import Final
 from msgspec import Struct
 
 from cambist.plugin import UnreadablePayloadError
+from cambist_chainkit.eip55 import ADDRESS_BYTES
 
-from .addresses import ADDRESS_BYTES
 from .authorization import SignedAuthorization, read_signed
 from .rlp import Encodable, Item, RlpError, decode, encode, number
 

@@ -14,8 +14,7 @@ from typing import Final
 import msgspec
 
 from cambist.plugin import Intent, Movement, SweeperDeployment, Token, Units
-
-from .addresses import ADDRESS_BYTES, keccak, spell
+from cambist_chainkit.eip55 import ADDRESS_BYTES, keccak, spell
 
 COLLECT: Final = keccak(b"collect((address,address,address,uint256)[])")[:4]
 DEPLOYER: Final = "0x4e59b44847b379578588920cA78FbF26c0B4956C"

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from cambist.plugin import Authorization, Intent, RateLimitedError, Sweep, SweepPlan, UnsignedTx
+from cambist_chainkit.eip55 import keccak, spell
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.remembered import Remembered
 
 from . import authorization as eip7702
-from .addresses import keccak, spell
 from .config import ChainSetup
 from .endpoint import Calls, Endpoint
 from .family import checked

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from cambist.plugin import InconsistentChainError, Transfer, Watch
+from cambist_chainkit.eip55 import ADDRESS
 
-from .addresses import ADDRESS
 from .decode import is_synthetic, succeeded, took_effect, transfer_in
 from .quantities import quantity
 from .wire import CallFrame, FlatTrace, RpcBlock, RpcReceipt, TracedTransaction

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 from cambist.testing.anvil import AnvilProcess, RpcRefusedError
 from cambist.testing.contracts import Artifact, load
-from cambist_evm.addresses import spell
+from cambist_chainkit.eip55 import spell
 
 MINED_TIMEOUT_S: Final = 5.0
 GAS_MAX: Final = 8_000_000

@@ -14,7 +14,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from cambist_evm.addresses import keccak
+from cambist_chainkit.eip55 import keccak
 
 TRANSFER_TOPIC: Final = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
 HANG_S: Final = 60.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coincurve import PrivateKey
 
-from cambist_evm.addresses import keccak, spell
+from cambist_chainkit.eip55 import keccak, spell
 
 
 class Wallet:
