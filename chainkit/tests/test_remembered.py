@@ -8,7 +8,7 @@ import pytest
 
 from cambist.plugin import ChainUnavailableError
 from cambist.testing.clock import ManualClock
-from cambist_chainkit.remembered import Remembered
+from cambist_chainkit.remembered import Remembered, RememberedByKey
 
 
 class Source:
@@ -55,3 +55,20 @@ async def test_a_failed_read_is_not_remembered() -> None:
         await remembered.now()
     source.failing = False
     assert await remembered.now() == 3
+
+
+async def test_each_key_has_its_value_and_those_asked_for_least_are_forgotten() -> None:
+    """As many as may be kept."""
+    clock = ManualClock()
+    reads: list[str] = []
+
+    async def read(key: str) -> str:
+        reads.append(key)
+        return key.upper()
+
+    remembered = RememberedByKey(read, clock.monotonic, seconds=10, keys_max=2)
+    assert [await remembered.now(key) for key in ("a", "b", "a", "c", "a", "b")] == ["A", "B", "A", "C", "A", "B"]
+    assert reads == ["a", "b", "c", "b"]
+    clock.advance(10)
+    assert await remembered.now("a") == "A"
+    assert reads[4:] == ["a"]

@@ -34,25 +34,27 @@ class UnsupportedError(ChainUnavailableError):
 def from_status(who: str, status: int, retry_after: str | None, now: Callable[[], datetime]) -> ChainError:
     """Return the error that an HTTP status other than 200 stands for."""
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return RateLimitedError(f"{who} asks for fewer requests (HTTP 429)", retry_after=_seconds(retry_after, now))
+        return RateLimitedError(
+            f"{who} asks for fewer requests (HTTP 429)", retry_after=retry_after_s(retry_after, now)
+        )
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return SpanTooWideError(f"{who} refuses so large a request (HTTP 413)")
     if status in {401, 402, 403}:
         return ChainUnavailableError(f"{who} refuses us (HTTP {status}): our key may be wrong or used up")
     if status == HTTPStatus.SERVICE_UNAVAILABLE and retry_after is not None:
-        return RateLimitedError(f"{who} is busy (HTTP 503)", retry_after=_seconds(retry_after, now))
+        return RateLimitedError(f"{who} is busy (HTTP 503)", retry_after=retry_after_s(retry_after, now))
     return ChainUnavailableError(f"{who} answered HTTP {status}")
 
 
-def _seconds(retry_after: str | None, now: Callable[[], datetime]) -> float:
-    """Read a Retry-After header, which is a number of seconds or a date."""
+def retry_after_s(retry_after: str | None, now: Callable[[], datetime]) -> float:
+    """Read a Retry-After header, which is a number of seconds or a date. Zero for none, and for what is neither."""
     if retry_after is None:
         return 0.0
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after[:9]), RETRY_AFTER_MAX_S)
     try:
         wait = (parsedate_to_datetime(retry_after) - now()).total_seconds()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0
     return min(max(wait, 0.0), RETRY_AFTER_MAX_S)
 
