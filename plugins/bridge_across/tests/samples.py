@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,6 +20,7 @@ from cambist.plugin import (
     ChainToken,
     ExchangeRequest,
     Log,
+    OwnBudgets,
     PluginContext,
     Receipt,
     Token,
@@ -199,8 +201,15 @@ def refunded_log(pool: str, token: str, paid: Sequence[tuple[str, int]], positio
 @asynccontextmanager
 async def connected(clock: ManualClock, **config: Any) -> AsyncIterator[AcrossBridge]:
     """Connect the plugin as the gateway does."""
-    context = PluginContext(now=clock.now, monotonic=clock.monotonic, random=Random(1), user_agent="cambist/tests")
-    table = AcrossConfig(**{"timeout_ms": 500, "requests_per_second": 1000} | config)
+    context = PluginContext(
+        now=clock.now,
+        monotonic=clock.monotonic,
+        random=Random(1),
+        user_agent="cambist/tests",
+        # While the clock stands still, each request would wait for longer than the one before it.
+        budgets=OwnBudgets(clock.monotonic, lambda _seconds: asyncio.sleep(0)),
+    )
+    table = AcrossConfig(**{"timeout_ms": 5000, "requests_per_second": 1000} | config)
     async with AcrossPlugin().connect(table, context) as (bridge,):
         assert isinstance(bridge, AcrossBridge)
         yield bridge

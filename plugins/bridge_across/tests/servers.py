@@ -25,9 +25,7 @@ MIN_UNITS, MAX_UNITS = 1_000, 10**24
 class AcrossServer:
     """Bridges between the sample chains. ``changes`` replace fields of its answers, or make them of an answer."""
 
-    def __init__(
-        self, clock: ManualClock, chains: Mapping[str, ChainInfo] = CHAINS, config: AcrossConfig | None = None
-    ) -> None:
+    def __init__(self, clock: ManualClock) -> None:
         self.requests: list[web.Request] = []
         self.answers: list[dict[str, Any]] = []
         self.changes: dict[str, Any] = {}
@@ -39,8 +37,7 @@ class AcrossServer:
         self.away = False
         self.deposits: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._clock = clock
-        self._chains = chains
-        self._deployments = Deployments(config or AcrossConfig())
+        self._deployments = Deployments(AcrossConfig())
         self._server: TestServer | None = None
 
     @property
@@ -133,7 +130,7 @@ class AcrossServer:
         return {"originChainId": int(query["originChainId"]), "depositId": query["depositId"], **found}
 
     def _chain(self, number: str) -> ChainInfo:
-        found = [one for one in self._chains.values() if str(one.chain_id_num) == number]
+        found = [one for one in CHAINS.values() if str(one.chain_id_num) == number]
         if not found:
             raise _refusal("ROUTE_NOT_ENABLED")
         return found[0]

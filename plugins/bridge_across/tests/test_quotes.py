@@ -156,6 +156,8 @@ async def test_a_token_that_across_does_not_know_is_not_supported(bridge, server
     unknown = b'{"type":"AcrossApiError","code":"INVALID_PARAM","param":"inputToken"}'
     for server.status, server.body, reason in (
         (400, unknown, "unsupported"),
+        (400, unknown.replace(b"inputToken", b"inputTokenAddress"), "unsupported"),
+        (400, unknown.replace(b"inputToken", b"outputTokenAddress"), "unsupported"),
         (400, unknown.replace(b"inputToken", b"amount"), "refused"),
         (404, b'{"code":"NOT_FOUND"}', "unsupported"),
     ):

@@ -9,52 +9,36 @@ from random import Random
 
 import pytest
 from msgspec.structs import replace
-from web3 import Web3
 
 from cambist.plugin import Call, ChainToken, ExchangeRequest, PluginContext, Units, UnreadablePayloadError
 from cambist.testing.anvil import RpcRefusedError
-from cambist.testing.clock import ManualClock
 from cambist.testing.contracts import load
-from cambist_bridge_across.addresses import ZERO
+from cambist_across_node.side import ETHER, QUOTE_AGE_S_MAX
+from cambist_bridge_across.addresses import ZERO, spell
 from cambist_bridge_across.codec import codec
 from cambist_bridge_across.plugin import AcrossPlugin
 from cambist_bridge_across.reader import AcrossReader
 
-from .samples import side
-from .servers import AcrossServer
-from .spokepools import ETHER, QUOTE_AGE_S_MAX, TwoChains, receipt_of, said, two_chains
+from .samples import RELAYER, WALLET, side
+from .spokepools import TwoChains, approve, at_once, logs, receipt_of, send, two_chains
 
-RECIPIENT = Web3.to_checksum_address("0x" + "c0ffee" + "00" * 16 + "07")
+RECIPIENT = spell("0x" + "c0ffee" + "00" * 16 + "07")
 
 
-@pytest.fixture(scope="module")
-async def pools():
+@pytest.fixture
+async def network():
     async with two_chains() as found:
         yield found
 
 
 @pytest.fixture
-async def network(pools: TwoChains):
-    """Give both chains, and put them back into the state they were in."""
-    sides = (pools.origin, pools.destination)
-    states = [await one.node.call("evm_snapshot") for one in sides]
-    bundles = [one.bundles for one in sides]
-    yield pools
-    for one, state, count in zip(sides, states, bundles, strict=True):
-        await one.node.call("evm_revert", [state])
-        one.bundles = count
-
-
-@pytest.fixture
 async def bridge(network: TwoChains):
     """Give the bridge, and a server whose time is the chains'."""
-    block = await network.origin.node.call("eth_getBlockByNumber", ["latest", False])
-    clock = ManualClock(datetime.fromtimestamp(int(block["timestamp"], 16), UTC))
-    context = PluginContext(now=clock.now, monotonic=time.monotonic, random=Random(1), user_agent="cambist/tests")
-    async with AcrossServer(clock, network.chains, network.config()).running() as server:
-        config = network.config(base_url=server.base_url, integrator_id="0x00a1")
-        async with AcrossPlugin().connect(config, context) as (bridge,):
-            yield bridge
+    context = PluginContext(
+        now=lambda: datetime.now(UTC), monotonic=time.monotonic, random=Random(1), user_agent="cambist/tests"
+    )
+    async with AcrossPlugin().connect(network.config(integrator_id="0x00a1"), context) as (bridge,):
+        yield bridge
 
 
 def asked(network: TwoChains, symbol: str, units: int, recipient: str = RECIPIENT) -> ExchangeRequest:
@@ -65,57 +49,53 @@ def asked(network: TwoChains, symbol: str, units: int, recipient: str = RECIPIEN
         sells=sells,
         buys=buys,
         units=Units(units),
-        sender=network.origin.wallet,
+        sender=WALLET,
         recipient=recipient,
         slippage_bps=50,
     )
 
 
 async def deposited(network: TwoChains, bridge, request: ExchangeRequest):
-    """Build a deposit, read it, send it, and return its receipt and what the plugin says of it."""
+    """Build a deposit, read it, send it, and return what the plugin says of its receipt."""
     call = await bridge.build(request, Units(1))
     reader = AcrossReader(network.config(integrator_id="0x00a1"))
     read = reader.read(network.chains["ethereum"], request.sender, call, network.chains)
-    receipt = await network.origin.send(request.sender, call)
+    receipt = await send(network.origin, call)
     deposit = bridge.deposit(network.chains["ethereum"], receipt_of(receipt), network.chains)
     assert (deposit.units, deposit.units_out) == (read.sold, read.bought_min)
     assert (deposit.chain, deposit.contract, deposit.recipient) == (read.chain, read.bought_contract, read.recipient)
     assert (deposit.refund_to, deposit.fill_deadline) == (read.refund_to, read.valid_until)
-    return receipt, deposit
+    return deposit
 
 
 async def found_fill(network: TwoChains, bridge, deposit):
     """Ask the other chain for the deposit's fill."""
     chains = network.chains
     last = int(await network.destination.node.call("eth_blockNumber"), 16)
-    logs = await network.destination.logs(bridge.fill_query(chains["arbitrum"], deposit, chains["ethereum"], 0, last))
-    fills = [bridge.fill(chains["arbitrum"], deposit, chains["ethereum"], one) for one in logs]
+    query = bridge.fill_query(chains["arbitrum"], deposit, chains["ethereum"], 0, last)
+    found = await logs(network.destination, query)
+    fills = [bridge.fill(chains["arbitrum"], deposit, chains["ethereum"], one) for one in found]
     return fills[0] if fills else None
 
 
 async def test_tokens_are_deposited_filled_and_found(network, bridge):
-    await network.origin.fund(network.origin.wallet, 5_000_000)
-    await network.destination.fund(network.destination.relayer, 10_000_000)
-    receipt, deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
-    assert await network.origin.balance(network.origin.pool, network.origin.token) == 5_000_000
+    await approve(network.origin, 5_000_000)
+    deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
+    assert await network.origin.balance(network.origin.pool, "USDT") == 5_000_000
     assert await found_fill(network, bridge, deposit) is None
-    filled = await network.destination.fill(network.origin, receipt)
+    filled = await network.fill(deposit.deposit_id)
     fill = await found_fill(network, bridge, deposit)
     assert (fill.tx_id, fill.units) == (filled["transactionHash"], deposit.units_out)
-    assert await network.destination.balance(RECIPIENT, network.destination.token) == fill.units
+    assert await network.destination.balance(RECIPIENT, "USDT") == fill.units
     with pytest.raises(RpcRefusedError):
-        await network.destination.fill(network.origin, receipt)
+        await network.fill(deposit.deposit_id)
 
 
 async def test_each_deposit_has_its_own_fill(network, bridge):
-    await network.destination.fund(network.destination.relayer, 10_000_000)
-    deposits = []
-    for _ in range(2):
-        await network.origin.fund(network.origin.wallet, 5_000_000)
-        deposits.append(await deposited(network, bridge, asked(network, "USDT", 5_000_000)))
-    (_, first), (receipt, second) = deposits
+    await approve(network.origin, 10_000_000)
+    first, second = [await deposited(network, bridge, asked(network, "USDT", 5_000_000)) for _ in range(2)]
     assert first.deposit_id != second.deposit_id
-    await network.destination.fill(network.origin, receipt)
+    await network.fill(second.deposit_id)
     assert await found_fill(network, bridge, first) is None
     assert (await found_fill(network, bridge, second)).units == second.units_out
 
@@ -127,23 +107,22 @@ CONTRACT = "0x60006000f3"
 @pytest.mark.parametrize("code, as_coin", [("0x", True), (DELEGATED, True), (CONTRACT, False)])
 async def test_coin_is_deposited_and_comes_out_as_coin_unless_a_contract_gets_it(network, bridge, code, as_coin):
     there = network.destination
-    await there.wrap(there.relayer, ETHER)
     await there.node.call("anvil_setCode", [RECIPIENT, code])
-    receipt, deposit = await deposited(network, bridge, asked(network, "ETH", ETHER))
+    deposit = await deposited(network, bridge, asked(network, "ETH", ETHER))
     assert deposit.contract is None
-    assert await network.origin.balance(network.origin.pool, network.origin.wrapped) == ETHER
-    await there.fill(network.origin, receipt)
+    assert await network.origin.balance(network.origin.pool, "WETH") == ETHER
+    await network.fill(deposit.deposit_id)
     fill = await found_fill(network, bridge, deposit)
-    got = await there.balance(RECIPIENT), await there.balance(RECIPIENT, there.wrapped)
+    got = await there.balance(RECIPIENT), await there.balance(RECIPIENT, "WETH")
     assert got == ((fill.units, 0) if as_coin else (0, fill.units))
 
 
 async def test_a_call_that_is_an_hour_old_is_refused_by_the_contract(network, bridge):
-    await network.origin.fund(network.origin.wallet, 5_000_000)
+    await approve(network.origin, 5_000_000)
     call = await bridge.build(asked(network, "USDT", 5_000_000), Units(1))
-    await network.origin.node.call("evm_increaseTime", [QUOTE_AGE_S_MAX])
+    await network.network.pass_time(QUOTE_AGE_S_MAX)
     with pytest.raises(RpcRefusedError):
-        await network.origin.send(network.origin.wallet, call)
+        await send(network.origin, call)
 
 
 FIELDS = {
@@ -165,10 +144,10 @@ FIELDS = {
 
 async def test_what_the_reader_tells_of_a_deposit_the_contract_does_or_refuses(network, bridge):
     here, chains = network.origin, network.chains
-    await here.fund(here.wallet, 10_000_000)
+    await approve(here, 10_000_000)
     built = await bridge.build(asked(network, "USDT", 5_000_000), Units(1))
     usual = codec().read_deposit_call(built.data.removesuffix(bytes.fromhex("1dc0de00a1")))
-    named = {"wallet": here.wallet, "wrapped": here.wrapped, "there_wrapped": network.destination.wrapped}
+    named = {"wallet": WALLET, "wrapped": here.wrapped, "there_wrapped": network.destination.wrapped}
     reader = AcrossReader(network.config())
     done, unread = [], 0
     variants = [(name, value) for name, values in FIELDS.items() for value in values]
@@ -180,17 +159,17 @@ async def test_what_the_reader_tells_of_a_deposit_the_contract_does_or_refuses(n
         for value in (0, 5_000_000):
             call = Call(to_address=here.pool, data=codec().deposit_call(replace(usual, **changes)), value=Units(value))
             try:
-                told = reader.read(chains["ethereum"], here.wallet, call, chains)
+                told = reader.read(chains["ethereum"], WALLET, call, chains)
             except UnreadablePayloadError:
                 unread += 1
                 continue
             state = await here.node.call("evm_snapshot")
-            before = await here.balance(here.wallet, here.token)
+            before = await here.balance(WALLET, "USDT")
             try:
-                deposit = bridge.deposit(chains["ethereum"], receipt_of(await here.send(here.wallet, call)), chains)
+                deposit = bridge.deposit(chains["ethereum"], receipt_of(await send(here, call)), chains)
             except RpcRefusedError:
                 continue
-            taken = before - await here.balance(here.wallet, here.token)
+            taken = before - await here.balance(WALLET, "USDT")
             assert taken == (told.sold if told.sold_contract else 0)
             assert (deposit.units, deposit.units_out) == (told.sold, told.bought_min)
             assert (deposit.chain, deposit.contract) == (told.chain, told.bought_contract)
@@ -204,11 +183,11 @@ async def test_what_the_reader_tells_of_a_deposit_the_contract_does_or_refuses(n
 
 async def test_what_is_not_filled_comes_back_in_one_transfer_and_coin_comes_back_wrapped(network, bridge):
     here = network.origin
-    deposits = [(await deposited(network, bridge, asked(network, "ETH", units * ETHER)))[1] for units in (1, 2)]
-    coin = await here.balance(here.wallet)
+    deposits = [await deposited(network, bridge, asked(network, "ETH", units * ETHER)) for units in (1, 2)]
+    coin, wrapped = await here.balance(WALLET), await here.balance(WALLET, "WETH")
     owed = sum(deposit.units for deposit in deposits)
-    receipt = receipt_of(await here.pay_back(here.wrapped, [here.wallet], [owed]))
-    assert (await here.balance(here.wallet), await here.balance(here.wallet, here.wrapped)) == (coin, owed)
+    receipt = receipt_of(await here.pay(here.wrapped, [WALLET], [owed]))
+    assert (await here.balance(WALLET), await here.balance(WALLET, "WETH")) == (coin, wrapped + owed)
     assert bridge.deposit(network.chains["ethereum"], receipt, network.chains) is None
     for deposit in deposits:
         assert deposit.refund_contract == here.wrapped
@@ -219,62 +198,62 @@ async def found_refunds(network: TwoChains, bridge, deposit):
     """Ask the deposit's own chain for what was refunded to its depositor: in which transaction, and how much."""
     here, info = network.origin, network.chains["ethereum"]
     last = int(await here.node.call("eth_blockNumber"), 16)
-    logs = await here.logs(bridge.refund_query(info, deposit, 0, last))
-    told = {one.tx_id: await here.node.call("eth_getTransactionReceipt", [one.tx_id]) for one in logs}
+    found = await logs(here, bridge.refund_query(info, deposit, 0, last))
+    told = {one.tx_id: await here.node.call("eth_getTransactionReceipt", [one.tx_id]) for one in found}
     return [(tx_id, bridge.refund(info, deposit, receipt_of(one))) for tx_id, one in told.items()]
 
 
 async def test_a_token_comes_back_as_it_is_among_others_repayments(network, bridge):
     here = network.origin
-    await here.fund(here.wallet, 5_000_000)
-    await here.tell(here.owner, here.token, load("TestToken").call_data("mint", here.pool, 100))
-    _, deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
+    token, before = here.tokens["USDT"].address, await here.balance(WALLET, "USDT")
+    await approve(here, 5_000_000)
+    await here.mint("USDT", here.pool, 100)
+    deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
     assert await found_refunds(network, bridge, deposit) == []
     # Somebody else's refund is not found, and tells nothing of ours.
-    other = receipt_of(await here.pay_back(here.token, [here.relayer], [40]))
+    other = receipt_of(await here.pay(token, [RELAYER], [40]))
     assert bridge.refund(network.chains["ethereum"], deposit, other) is None
-    receipt = receipt_of(await here.pay_back(here.token, [here.relayer, here.wallet], [60, 5_000_000]))
+    receipt = receipt_of(await here.pay(token, [RELAYER, WALLET], [60, 5_000_000]))
     assert await found_refunds(network, bridge, deposit) == [(receipt.tx_id, 5_000_000)]
-    assert await here.balance(here.wallet, here.token) == 5_000_000
-    assert bridge.refund(network.chains["ethereum"], replace(deposit, refund_to=here.relayer), receipt) == 60
+    assert await here.balance(WALLET, "USDT") == before
+    assert bridge.refund(network.chains["ethereum"], replace(deposit, refund_to=RELAYER), receipt) == 60
 
 
 async def test_a_slow_fill_is_no_refund_and_hides_none(network, bridge):
-    here, there = network.origin, network.destination
-    await here.fund(here.wallet, 5_000_000)
-    await here.tell(here.owner, here.token, load("TestToken").call_data("mint", here.pool, 5_000_000))
-    _, deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
-    words = [bytes(12) + bytes.fromhex(one[2:]) for one in (there.wallet, here.wallet, ZERO, there.token, here.token)]
-    first, second = ((*words, 700, 600, there.number, number, deposit.fill_deadline, 0, b"") for number in (1, 2))
-    filled = await here.tell(here.owner, here.pool, await here.filling_slowly(first))
+    here = network.origin
+    token, before = here.tokens["USDT"].address, await here.balance(WALLET, "USDT")
+    await approve(here, 5_000_000)
+    await here.mint("USDT", here.pool, 5_000_000)
+    deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
+    filling = await network.slow_filling(token, deposit.fill_deadline)
+    filled = await here.send(here.owner, here.pool, filling)
     assert await found_refunds(network, bridge, deposit) == [(filled["transactionHash"], None)]
-    calls = await here.filling_slowly(second), await here.refunding(here.token, [here.wallet], [600])
-    await here.at_once(*calls)
-    assert await here.balance(here.wallet, here.token) == 1800
+    filling = await network.slow_filling(token, deposit.fill_deadline, number=2)
+    await at_once(here, filling, await here.refunding(token, [WALLET], [600]))
+    assert await here.balance(WALLET, "USDT") == before - 5_000_000 + 1800
     assert [units for _, units in await found_refunds(network, bridge, deposit)] == [None, 600]
 
 
 async def test_a_slow_fill_of_coin_beside_a_refund_hides_none(network, bridge):
-    here, there = network.origin, network.destination
-    await here.wrap(here.owner, ETHER)
-    await here.tell(here.owner, here.wrapped, said("WETH9", "transfer", here.pool, ETHER))
-    _, deposit = await deposited(network, bridge, asked(network, "ETH", ETHER))
-    words = [bytes(12) + bytes.fromhex(one[2:]) for one in (there.wallet, here.wallet, ZERO, there.token, here.wrapped)]
-    relay = (*words, 700, 600, there.number, 1, deposit.fill_deadline, 0, b"")
-    coin = await here.balance(here.wallet)
-    await here.at_once(await here.filling_slowly(relay), await here.refunding(here.wrapped, [here.wallet], [ETHER]))
-    assert (await here.balance(here.wallet), await here.balance(here.wallet, here.wrapped)) == (coin + 600, ETHER)
+    here = network.origin
+    await here.mint("WETH", here.pool, ETHER)
+    deposit = await deposited(network, bridge, asked(network, "ETH", ETHER))
+    before = await here.balance(WALLET), await here.balance(WALLET, "WETH")
+    filling = await network.slow_filling(here.wrapped, deposit.fill_deadline)
+    await at_once(here, filling, await here.refunding(here.wrapped, [WALLET], [ETHER]))
+    after = await here.balance(WALLET), await here.balance(WALLET, "WETH")
+    assert after == (before[0] + 600, before[1] + ETHER)
     assert [units for _, units in await found_refunds(network, bridge, deposit)] == [ETHER]
 
 
 async def test_a_refund_that_the_token_refuses_is_none(network, bridge):
     here = network.origin
-    await here.fund(here.wallet, 5_000_000)
-    _, deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
-    picky, token = load("PickyToken"), await here.deploy(load("PickyToken").creation_code())
-    await here.tell(here.owner, token, picky.call_data("mint", here.pool, 1000))
-    await here.tell(here.owner, token, picky.call_data("refuse", here.wallet))
+    await approve(here, 5_000_000)
+    deposit = await deposited(network, bridge, asked(network, "USDT", 5_000_000))
+    picky, token = load("PickyToken"), await here.create(load("PickyToken").creation_code())
+    await here.send(here.owner, token, picky.call_data("mint", here.pool, 1000))
+    await here.send(here.owner, token, picky.call_data("refuse", WALLET))
     of_it = replace(deposit, refund_contract=token)
-    receipt = receipt_of(await here.pay_back(token, [here.relayer, here.wallet], [1, 999]))
+    receipt = receipt_of(await here.pay(token, [RELAYER, WALLET], [1, 999]))
     assert bridge.refund(network.chains["ethereum"], of_it, receipt) is None
-    assert bridge.refund(network.chains["ethereum"], replace(of_it, refund_to=here.relayer), receipt) == 1
+    assert bridge.refund(network.chains["ethereum"], replace(of_it, refund_to=RELAYER), receipt) == 1

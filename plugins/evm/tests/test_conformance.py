@@ -13,11 +13,12 @@ import msgspec
 import pytest
 
 from cambist.plugin import Call, Chain, ChainInfo, PluginContext, Token, Units
-from cambist.testing.conformance import ChainConformance
+from cambist.testing.conformance import ChainConformance, SweepConformance
 from cambist.testing.harness import Abilities, Callee, ChainHarness, FamilySamples, Sender
 from cambist_evm.config import EvmConfig
 from cambist_evm.family import EvmFamily
 from cambist_evm.plugin import EvmPlugin
+from cambist_evm.sweeper import agent_of, deployment
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy, Wallet
 
 ACCOUNTS_COUNT = 30
@@ -61,6 +62,10 @@ SAMPLES = FamilySamples(
 )
 
 
+SPONSOR = Wallet("sponsor")
+SWEEPER = deployment(SPONSOR.address)
+
+
 class AnvilHarness(ChainHarness):
     """Anvil behind a proxy that can be cut off. Each transfer comes from another account, so none waits for another."""
 
@@ -83,6 +88,7 @@ class AnvilHarness(ChainHarness):
         payload_names_chain=True,
         fees_in_payload=True,
         calls=True,
+        sweeping=True,
     )
 
     def __init__(self, chain: Chain, node: Anvil, proxy: FaultyProxy, contracts: dict[str, Contract]) -> None:
@@ -148,6 +154,10 @@ class AnvilHarness(ChainHarness):
         await self._node.mine()
         return Sender(address=wallet.address, private_key=wallet.secret)
 
+    async def sweep_sponsor(self) -> Sender:
+        await self._node.call("anvil_setBalance", [SPONSOR.address, hex(10**20)])
+        return Sender(address=SPONSOR.address, private_key=SPONSOR.secret)
+
     async def callee(self) -> Callee:
         return Callee(
             address=self._taker.address,
@@ -184,32 +194,66 @@ async def network() -> AsyncIterator[tuple[Anvil, dict[str, Contract]]]:
             "splitter": await node.deploy("Splitter"),
             "taker": await node.deploy("Taker"),
         }
+        await node.send(SWEEPER.to_address, data="0x" + SWEEPER.data.hex())
         for holder in (*node.accounts, contracts["splitter"].address):
             await token.send("mint", holder, 10**30)
         await node.mine()
         yield node, contracts
 
 
+@pytest.fixture
+async def connected(network: tuple[Anvil, dict[str, Contract]]) -> AsyncIterator[AnvilHarness]:
+    """Connect to the node, and put it back afterwards."""
+    node, contracts = network
+    state = await node.snapshot()
+    context = PluginContext(
+        now=lambda: datetime.now(UTC), monotonic=time.monotonic, random=Random(3), user_agent="cambist-tests"
+    )
+    async with FaultyProxy(node.url) as proxy:
+        local = {
+            "rpc_urls": [proxy.url],
+            "chain_id": node.chain_id,
+            "native_symbol": "ETH",
+            "confirmations": 3,
+            "tokens": [{"symbol": "USDT", "contract": contracts["token"].address, "decimals": 6}],
+            "sweeper": SWEEPER.address,
+        }
+        config = msgspec.convert({"chains": {"local": local}}, EvmConfig)
+        async with EvmPlugin().connect(config, context) as (chain,):
+            yield AnvilHarness(chain, node, proxy, contracts)
+    await node.revert(state)
+
+
 class TestEvmChain(ChainConformance):
     """Everything that a chain plugin promises."""
 
     @pytest.fixture
-    async def harness(self, network: tuple[Anvil, dict[str, Contract]]) -> AsyncIterator[ChainHarness]:
-        """Connect to the node, and put it back afterwards."""
-        node, contracts = network
-        state = await node.snapshot()
-        context = PluginContext(
-            now=lambda: datetime.now(UTC), monotonic=time.monotonic, random=Random(3), user_agent="cambist-tests"
-        )
-        async with FaultyProxy(node.url) as proxy:
-            local = {
-                "rpc_urls": [proxy.url],
-                "chain_id": node.chain_id,
-                "native_symbol": "ETH",
-                "confirmations": 3,
-                "tokens": [{"symbol": "USDT", "contract": contracts["token"].address, "decimals": 6}],
-            }
-            config = msgspec.convert({"chains": {"local": local}}, EvmConfig)
-            async with EvmPlugin().connect(config, context) as (chain,):
-                yield AnvilHarness(chain, node, proxy, contracts)
-        await node.revert(state)
+    async def harness(self, connected: AnvilHarness) -> ChainHarness:
+        return connected
+
+
+class TestEvmSweeps(SweepConformance):
+    """And what one promises that sweeps."""
+
+    @pytest.fixture
+    async def harness(self, connected: AnvilHarness) -> ChainHarness:
+        return connected
+
+
+async def test_the_kit_catches_a_delegate_whose_code_stays(
+    network: tuple[Anvil, dict[str, Contract]], connected: AnvilHarness
+) -> None:
+    """One step of it is one too many for a plain transfer: here it has come back when the first sweep is over."""
+    node, _ = network
+    transfer, paid = connected.transfer, []
+
+    async def late(token: Token, recipient: str, amount: int) -> str:
+        await node.call("anvil_setCode", [agent_of(SWEEPER.address), "0x5b"])
+        paid.append((token, recipient))
+        return await transfer(token, recipient, amount)
+
+    connected.transfer = late
+    with pytest.raises(AssertionError):
+        await TestEvmSweeps().test_who_was_swept_is_paid_and_swept_again(connected)
+    arrived = [bool(await connected.chain.balance(recipient, token)) for token, recipient in paid]
+    assert arrived == [not token.is_native for token, _ in paid]

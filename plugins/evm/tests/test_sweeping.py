@@ -20,6 +20,8 @@ from cambist.plugin import (
     FeeAboveCeilingError,
     Intent,
     SignatureError,
+    SignedTx,
+    Sweep,
     Token,
     Units,
     UnreadablePayloadError,
@@ -28,7 +30,7 @@ from cambist.plugin import (
 from cambist_evm.authorization import Authorization, SignedAuthorization, write_authorization
 from cambist_evm.family import EvmFamily
 from cambist_evm.payload import TxFields, write_payload
-from cambist_evm.sweeper import collect_data, deployment, read_collect
+from cambist_evm.sweeper import agent_of, collect_data, deployment, read_collect
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy, Wallet
 
 Connect = Callable[..., Any]
@@ -36,6 +38,7 @@ Connect = Callable[..., Any]
 FAMILY = EvmFamily()
 STATION, SOURCES, MAIN = Wallet("station"), [Wallet(f"deposit {n}") for n in range(3)], Wallet("main").address
 SWEEPER = deployment(STATION.address).address
+AGENT = agent_of(SWEEPER)
 NATIVE = Token(symbol="ETH", contract=None, decimals=18, label="ETH")
 USDT = Token(symbol="USDT", contract=to_checksum_address("0x" + "5a" * 20), decimals=6, label="USDT")
 INFO = ChainInfo(
@@ -57,7 +60,7 @@ items = st.lists(
 )
 
 
-def signed(wallet: Wallet, sequence: int, *, chain_id: int = 1337, contract: str = SWEEPER) -> SignedAuthorization:
+def signed(wallet: Wallet, sequence: int, *, chain_id: int = 1337, contract: str = AGENT) -> SignedAuthorization:
     agreed = Authorization(chain_id=chain_id, contract=bytes.fromhex(contract[2:]), sequence=sequence)
     signature = wallet.sign(FAMILY.digest(write_authorization(agreed)))
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
@@ -89,7 +92,7 @@ def test_a_sweep_is_byte_for_byte_what_eth_account_signs(
         "to": SWEEPER, "value": 0, "data": collect_data(intents),
     }  # fmt: skip
     if sequences:
-        said = [{"chainId": 1337, "address": SWEEPER, "nonce": one} for one in sequences]
+        said = [{"chainId": 1337, "address": AGENT, "nonce": one} for one in sequences]
         signatures = [Account.sign_authorization(one, SOURCES[0].secret) for one in said]
         expected |= {"type": 4, "authorizationList": signatures}
     fee = Fee(limit=10**6, price=50, tip=2)
@@ -106,11 +109,11 @@ def test_a_sweep_is_byte_for_byte_what_eth_account_signs(
 
 @given(sequence=st.integers(0, 2**64 - 2))
 def test_an_authorization_gives_power_to_one_contract_on_one_chain(sequence: int) -> None:
-    agreed = Authorization(chain_id=1337, contract=bytes.fromhex(SWEEPER[2:]), sequence=sequence)
+    agreed = Authorization(chain_id=1337, contract=bytes.fromhex(AGENT[2:]), sequence=sequence)
     written = write_authorization(agreed)
     effects = FAMILY.effects(INFO, written)
-    assert (effects.delegate, effects.sequence, effects.movements, effects.fee_max) == (SWEEPER, sequence, (), 0)
-    said = {"chainId": 1337, "address": SWEEPER, "nonce": sequence}
+    assert (effects.delegate, effects.sequence, effects.movements, effects.fee_max) == (AGENT, sequence, (), 0)
+    said = {"chainId": 1337, "address": AGENT, "nonce": sequence}
     other = Account.sign_authorization(said, SOURCES[0].secret)
     assert bytes(other.authorization_hash) == FAMILY.digest(written)
 
@@ -144,6 +147,7 @@ def test_an_authorization_that_is_not_exactly_one_is_unreadable() -> None:
         payload([an_intent()], signed(SOURCES[0], 0), to=b"\x77" * 20),
         payload([an_intent()], signed(SOURCES[0], 0), to=b"\x77" * 20, data=b"", value=1),
         payload([an_intent()], signed(SOURCES[0], 0, contract="0x" + "77" * 20)),
+        payload([an_intent()], signed(SOURCES[0], 0, contract=SWEEPER)),
         payload([an_intent()], signed(SOURCES[0], 0, chain_id=0)),
         payload([an_intent()], signed(SOURCES[0], 0, chain_id=1)),
         payload([an_intent(token=Token(symbol="X", contract="0x" + "66" * 20, decimals=1, label="X"))]),
@@ -223,6 +227,32 @@ async def test_the_doctor_looks_at_the_sweeper(node: Anvil, usdt: Contract, conn
         assert ["is not the sweeper" in one for one in await chain.problems()] == [True]
 
 
+async def test_where_the_agent_does_not_go_away_nothing_is_swept(node: Anvil, usdt: Contract, connect: Connect) -> None:
+    """On a chain that no longer destroys contracts: addresses must not delegate to code that stays."""
+    await node.call("anvil_setCode", [AGENT, "0x00"])
+    async with connect(node.url, **configured(usdt)) as chain:
+        assert ["has stayed" in one for one in await chain.problems()] == [True]
+        plan = await chain.plan_sweep(wanted(chain, 1, 1, 1), sponsor=STATION.address)
+        assert plan.sweep is None
+        assert all("has stayed" in why for why in plan.refused)
+
+
+async def test_what_is_sent_to_a_swept_address_needs_no_more_gas_than_before(
+    node: Anvil, usdt: Contract, connect: Connect
+) -> None:
+    """Beside the usual margin, where a node estimates; and exactly 21,000 gas will do."""
+    async with connect(node.url, **configured(usdt)) as chain:
+        native = chain.info.native
+        send = Intent(source=node.accounts[0], to_address=SOURCES[0].address, token=native, amount=Units(1))
+        (before,) = await chain.plan([send], sponsor=None)
+        plan = await chain.plan_sweep(wanted(chain, 100, 100, 100), sponsor=STATION.address)
+        await _sent(chain, plan.sweep, 0)
+        assert (await node.call("eth_getCode", [SOURCES[0].address, "latest"])).startswith("0xef0100")
+        (after,) = await chain.plan([send], sponsor=None)
+        assert before.step.fee.limit <= after.step.fee.limit <= 1.25 * 21_000
+        assert (await node.receipt(await node.send_native(SOURCES[0].address, 1)))["status"] == "0x1"
+
+
 async def test_what_would_fail_is_refused_and_the_rest_planned(node: Anvil, usdt: Contract, connect: Connect) -> None:
     async with connect(node.url, **configured(usdt)) as chain:
         plan = await chain.plan_sweep(wanted(chain, 100, 101, 50), sponsor=STATION.address)
@@ -238,17 +268,23 @@ async def test_the_limit_holds_and_only_those_who_must_are_asked_to_agree(
         for round_ in range(2):
             plan = await chain.plan_sweep(wanted(chain, 40, 40, 40), sponsor=STATION.address)
             assert len(plan.sweep.authorizations) == (3 if round_ == 0 else 0)
-            secrets = {one.address: one for one in SOURCES}
-            agreed = [secrets[one.address].sign(FAMILY.digest(one.payload)) for one in plan.sweep.authorizations]
-            tx = await chain.prepare_sweep(plan.sweep, round_, agreed)
-            sent = FAMILY.seal(tx, STATION.sign(FAMILY.digest(tx.payload)))
-            assert [said.state for said in await chain.broadcast([sent])] == ["accepted"]
-            async with asyncio.timeout(5):
-                while (await chain.transaction(sent.tx_id)).block is None:  # noqa: ASYNC110 - the node tells nobody
-                    await asyncio.sleep(0.005)
+            sent = await _sent(chain, plan.sweep, round_)
             assert await usdt.read("balanceOf", MAIN) == 120 * (round_ + 1)
             used = int((await node.receipt(sent.tx_id))["gasUsed"], 16)
             assert used <= plan.sweep.fee.limit <= 3 * used
+
+
+async def _sent(chain: Any, sweep: Sweep, sequence: int) -> SignedTx:
+    """Have everybody sign a sweep, and send it until it is mined."""
+    secrets = {one.address: one for one in SOURCES}
+    agreed = [secrets[one.address].sign(FAMILY.digest(one.payload)) for one in sweep.authorizations]
+    tx = await chain.prepare_sweep(sweep, sequence, agreed)
+    sent = FAMILY.seal(tx, STATION.sign(FAMILY.digest(tx.payload)))
+    assert [said.state for said in await chain.broadcast([sent])] == ["accepted"]
+    async with asyncio.timeout(5):
+        while (await chain.transaction(sent.tx_id)).block is None:  # noqa: ASYNC110 - the node tells nobody
+            await asyncio.sleep(0.005)
+    return sent
 
 
 async def test_a_wrong_signature_is_found_before_anything_is_written(

@@ -82,10 +82,11 @@ async def test_a_quote_is_asked_for_again_only_when_it_has_grown_old(clock, swap
     assert len(server.requests) == 5
 
 
-async def test_quotes_that_are_kept_are_bounded(monkeypatch, swaps, server):
+async def test_quotes_that_are_kept_are_bounded(monkeypatch, clock, server):
     monkeypatch.setattr("cambist_swap_1inch.provider.QUOTES_KEPT_MAX", 2)
-    for units in (1, 2, 3, 1, 3):
-        await swaps.quote(request(units=units * 10**6))
+    async with connected(clock, config(server)) as swaps:
+        for units in (1, 2, 3, 1, 3):
+            await swaps.quote(request(units=units * 10**6))
     assert len(server.requests) == 4
 
 

@@ -6,9 +6,11 @@ The contracts are what lasts: an adapter translates one generation into these va
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
+
+WHO: Final = "Across"
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -70,8 +72,8 @@ class AcrossApi(ABC):
     """One generation of Across's interface. Raises ExchangeRefusedError, ProviderUnavailableError."""
 
     @abstractmethod
-    async def offer(self, route: Route, units: int, recipient: str) -> Offer:
-        """Return what would be done with so many units now."""
+    async def offer(self, route: Route, units: int, recipient: str, *, wait_max_s: float) -> Offer:
+        """Return what would be done with so many units now. The request waits for its turn for at most so long."""
 
     @abstractmethod
     async def limits(self, route: Route) -> Limits:

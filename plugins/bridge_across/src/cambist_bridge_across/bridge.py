@@ -24,6 +24,8 @@ from cambist.plugin import (
     Receipt,
     Units,
 )
+from cambist.plugin.budgets import WAIT_MAX_S
+from cambist_chainkit.providers import QUOTE_WAIT_MAX_S
 
 from . import offers
 from .addresses import ZERO, same, spell
@@ -74,9 +76,14 @@ class AcrossBridge(BridgeProvider):
             return False
         return _family(sells) == _family(buys) and not same(buys.token.contract, there.wrapped_native)
 
+    def refund_contract(self, sells: ChainToken) -> str | None:
+        """Return the token itself; for native coin the wrapped one."""
+        here = self._deployments.of(sells.chain)
+        return here.wrapped_native if sells.token.is_native and here is not None else sells.token.contract
+
     async def quote(self, request: ExchangeRequest) -> Quote:
         """Return what a relayer would pay out now, and how much less the slippage lets him."""
-        offer = await self._offer(request)
+        offer = await self._offer(request, QUOTE_WAIT_MAX_S)
         return Quote(
             units=Units(offer.units_out),
             units_min=Units(max(1, offer.units_out * (BPS - request.slippage_bps) // BPS)),
@@ -88,7 +95,7 @@ class AcrossBridge(BridgeProvider):
     async def build(self, request: ExchangeRequest, units_min: Units) -> Call:
         """Return the deposit for what is offered now. The contract holds fillers to the output that it names."""
         writer = await _imported()
-        offer = await self._offer(request)
+        offer = await self._offer(request, WAIT_MAX_S)
         if offer.units_out < units_min:
             raise ExchangeRefusedError("Across offers less by now than was promised", reason="price_moved")
         here = self._deployments.of(request.sells.chain)
@@ -142,10 +149,10 @@ class AcrossBridge(BridgeProvider):
         tracked = await self._api.track(origin.chain_id_num, deposit.deposit_id)
         return BridgeStatus(state=tracked.state, tx_id=tracked.tx_id)
 
-    async def _offer(self, request: ExchangeRequest) -> Offer:
+    async def _offer(self, request: ExchangeRequest, wait_max_s: float) -> Offer:
         route, here, there = self._route(request)
         try:
-            offer = await self._api.offer(route, request.units, request.recipient)
+            offer = await self._api.offer(route, request.units, request.recipient, wait_max_s=wait_max_s)
         except ExchangeRefusedError as error:
             raise await self._with_limits(error, route, request) from error
         now = int(self._now().timestamp())

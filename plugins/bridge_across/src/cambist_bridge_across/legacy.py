@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Final, TypeVar
 
-import msgspec
 from msgspec import Meta, Struct
 
 from cambist.plugin import ExchangeError, ExchangeRefusedError, ProviderUnavailableError, RefusalReason
+from cambist_chainkit.providers import QUOTE_WAIT_MAX_S, ProviderClient, ProviderSetup
 
 from .addresses import ADDRESS
-from .api import AcrossApi, Limits, Offer, Route, Side, Tracked
-from .http import WHO, Answer, Http
+from .api import WHO, AcrossApi, Limits, Offer, Route, Side, Tracked
+from .config import AcrossConfig
 
 T = TypeVar("T")
 
@@ -83,7 +83,10 @@ class _Refusal(Struct):
     param: Text = ""
 
 
-_ROUTE_PARAMS: Final = {"originChainId", "destinationChainId", "token", "inputToken", "outputToken"}
+_ROUTE_PARAMS: Final = {
+    *("originChainId", "destinationChainId", "token", "inputToken", "outputToken"),
+    *("inputTokenAddress", "outputTokenAddress"),  # which is how it calls them where it does not know the token
+}
 _REASONS: Final[Mapping[str, tuple[RefusalReason, str]]] = {
     "AMOUNT_TOO_LOW": ("amount_too_low", "the amount is too low for Across"),
     "AMOUNT_TOO_HIGH": ("amount_too_high", "the amount is too high for Across"),
@@ -93,20 +96,32 @@ _REASONS: Final[Mapping[str, tuple[RefusalReason, str]]] = {
 }
 
 
+def setup(config: AcrossConfig) -> ProviderSetup:
+    """Return how Across's servers are asked."""
+    return ProviderSetup(
+        name=WHO,
+        table="plugins.bridge_across",
+        base_url=config.base_url,
+        key=config.key,
+        requests_per_second=config.requests_per_second,
+        timeout_ms=config.timeout_ms,
+        answer_bytes_max=1 << 18,
+        refusals=frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND}),
+    )
+
+
 class LegacyApi(AcrossApi):
     """Asks the older interface. Whatever is not as it should be is ProviderUnavailableError."""
 
-    def __init__(self, http: Http, integrator_id: str | None) -> None:
+    def __init__(self, client: ProviderClient, integrator_id: str | None) -> None:
         """Ask over this client, under the name of this integrator."""
-        self._http = http
+        self._client = client
         self._integrator = {} if integrator_id is None else {"integratorId": integrator_id}
 
-    async def offer(self, route: Route, units: int, recipient: str) -> Offer:
+    async def offer(self, route: Route, units: int, recipient: str, *, wait_max_s: float) -> Offer:
         """Ask for the fees of a deposit."""
         query = _query(route) | {"amount": str(units), "recipient": recipient}
-        if not route.same_decimals:
-            query["allowUnmatchedDecimals"] = "true"
-        told = await self._ask("/suggested-fees", query, _Fees, "fees")
+        told = await self._ask("/suggested-fees", query, _Fees, "fees", wait_max_s)
         if told.is_amount_too_low:
             raise _refused(_Refusal("AMOUNT_TOO_LOW"), HTTPStatus.OK)
         fees = (
@@ -130,18 +145,18 @@ class LegacyApi(AcrossApi):
 
     async def limits(self, route: Route) -> Limits:
         """Ask for the limits of a route."""
-        told = await self._ask("/limits", _query(route), _Limits, "limits")
+        told = await self._ask("/limits", _query(route), _Limits, "limits", QUOTE_WAIT_MAX_S)
         return Limits(units_min=_number(told.min_deposit), units_max=_number(told.max_deposit))
 
     async def track(self, origin: int, deposit_id: str) -> Tracked:
         """Ask for a deposit by its chain and number. What the server does not know yet is pending."""
         query = {"originChainId": str(origin), "depositId": deposit_id}
-        answer = await self._http.get("/deposit/status", query)
+        answer = await self._client.get("/deposit/status", query, wait_max_s=QUOTE_WAIT_MAX_S)
         if answer.status == HTTPStatus.NOT_FOUND:
             return Tracked(state="pending")
-        if answer.status != HTTPStatus.OK:
+        if answer.refused:
             raise ProviderUnavailableError(f"{WHO} does not say what became of a deposit (HTTP {answer.status})")
-        told = _decode(answer, _Status, "the state of a deposit")
+        told = self._client.decode(answer, _Status, "the state of a deposit")
         for asked, number in ((origin, told.origin_chain_id), (int(deposit_id), told.deposit_id)):
             if number is not None and _number(number) != asked:
                 raise ProviderUnavailableError(f"{WHO} answers with another deposit than was asked for")
@@ -157,27 +172,21 @@ class LegacyApi(AcrossApi):
             case _:
                 return Tracked(state="pending")
 
-    async def _ask(self, path: str, query: Mapping[str, str], kind: type[T], wanted: str) -> T:
-        return _decode(await self._http.get(path, {**query, **self._integrator}), kind, wanted)
+    async def _ask(self, path: str, query: Mapping[str, str], kind: type[T], wanted: str, wait_max_s: float) -> T:
+        answer = await self._client.get(path, {**query, **self._integrator}, wait_max_s=wait_max_s)
+        if answer.refused:
+            raise _refused(self._client.decode(answer, _Refusal, wanted), answer.status)
+        return self._client.decode(answer, kind, wanted)
 
 
 def _query(route: Route) -> dict[str, str]:
-    return {
+    query = {
         "originChainId": str(route.origin),
         "destinationChainId": str(route.destination),
         "inputToken": route.input_token,
         "outputToken": route.output_token,
     }
-
-
-def _decode(answer: Answer, kind: type[T], wanted: str) -> T:
-    try:
-        if answer.status == HTTPStatus.OK:
-            return msgspec.json.decode(answer.body, type=kind)
-        refusal = msgspec.json.decode(answer.body, type=_Refusal)
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        raise ProviderUnavailableError(f"{WHO} answers with something else than {wanted}") from error
-    raise _refused(refusal, answer.status)
+    return query if route.same_decimals else query | {"allowUnmatchedDecimals": "true"}
 
 
 def _refused(refusal: _Refusal, status: int) -> ExchangeError:

@@ -7,9 +7,8 @@ from typing import Final
 from cambist.plugin import ExchangeRefusedError, ExchangeRequest, ProviderFee, ProviderUnavailableError, Units
 
 from .addresses import ADDRESS, ZERO, same
-from .api import Offer, Route
+from .api import WHO, Offer, Route
 from .deployments import Deployment
-from .http import WHO
 from .reader import FILL_S_MAX, QUOTE_AGE_S_MAX, exclusive_until
 
 QUOTE_MARGIN_S: Final = 300

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from cambist.plugin import AnyBridgePlugin, BridgePlugin, BridgeProvider, CallReader, PluginContext, hookimpl
+from cambist_chainkit.providers import provider_client
 
 from .bridge import AcrossBridge
 from .config import AcrossConfig
-from .http import Http, open_session
-from .legacy import LegacyApi
+from .legacy import LegacyApi, setup
 from .reader import AcrossReader
 
 
@@ -28,9 +28,8 @@ class AcrossPlugin(BridgePlugin[AcrossConfig]):
     @asynccontextmanager
     async def connect(self, config: AcrossConfig, context: PluginContext) -> AsyncIterator[Sequence[BridgeProvider]]:
         """Open an HTTP session for Across's servers."""
-        async with open_session(context) as session:
-            api = LegacyApi(Http(session, config, context), config.integrator_id)
-            yield [AcrossBridge(api, config, context.now)]
+        async with provider_client(setup(config), context) as client:
+            yield [AcrossBridge(LegacyApi(client, config.integrator_id), config, context.now)]
 
 
 @hookimpl

@@ -124,6 +124,7 @@ def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:
         availability="simulated" if table.simulated else "live",
         chain_id_num=network.chain_id,
         is_evm=True,
+        runs_contracts=True,
         finality_required=table.finality_required,
         span_max=table.span_max or network.span_max,
         hashes_kept=table.hashes_kept or network.hashes_kept,

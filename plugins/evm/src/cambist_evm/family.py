@@ -25,7 +25,7 @@ from cambist_chainkit.eip55 import keccak, parse_address, spell
 
 from .authorization import AUTHORIZATION_TYPE, Authorization, read_authorization
 from .payload import TxFields, read_payload, write_signed
-from .sweeper import read_collect
+from .sweeper import agent_of, read_collect
 
 _SHOWN_MAX: Final = 64
 
@@ -58,6 +58,10 @@ class EvmFamily(AddressFamily):
             return f"ethereum:{address}@{chain.chain_id_num}?value={amount}"
         return f"ethereum:{token.contract}@{chain.chain_id_num}/transfer?address={address}&uint256={amount}"
 
+    def address_uri(self, chain: ChainInfo, address: str) -> str:
+        """Return an EIP-681 link without an amount. It says which chain is meant, for the address is that of all."""
+        return f"ethereum:{address}@{chain.chain_id_num}"
+
     def effects(self, chain: ChainInfo, payload: bytes) -> Effects:
         """Read out of a payload all that it does.
 
@@ -70,7 +74,7 @@ class EvmFamily(AddressFamily):
         to = spell(fields.to.hex())
         for one in fields.authorizations:
             # Each is signed by whom it binds, and was judged then; another contract's has no business here anyway.
-            if _delegation(chain, one.authorization).delegate != to or to != chain.sweeper:
+            if to != chain.sweeper or _delegation(chain, one.authorization).delegate != agent_of(to):
                 raise UnreadablePayloadError(
                     "the payload carries an authorization for something other than the sweeper"
                 )

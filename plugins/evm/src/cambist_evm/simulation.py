@@ -7,13 +7,15 @@ keeps them, only the token knows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
-from cambist.plugin import Call, CallTrial, InconsistentChainError
+from cambist.plugin import Call, CallTrial, InconsistentChainError, Log, Movement, Units
 from cambist_chainkit.answers import UnsupportedError
+from cambist_chainkit.eip55 import spell
 
 from .config import ChainSetup
+from .decode import TRANSFER_TOPIC, TRANSFER_TOPICS
 from .endpoint import Endpoint
 from .gas import LENT, reason_of, trial_of
 from .logs import log_of
@@ -23,6 +25,8 @@ from .wire import RpcFailure, SimulatedBlock, SimulatedCall
 _METHOD: Final = "eth_simulateV1"
 _FAILED: Final = 0
 _SUCCEEDED: Final = 1
+_TRANSFER: Final = bytes.fromhex(TRANSFER_TOPIC[2:])
+_WORD: Final = 32
 
 
 async def try_calls(
@@ -38,7 +42,7 @@ async def try_calls(
             endpoint.simulates = False
         else:
             endpoint.simulates = True
-            return _in_turn([_trial(one, gas_max) for one in block.calls])
+            return _in_turn([_trial(one, gas_max, setup) for one in block.calls])
     return [await _estimated(endpoint, sender, txs[0])] if len(txs) == 1 else None
 
 
@@ -57,7 +61,7 @@ async def _simulated(endpoint: Endpoint, sender: str, txs: Sequence[dict[str, An
     return blocks[0]
 
 
-def _trial(one: SimulatedCall, gas_max: int) -> CallTrial:
+def _trial(one: SimulatedCall, gas_max: int, setup: ChainSetup) -> CallTrial:
     status, gas = quantity(one.status), quantity(one.gas_used)
     if status not in {_FAILED, _SUCCEEDED} or gas > gas_max:
         raise InconsistentChainError(f"a call was tried with status {status} and {gas} gas, of {gas_max}")
@@ -65,7 +69,20 @@ def _trial(one: SimulatedCall, gas_max: int) -> CallTrial:
         return CallTrial(refused=_reason(one))
     if one.error is not None:
         raise InconsistentChainError("a call was tried that succeeded with an error")
-    return CallTrial(work=gas, logs=tuple(log_of(log, ordinal) for ordinal, log in enumerate(one.logs)))
+    logs = tuple(log_of(log, ordinal) for ordinal, log in enumerate(one.logs))
+    tokens = {token.contract for token in setup.info.tokens}
+    return CallTrial(work=gas, logs=logs, moved=tuple(_movements(logs, tokens)))
+
+
+def _movements(logs: Sequence[Log], tokens: Collection[str | None]) -> Iterator[Movement]:
+    """Yield the transfers of these tokens. One that is written in another way moves nobody knows what: none of it."""
+    for log in logs:
+        is_transfer = len(log.topics) == TRANSFER_TOPICS and log.topics[0] == _TRANSFER and len(log.data) == _WORD
+        if is_transfer and log.address in tokens:
+            source, recipient = (spell(topic[-20:].hex()) for topic in log.topics[1:])
+            yield Movement(
+                contract=log.address, source=source, recipient=recipient, amount=Units(int.from_bytes(log.data))
+            )
 
 
 def _reason(one: SimulatedCall) -> str:

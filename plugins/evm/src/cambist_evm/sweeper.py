@@ -1,7 +1,8 @@
 """The contract that empties many addresses at once, ``contracts/Sweeper.sol``: its calls, and where it is. Pure.
 
 It is deployed through the keyless deployer that every chain has at the same address, which makes the sweeper's own
-address a proof: nothing but our code with this very sponsor can ever be there.
+address a proof: nothing but our code with this very sponsor can ever be there. The same goes for its *agent*, the clone
+of it that addresses delegate to, and that is there only while a sweep runs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from cambist_chainkit.eip55 import ADDRESS_BYTES, keccak, spell
 COLLECT: Final = keccak(b"collect((address,address,address,uint256)[])")[:4]
 DEPLOYER: Final = "0x4e59b44847b379578588920cA78FbF26c0B4956C"
 
+# EIP-1167: copies the code behind it, which calls another contract's code as its own.
+_CLONE: Final = (
+    bytes.fromhex("3d602d80600a3d3981f3363d3d373d3d3d363d73"),
+    bytes.fromhex("5af43d82803e903d91602b57fd5bf3"),
+)
 _SALT: Final = bytes(32)
 _WORD: Final = 32
 _ITEM_WORDS: Final = 4
@@ -43,8 +49,15 @@ def creation_code(sponsor: str) -> bytes:
 def deployment(sponsor: str) -> SweeperDeployment:
     """Return where the sponsor's sweeper is, and what has to be sent to whom so that it is there."""
     code = creation_code(sponsor)
-    hashed = keccak(b"\xff" + bytes.fromhex(DEPLOYER[2:]) + _SALT + keccak(code))
-    return SweeperDeployment(address=spell(hashed[12:].hex()), to_address=DEPLOYER, data=_SALT + code)
+    address = _created(DEPLOYER, code)
+    return SweeperDeployment(address=address, to_address=DEPLOYER, data=_SALT + code, delegate=agent_of(address))
+
+
+@cache
+def agent_of(sweeper: str) -> str:
+    """Return what addresses delegate to so that this sweeper may empty them. It has code only while a sweep runs."""
+    before, after = _CLONE
+    return _created(sweeper, before + bytes.fromhex(sweeper[2:]) + after)
 
 
 def collect_data(intents: Sequence[Intent]) -> bytes:
@@ -80,6 +93,12 @@ def read_collect(data: bytes) -> tuple[Movement, ...] | None:
             )
         )
     return tuple(items)
+
+
+def _created(creator: str, code: bytes) -> str:
+    """Return where a contract is that another one makes of this creation code (EIP-1014)."""
+    hashed = keccak(b"\xff" + bytes.fromhex(creator[2:]) + _SALT + keccak(code))
+    return spell(hashed[12:].hex())
 
 
 def _contract(token: Token) -> str:

@@ -1,4 +1,4 @@
-"""Plans and writes sweeps (EIP-7702): tried whole on a node, as if every address had authorized the sweeper already."""
+"""Plans and writes sweeps (EIP-7702): tried whole on a node, as if every address had delegated already."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .market import TX_BYTES_MAX
 from .payload import TxFields, write_payload
 from .planner import with_margin
 from .quantities import quantity
-from .sweeper import collect_data, deployment
+from .sweeper import agent_of, collect_data, deployment
 
 # EIP-7702's price of one authorization for an address that the chain has never seen; for others half of it comes back.
 AUTHORIZATION_GAS: Final = 25_000
@@ -36,10 +36,10 @@ _ADDRESS_CHARS: Final = 2 + 64
 class Source:
     """What an endpoint knows of an address that is to be swept."""
 
-    def __init__(self, sequence: str | None, code: str | None, sweeper: str) -> None:
+    def __init__(self, sequence: str | None, code: str | None, agent: str) -> None:
         """Parse a nonce and a code as nodes answer them, in hex. Raises InconsistentChainError."""
         self.sequence = quantity(sequence or "")
-        self.obeys = (code or "").lower() == eip7702.DESIGNATOR + sweeper[2:].lower()
+        self.obeys = (code or "").lower() == eip7702.DESIGNATOR + agent[2:].lower()
 
 
 class Sweeping:
@@ -107,7 +107,7 @@ class Sweeping:
         return self._setup.info.sweeper
 
     def _authorization(self, sequence: int) -> bytes:
-        contract = bytes.fromhex(self._sweeper[2:])
+        contract = bytes.fromhex(agent_of(self._sweeper)[2:])
         agreed = eip7702.Authorization(chain_id=self._setup.network.chain_id, contract=contract, sequence=sequence)
         return eip7702.write_authorization(agreed)
 
@@ -122,12 +122,10 @@ class Sweeping:
         return problem
 
     async def _sources(self, endpoint: Endpoint, intents: Sequence[Intent]) -> Mapping[str, Source]:
-        addresses = _sources_of(intents)
+        addresses, agent = _sources_of(intents), agent_of(self._sweeper)
         methods = ("eth_getTransactionCount", "eth_getCode")
         answers = await endpoint.all([(method, (one, "latest")) for one in addresses for method in methods], str)
-        return {
-            address: Source(answers[2 * n], answers[2 * n + 1], self._sweeper) for n, address in enumerate(addresses)
-        }
+        return {address: Source(answers[2 * n], answers[2 * n + 1], agent) for n, address in enumerate(addresses)}
 
     async def _try(self, endpoint: Endpoint, intents: Sequence[Intent], sponsor: str) -> tuple[list[str | None], Trial]:
         """Try all at once; where that fails, each alone, and those together that did not fail."""
@@ -147,7 +145,7 @@ class Sweeping:
 
     def _call(self, intents: Sequence[Intent], sponsor: str) -> tuple[str, Sequence[Any]]:
         tx = {"from": sponsor, "to": self._sweeper, "data": "0x" + collect_data(intents).hex(), "gas": hex(GAS_MAX)}
-        code = {"code": eip7702.DESIGNATOR + self._sweeper[2:].lower()}
+        code = {"code": eip7702.DESIGNATOR + agent_of(self._sweeper)[2:].lower()}
         overrides: dict[str, Any] = dict.fromkeys(_sources_of(intents), code)
         return "eth_estimateGas", (tx, "latest", overrides | {sponsor: {"balance": LENT}})
 
@@ -155,8 +153,12 @@ class Sweeping:
 async def sweeper_problem(endpoint: Endpoint, setup: ChainSetup, sponsor: str | None = None) -> str | None:
     """Return what is wrong with the configured sweeper; without a sponsor, whether it is ours at all, whoever's."""
     sweeper, chain = setup.info.sweeper or "", setup.info.id
-    calls: Calls = [("eth_getCode", (sweeper, "latest")), ("eth_call", ({"to": sweeper, "data": _SPONSOR}, "latest"))]
-    code, told = await endpoint.each(calls, str)
+    calls: Calls = [
+        ("eth_getCode", (sweeper, "latest")),
+        ("eth_call", ({"to": sweeper, "data": _SPONSOR}, "latest")),
+        ("eth_getCode", (agent_of(sweeper), "latest")),
+    ]
+    code, told, left = await endpoint.each(calls, str)
     if code in {"0x", "", None}:
         return f"{chain}: nothing is deployed at the sweeper's address {sweeper}"
     whose = spell(told[-40:].lower()) if isinstance(told, str) and len(told) == _ADDRESS_CHARS else None
@@ -164,6 +166,9 @@ async def sweeper_problem(endpoint: Endpoint, setup: ChainSetup, sponsor: str | 
         return f"{chain}: what is deployed at {sweeper} is not the sweeper"
     if sponsor is not None and whose != sponsor:
         return f"{chain}: the sweeper at {sweeper} obeys {whose}, and not {sponsor}"
+    if left != "0x":
+        # Addresses that delegate to code which stays would refuse plain transfers: better to sweep nothing.
+        return f"{chain}: the sweeper's agent {agent_of(sweeper)} has stayed: this chain takes no contract away again"
     return None
 
 

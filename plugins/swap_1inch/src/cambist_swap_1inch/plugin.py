@@ -8,9 +8,9 @@ from functools import cache
 from typing import ClassVar
 
 from cambist.plugin import AnySwapPlugin, CallReader, PluginContext, SwapPlugin, SwapProvider, hookimpl
+from cambist_chainkit.providers import provider_client
 
-from .api import OneInchApi, open_session
-from .budget import TokenBucket
+from .api import OneInchApi, setup
 from .codec import web3_codec
 from .config import OneInchConfig, check_api, routers
 from .provider import OneInchSwaps
@@ -32,11 +32,10 @@ class OneInchPlugin(SwapPlugin[OneInchConfig]):
         """Open one HTTP session."""
         check_api(config)
         pinned = routers(config)
-        budget = TokenBucket(config.requests_per_second, context.monotonic)
-        async with open_session(context) as session:
+        async with provider_client(setup(config), context) as client:
             yield [
                 OneInchSwaps(
-                    OneInchApi(session, config, budget, context.now),
+                    OneInchApi(client, config.version),
                     pinned,
                     cache(lambda: OneInchReader(pinned, web3_codec())),
                     # Without it, simple routes come as unoswap, which cannot be read. 6.0 does not know it.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import ClassVar, Final, NamedTuple
 
 from cambist.plugin import (
@@ -21,7 +19,8 @@ from cambist.plugin import (
     Units,
     UnreadablePayloadError,
 )
-from cambist_chainkit.remembered import Remembered
+from cambist_chainkit.providers import other_than
+from cambist_chainkit.remembered import RememberedByKey
 
 from .api import WORD_MAX, BuiltSwap, OneInchApi
 from .config import NATIVE, Routers
@@ -72,9 +71,7 @@ class OneInchSwaps(SwapProvider):
         self._routers = routers
         self._reader = reader
         self._compatibility = compatibility
-        self._monotonic = monotonic
-        self._quote_ttl_s = quote_ttl_s
-        self._quotes: OrderedDict[_Asked, Remembered[int]] = OrderedDict()
+        self._quotes = RememberedByKey(self._read_quote, monotonic, seconds=quote_ttl_s, keys_max=QUOTES_KEPT_MAX)
 
     def supports(self, sells: ChainToken, buys: ChainToken) -> bool:
         return (
@@ -85,7 +82,7 @@ class OneInchSwaps(SwapProvider):
 
     async def quote(self, request: ExchangeRequest) -> Quote:
         """Return what would come out, as it was within the last seconds."""
-        units = await self._remembered(self._asked(request)).now()
+        units = await self._quotes.now(self._asked(request))
         if not units:
             raise ExchangeRefusedError("1inch would give nothing for this", reason="no_liquidity")
         return Quote(units=Units(units), units_min=Units(_least(units, request.slippage_bps)))
@@ -133,15 +130,8 @@ class OneInchSwaps(SwapProvider):
         src, dst = (one.token.contract or NATIVE for one in (request.sells, request.buys))
         return _Asked(chain.chain_id_num, src, dst, request.units, request.fee_bps)
 
-    def _remembered(self, asked: _Asked) -> Remembered[int]:
-        remembered = self._quotes.pop(asked, None)
-        if remembered is None:
-            read = partial(self._api.quote, asked.chain_id, asked.params)
-            remembered = Remembered(read, self._monotonic, seconds=self._quote_ttl_s)
-        self._quotes[asked] = remembered
-        if len(self._quotes) > QUOTES_KEPT_MAX:
-            self._quotes.popitem(last=False)
-        return remembered
+    async def _read_quote(self, asked: _Asked) -> int:
+        return await self._api.quote(asked.chain_id, asked.params)
 
     def _swap_params(self, asked: _Asked, request: ExchangeRequest, slippage_bps: int) -> Mapping[str, str]:
         params = {
@@ -180,7 +170,7 @@ class OneInchSwaps(SwapProvider):
             bought_min=effects.bought_min,
             recipient=request.recipient,
         )
-        wrong = [name for name in wanted.__struct_fields__ if getattr(wanted, name) != getattr(effects, name)]
+        wrong = [*other_than(wanted, effects)]
         if built.sender != request.sender:
             wrong.append("sender")
         if wrong:

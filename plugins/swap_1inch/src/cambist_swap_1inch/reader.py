@@ -31,6 +31,9 @@ executor is a bad price within what is told, and no more.
 router sent. Such tokens are not to be registered. And whoever may sign a call for the router with an allowance from
 before can take that, too: allowances are given exactly, for each swap.
 
+**The platform's fee and its referrer** are in the executor's data, too, so that nothing here tells them: whoever sends
+the call sees in a trial who gets how much.
+
 **Other functions.** ``unoswap`` and its kin name pools, and no token that is bought: the pool's contract decides, in
 what the least output is counted. They cannot be told without a node. ``clipperSwap`` pays what a pool signed for. Both
 are refused, and the API is asked for calls of ``swap``.
