@@ -23,7 +23,7 @@ class AuditEntry(Base):
 
     __tablename__ = "audit_entries"
     __table_args__ = (
-        holds_one_of("actor_kind", "merchant", "key", "operator", "stranger", "gateway"),
+        holds_one_of("actor_kind", "merchant", "key", "tracker", "operator", "stranger", "gateway"),
         CheckConstraint("count > 0", name="count_positive"),
         Index("ix_audit_entries_merchant_id", "merchant_id", "id"),
         Index("ix_audit_entries_at", "at", postgresql_using="brin"),

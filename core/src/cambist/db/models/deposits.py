@@ -56,6 +56,10 @@ class Deposit(Base):
     the main wallet. ``resolution`` is what was decided about one that does not simply belong to its order:
     ``accepted``, ``released`` or ``refunded``. ``merchant_pk`` is None for money that the operator sent
     to the platform's own address. ``ordinal`` is its position within the block.
+
+    ``account_pk`` is the account to whose address it came; there ``matches`` says that it counts for the account, and
+    ``held_reason`` why it does not. ``fiat`` is what one token was worth in each currency when it was detected, and
+    ``fiat_reason`` what is missing of that: ``pending`` while prices are waited for, ``no_price`` for good.
     """
 
     __tablename__ = "deposits"
@@ -70,8 +74,13 @@ class Deposit(Base):
         ),
         holds_one_of("resolution", "accepted", "released", "refunded"),
         holds_one_of("status", "detected", "confirmed", "orphaned"),
+        holds_one_of("held_reason", "wrong_chain", "below_minimum"),
+        holds_one_of("fiat_reason", "pending", "no_price"),
+        CheckConstraint("held_reason IS NULL OR NOT matches", name="held_for_a_reason"),
         partial_index("ix_deposits_unconfirmed", "chain", "scope", "height", where="status = 'detected'"),
         Index("ix_deposits_height", "chain", "scope", "height"),
+        partial_index("ix_deposits_account_pk_id", "account_pk", "id", where="account_pk IS NOT NULL"),
+        partial_index("ix_deposits_without_fiat", "id", where="fiat_reason = 'pending'"),
         partial_index(
             "ix_deposits_uncollected",
             "chain",
@@ -99,7 +108,9 @@ class Deposit(Base):
     merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
     address_pk: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
     payment_pk: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
+    account_pk: Mapped[int | None] = mapped_column(ForeignKey("accounts.id"))
     matches: Mapped[bool]
+    held_reason: Mapped[str | None]
     token: Mapped[str]
     contract: Mapped[str | None]
     decimals: Mapped[int]
@@ -118,6 +129,8 @@ class Deposit(Base):
     required_confirmations: Mapped[int]
     status: Mapped[str] = mapped_column(server_default="detected")
     incarnation: Mapped[int] = mapped_column(server_default="1")
+    fiat: Mapped[dict[str, object] | None]
+    fiat_reason: Mapped[str | None]
     detected_at: Mapped[datetime] = mapped_column(server_default=func.now())
     confirmed_at: Mapped[datetime | None]
     orphaned_at: Mapped[datetime | None]

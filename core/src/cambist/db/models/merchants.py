@@ -8,90 +8,52 @@ from sqlalchemy import CheckConstraint, ForeignKey, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import Base, PrimaryKey, holds_one_of, partial_index
+from .people import PasswordLink, Person, PersonRecoveryCode, PersonSession, PersonTwoFactor, person_column
 
 
-class Merchant(Base):
-    """One who is paid. ``email`` is stored in lower case. ``live`` says whether the operator has granted live mode."""
+class Merchant(Person):
+    """One who is paid. ``live`` says whether the operator has granted live mode.
+
+    Without ``plan_pk`` the merchant has the default plan, whichever that is.
+    """
 
     __tablename__ = "merchants"
 
-    id: Mapped[PrimaryKey]
     merchant_id: Mapped[str] = mapped_column(unique=True)
-    email: Mapped[str] = mapped_column(unique=True)
-    name: Mapped[str]
-    password_hash: Mapped[str]
     live: Mapped[bool] = mapped_column(server_default="false")
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    plan_pk: Mapped[int | None] = mapped_column(ForeignKey("plans.id"), index=True)
 
 
-class Session(Base):
-    """A dashboard session: one chain of rotating refresh tokens, of which only the newest hash is valid.
-
-    ``previous_hash`` is the one before: who presents it again has stolen it, or been robbed. ``last_used_at`` and
-    ``ip`` are noted about once a minute. Until ``step_up_until`` the session may do what needs a second factor.
-    """
+class Session(PersonSession):
+    """A session of a merchant."""
 
     __tablename__ = "sessions"
 
-    id: Mapped[PrimaryKey]
-    session_id: Mapped[str] = mapped_column(unique=True)
-    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), index=True)
-    refresh_hash: Mapped[bytes] = mapped_column(unique=True)
-    previous_hash: Mapped[bytes | None] = mapped_column(index=True)
-    ip: Mapped[str | None]
-    user_agent: Mapped[str | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    last_used_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    step_up_until: Mapped[datetime | None]
-    expires_at: Mapped[datetime]
-    revoked_at: Mapped[datetime | None]
+    person_pk: Mapped[int] = person_column("merchant_pk", "merchants.id", index=True)
 
 
-class PasswordReset(Base):
-    """A way back in, used once."""
+class PasswordReset(PasswordLink):
+    """The link by which a merchant sets a password."""
 
     __tablename__ = "password_resets"
 
-    token_hash: Mapped[bytes] = mapped_column(primary_key=True)
-    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), index=True)
-    expires_at: Mapped[datetime]
-    used_at: Mapped[datetime | None]
+    person_pk: Mapped[int] = person_column("merchant_pk", "merchants.id", index=True)
 
 
-class TwoFactorState(Base):
-    """What is known of a merchant's authenticator. ``secret_encrypted`` is None until the first one is confirmed.
-
-    ``pending_encrypted`` is a secret that was shown and waits for its first code. ``last_step`` is the newest time
-    step of which a code was taken: no older one is. ``wrong_codes`` counts since the last right one.
-    """
+class TwoFactorState(PersonTwoFactor):
+    """What is known of a merchant's authenticator."""
 
     __tablename__ = "two_factor_states"
-    __table_args__ = (
-        CheckConstraint("wrong_codes >= 0", name="wrong_codes"),
-        CheckConstraint("(secret_encrypted IS NULL) = (enabled_at IS NULL)", name="enabled"),
-        CheckConstraint("(pending_encrypted IS NULL) = (pending_at IS NULL)", name="pending"),
-    )
 
-    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id", ondelete="CASCADE"), primary_key=True)
-    secret_encrypted: Mapped[bytes | None]
-    enabled_at: Mapped[datetime | None]
-    pending_encrypted: Mapped[bytes | None]
-    pending_at: Mapped[datetime | None]
-    last_step: Mapped[int] = mapped_column(server_default="0")
-    wrong_codes: Mapped[int] = mapped_column(server_default="0")
-    locked_until: Mapped[datetime | None]
+    person_pk: Mapped[int] = person_column("merchant_pk", "merchants.id", primary_key=True)
 
 
-class RecoveryCode(Base):
-    """A code that stands in for the authenticator once: only its SHA-256 is kept."""
+class RecoveryCode(PersonRecoveryCode):
+    """A recovery code of a merchant."""
 
     __tablename__ = "recovery_codes"
 
-    merchant_pk: Mapped[int] = mapped_column(
-        ForeignKey("two_factor_states.merchant_pk", ondelete="CASCADE"), primary_key=True
-    )
-    code_hash: Mapped[bytes] = mapped_column(primary_key=True)
-    used_at: Mapped[datetime | None]
+    person_pk: Mapped[int] = person_column("merchant_pk", "two_factor_states.person_pk", primary_key=True)
 
 
 class AccountKey(Base):

@@ -32,6 +32,9 @@ class OutboundIntent(Base):
 
     ``work_max`` is how much gas a transfer of native coin may take, where it may take more than the chain's own bound.
 
+    A ``call`` is what ``call_data`` says to ``to_address``, with ``call_value`` of native coin, until
+    ``call_valid_until``: then it has to be built anew. Before, ``to_address`` is who gets what comes of it.
+
     ``action`` is what its transaction does. Beside ``transfer`` and ``call``, ``units`` are a stake or an allowance,
     and nothing of them leaves.
     """
@@ -39,6 +42,10 @@ class OutboundIntent(Base):
     __tablename__ = "outbound_intents"
     __table_args__ = (
         CheckConstraint("units > 0 OR (units = 0 AND action IN ('nothing', 'approve'))", name="units_positive"),
+        CheckConstraint(
+            "num_nulls(call_data, call_value, call_valid_until) IN (0, 3) AND (call_data IS NULL OR action = 'call')",
+            name="call_whole",
+        ),
         holds_one_of("state", "waiting", "sending", "done", "failed"),
         holds_one_of("kind", *IntentKind),
         holds_one_of("asked_by", *AskedBy),
@@ -92,6 +99,7 @@ class OutboundIntent(Base):
     source_address_pk: Mapped[int] = mapped_column(ForeignKey("addresses.id"))
     recipient_address_pk: Mapped[int | None] = mapped_column(ForeignKey("addresses.id"))
     to_address: Mapped[str]
+    tag: Mapped[str | None]
     action: Mapped[str] = mapped_column(server_default="transfer")
     token: Mapped[str]
     contract: Mapped[str | None]
@@ -99,6 +107,9 @@ class OutboundIntent(Base):
     units: Mapped[int] = mapped_column(UnitsType)
     asked_by: Mapped[str] = mapped_column(server_default="platform")
     work_max: Mapped[int | None]
+    call_data: Mapped[bytes | None]
+    call_value: Mapped[int | None] = mapped_column(UnitsType)
+    call_valid_until: Mapped[datetime | None]
     priority: Mapped[int] = mapped_column(server_default="100")
     forced: Mapped[bool] = mapped_column(server_default="false")
     sweep_pk: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"))

@@ -92,8 +92,9 @@ class Payment(Base):
 class Address(Base):
     """An address of ours, for ever.
 
-    ``purpose`` is ``payment``, ``wallet`` for a merchant's main wallet, or ``gas`` for the platform's own (account 0,
-    which has no merchant). ``xid`` makes
+    ``purpose`` is ``payment``, ``account`` for an end user's permanent one, ``wallet`` for a merchant's main wallet, or
+    ``gas`` for the platform's own (account 0, which has no merchant). After a restore without the accounts' file nobody
+    knows whose a permanent one is: then ``account_pk`` is None. ``xid`` makes
     new rows findable in commit order, which ids do not show.
     """
 
@@ -101,11 +102,18 @@ class Address(Base):
     __table_args__ = (
         UniqueConstraint("mode", "family", "address"),
         UniqueConstraint("mode", "family", "account_index", "change", "address_index"),
-        holds_one_of("purpose", "payment", "wallet", "gas"),
+        holds_one_of("purpose", "payment", "account", "wallet", "gas"),
+        CheckConstraint("account_pk IS NULL OR purpose = 'account'", name="account_has_owner"),
+        # By its branch the signer knows what must never be delegated.
+        CheckConstraint("(purpose = 'account') = (change = 2)", name="account_has_branch"),
         CheckConstraint("(purpose = 'gas') = (merchant_pk IS NULL)", name="platform_owns_gas"),
         Index("ix_addresses_watch", "mode", "family", "xid"),
+        # One address serves all of a family's chains, and of twins that make an account only one can give it one.
+        partial_index(
+            "ix_addresses_account_pk_family", "account_pk", "family", where="account_pk IS NOT NULL", unique=True
+        ),
         # A few among millions, which are asked for at each poll of a chain and with each payout.
-        partial_index("ix_addresses_own", "mode", "family", "merchant_pk", where="purpose <> 'payment'"),
+        partial_index("ix_addresses_own", "mode", "family", "merchant_pk", where="purpose IN ('wallet', 'gas')"),
     )
 
     id: Mapped[PrimaryKey]
@@ -115,6 +123,7 @@ class Address(Base):
     purpose: Mapped[str] = mapped_column(server_default="payment")
     merchant_pk: Mapped[int | None] = mapped_column(ForeignKey("merchants.id"))
     payment_pk: Mapped[int | None] = mapped_column(ForeignKey("payments.id"), index=True)
+    account_pk: Mapped[int | None] = mapped_column(ForeignKey("accounts.id"))
     account_index: Mapped[int]
     change: Mapped[int]
     address_index: Mapped[int]

@@ -56,6 +56,7 @@ class Payout(Base):
     contract: Mapped[str | None]
     decimals: Mapped[int]
     to_address: Mapped[str]
+    to_tag: Mapped[str | None]
     units: Mapped[int] = mapped_column(UnitsType)
     held_units: Mapped[int] = mapped_column(UnitsType, server_default="0")
     asked_by: Mapped[str] = mapped_column(server_default="platform")
@@ -119,6 +120,10 @@ class CoinSettings(Base):
 
     ``autopayout_policy`` is ``off``, or ``limit``: what available holds above the threshold goes to the address,
     which must be an approved one.
+
+    Where ``auto_convert_enabled``, what is available is exchanged for the coin of ``auto_convert_dest_chain`` and
+    ``auto_convert_dest_token``. ``auto_convert_due_at`` is when that is looked at next. ``auto_convert_refusal`` and
+    ``auto_convert_message`` say why nobody did it the last time, and ``auto_convert_refusals`` how often in a row.
     """
 
     __tablename__ = "coin_settings"
@@ -129,7 +134,13 @@ class CoinSettings(Base):
             "autopayout_policy = 'off' OR (autopayout_threshold IS NOT NULL AND autopayout_address IS NOT NULL)",
             name="autopayout_whole",
         ),
+        CheckConstraint(
+            "NOT auto_convert_enabled OR (auto_convert_dest_chain IS NOT NULL AND auto_convert_dest_token IS NOT NULL"
+            " AND auto_convert_project_pk IS NOT NULL AND auto_convert_due_at IS NOT NULL)",
+            name="auto_convert_whole",
+        ),
         partial_index("ix_coin_settings_autopayout", "merchant_pk", "mode", where="autopayout_policy = 'limit'"),
+        partial_index("ix_coin_settings_auto_convert", "auto_convert_due_at", where="auto_convert_enabled"),
     )
 
     merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
@@ -140,10 +151,16 @@ class CoinSettings(Base):
     auto_convert_enabled: Mapped[bool] = mapped_column(server_default="false")
     auto_convert_dest_chain: Mapped[str | None]
     auto_convert_dest_token: Mapped[str | None]
+    auto_convert_project_pk: Mapped[int | None] = mapped_column(ForeignKey("projects.id"))
+    auto_convert_due_at: Mapped[datetime | None]
+    auto_convert_refusals: Mapped[int] = mapped_column(server_default="0")
+    auto_convert_refusal: Mapped[str | None]
+    auto_convert_message: Mapped[str | None]
     autopayout_policy: Mapped[str] = mapped_column(server_default="off")
     autopayout_threshold: Mapped[int | None] = mapped_column(UnitsType)
     autopayout_address: Mapped[str | None]
     autopayout_project_pk: Mapped[int | None] = mapped_column(ForeignKey("projects.id"))
+    min_deposit: Mapped[int | None] = mapped_column(UnitsType)
     updated_at: Mapped[datetime]
 
 

@@ -13,11 +13,15 @@ from .base import Base, PrimaryKey, holds_one_of
 class Project(Base):
     """One shop of a merchant. ``webhook_secret_encrypted`` is None where the project signs nothing.
 
-    ``grace_s`` is how long after expiry a payment priced in the token still takes money.
+    Until ``previous_secret_until`` the signing secret before signs beside the new one. ``grace_s`` is how long after
+    expiry a payment priced in the token still takes money.
     """
 
     __tablename__ = "projects"
     __table_args__ = (
+        CheckConstraint(
+            "(previous_secret_encrypted IS NULL) = (previous_secret_until IS NULL)", name="previous_has_end"
+        ),
         holds_one_of("mode", "live", "sandbox"),
         CheckConstraint("underpayment_tolerance_bps BETWEEN 0 AND 1000", name="tolerance"),
         CheckConstraint("grace_s BETWEEN 0 AND 2592000", name="grace"),
@@ -31,6 +35,8 @@ class Project(Base):
     payment_webhook_url: Mapped[str | None]
     webhook_secret_encrypted: Mapped[bytes | None]
     webhook_secret_rotated_at: Mapped[datetime | None]
+    previous_secret_encrypted: Mapped[bytes | None]
+    previous_secret_until: Mapped[datetime | None]
     underpayment_tolerance_bps: Mapped[int] = mapped_column(server_default="0")
     grace_s: Mapped[int] = mapped_column(server_default="86400")
     extended_events: Mapped[bool] = mapped_column(server_default="true")

@@ -15,17 +15,18 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
-from sqlalchemy import ColumnElement, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
-from cambist.db.structs import columns_of, to_struct
+from cambist.db.structs import AnySelect, columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
 from cambist.services.paging import Page, read_page
 
 from .merchants import Name, check_name
+from .plans import plan_pk_in_force
 
 Scope = Literal["read", "payments", "refunds", "payouts", "exchange", "accounts", "trackers"]
 """What a key may do: read everything of its project, or write what the word says."""
@@ -96,7 +97,8 @@ def key_hash(secret: str) -> bytes:
 class KeyAccess(Struct, frozen=True, kw_only=True):
     """For whom a key acts, and what it may do. With no ``networks`` it may be used from every address.
 
-    ``live`` says whether its merchant has been granted live mode.
+    ``live`` says whether its merchant has been granted live mode. ``requests_per_minute`` is what the merchant's plan
+    says; None leaves it to the operator's settings.
     """
 
     actor: Actor
@@ -105,6 +107,7 @@ class KeyAccess(Struct, frozen=True, kw_only=True):
     expires_at: datetime | None
     last_used_at: datetime | None
     live: bool
+    requests_per_minute: int | None
 
     def allows_ip(self, ip: str) -> bool:
         """Return whether the key may be used from this address. An address that cannot be read is none of them."""
@@ -117,22 +120,32 @@ class KeyAccess(Struct, frozen=True, kw_only=True):
         return any(address in network for network in self.networks)
 
 
+def _access_by_hash() -> AnySelect:
+    key, project, merchant = models.ApiKey, models.Project, models.Merchant
+    return (
+        select(
+            *columns_of(Actor, project, key_pk=key.id, project_pk=project.id, merchant_id=merchant.merchant_id),
+            *(key.scopes, key.allowed_ips, key.expires_at, key.last_used_at, merchant.live),
+            models.Plan.requests_per_minute,
+        )
+        .select_from(key)
+        .join(project)
+        .join(merchant)
+        .outerjoin(models.Plan, models.Plan.id == plan_pk_in_force())
+        .where(key.key_hash == bindparam("hashed"), key.revoked_at.is_(None))
+    )
+
+
+_ACCESS = _access_by_hash()
+"""Made once: every request may need it, and making it takes longer than PostgreSQL does."""
+
+
 async def find_access(conn: AsyncConnection, hashed: bytes) -> KeyAccess | None:
     """Return what the key may do, or None where it was revoked, or never was.
 
     Whether it has expired is for the caller to see, at each request.
     """
-    key, project, merchant = models.ApiKey, models.Project, models.Merchant
-    found = await conn.execute(
-        select(
-            *columns_of(Actor, project, key_pk=key.id, project_pk=project.id, merchant_id=merchant.merchant_id),
-            *(key.scopes, key.allowed_ips, key.expires_at, key.last_used_at, merchant.live),
-        )
-        .select_from(key)
-        .join(project)
-        .join(merchant)
-        .where(key.key_hash == hashed, key.revoked_at.is_(None))
-    )
+    found = await conn.execute(_ACCESS, {"hashed": hashed})
     row = found.one_or_none()
     if row is None:
         return None
@@ -143,6 +156,7 @@ async def find_access(conn: AsyncConnection, hashed: bytes) -> KeyAccess | None:
         expires_at=row.expires_at,
         last_used_at=row.last_used_at,
         live=row.live,
+        requests_per_minute=row.requests_per_minute,
     )
 
 

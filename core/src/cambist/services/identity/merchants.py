@@ -1,20 +1,18 @@
-"""Merchants: registering, signing in, and the way back in for who forgot the password."""
+"""Merchants: who they are, and how they come in."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
-from msgspec import Meta, Struct
-from sqlalchemy import ColumnElement, delete, select, update
+from msgspec import Meta
+from sqlalchemy import select, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
-from cambist.db.engine import Database
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.accounting import usage
@@ -24,11 +22,11 @@ from cambist.services.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
-    UnauthenticatedError,
 )
 
-from . import sessions
-from .passwords import Passwords
+from . import people
+from .people import People, Person
+from .sessions import SessionPrincipal
 
 EMAIL_CHARS_MAX = 254
 
@@ -37,18 +35,46 @@ Name = Annotated[str, Meta(min_length=1, max_length=100)]
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f]+")
 
 
-class Merchant(Struct, frozen=True, kw_only=True):
-    """One who is paid. ``pk`` is for statements, ``merchant_id`` for everybody else.
+class Merchant(Person, frozen=True, kw_only=True):
+    """One who is paid. ``live`` says whether the operator has granted live mode."""
 
-    ``live`` says whether the operator has granted live mode.
-    """
-
-    pk: int
     merchant_id: str
-    email: str
-    name: str
     live: bool
 
+    @property
+    def person_id(self) -> str:
+        return self.merchant_id
+
+
+def _no_such_email() -> NotFoundError:
+    return NotFoundError("MERCHANT_NOT_FOUND", "There is no merchant with this e-mail address.")
+
+
+MERCHANTS = People(
+    kind="merchant",
+    table=models.Merchant,
+    public_id=models.Merchant.merchant_id,
+    view=Merchant,
+    principal=SessionPrincipal,
+    principal_columns=columns_of(
+        SessionPrincipal,
+        models.Session,
+        merchant_pk=models.Session.person_pk,
+        merchant_id=models.Merchant.merchant_id,
+        live=models.Merchant.live,
+    ),
+    session=models.Session,
+    link=models.PasswordReset,
+    two_factor=models.TwoFactorState,
+    recovery_code=models.RecoveryCode,
+    may_sign_in=true(),
+    may_have_session=true(),
+    needs_two_factor=False,
+    issuer="Cambist",
+    step_up_path="/api/auth/step-up",
+    link_prefix="pwr_",
+    no_such_email=_no_such_email,
+)
 
 _COLUMNS = columns_of(Merchant, models.Merchant)
 
@@ -108,41 +134,6 @@ def live_not_granted() -> ForbiddenError:
     return ForbiddenError("LIVE_NOT_GRANTED", words)
 
 
-class SignIn(Struct, frozen=True, kw_only=True):
-    """Somebody who knew the password that was in force a moment ago."""
-
-    merchant: Merchant
-    password_hash: str
-
-
-async def check_password(db: Database, *, email: str, password: str, passwords: Passwords) -> SignIn:
-    """Say whose password it is. No connection is held while it is verified.
-
-    Raises UnauthenticatedError, the same and as slowly for an unknown address as for a wrong password.
-    """
-    async with db.autocommit() as conn:
-        wanted = select(*_COLUMNS, models.Merchant.password_hash).where(models.Merchant.email == email)
-        found = (await conn.execute(wanted)).one_or_none()
-    if not await passwords.verify(None if found is None else found.password_hash, password) or found is None:
-        raise _wrong_password()
-    return SignIn(merchant=to_struct(Merchant, found), password_hash=found.password_hash)
-
-
-async def lock_password(conn: AsyncConnection, sign_in: SignIn) -> None:
-    """Keep the password as it is until the transaction ends, so that a reset ends the session opened in it too.
-
-    Raises UnauthenticatedError where it was changed since it was verified.
-    """
-    merchant = models.Merchant
-    verified = merchant.id == sign_in.merchant.pk, merchant.password_hash == sign_in.password_hash
-    if await conn.scalar(select(merchant.id).where(*verified).with_for_update(read=True)) is None:
-        raise _wrong_password()
-
-
-def _wrong_password() -> UnauthenticatedError:
-    return UnauthenticatedError("INVALID_CREDENTIALS", "E-mail address or password is wrong.")
-
-
 async def find_pk(conn: AsyncConnection, merchant_id: str) -> int:
     """Return a merchant's primary key. Raises NotFoundError."""
     pk = await conn.scalar(select(models.Merchant.id).where(models.Merchant.merchant_id == merchant_id))
@@ -155,86 +146,9 @@ def _no_such_merchant() -> NotFoundError:
     return NotFoundError("MERCHANT_NOT_FOUND", "There is no such merchant.")
 
 
-async def get(conn: AsyncConnection, merchant_pk: int) -> Merchant:
-    """Return a merchant that exists."""
-    found = await conn.execute(select(*_COLUMNS).where(models.Merchant.id == merchant_pk))
-    return to_struct(Merchant, found.one())
-
-
 async def lock_merchant(conn: AsyncConnection, merchant_pk: int) -> None:
     """Let one transaction at a time change what a merchant has, until this one ends."""
-    locked = select(models.Merchant.id).where(models.Merchant.id == merchant_pk)
-    await conn.execute(locked.with_for_update(key_share=True))
-
-
-async def issue_reset(conn: AsyncConnection, email: str, *, ids: Ids, now: datetime, lifetime_s: int) -> str:
-    """Return a token that lets its bearer set a new password, once and soon. For the operator to hand over.
-
-    Raises NotFoundError where nobody has the address. An earlier token of the same merchant stops working.
-    """
-    merchant_pk = await conn.scalar(select(models.Merchant.id).where(models.Merchant.email == email))
-    if merchant_pk is None:
-        raise NotFoundError("MERCHANT_NOT_FOUND", "There is no merchant with this e-mail address.")
-    reset, token = models.PasswordReset, ids.secret("pwr_")
-    await conn.execute(delete(reset).where(reset.merchant_pk == merchant_pk, reset.used_at.is_(None)))
-    expires_at = now + timedelta(seconds=lifetime_s)
-    await conn.execute(
-        insert(reset).values(token_hash=sessions.token_hash(token), merchant_pk=merchant_pk, expires_at=expires_at)
-    )
-    return token
-
-
-async def of_reset(conn: AsyncConnection, token: str, *, now: datetime) -> Merchant:
-    """Return whose password a token can set. Raises InvalidError for one that is used, old or unknown."""
-    wanted = select(*_COLUMNS).join(models.PasswordReset).where(*_good_reset(token, now))
-    row = (await conn.execute(wanted)).one_or_none()
-    if row is None:
-        raise _bad_reset()
-    return to_struct(Merchant, row)
-
-
-async def reset_password(conn: AsyncConnection, token: str, password_hash: str, *, now: datetime) -> str:
-    """Set a new password, end every session, and return the merchant's id.
-
-    Raises InvalidError for a token that is used, old or unknown.
-    """
-    merchant = await of_reset(conn, token, now=now)
-    await lock_merchant(conn, merchant.pk)
-    reset = models.PasswordReset
-    used = update(reset).where(*_good_reset(token, now)).values(used_at=now)
-    if await conn.scalar(used.returning(reset.merchant_pk)) is None:
-        raise _bad_reset()
-    return await _set_password(conn, merchant.pk, password_hash, now)
-
-
-def _good_reset(token: str, now: datetime) -> Sequence[ColumnElement[bool]]:
-    reset = models.PasswordReset
-    return reset.token_hash == sessions.token_hash(token), reset.used_at.is_(None), reset.expires_at > now
-
-
-def _bad_reset() -> InvalidError:
-    return InvalidError("RESET_TOKEN_INVALID", "This reset link was used already or has expired.")
-
-
-async def change_password(conn: AsyncConnection, sign_in: SignIn, password_hash: str, *, now: datetime) -> None:
-    """Set a new password in the place of the one that was verified, and end every session.
-
-    A way back in that the operator handed out before stops working. Raises UnauthenticatedError where the password
-    was changed since it was verified.
-    """
-    await lock_merchant(conn, sign_in.merchant.pk)
-    await lock_password(conn, sign_in)
-    reset = models.PasswordReset
-    await conn.execute(delete(reset).where(reset.merchant_pk == sign_in.merchant.pk, reset.used_at.is_(None)))
-    await _set_password(conn, sign_in.merchant.pk, password_hash, now)
-
-
-async def _set_password(conn: AsyncConnection, merchant_pk: int, password_hash: str, now: datetime) -> str:
-    merchant = models.Merchant
-    changed = update(merchant).where(merchant.id == merchant_pk).values(password_hash=password_hash)
-    merchant_id: str = (await conn.execute(changed.returning(merchant.merchant_id))).scalar_one()
-    await sessions.revoke_all(conn, merchant_pk, now=now)
-    return merchant_id
+    await people.lock(conn, MERCHANTS, merchant_pk)
 
 
 def check_name(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Annotated, Literal
@@ -15,14 +15,14 @@ from cambist.db import models
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
-from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, project_inactive
 from cambist.services.paging import Page, read_page
-from cambist.services.webhooks.secrets import SigningSecrets
+from cambist.services.webhooks.secrets import NO_PREVIOUS, SigningSecrets, previous_secret
 from cambist.services.webhooks.urls import URL_CHARS_MAX, check_webhook_url
 from cambist.settings import WebhookTargets
 
-from .merchants import Name, live_not_granted, lock_merchant
-from .merchants import get as get_merchant
+from . import people
+from .merchants import MERCHANTS, Name, live_not_granted, lock_merchant
 from .sessions import SessionPrincipal
 
 PROJECTS_MAX = 100
@@ -100,7 +100,7 @@ class Projects:
         self._check_url(payment_webhook_url)
         # The lock lets a merchant's projects be counted one creation at a time.
         await lock_merchant(conn, merchant_pk)
-        if mode == "live" and not (await get_merchant(conn, merchant_pk)).live:
+        if mode == "live" and not (await people.get(conn, MERCHANTS, merchant_pk)).live:
             raise live_not_granted()
         owned = select(func.count()).where(models.Project.merchant_pk == merchant_pk)
         if (await conn.execute(owned)).scalar_one() >= PROJECTS_MAX:
@@ -129,7 +129,7 @@ class Projects:
         columns = self._columns(project, changes)
         secret = None
         if changes.webhook_signing is False:
-            columns |= {"webhook_secret_encrypted": None, "webhook_secret_rotated_at": now}
+            columns |= {"webhook_secret_encrypted": None, "webhook_secret_rotated_at": now, **NO_PREVIOUS}
         elif changes.webhook_signing is True and not (await get(conn, project, lock=True)).signs_webhooks:
             secret = self._ids.hex_secret()
             sealed = self._secrets.seal(project.project_id, secret)
@@ -138,11 +138,15 @@ class Projects:
             await conn.execute(update(models.Project).where(_is(project)).values(columns))
         return await get(conn, project), secret
 
-    async def rotate_secret(self, conn: AsyncConnection, project: Actor, *, now: datetime) -> str:
-        """Replace the signing secret; the old one is not used again, from the next attempt on."""
+    async def rotate_secret(self, conn: AsyncConnection, project: Actor, *, overlap: timedelta, now: datetime) -> str:
+        """Replace the signing secret. The old one signs beside it for ``overlap``; without one it is not used again."""
         secret = self._ids.hex_secret()
         sealed = self._secrets.seal(project.project_id, secret)
-        columns = {"webhook_secret_encrypted": sealed, "webhook_secret_rotated_at": now}
+        columns = {
+            "webhook_secret_encrypted": sealed,
+            "webhook_secret_rotated_at": now,
+            **previous_secret(models.Project.webhook_secret_encrypted, overlap, now),
+        }
         await conn.execute(update(models.Project).where(_is(project)).values(columns))
         return secret
 
@@ -187,6 +191,13 @@ async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_
         mode=row.mode,
         is_active=row.is_active,
     )
+
+
+async def require_active(conn: AsyncConnection, actor: Actor) -> None:
+    """Refuse a project that is switched off by now, whatever was known of it when the request came."""
+    found = await conn.exec_driver_sql("SELECT is_active FROM projects WHERE id = $1", (actor.project_pk,))
+    if not found.scalar_one():
+        raise project_inactive()
 
 
 async def get(conn: AsyncConnection, project: Actor, *, lock: bool = False) -> Project:

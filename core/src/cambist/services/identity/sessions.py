@@ -1,7 +1,8 @@
 """Dashboard sessions: one chain of refresh tokens each, of which only the newest is good.
 
 A token that was already exchanged and comes again was stolen, or its thief was faster: the session ends. It also
-ends after its lifetime, after so long without any request, and when its merchant ends it.
+ends after its lifetime, after so long without any request, and when its person ends it. What is here is for every
+kind of ``People``: merchants and operators.
 
 **Step-up**: a session alone, which can be stolen, moves no live money and opens no live access. For ``STEP_UP_S`` after
 a code of the second factor it may; ``step_up()`` says so, for this one session.
@@ -13,38 +14,43 @@ import hashlib
 import hmac
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Generic
 
 from msgspec import Struct
 from sqlalchemy import ColumnElement, and_, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Merchant, Session
-from cambist.db.structs import columns_of, to_struct
+from cambist.db.structs import AnySelect, columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import NotFoundError
 from cambist.services.paging import Page, read_page
+
+from .people import P, People, Principal, V
 
 TOKEN_CHARS_MAX = 256
 STEP_UP_S = 300
 
 SESSIONS_MAX = 100
-"""Open sessions of one merchant. With one more, the one ends that was not used for longest."""
+"""Open sessions of one person. With one more, the one ends that was not used for longest."""
 
 NOTE_USE_AFTER = timedelta(seconds=60)
 USER_AGENT_CHARS_MAX = 200
 
 
-class SessionPrincipal(Struct, frozen=True, kw_only=True):
+class SessionPrincipal(Principal, frozen=True, kw_only=True):
     """A merchant in person. ``live`` says whether the operator has granted live mode."""
 
     merchant_pk: int
     merchant_id: str
-    session_id: str
     live: bool
-    step_up_until: datetime | None = None
 
-    def has_stepped_up(self, now: datetime) -> bool:
-        return self.step_up_until is not None and now < self.step_up_until
+    @property
+    def person_pk(self) -> int:
+        return self.merchant_pk
+
+    @property
+    def person_id(self) -> str:
+        return self.merchant_id
 
 
 class Visitor(Struct, frozen=True, kw_only=True):
@@ -55,7 +61,7 @@ class Visitor(Struct, frozen=True, kw_only=True):
 
 
 class SessionView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A session, for its merchant to recognise."""
+    """A session, for its person to recognise."""
 
     session_id: str
     ip: str | None
@@ -65,13 +71,10 @@ class SessionView(Struct, frozen=True, kw_only=True, rename="camel"):
     expires_at: datetime
 
 
-_PRINCIPAL = columns_of(SessionPrincipal, Session, merchant_id=Merchant.merchant_id, live=Merchant.live)
-
-
-class OpenSession(Struct, frozen=True, kw_only=True):
+class OpenSession(Struct, Generic[P], frozen=True, kw_only=True):
     """A session as it was just opened or prolonged, with the refresh token to use next."""
 
-    principal: SessionPrincipal
+    principal: P
     refresh_token: str
     expires_at: datetime
 
@@ -79,7 +82,7 @@ class OpenSession(Struct, frozen=True, kw_only=True):
 class Replayed(Struct, frozen=True, kw_only=True):
     """A session that was going on, and has ended because a used refresh token of it was presented."""
 
-    merchant_id: str
+    person_id: str
     session_id: str
 
 
@@ -112,31 +115,30 @@ def token_hash(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-class Sessions:
-    """The use cases of sessions, with what they need besides a connection.
+class Sessions(Generic[V, P]):
+    """The use cases of one kind of people's sessions, with what they need besides a connection.
 
     A session ends ``lifetime_s`` after signing in, however it is used, and ``idle_s`` after it was used last.
     """
 
-    def __init__(self, tokens: RefreshTokens, ids: Ids, *, lifetime_s: int, idle_s: int) -> None:
+    def __init__(self, people: People[V, P], tokens: RefreshTokens, ids: Ids, *, lifetime_s: int, idle_s: int) -> None:
+        self._people = people
         self._tokens = tokens
         self._ids = ids
         self._lifetime = timedelta(seconds=lifetime_s)
         self._idle = timedelta(seconds=idle_s)
 
-    async def open(
-        self, conn: AsyncConnection, merchant_pk: int, merchant_id: str, visitor: Visitor, *, now: datetime
-    ) -> OpenSession:
-        """Begin a session of a merchant who has signed in."""
-        await conn.execute(delete(Session).where(Session.merchant_pk == merchant_pk, Session.expires_at <= now))
+    async def open(self, conn: AsyncConnection, person_pk: int, visitor: Visitor, *, now: datetime) -> OpenSession[P]:
+        """Begin a session of somebody who has signed in."""
+        session = self._people.session
+        await conn.execute(delete(session).where(session.person_pk == person_pk, session.expires_at <= now))
         session_id = self._ids.new("ses")
         token = self._tokens.new(session_id)
         expires_at = now + self._lifetime
-        live = await conn.scalar(
-            insert(Session)
-            .values(
+        await conn.execute(
+            insert(session).values(
                 session_id=session_id,
-                merchant_pk=merchant_pk,
+                person_pk=person_pk,
                 refresh_hash=token_hash(token),
                 ip=visitor.ip,
                 user_agent=visitor.user_agent,
@@ -144,111 +146,139 @@ class Sessions:
                 last_used_at=now,
                 expires_at=expires_at,
             )
-            .returning(select(Merchant.live).where(Merchant.id == merchant_pk).scalar_subquery())
         )
-        await self._end_surplus(conn, merchant_pk, now)
-        principal = SessionPrincipal(
-            merchant_pk=merchant_pk, merchant_id=merchant_id, session_id=session_id, live=bool(live)
-        )
+        await self._end_surplus(conn, person_pk, now)
+        found = await conn.execute(self._principal().where(session.session_id == session_id))
+        principal = to_struct(self._people.principal, found.one())
         return OpenSession(principal=principal, refresh_token=token, expires_at=expires_at)
 
     async def rotate(
         self, conn: AsyncConnection, token: str, visitor: Visitor, *, now: datetime
-    ) -> OpenSession | Replayed | None:
+    ) -> OpenSession[P] | Replayed | None:
         """Exchange a refresh token for the next. None where it is no good; a used one revokes its session.
 
         Returns rather than raises, because the revocation must be committed.
         """
+        session, person = self._people.session, self._people.table
         session_id = self._tokens.session_of(token)
         if session_id is None:
             return None
         following = self._tokens.new(session_id)
-        newest = Session.refresh_hash == token_hash(token), Merchant.id == Session.merchant_pk
+        newest = (
+            session.refresh_hash == token_hash(token),
+            person.id == session.person_pk,
+            self._people.may_have_session,
+        )
         exchanged = await conn.execute(
-            update(Session)
-            .where(Session.session_id == session_id, self._open(now), *newest)
+            update(session)
+            .where(session.session_id == session_id, self._open(now), *newest)
             .values(
-                previous_hash=Session.refresh_hash,
+                previous_hash=session.refresh_hash,
                 refresh_hash=token_hash(following),
                 last_used_at=now,
                 ip=visitor.ip,
                 user_agent=visitor.user_agent,
             )
-            .returning(*_PRINCIPAL, Session.expires_at)
+            .returning(*self._people.principal_columns, session.expires_at)
         )
         row = exchanged.one_or_none()
         if row is None:
-            merchant_id = await _revoke(conn, now, Session.session_id == session_id, self._open(now))
-            return None if merchant_id is None else Replayed(merchant_id=merchant_id, session_id=session_id)
-        principal = to_struct(SessionPrincipal, row)
+            used = session.session_id == session_id, self._open(now), self._people.may_have_session
+            whose = await _revoke(conn, self._people, now, *used)
+            return None if whose is None else Replayed(person_id=whose, session_id=session_id)
+        principal = to_struct(self._people.principal, row)
         return OpenSession(principal=principal, refresh_token=following, expires_at=row.expires_at)
 
-    async def use(self, conn: AsyncConnection, session_id: str, ip: str, *, now: datetime) -> SessionPrincipal | None:
+    async def use(self, conn: AsyncConnection, session_id: str, ip: str, *, now: datetime) -> P | None:
         """Return whose session it is, or None when it has ended. Notes about once a minute that it is used."""
-        wanted = select(*_PRINCIPAL, Session.last_used_at).join(Merchant)
-        found = await conn.execute(wanted.where(Session.session_id == session_id, self._open(now)))
+        session = self._people.session
+        wanted = self._principal().add_columns(session.last_used_at)
+        found = await conn.execute(wanted.where(session.session_id == session_id, self._open(now)))
         row = found.one_or_none()
         if row is None:
             return None
         if row.last_used_at <= now - NOTE_USE_AFTER:
-            still = Session.session_id == session_id, Session.last_used_at <= now - NOTE_USE_AFTER
-            await conn.execute(update(Session).where(*still).values(last_used_at=now, ip=ip))
-        return to_struct(SessionPrincipal, row)
+            still = session.session_id == session_id, session.last_used_at <= now - NOTE_USE_AFTER
+            await conn.execute(update(session).where(*still).values(last_used_at=now, ip=ip))
+        return to_struct(self._people.principal, row)
 
     async def list(
-        self, conn: AsyncConnection, merchant_pk: int, *, now: datetime, page: int, limit: int
+        self, conn: AsyncConnection, person_pk: int, *, now: datetime, page: int, limit: int
     ) -> Page[SessionView]:
-        """Return one page of a merchant's open sessions, the one used last first."""
-        wanted = select(*columns_of(SessionView, Session)).where(Session.merchant_pk == merchant_pk, self._open(now))
-        listed = wanted.order_by(Session.last_used_at.desc(), Session.id.desc())
+        """Return one page of a person's open sessions, the one used last first."""
+        session = self._people.session
+        wanted = select(*columns_of(SessionView, session)).where(session.person_pk == person_pk, self._open(now))
+        listed = wanted.order_by(session.last_used_at.desc(), session.id.desc())
         return await read_page(conn, listed, partial(to_struct, SessionView), page=page, limit=limit)
 
-    async def end(self, conn: AsyncConnection, merchant_pk: int, session_id: str, *, now: datetime) -> None:
-        """End one of a merchant's sessions. Raises NotFoundError where there is no such open one."""
-        wanted = Session.merchant_pk == merchant_pk, Session.session_id == session_id, self._open(now)
-        if await conn.scalar(update(Session).where(*wanted).values(revoked_at=now).returning(Session.id)) is None:
+    async def end(self, conn: AsyncConnection, person_pk: int, session_id: str, *, now: datetime) -> None:
+        """End one of a person's sessions. Raises NotFoundError where there is no such open one."""
+        session = self._people.session
+        wanted = session.person_pk == person_pk, session.session_id == session_id, self._open(now)
+        if await conn.scalar(update(session).where(*wanted).values(revoked_at=now).returning(session.id)) is None:
             raise NotFoundError("SESSION_NOT_FOUND", "There is no such open session.")
 
-    async def _end_surplus(self, conn: AsyncConnection, merchant_pk: int, now: datetime) -> None:
-        going_on = Session.merchant_pk == merchant_pk, self._open(now)
-        newest_first = select(Session.id).where(*going_on).order_by(Session.last_used_at.desc(), Session.id.desc())
-        surplus = Session.id.in_(newest_first.offset(SESSIONS_MAX))
-        await conn.execute(update(Session).where(surplus).values(revoked_at=now))
+    def _principal(self) -> AnySelect:
+        session, person = self._people.session, self._people.table
+        return (
+            select(*self._people.principal_columns)
+            .select_from(session)
+            .join(person, person.id == session.person_pk)
+            .where(self._people.may_have_session)
+        )
+
+    async def _end_surplus(self, conn: AsyncConnection, person_pk: int, now: datetime) -> None:
+        session = self._people.session
+        going_on = session.person_pk == person_pk, self._open(now)
+        newest_first = select(session.id).where(*going_on).order_by(session.last_used_at.desc(), session.id.desc())
+        surplus = session.id.in_(newest_first.offset(SESSIONS_MAX))
+        await conn.execute(update(session).where(surplus).values(revoked_at=now))
 
     def _open(self, now: datetime) -> ColumnElement[bool]:
-        return and_(Session.revoked_at.is_(None), Session.expires_at > now, Session.last_used_at > now - self._idle)
+        session = self._people.session
+        return and_(session.revoked_at.is_(None), session.expires_at > now, session.last_used_at > now - self._idle)
 
 
-async def step_up(conn: AsyncConnection, session_id: str, *, until: datetime) -> None:
+async def step_up(conn: AsyncConnection, people: People[V, P], session_id: str, *, until: datetime) -> None:
     """Let a session do what needs a second factor for a while. A code was shown for it."""
-    await conn.execute(update(Session).where(Session.session_id == session_id).values(step_up_until=until))
+    session = people.session
+    await conn.execute(update(session).where(session.session_id == session_id).values(step_up_until=until))
 
 
-async def end_step_ups(conn: AsyncConnection, merchant_pk: int) -> None:
-    """Take every step-up of a merchant back: there is no second factor any more that it could stand for."""
-    stepped_up = Session.merchant_pk == merchant_pk, Session.step_up_until.is_not(None)
-    await conn.execute(update(Session).where(*stepped_up).values(step_up_until=None))
+async def end_step_ups(conn: AsyncConnection, people: People[V, P], person_pk: int) -> None:
+    """Take every step-up of a person back: there is no second factor any more that it could stand for."""
+    session = people.session
+    stepped_up = session.person_pk == person_pk, session.step_up_until.is_not(None)
+    await conn.execute(update(session).where(*stepped_up).values(step_up_until=None))
 
 
-async def has_come_from(conn: AsyncConnection, email: str, ip: str) -> bool:
-    """Return whether this merchant had a session that was last used from this address."""
-    used = select(Session.id).join(Merchant).where(Merchant.email == email, Session.ip == ip)
-    return await conn.scalar(used.limit(1)) is not None
+async def has_come_from(conn: AsyncConnection, people: People[V, P], email: str, ip: str) -> bool:
+    """Return whether this person had a session that was last used from this address."""
+    session, person = people.session, people.table
+    used = select(session.id).join(person, person.id == session.person_pk).where(person.email == email)
+    return await conn.scalar(used.where(session.ip == ip).limit(1)) is not None
 
 
-async def revoke(conn: AsyncConnection, session_id: str, *, now: datetime) -> str | None:
-    """End one session at once, and return its merchant's id. Doing it again changes nothing, and returns None."""
-    going_on = Session.revoked_at.is_(None), Session.expires_at > now
-    return await _revoke(conn, now, Session.session_id == session_id, *going_on)
+async def revoke(conn: AsyncConnection, people: People[V, P], session_id: str, *, now: datetime) -> str | None:
+    """End one session at once, and return its person's identifier. Doing it again changes nothing, and returns None."""
+    session = people.session
+    going_on = session.revoked_at.is_(None), session.expires_at > now
+    return await _revoke(conn, people, now, session.session_id == session_id, *going_on)
 
 
-async def _revoke(conn: AsyncConnection, now: datetime, *which: ColumnElement[bool]) -> str | None:
-    ended = update(Session).where(*which, Merchant.id == Session.merchant_pk).values(revoked_at=now)
-    merchant_id: str | None = await conn.scalar(ended.returning(Merchant.merchant_id))
-    return merchant_id
+async def _revoke(
+    conn: AsyncConnection, people: People[V, P], now: datetime, *which: ColumnElement[bool]
+) -> str | None:
+    of_person = people.table.id == people.session.person_pk
+    ended = update(people.session).where(*which, of_person).values(revoked_at=now)
+    person_id: str | None = await conn.scalar(ended.returning(people.public_id))
+    return person_id
 
 
-async def revoke_all(conn: AsyncConnection, merchant_pk: int, *, now: datetime, but: str = "") -> None:
-    """End every session of a merchant at once, ``but`` one where it is named."""
-    going_on = Session.merchant_pk == merchant_pk, Session.revoked_at.is_(None), Session.session_id != but
-    await conn.execute(update(Session).where(*going_on).values(revoked_at=now))
+async def revoke_all(
+    conn: AsyncConnection, people: People[V, P], person_pk: int, *, now: datetime, but: str = ""
+) -> None:
+    """End every session of a person at once, ``but`` one where it is named."""
+    session = people.session
+    going_on = session.person_pk == person_pk, session.revoked_at.is_(None), session.session_id != but
+    await conn.execute(update(session).where(*going_on).values(revoked_at=now))

@@ -25,7 +25,7 @@ TABLES = (
         count BIGINT DEFAULT '1' NOT NULL,
         CONSTRAINT pk_audit_entries PRIMARY KEY (id),
         CONSTRAINT ck_audit_entries_actor_kind
-            CHECK (actor_kind IN ('merchant', 'key', 'operator', 'stranger', 'gateway')),
+            CHECK (actor_kind IN ('merchant', 'key', 'tracker', 'operator', 'stranger', 'gateway')),
         CONSTRAINT ck_audit_entries_count_positive CHECK (count > 0)
     )
     """,
@@ -118,6 +118,33 @@ TABLES = (
     )
     """,
     """
+    CREATE TABLE plans (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        plan_id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        has_tracker BOOLEAN NOT NULL,
+        chains TEXT[],
+        webhooks_max BIGINT NOT NULL,
+        addresses_max BIGINT NOT NULL,
+        requests_per_minute BIGINT,
+        cpt_per_month BIGINT,
+        price_usd TEXT,
+        is_default BOOLEAN DEFAULT 'false' NOT NULL,
+        is_public BOOLEAN DEFAULT 'true' NOT NULL,
+        archived_at TIMESTAMP WITH TIME ZONE,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_plans PRIMARY KEY (id),
+        CONSTRAINT uq_plans_plan_id UNIQUE (plan_id),
+        CONSTRAINT uq_plans_name UNIQUE (name),
+        CONSTRAINT ck_plans_webhooks_max CHECK (webhooks_max >= 0),
+        CONSTRAINT ck_plans_addresses_max CHECK (addresses_max >= 1),
+        CONSTRAINT ck_plans_requests_per_minute CHECK (requests_per_minute >= 1),
+        CONSTRAINT ck_plans_cpt_per_month CHECK (cpt_per_month >= 1),
+        CONSTRAINT ck_plans_default_not_archived CHECK (NOT (is_default AND archived_at IS NOT NULL))
+    )
+    """,
+    "CREATE UNIQUE INDEX uq_plans_default ON plans (is_default) WHERE is_default",
+    """
     CREATE TABLE merchants (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         merchant_id TEXT NOT NULL,
@@ -125,12 +152,30 @@ TABLES = (
         name TEXT NOT NULL,
         password_hash TEXT NOT NULL,
         live BOOLEAN DEFAULT 'false' NOT NULL,
+        plan_pk BIGINT,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         CONSTRAINT pk_merchants PRIMARY KEY (id),
         CONSTRAINT uq_merchants_merchant_id UNIQUE (merchant_id),
-        CONSTRAINT uq_merchants_email UNIQUE (email)
+        CONSTRAINT uq_merchants_email UNIQUE (email),
+        CONSTRAINT fk_merchants_plan_pk_plans FOREIGN KEY(plan_pk) REFERENCES plans (id)
     )
     """,
+    "CREATE INDEX ix_merchants_plan_pk ON merchants (plan_pk)",
+    """
+    CREATE TABLE cpt_months (
+        merchant_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        month DATE NOT NULL,
+        used BIGINT DEFAULT '0' NOT NULL,
+        included BIGINT,
+        included_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_cpt_months PRIMARY KEY (merchant_pk, mode, month),
+        CONSTRAINT ck_cpt_months_mode CHECK (mode IN ('live', 'sandbox')),
+        CONSTRAINT ck_cpt_months_included CHECK (included >= 0),
+        CONSTRAINT fk_cpt_months_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    "CREATE INDEX ix_cpt_months_month ON cpt_months (month)",
     """
     CREATE TABLE payout_minimums (
         chain TEXT NOT NULL,
@@ -254,6 +299,85 @@ TABLES = (
     )
     """,
     """
+    CREATE TABLE operators (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        operator_id TEXT NOT NULL,
+        email TEXT NOT NULL,
+        name TEXT NOT NULL,
+        role TEXT NOT NULL,
+        password_hash TEXT NOT NULL,
+        disabled_at TIMESTAMP WITH TIME ZONE,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_operators PRIMARY KEY (id),
+        CONSTRAINT ck_operators_role CHECK (role IN ('owner', 'operator', 'support', 'auditor')),
+        CONSTRAINT uq_operators_operator_id UNIQUE (operator_id),
+        CONSTRAINT uq_operators_email UNIQUE (email)
+    )
+    """,
+    """
+    CREATE TABLE operator_sessions (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        session_id TEXT NOT NULL,
+        operator_pk BIGINT NOT NULL,
+        refresh_hash BYTEA NOT NULL,
+        previous_hash BYTEA,
+        ip TEXT,
+        user_agent TEXT,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        last_used_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        step_up_until TIMESTAMP WITH TIME ZONE,
+        expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        revoked_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_operator_sessions PRIMARY KEY (id),
+        CONSTRAINT uq_operator_sessions_session_id UNIQUE (session_id),
+        CONSTRAINT fk_operator_sessions_operator_pk_operators
+            FOREIGN KEY(operator_pk) REFERENCES operators (id) ON DELETE CASCADE,
+        CONSTRAINT uq_operator_sessions_refresh_hash UNIQUE (refresh_hash)
+    )
+    """,
+    "CREATE INDEX ix_operator_sessions_operator_pk ON operator_sessions (operator_pk)",
+    "CREATE INDEX ix_operator_sessions_previous_hash ON operator_sessions (previous_hash)",
+    """
+    CREATE TABLE operator_links (
+        token_hash BYTEA NOT NULL,
+        operator_pk BIGINT NOT NULL,
+        expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        used_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_operator_links PRIMARY KEY (token_hash),
+        CONSTRAINT fk_operator_links_operator_pk_operators
+            FOREIGN KEY(operator_pk) REFERENCES operators (id) ON DELETE CASCADE
+    )
+    """,
+    "CREATE INDEX ix_operator_links_operator_pk ON operator_links (operator_pk)",
+    """
+    CREATE TABLE operator_two_factors (
+        operator_pk BIGINT NOT NULL,
+        secret_encrypted BYTEA,
+        enabled_at TIMESTAMP WITH TIME ZONE,
+        pending_encrypted BYTEA,
+        pending_at TIMESTAMP WITH TIME ZONE,
+        last_step BIGINT DEFAULT '0' NOT NULL,
+        wrong_codes BIGINT DEFAULT '0' NOT NULL,
+        locked_until TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_operator_two_factors PRIMARY KEY (operator_pk),
+        CONSTRAINT ck_operator_two_factors_wrong_codes CHECK (wrong_codes >= 0),
+        CONSTRAINT ck_operator_two_factors_enabled CHECK ((secret_encrypted IS NULL) = (enabled_at IS NULL)),
+        CONSTRAINT ck_operator_two_factors_pending CHECK ((pending_encrypted IS NULL) = (pending_at IS NULL)),
+        CONSTRAINT fk_operator_two_factors_operator_pk_operators
+            FOREIGN KEY(operator_pk) REFERENCES operators (id) ON DELETE CASCADE
+    )
+    """,
+    """
+    CREATE TABLE operator_recovery_codes (
+        operator_pk BIGINT NOT NULL,
+        code_hash BYTEA NOT NULL,
+        used_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_operator_recovery_codes PRIMARY KEY (operator_pk, code_hash),
+        CONSTRAINT fk_operator_recovery_codes_operator_pk_operator_two_factors
+            FOREIGN KEY(operator_pk) REFERENCES operator_two_factors (operator_pk) ON DELETE CASCADE
+    )
+    """,
+    """
     CREATE TABLE password_resets (
         token_hash BYTEA NOT NULL,
         merchant_pk BIGINT NOT NULL,
@@ -275,6 +399,8 @@ TABLES = (
         payment_webhook_url TEXT,
         webhook_secret_encrypted BYTEA,
         webhook_secret_rotated_at TIMESTAMP WITH TIME ZONE,
+        previous_secret_encrypted BYTEA,
+        previous_secret_until TIMESTAMP WITH TIME ZONE,
         underpayment_tolerance_bps BIGINT DEFAULT '0' NOT NULL,
         grace_s BIGINT DEFAULT '86400' NOT NULL,
         extended_events BOOLEAN DEFAULT 'true' NOT NULL,
@@ -285,6 +411,8 @@ TABLES = (
         CONSTRAINT ck_projects_mode CHECK (mode IN ('live', 'sandbox')),
         CONSTRAINT ck_projects_tolerance CHECK (underpayment_tolerance_bps BETWEEN 0 AND 1000),
         CONSTRAINT ck_projects_grace CHECK (grace_s BETWEEN 0 AND 2592000),
+        CONSTRAINT ck_projects_previous_has_end
+            CHECK ((previous_secret_encrypted IS NULL) = (previous_secret_until IS NULL)),
         CONSTRAINT uq_projects_project_id UNIQUE (project_id),
         CONSTRAINT fk_projects_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
     )
@@ -385,16 +513,28 @@ TABLES = (
         auto_convert_enabled BOOLEAN DEFAULT 'false' NOT NULL,
         auto_convert_dest_chain TEXT,
         auto_convert_dest_token TEXT,
+        auto_convert_project_pk BIGINT,
+        auto_convert_due_at TIMESTAMP WITH TIME ZONE,
+        auto_convert_refusals BIGINT DEFAULT '0' NOT NULL,
+        auto_convert_refusal TEXT,
+        auto_convert_message TEXT,
         autopayout_policy TEXT DEFAULT 'off' NOT NULL,
         autopayout_threshold NUMERIC(78, 0),
         autopayout_address TEXT,
         autopayout_project_pk BIGINT,
+        min_deposit NUMERIC(78, 0),
         updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
         CONSTRAINT pk_coin_settings PRIMARY KEY (merchant_pk, mode, chain, symbol),
         CONSTRAINT ck_coin_settings_autopayout_policy CHECK (autopayout_policy IN ('off', 'limit')),
         CONSTRAINT ck_coin_settings_autopayout_whole
             CHECK (autopayout_policy = 'off' OR (autopayout_threshold IS NOT NULL AND autopayout_address IS NOT NULL)),
+        CONSTRAINT ck_coin_settings_auto_convert_whole
+            CHECK (NOT auto_convert_enabled OR (auto_convert_dest_chain IS NOT NULL
+            AND auto_convert_dest_token IS NOT NULL AND auto_convert_project_pk IS NOT NULL
+            AND auto_convert_due_at IS NOT NULL)),
         CONSTRAINT fk_coin_settings_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
+        CONSTRAINT fk_coin_settings_auto_convert_project_pk_projects
+            FOREIGN KEY(auto_convert_project_pk) REFERENCES projects (id),
         CONSTRAINT fk_coin_settings_autopayout_project_pk_projects
             FOREIGN KEY(autopayout_project_pk) REFERENCES projects (id)
     )
@@ -402,6 +542,10 @@ TABLES = (
     """
     CREATE INDEX ix_coin_settings_autopayout ON coin_settings (merchant_pk, mode)
         WHERE autopayout_policy = 'limit'
+    """,
+    """
+    CREATE INDEX ix_coin_settings_auto_convert ON coin_settings (auto_convert_due_at)
+        WHERE auto_convert_enabled
     """,
     """
     CREATE TABLE idempotency_keys (
@@ -584,14 +728,273 @@ TABLES = (
     "CREATE INDEX ix_sandbox_transfers_height ON sandbox_transfers (project_pk, chain, height)",
     "CREATE INDEX ix_sandbox_transfers_tx_id ON sandbox_transfers (tx_id)",
     """
+    CREATE TABLE accounts (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        account_id TEXT NOT NULL,
+        public_id TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        external_id TEXT NOT NULL,
+        metadata JSON,
+        is_active BOOLEAN DEFAULT 'true' NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_accounts PRIMARY KEY (id),
+        CONSTRAINT uq_accounts_project_pk_external_id UNIQUE (project_pk, external_id),
+        CONSTRAINT uq_accounts_account_id UNIQUE (account_id),
+        CONSTRAINT uq_accounts_public_id UNIQUE (public_id),
+        CONSTRAINT fk_accounts_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id),
+        CONSTRAINT fk_accounts_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    "CREATE INDEX ix_accounts_project_pk_id ON accounts (project_pk, id)",
+    """
+    CREATE TABLE trackers (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        webhook_id TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        url TEXT NOT NULL,
+        name TEXT NOT NULL,
+        start_block BIGINT NOT NULL,
+        reads_past BOOLEAN DEFAULT 'false' NOT NULL,
+        max_addresses BIGINT NOT NULL,
+        is_active BOOLEAN DEFAULT 'true' NOT NULL,
+        metadata JSON,
+        token_hash BYTEA NOT NULL,
+        token_encrypted BYTEA NOT NULL,
+        secret_encrypted BYTEA NOT NULL,
+        credentials_rotated_at TIMESTAMP WITH TIME ZONE,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        deleted_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_trackers PRIMARY KEY (id),
+        CONSTRAINT ck_trackers_max_addresses CHECK (max_addresses >= 1),
+        CONSTRAINT ck_trackers_start_block CHECK (start_block >= 0),
+        CONSTRAINT uq_trackers_webhook_id UNIQUE (webhook_id),
+        CONSTRAINT fk_trackers_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id),
+        CONSTRAINT uq_trackers_token_hash UNIQUE (token_hash)
+    )
+    """,
+    "CREATE INDEX ix_trackers_chain ON trackers (chain, scope)",
+    "CREATE INDEX ix_trackers_project_pk_id ON trackers (project_pk, id)",
+    """
+    CREATE TABLE tracker_addresses (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        tracker_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        address TEXT NOT NULL,
+        label TEXT,
+        metadata JSON,
+        added_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_tracker_addresses PRIMARY KEY (id),
+        CONSTRAINT uq_tracker_addresses_tracker_pk_address UNIQUE (tracker_pk, address),
+        CONSTRAINT fk_tracker_addresses_tracker_pk_trackers FOREIGN KEY(tracker_pk) REFERENCES trackers (id)
+    )
+    """,
+    "CREATE INDEX ix_tracker_addresses_address ON tracker_addresses (chain, scope, address, tracker_pk)",
+    "CREATE INDEX ix_tracker_addresses_tracker_pk_id ON tracker_addresses (tracker_pk, id)",
+    """
+    CREATE TABLE tracker_histories (
+        tracker_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        state TEXT DEFAULT 'reading' NOT NULL,
+        from_block BIGINT,
+        to_block BIGINT,
+        read_block BIGINT,
+        again BOOLEAN DEFAULT 'false' NOT NULL,
+        xid XID8 DEFAULT pg_current_xact_id() NOT NULL,
+        version BIGINT DEFAULT '0' NOT NULL,
+        failures BIGINT DEFAULT '0' NOT NULL,
+        error TEXT,
+        due_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_tracker_histories PRIMARY KEY (tracker_pk),
+        CONSTRAINT ck_tracker_histories_state CHECK (state IN ('reading', 'done', 'cancelled')),
+        CONSTRAINT ck_tracker_histories_begun CHECK (num_nonnulls(from_block, to_block, read_block) IN (0, 3)),
+        CONSTRAINT fk_tracker_histories_tracker_pk_trackers FOREIGN KEY(tracker_pk) REFERENCES trackers (id)
+    )
+    """,
+    "CREATE INDEX ix_tracker_histories_xid ON tracker_histories (chain, scope, xid)",
+    "CREATE INDEX ix_tracker_histories_reading ON tracker_histories (chain, scope) WHERE state = 'reading'",
+    """
+    CREATE TABLE tracked_addresses (
+        mode TEXT NOT NULL,
+        family TEXT NOT NULL,
+        address TEXT NOT NULL,
+        xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+        CONSTRAINT pk_tracked_addresses PRIMARY KEY (mode, family, address)
+    )
+    """,
+    "CREATE INDEX ix_tracked_addresses_watch ON tracked_addresses (mode, family, xid)",
+    """
+    CREATE TABLE tracker_additions (
+        merchant_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        month DATE NOT NULL,
+        added BIGINT DEFAULT '0' NOT NULL,
+        CONSTRAINT pk_tracker_additions PRIMARY KEY (merchant_pk, mode, month),
+        CONSTRAINT fk_tracker_additions_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    """
+    CREATE TABLE movements (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        tx_id TEXT NOT NULL,
+        position TEXT NOT NULL,
+        sender TEXT,
+        recipient TEXT NOT NULL,
+        token TEXT NOT NULL,
+        contract TEXT,
+        decimals BIGINT NOT NULL,
+        units NUMERIC(78, 0) NOT NULL,
+        height BIGINT NOT NULL,
+        block_hash TEXT NOT NULL,
+        ordinal BIGINT NOT NULL,
+        mined_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        required_confirmations BIGINT NOT NULL,
+        status TEXT DEFAULT 'detected' NOT NULL,
+        incarnation BIGINT DEFAULT '1' NOT NULL,
+        stored_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_movements PRIMARY KEY (id),
+        CONSTRAINT ck_movements_units_positive CHECK (units > 0),
+        CONSTRAINT ck_movements_status CHECK (status IN ('detected', 'confirmed', 'orphaned'))
+    )
+    """,
+    "CREATE INDEX ix_movements_height ON movements (chain, scope, height)",
+    (
+        "CREATE UNIQUE INDEX ix_movements_orphaned ON movements (chain, scope, tx_id, position, incarnation)"
+        " WHERE status = 'orphaned'"
+    ),
+    (
+        "CREATE UNIQUE INDEX ix_movements_standing ON movements (chain, scope, tx_id, position)"
+        " WHERE status <> 'orphaned'"
+    ),
+    "CREATE INDEX ix_movements_stored_at ON movements USING brin (stored_at)",
+    "CREATE INDEX ix_movements_unconfirmed ON movements (chain, scope, height) WHERE status = 'detected'",
+    """
+    CREATE TABLE movement_stages (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        movement_pk BIGINT NOT NULL,
+        stage TEXT NOT NULL,
+        head BIGINT NOT NULL,
+        at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_movement_stages PRIMARY KEY (id),
+        CONSTRAINT ck_movement_stages_stage CHECK (stage IN ('detected', 'confirmed', 'orphaned')),
+        CONSTRAINT fk_movement_stages_movement_pk_movements FOREIGN KEY(movement_pk) REFERENCES movements (id)
+    )
+    """,
+    "CREATE INDEX ix_movement_stages_at ON movement_stages USING brin (at)",
+    "CREATE INDEX ix_movement_stages_chain ON movement_stages (chain, scope, id)",
+    "CREATE INDEX ix_movement_stages_movement_pk ON movement_stages (movement_pk)",
+    """
+    CREATE TABLE tracker_cursors (
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        stage_pk BIGINT DEFAULT '0' NOT NULL,
+        CONSTRAINT pk_tracker_cursors PRIMARY KEY (chain, scope)
+    )
+    """,
+    """
+    CREATE TABLE deferred_stages (
+        stage_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        movement_pk BIGINT NOT NULL,
+        attempts BIGINT DEFAULT '1' NOT NULL,
+        due_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_deferred_stages PRIMARY KEY (stage_pk),
+        CONSTRAINT fk_deferred_stages_stage_pk_movement_stages FOREIGN KEY(stage_pk) REFERENCES movement_stages (id)
+    )
+    """,
+    "CREATE INDEX ix_deferred_stages_chain ON deferred_stages (chain, scope, due_at)",
+    """
+    CREATE TABLE tracker_transactions (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        transaction_id TEXT NOT NULL,
+        tracker_pk BIGINT NOT NULL,
+        movement_pk BIGINT NOT NULL,
+        direction TEXT NOT NULL,
+        address TEXT NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_tracker_transactions PRIMARY KEY (id),
+        CONSTRAINT ck_tracker_transactions_direction CHECK (direction IN ('in', 'out')),
+        CONSTRAINT uq_tracker_transactions_transaction_id UNIQUE (transaction_id)
+    )
+    """,
+    "CREATE INDEX ix_tracker_transactions_created_at ON tracker_transactions USING brin (created_at)",
+    "CREATE INDEX ix_tracker_transactions_movement_pk ON tracker_transactions (movement_pk, tracker_pk)",
+    "CREATE INDEX ix_tracker_transactions_tracker_pk_id ON tracker_transactions (tracker_pk, id)",
+    """
+    CREATE TABLE webhook_endpoints (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        endpoint_id TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        url TEXT NOT NULL,
+        events TEXT[] DEFAULT '{}' NOT NULL,
+        secret_encrypted BYTEA,
+        secret_rotated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        previous_secret_encrypted BYTEA,
+        previous_secret_until TIMESTAMP WITH TIME ZONE,
+        paused BOOLEAN DEFAULT 'false' NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        deleted_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_webhook_endpoints PRIMARY KEY (id),
+        CONSTRAINT ck_webhook_endpoints_secret_until_deleted
+            CHECK ((secret_encrypted IS NULL) = (deleted_at IS NOT NULL)),
+        CONSTRAINT ck_webhook_endpoints_previous_has_end
+            CHECK ((previous_secret_encrypted IS NULL) = (previous_secret_until IS NULL)),
+        CONSTRAINT uq_webhook_endpoints_endpoint_id UNIQUE (endpoint_id),
+        CONSTRAINT fk_webhook_endpoints_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
+    )
+    """,
+    "CREATE INDEX ix_webhook_endpoints_project_pk ON webhook_endpoints (project_pk)",
+    """
+    CREATE TABLE webhook_events (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        event_id TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        event TEXT NOT NULL,
+        resource TEXT NOT NULL,
+        resource_id TEXT NOT NULL,
+        body BYTEA NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_webhook_events PRIMARY KEY (id),
+        CONSTRAINT uq_webhook_events_event_id UNIQUE (event_id),
+        CONSTRAINT fk_webhook_events_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
+    )
+    """,
+    "CREATE INDEX ix_webhook_events_created_at ON webhook_events USING brin (created_at)",
+    "CREATE INDEX ix_webhook_events_event ON webhook_events (project_pk, event, id)",
+    "CREATE INDEX ix_webhook_events_project_pk_created_at ON webhook_events (project_pk, created_at)",
+    "CREATE INDEX ix_webhook_events_project_pk_id ON webhook_events (project_pk, id)",
+    "CREATE INDEX ix_webhook_events_resource_id ON webhook_events (resource_id)",
+    """
     CREATE TABLE webhook_deliveries (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         delivery_id TEXT NOT NULL,
         project_pk BIGINT NOT NULL,
+        event_pk BIGINT,
+        endpoint_pk BIGINT,
+        tracker_pk BIGINT,
         event TEXT NOT NULL,
         resource_id TEXT NOT NULL,
         url TEXT,
-        body BYTEA NOT NULL,
+        body BYTEA,
+        target_key BIGINT GENERATED ALWAYS AS (CASE
+            WHEN tracker_pk IS NOT NULL THEN 4611686018427387904 + tracker_pk
+            WHEN endpoint_pk IS NOT NULL THEN endpoint_pk
+            ELSE 2305843009213693952 + (hashtextextended(lower(substring(url, '^[^/]*//[^/?#]*')), project_pk)
+                & 2305843009213693951)
+        END) STORED,
         status TEXT DEFAULT 'pending' NOT NULL,
         attempts BIGINT DEFAULT '0' NOT NULL,
         attempts_total BIGINT DEFAULT '0' NOT NULL,
@@ -599,15 +1002,46 @@ TABLES = (
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         delivered_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_webhook_deliveries PRIMARY KEY (id),
-        CONSTRAINT ck_webhook_deliveries_status CHECK (status IN ('pending', 'delivered', 'dropped', 'no_target')),
+        CONSTRAINT ck_webhook_deliveries_status
+            CHECK (status IN ('pending', 'paused', 'delivered', 'dropped', 'no_target', 'cancelled')),
+        CONSTRAINT ck_webhook_deliveries_one_target CHECK (num_nonnulls(endpoint_pk, tracker_pk) <= 1),
+        CONSTRAINT ck_webhook_deliveries_event_or_tracker CHECK (num_nonnulls(event_pk, tracker_pk) = 1),
+        CONSTRAINT ck_webhook_deliveries_one_body CHECK (num_nonnulls(event_pk, body) = 1),
         CONSTRAINT uq_webhook_deliveries_delivery_id UNIQUE (delivery_id),
-        CONSTRAINT fk_webhook_deliveries_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
+        CONSTRAINT fk_webhook_deliveries_event_pk_webhook_events
+            FOREIGN KEY(event_pk) REFERENCES webhook_events (id),
+        CONSTRAINT fk_webhook_deliveries_endpoint_pk_webhook_endpoints
+            FOREIGN KEY(endpoint_pk) REFERENCES webhook_endpoints (id)
     )
     """,
     "CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries USING brin (created_at)",
-    "CREATE INDEX ix_webhook_deliveries_due ON webhook_deliveries (due_at) WHERE status = 'pending'",
+    "CREATE INDEX ix_webhook_deliveries_due ON webhook_deliveries (due_at, id) WHERE status = 'pending'",
+    (
+        "CREATE INDEX ix_webhook_deliveries_endpoint_pk_id ON webhook_deliveries (endpoint_pk, id)"
+        " WHERE endpoint_pk IS NOT NULL"
+    ),
+    "CREATE INDEX ix_webhook_deliveries_event_pk ON webhook_deliveries (event_pk) WHERE event_pk IS NOT NULL",
+    (
+        "CREATE INDEX ix_webhook_deliveries_failed ON webhook_deliveries (project_pk, created_at)"
+        " WHERE status IN ('dropped', 'no_target')"
+    ),
+    (
+        "CREATE INDEX ix_webhook_deliveries_open ON webhook_deliveries (endpoint_pk, status, id)"
+        " WHERE endpoint_pk IS NOT NULL AND status IN ('pending', 'paused')"
+    ),
     "CREATE INDEX ix_webhook_deliveries_project_pk_id ON webhook_deliveries (project_pk, id)",
-    "CREATE INDEX ix_webhook_deliveries_resource ON webhook_deliveries (resource_id, id) WHERE status = 'pending'",
+    (
+        "CREATE INDEX ix_webhook_deliveries_resource ON webhook_deliveries (resource_id, id)"
+        " WHERE status IN ('pending', 'paused')"
+    ),
+    (
+        "CREATE INDEX ix_webhook_deliveries_target ON webhook_deliveries (target_key, due_at, id)"
+        " WHERE status = 'pending'"
+    ),
+    (
+        "CREATE INDEX ix_webhook_deliveries_tracker_pk_id ON webhook_deliveries (tracker_pk, id)"
+        " WHERE tracker_pk IS NOT NULL"
+    ),
     """
     CREATE TABLE addresses (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
@@ -617,6 +1051,7 @@ TABLES = (
         purpose TEXT DEFAULT 'payment' NOT NULL,
         merchant_pk BIGINT,
         payment_pk BIGINT,
+        account_pk BIGINT,
         account_index BIGINT NOT NULL,
         change BIGINT NOT NULL,
         address_index BIGINT NOT NULL,
@@ -625,15 +1060,35 @@ TABLES = (
         CONSTRAINT uq_addresses_mode_family_address UNIQUE (mode, family, address),
         CONSTRAINT uq_addresses_mode_family_account_index_change_address_index
             UNIQUE (mode, family, account_index, change, address_index),
-        CONSTRAINT ck_addresses_purpose CHECK (purpose IN ('payment', 'wallet', 'gas')),
+        CONSTRAINT ck_addresses_purpose CHECK (purpose IN ('payment', 'account', 'wallet', 'gas')),
+        CONSTRAINT ck_addresses_account_has_owner CHECK (account_pk IS NULL OR purpose = 'account'),
+        CONSTRAINT ck_addresses_account_has_branch CHECK ((purpose = 'account') = (change = 2)),
         CONSTRAINT ck_addresses_platform_owns_gas CHECK ((purpose = 'gas') = (merchant_pk IS NULL)),
         CONSTRAINT fk_addresses_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
-        CONSTRAINT fk_addresses_payment_pk_payments FOREIGN KEY(payment_pk) REFERENCES payments (id)
+        CONSTRAINT fk_addresses_payment_pk_payments FOREIGN KEY(payment_pk) REFERENCES payments (id),
+        CONSTRAINT fk_addresses_account_pk_accounts FOREIGN KEY(account_pk) REFERENCES accounts (id)
     )
     """,
-    "CREATE INDEX ix_addresses_own ON addresses (mode, family, merchant_pk) WHERE purpose <> 'payment'",
+    """
+    CREATE UNIQUE INDEX ix_addresses_account_pk_family ON addresses (account_pk, family)
+        WHERE account_pk IS NOT NULL
+    """,
+    "CREATE INDEX ix_addresses_own ON addresses (mode, family, merchant_pk) WHERE purpose IN ('wallet', 'gas')",
     "CREATE INDEX ix_addresses_payment_pk ON addresses (payment_pk)",
     "CREATE INDEX ix_addresses_watch ON addresses (mode, family, xid)",
+    """
+    CREATE TABLE account_chains (
+        account_pk BIGINT NOT NULL,
+        chain TEXT NOT NULL,
+        address_pk BIGINT NOT NULL,
+        address_mac BYTEA NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_account_chains PRIMARY KEY (account_pk, chain),
+        CONSTRAINT fk_account_chains_account_pk_accounts FOREIGN KEY(account_pk) REFERENCES accounts (id),
+        CONSTRAINT fk_account_chains_address_pk_addresses FOREIGN KEY(address_pk) REFERENCES addresses (id)
+    )
+    """,
+    "CREATE INDEX ix_account_chains_address_pk ON account_chains (address_pk)",
     """
     CREATE TABLE webhook_attempts (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
@@ -662,6 +1117,7 @@ TABLES = (
         source_address_pk BIGINT NOT NULL,
         recipient_address_pk BIGINT,
         to_address TEXT NOT NULL,
+        tag TEXT,
         action TEXT DEFAULT 'transfer' NOT NULL,
         token TEXT NOT NULL,
         contract TEXT,
@@ -669,6 +1125,9 @@ TABLES = (
         units NUMERIC(78, 0) NOT NULL,
         asked_by TEXT DEFAULT 'platform' NOT NULL,
         work_max BIGINT,
+        call_data BYTEA,
+        call_value NUMERIC(78, 0),
+        call_valid_until TIMESTAMP WITH TIME ZONE,
         priority BIGINT DEFAULT '100' NOT NULL,
         forced BOOLEAN DEFAULT 'false' NOT NULL,
         sweep_pk BIGINT,
@@ -681,10 +1140,13 @@ TABLES = (
         CONSTRAINT pk_outbound_intents PRIMARY KEY (id),
         CONSTRAINT ck_outbound_intents_units_positive
             CHECK (units > 0 OR (units = 0 AND action IN ('nothing', 'approve'))),
+        CONSTRAINT ck_outbound_intents_call_whole
+            CHECK (num_nulls(call_data, call_value, call_valid_until) IN (0, 3)
+            AND (call_data IS NULL OR action = 'call')),
         CONSTRAINT ck_outbound_intents_state CHECK (state IN ('waiting', 'sending', 'done', 'failed')),
         CONSTRAINT ck_outbound_intents_kind
             CHECK (kind IN ('payout', 'refund', 'withdrawal', 'auto_payout', 'collection', 'sweep', 'repair',
-            'top_up', 'loan', 'loan_return', 'stake', 'unstake', 'withdraw_stake')),
+            'top_up', 'loan', 'loan_return', 'stake', 'unstake', 'withdraw_stake', 'approval', 'swap', 'bridge')),
         CONSTRAINT ck_outbound_intents_asked_by CHECK (asked_by IN ('session', 'key', 'operator', 'platform')),
         CONSTRAINT ck_outbound_intents_action
             CHECK (action IN ('transfer', 'nothing', 'approve', 'call', 'lend', 'reclaim', 'stake', 'unstake',
@@ -753,7 +1215,9 @@ TABLES = (
         merchant_pk BIGINT,
         address_pk BIGINT NOT NULL,
         payment_pk BIGINT,
+        account_pk BIGINT,
         matches BOOLEAN NOT NULL,
+        held_reason TEXT,
         token TEXT NOT NULL,
         contract TEXT,
         decimals BIGINT NOT NULL,
@@ -772,6 +1236,8 @@ TABLES = (
         required_confirmations BIGINT NOT NULL,
         status TEXT DEFAULT 'detected' NOT NULL,
         incarnation BIGINT DEFAULT '1' NOT NULL,
+        fiat JSONB,
+        fiat_reason TEXT,
         detected_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         confirmed_at TIMESTAMP WITH TIME ZONE,
         orphaned_at TIMESTAMP WITH TIME ZONE,
@@ -785,14 +1251,19 @@ TABLES = (
             CHECK (status = 'confirmed' OR available_units + returned_units = 0),
         CONSTRAINT ck_deposits_resolution CHECK (resolution IN ('accepted', 'released', 'refunded')),
         CONSTRAINT ck_deposits_status CHECK (status IN ('detected', 'confirmed', 'orphaned')),
+        CONSTRAINT ck_deposits_held_reason CHECK (held_reason IN ('wrong_chain', 'below_minimum')),
+        CONSTRAINT ck_deposits_fiat_reason CHECK (fiat_reason IN ('pending', 'no_price')),
+        CONSTRAINT ck_deposits_held_for_a_reason CHECK (held_reason IS NULL OR NOT matches),
         CONSTRAINT uq_deposits_deposit_id UNIQUE (deposit_id),
         CONSTRAINT fk_deposits_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
         CONSTRAINT fk_deposits_address_pk_addresses FOREIGN KEY(address_pk) REFERENCES addresses (id),
         CONSTRAINT fk_deposits_payment_pk_payments FOREIGN KEY(payment_pk) REFERENCES payments (id),
+        CONSTRAINT fk_deposits_account_pk_accounts FOREIGN KEY(account_pk) REFERENCES accounts (id),
         CONSTRAINT fk_deposits_collection_pk_outbound_intents
             FOREIGN KEY(collection_pk) REFERENCES outbound_intents (id)
     )
     """,
+    "CREATE INDEX ix_deposits_account_pk_id ON deposits (account_pk, id) WHERE account_pk IS NOT NULL",
     "CREATE INDEX ix_deposits_collection_pk ON deposits (collection_pk)",
     "CREATE INDEX ix_deposits_height ON deposits (chain, scope, height)",
     """
@@ -800,6 +1271,7 @@ TABLES = (
         WHERE status = 'confirmed' AND available_units + returned_units < units
     """,
     "CREATE INDEX ix_deposits_payment_pk ON deposits (payment_pk)",
+    "CREATE INDEX ix_deposits_without_fiat ON deposits (id) WHERE fiat_reason = 'pending'",
     """
     CREATE INDEX ix_deposits_uncollected ON deposits (chain, scope, merchant_pk)
         WHERE status = 'confirmed' AND collection_pk IS NULL
@@ -881,6 +1353,7 @@ TABLES = (
         contract TEXT,
         decimals BIGINT NOT NULL,
         to_address TEXT NOT NULL,
+        to_tag TEXT,
         units NUMERIC(78, 0) NOT NULL,
         held_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
         asked_by TEXT DEFAULT 'platform' NOT NULL,
@@ -927,6 +1400,128 @@ TABLES = (
     "CREATE INDEX ix_payouts_payouts ON payouts (project_pk, id) WHERE kind IN ('payout', 'auto_payout')",
     "CREATE INDEX ix_payouts_refunds ON payouts (project_pk, id) WHERE kind = 'refund'",
     "CREATE INDEX ix_payouts_withdrawals ON payouts (merchant_pk, id) WHERE kind = 'withdrawal'",
+    """
+    CREATE TABLE exchanges (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        txn_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        made_for TEXT NOT NULL,
+        project_pk BIGINT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        mode TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        provider TEXT NOT NULL,
+        source_chain TEXT NOT NULL,
+        source_token TEXT NOT NULL,
+        source_contract TEXT,
+        source_decimals BIGINT NOT NULL,
+        source_pk BIGINT NOT NULL,
+        units NUMERIC(78, 0) NOT NULL,
+        fee_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        dest_chain TEXT NOT NULL,
+        dest_token TEXT NOT NULL,
+        dest_contract TEXT,
+        dest_decimals BIGINT NOT NULL,
+        recipient TEXT NOT NULL,
+        recipient_pk BIGINT,
+        payout_pk BIGINT,
+        quoted_units NUMERIC(78, 0) NOT NULL,
+        units_min NUMERIC(78, 0) NOT NULL,
+        slippage_bps BIGINT NOT NULL,
+        fee_bps BIGINT DEFAULT '0' NOT NULL,
+        asked_by TEXT DEFAULT 'platform' NOT NULL,
+        status TEXT DEFAULT 'pending' NOT NULL,
+        step TEXT DEFAULT 'queued' NOT NULL,
+        waits_for TEXT,
+        error TEXT,
+        intent_pk BIGINT,
+        approvals BIGINT DEFAULT '0' NOT NULL,
+        spender TEXT,
+        has_turn BOOLEAN DEFAULT 'false' NOT NULL,
+        attempts BIGINT DEFAULT '0' NOT NULL,
+        may_be_signed BOOLEAN DEFAULT 'false' NOT NULL,
+        tx_id TEXT,
+        deposit JSONB,
+        fill_from BIGINT,
+        looked_to BIGINT,
+        is_settled BOOLEAN DEFAULT 'false' NOT NULL,
+        settlements BIGINT DEFAULT '0' NOT NULL,
+        dest_tx_id TEXT,
+        output_units NUMERIC(78, 0),
+        unseen_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        unseen_height BIGINT,
+        unseen_hash TEXT,
+        refunds JSONB DEFAULT '{}' NOT NULL,
+        sandbox_fails TEXT,
+        sandbox_refund_tx_id TEXT,
+        due_at TIMESTAMP WITH TIME ZONE,
+        give_up_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        broadcast_at TIMESTAMP WITH TIME ZONE,
+        finished_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_exchanges PRIMARY KEY (id),
+        CONSTRAINT ck_exchanges_units_positive
+            CHECK (units > 0 AND units_min > 0 AND fee_units BETWEEN 0 AND units - 1),
+        CONSTRAINT ck_exchanges_kind_fits CHECK ((kind = 'swap') = (source_chain = dest_chain)),
+        CONSTRAINT ck_exchanges_kind CHECK (kind IN ('swap', 'bridge')),
+        CONSTRAINT ck_exchanges_made_for CHECK (made_for IN ('manual', 'auto', 'payout')),
+        CONSTRAINT ck_exchanges_status CHECK (status IN ('pending', 'succeeded', 'failed')),
+        CONSTRAINT ck_exchanges_step
+            CHECK (step IN ('queued', 'sent', 'arriving', 'filling', 'refunding', 'clearing', 'ended')),
+        CONSTRAINT ck_exchanges_mode CHECK (mode IN ('live', 'sandbox')),
+        CONSTRAINT ck_exchanges_asked_by CHECK (asked_by IN ('session', 'key', 'operator', 'platform')),
+        CONSTRAINT ck_exchanges_sandbox_fails CHECK (sandbox_fails IN ('revert', 'expire')),
+        CONSTRAINT ck_exchanges_looked_at_until_ended CHECK ((due_at IS NULL) = (step = 'ended')),
+        CONSTRAINT uq_exchanges_txn_id UNIQUE (txn_id),
+        CONSTRAINT fk_exchanges_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id),
+        CONSTRAINT fk_exchanges_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
+        CONSTRAINT fk_exchanges_source_pk_addresses FOREIGN KEY(source_pk) REFERENCES addresses (id),
+        CONSTRAINT fk_exchanges_recipient_pk_addresses FOREIGN KEY(recipient_pk) REFERENCES addresses (id),
+        CONSTRAINT fk_exchanges_payout_pk_payouts FOREIGN KEY(payout_pk) REFERENCES payouts (id),
+        CONSTRAINT uq_exchanges_intent_pk UNIQUE (intent_pk),
+        CONSTRAINT fk_exchanges_intent_pk_outbound_intents
+            FOREIGN KEY(intent_pk) REFERENCES outbound_intents (id)
+    )
+    """,
+    "CREATE INDEX ix_exchanges_unseen ON exchanges (dest_chain, scope, unseen_height) WHERE unseen_units > 0",
+    "CREATE INDEX ix_exchanges_awaited ON exchanges (dest_chain, scope, recipient_pk) WHERE step = 'filling'",
+    """
+    CREATE INDEX ix_exchanges_day ON exchanges (merchant_pk, mode, source_chain, created_at)
+        WHERE made_for = 'payout'
+    """,
+    "CREATE INDEX ix_exchanges_due ON exchanges (due_at) WHERE due_at IS NOT NULL",
+    """
+    CREATE INDEX ix_exchanges_auto_failed ON exchanges (merchant_pk, mode, source_chain, source_token, finished_at)
+        WHERE made_for = 'auto' AND status = 'failed'
+    """,
+    """
+    CREATE INDEX ix_exchanges_open ON exchanges (merchant_pk, mode, source_chain, source_token)
+        WHERE status = 'pending'
+    """,
+    "CREATE INDEX ix_exchanges_payout_pk ON exchanges (payout_pk)",
+    "CREATE INDEX ix_exchanges_project ON exchanges (project_pk, id)",
+    """
+    CREATE UNIQUE INDEX uq_exchanges_turn ON exchanges (source_pk, source_chain, scope, source_contract, spender)
+        WHERE has_turn
+    """,
+    """
+    CREATE TABLE exchange_parts (
+        exchange_pk BIGINT NOT NULL,
+        deposit_pk BIGINT NOT NULL,
+        incarnation BIGINT NOT NULL,
+        role TEXT NOT NULL,
+        units NUMERIC(78, 0) NOT NULL,
+        is_gone BOOLEAN DEFAULT 'false' NOT NULL,
+        CONSTRAINT pk_exchange_parts PRIMARY KEY (exchange_pk, deposit_pk),
+        CONSTRAINT ck_exchange_parts_units_positive CHECK (units > 0),
+        CONSTRAINT ck_exchange_parts_role CHECK (role IN ('output', 'returned', 'refund')),
+        CONSTRAINT fk_exchange_parts_exchange_pk_exchanges FOREIGN KEY(exchange_pk) REFERENCES exchanges (id),
+        CONSTRAINT fk_exchange_parts_deposit_pk_deposits FOREIGN KEY(deposit_pk) REFERENCES deposits (id)
+    )
+    """,
+    "CREATE INDEX ix_exchange_parts_deposit_pk ON exchange_parts (deposit_pk)",
+    "CREATE INDEX ix_exchange_parts_gone ON exchange_parts (exchange_pk) WHERE is_gone",
     """
     CREATE TABLE refund_parts (
         payout_pk BIGINT NOT NULL,

@@ -1,4 +1,4 @@
-"""The second factor of merchants in person: enrolling, taking codes, and the way back in."""
+"""The second factor of people who sign in: enrolling, taking codes, and the way back in."""
 
 from .codes import Enrolment
 from .service import Status, TwoFactor, reset

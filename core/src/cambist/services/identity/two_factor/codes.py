@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from cambist.ports import Ids
 
-ISSUER = "Cambist"
 DIGITS = 6
 STEP_S = 30
 WINDOW_STEPS = 1
@@ -38,9 +37,9 @@ class Enrolment(Struct, frozen=True, kw_only=True):
     uri: str
 
 
-def enrolment(key: bytes, email: str) -> Enrolment:
-    """Write a secret down for the authenticator of this merchant."""
-    uri = TOTP(key, DIGITS, _sha1(), STEP_S).get_provisioning_uri(email, ISSUER)
+def enrolment(key: bytes, email: str, issuer: str) -> Enrolment:
+    """Write a secret down for this person's authenticator, which shows the issuer beside the address."""
+    uri = TOTP(key, DIGITS, _sha1(), STEP_S).get_provisioning_uri(email, issuer)
     return Enrolment(secret=base64.b32encode(key).decode(), uri=uri)
 
 

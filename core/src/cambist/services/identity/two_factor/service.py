@@ -1,9 +1,9 @@
-"""The second factor of a merchant in person: codes of an authenticator app (RFC 6238), and recovery codes.
+"""The second factor of people who sign in: codes of an authenticator app (RFC 6238), and recovery codes.
 
 A code that was taken is spent, whatever becomes of the request that brought it, and a wrong one stays counted. So
 codes are judged in a transaction of their own, which ends before the caller's begins::
 
-    await two_factor.require_code(session.merchant_pk, data.totp_code)
+    await two_factor.require_code(session.person_pk, data.totp_code)
     async with db.transaction() as conn:
         ...
 
@@ -11,7 +11,7 @@ Inside the caller's transaction it would wait for a second connection while it h
 
 After ``state.WRONG_CODES_MAX`` wrong codes no code of the app is taken for a while, and for twice as long after every
 further ``WRONG_CODES_MAX`` in a row. A recovery code cannot be guessed, and is taken all the same: somebody who only
-guesses must not be able to keep the merchant out.
+guesses must not be able to keep somebody out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Generic, TypeAlias
 
 import structlog
 from msgspec import Struct
@@ -30,21 +30,20 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models import Merchant, RecoveryCode, TwoFactorState
+from cambist.db.models import PersonTwoFactor
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Clock, Ids
 from cambist.secrets import SecretsBox
 from cambist.services.errors import (
     ConflictError,
     ForbiddenError,
-    NotFoundError,
     ServiceError,
     TooManyError,
     UnauthenticatedError,
 )
-from cambist.services.identity import sessions
-from cambist.services.identity.merchants import lock_merchant
-from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.identity import credentials, sessions
+from cambist.services.identity.credentials import SignIn
+from cambist.services.identity.people import P, People, Principal, V
 
 from .codes import Enrolment, enrolment, new_recovery_code, recovery_hash, step_of
 from .state import State, change, count_wrong, forget, forgive, read
@@ -56,9 +55,6 @@ PENDING_S = 900
 
 RECOVERY_CODES = 10
 
-SECRET_FIELD = "two_factor_states.secret_encrypted"  # noqa: S105  a column
-PENDING_FIELD = "two_factor_states.pending_encrypted"
-
 log = structlog.get_logger(__name__)
 
 
@@ -66,130 +62,154 @@ Record: TypeAlias = Callable[[AsyncConnection], Awaitable[None]]
 
 
 class Status(Struct, frozen=True, kw_only=True):
-    """Whether a merchant has a second factor, and how many recovery codes are left."""
+    """Whether somebody has a second factor, and how many recovery codes are left."""
 
     enabled: bool
     recovery_codes_left: int
 
 
-_CODES_LEFT = select(func.count()).where(
-    RecoveryCode.merchant_pk == TwoFactorState.merchant_pk, RecoveryCode.used_at.is_(None)
-)
-_STATUS = columns_of(
-    Status,
-    TwoFactorState,
-    enabled=TwoFactorState.secret_encrypted.is_not(None),
-    recovery_codes_left=_CODES_LEFT.scalar_subquery(),
-)
+def secret_field(table: type[PersonTwoFactor]) -> str:
+    """Return what secrets in force are bound to in this table."""
+    return f"{table.__tablename__}.secret_encrypted"
 
 
-class TwoFactor:
-    """Enrols merchants and judges their codes. Methods without a connection are transactions of their own.
+def pending_field(table: type[PersonTwoFactor]) -> str:
+    """Return what secrets that wait for their first code are bound to in this table."""
+    return f"{table.__tablename__}.pending_encrypted"
+
+
+class TwoFactor(Generic[V, P]):
+    """Enrols people of one kind and judges their codes. Methods without a connection are transactions of their own.
 
     ``record`` writes down in that transaction what was done, once it is certain.
     """
 
-    def __init__(self, db: Database, box: SecretsBox, ids: Ids, clock: Clock) -> None:
-        """Keep secrets in this box, bound to the merchant's row."""
+    def __init__(self, people: People[V, P], db: Database, box: SecretsBox, ids: Ids, clock: Clock) -> None:
+        """Keep secrets in this box, bound to the person's row."""
+        self._people = people
+        self._secret_field, self._pending_field = secret_field(people.two_factor), pending_field(people.two_factor)
         self._db = db
         self._box = box
         self._ids = ids
         self._clock = clock
 
-    async def status(self, conn: AsyncConnection, merchant_pk: int) -> Status:
-        row = (await conn.execute(select(*_STATUS).where(TwoFactorState.merchant_pk == merchant_pk))).one_or_none()
+    async def status(self, conn: AsyncConnection, person_pk: int) -> Status:
+        state, code = self._people.two_factor, self._people.recovery_code
+        left = select(func.count()).where(code.person_pk == state.person_pk, code.used_at.is_(None)).scalar_subquery()
+        enabled = state.secret_encrypted.is_not(None)
+        wanted = select(*columns_of(Status, state, enabled=enabled, recovery_codes_left=left))
+        row = (await conn.execute(wanted.where(state.person_pk == person_pk))).one_or_none()
         return Status(enabled=False, recovery_codes_left=0) if row is None else to_struct(Status, row)
 
-    async def require_code(self, merchant_pk: int, code: str | None) -> None:
+    async def require_code(self, person_pk: int, code: str | None) -> None:
         """Take a code and spend it for good. Call it before opening the transaction that the code is for.
 
         Raises ForbiddenError (``TWO_FACTOR_NOT_ENROLLED``, ``TWO_FACTOR_REQUIRED``, ``TWO_FACTOR_INVALID``) and
         TooManyError (``TOO_MANY_CODES``).
         """
         async with self._judging() as conn:
-            await self._spend(conn, merchant_pk, code)
+            await self._spend(conn, person_pk, code)
 
-    async def step_up(self, principal: SessionPrincipal, code: str, *, record: Record | None = None) -> datetime:
+    async def step_up(self, principal: Principal, code: str, *, record: Record | None = None) -> datetime:
         """Take a code, and let this one session do what needs it for a while; return until when.
 
         Raises what ``require_code`` raises.
         """
         async with self._judging() as conn:
-            await self._spend(conn, principal.merchant_pk, code)
+            await self._spend(conn, principal.person_pk, code)
             until = self._clock.now() + timedelta(seconds=sessions.STEP_UP_S)
-            await sessions.step_up(conn, principal.session_id, until=until)
+            await sessions.step_up(conn, self._people, principal.session_id, until=until)
             await _write_down(record, conn)
-        log.info("stepped_up", merchant_pk=principal.merchant_pk)
+        log.info("stepped_up", **self._whose(principal.person_pk))
         return until
 
-    async def check_step_up(self, principal: SessionPrincipal) -> None:
+    async def check_step_up(self, principal: Principal) -> None:
         """Let pass a session that has stepped up. Raises ForbiddenError, which says what to do first."""
         if principal.has_stepped_up(self._clock.now()):
             return
         async with self._db.autocommit() as conn:
-            enabled = (await self.status(conn, principal.merchant_pk)).enabled
+            enabled = (await self.status(conn, principal.person_pk)).enabled
         if enabled:
-            words = (
-                f"Send a code to POST /api/auth/step-up, then repeat this within {sessions.STEP_UP_S // 60} minutes."
-            )
+            minutes = sessions.STEP_UP_S // 60
+            words = f"Send a code to POST {self._people.step_up_path}, then repeat this within {minutes} minutes."
             raise ForbiddenError("STEP_UP_REQUIRED", words)
         words = "Live mode needs two-factor authentication: turn it on, then send a code to POST /api/auth/step-up."
         raise ForbiddenError("TWO_FACTOR_REQUIRED", words)
 
-    async def check_sign_in(self, merchant_pk: int, code: str | None) -> bool:
-        """Take a code from who has shown the password; return False where the merchant needs none.
+    async def check_sign_in(self, person_pk: int, code: str | None) -> bool:
+        """Take a code from who has shown the password; return False where this person needs none.
 
         Raises UnauthenticatedError, with the codes of ``require_code``, and TooManyError.
         """
         try:
-            await self.require_code(merchant_pk, code)
+            await self.require_code(person_pk, code)
         except ForbiddenError as error:
-            if error.code == "TWO_FACTOR_NOT_ENROLLED":
+            if error.code == "TWO_FACTOR_NOT_ENROLLED" and not self._people.needs_two_factor:
                 return False
             raise UnauthenticatedError(error.code, error.message) from None
         return True
 
-    async def lock_sign_in(self, conn: AsyncConnection, merchant_pk: int, *, shown: bool) -> None:
+    async def lock_sign_in(self, conn: AsyncConnection, person_pk: int, *, shown: bool) -> None:
         """Refuse to go on without a code where it became necessary since ``check_sign_in``.
 
-        After ``merchants.lock_password``, whose lock keeps it from becoming necessary until the transaction ends.
+        Where everybody needs a second factor, refuse who has lost it since. After ``credentials.lock_password``, whose
+        lock keeps both from happening until the transaction ends.
         """
-        if not shown and (await self.status(conn, merchant_pk)).enabled:
-            error = _required()
+        enabled = (await self.status(conn, person_pk)).enabled
+        error = _required() if enabled and not shown else None
+        if not enabled and self._people.needs_two_factor:
+            error = _not_enrolled()
+        if error is not None:
             raise UnauthenticatedError(error.code, error.message)
 
-    async def enrol(self, merchant_pk: int, email: str, code: str | None, *, record: Record | None = None) -> Enrolment:
+    async def enrol(
+        self,
+        person_pk: int,
+        email: str,
+        code: str | None,
+        *,
+        sign_in: SignIn[V] | None = None,
+        record: Record | None = None,
+    ) -> Enrolment:
         """Make a secret that is good for nothing until ``confirm``. Who has a second factor must show a code of it.
 
-        The caller has checked the password: a session alone, which can be stolen, must not get there.
+        The caller has checked the password: a session alone, which can be stolen, must not get there. With ``sign_in``
+        the password must be in force still: UnauthenticatedError where it was changed since it was verified.
         """
-        key = self._ids.random_bytes(SECRET_BYTES)
+        key, table = self._ids.random_bytes(SECRET_BYTES), self._people.two_factor
         async with self._judging() as conn:
-            await lock_merchant(conn, merchant_pk)
-            if (await self.status(conn, merchant_pk)).enabled:
-                await self._spend(conn, merchant_pk, code)
+            await credentials.lock_person(conn, self._people, person_pk, sign_in)
+            if (await self.status(conn, person_pk)).enabled:
+                await self._spend(conn, person_pk, code)
             pending = {
-                "pending_encrypted": self._seal(key, PENDING_FIELD, merchant_pk),
+                "pending_encrypted": self._seal(key, self._pending_field, person_pk),
                 "pending_at": self._clock.now(),
             }
             await conn.execute(
-                insert(TwoFactorState)
-                .values(merchant_pk=merchant_pk, **pending)
-                .on_conflict_do_update(index_elements=[TwoFactorState.merchant_pk], set_=pending)
+                insert(table)
+                .values(person_pk=person_pk, **pending)
+                .on_conflict_do_update(index_elements=[table.person_pk], set_=pending)
             )
             await _write_down(record, conn)
-        return enrolment(key, email)
+        return enrolment(key, email, self._people.issuer)
 
     async def confirm(
-        self, merchant_pk: int, code: str, *, session_id: str, record: Record | None = None
+        self,
+        person_pk: int,
+        code: str,
+        *,
+        session_id: str,
+        sign_in: SignIn[V] | None = None,
+        record: Record | None = None,
     ) -> Sequence[str]:
         """Put the secret last made into force with its first code, and return recovery codes, which are told once.
 
-        Ends the merchant's other sessions: they were opened without it.
+        Ends the person's other sessions: they were opened without it. ``sign_in`` as for ``enrol``: it is for people
+        who show the password alone, without a session.
         """
         async with self._judging() as conn:
-            await lock_merchant(conn, merchant_pk)
-            state, now = await read(conn, merchant_pk), self._clock.now()
+            await credentials.lock_person(conn, self._people, person_pk, sign_in)
+            state, now = await read(conn, self._people, person_pk), self._clock.now()
             if (
                 state is None
                 or state.pending_encrypted is None
@@ -197,34 +217,34 @@ class TwoFactor:
                 or now - state.pending_at >= timedelta(seconds=PENDING_S)
             ):
                 raise ConflictError("TWO_FACTOR_NOT_STARTED", "Start with a new secret: none waits for its first code.")
-            key = self._open(state.pending_encrypted, PENDING_FIELD, merchant_pk)
+            key = self._open(state.pending_encrypted, self._pending_field, person_pk)
             # What was taken of the secret before says nothing about this one.
-            step = await self._judge(conn, merchant_pk, replace(state, last_step=0), key, code)
-            sealed = self._seal(key, SECRET_FIELD, merchant_pk)
+            step = await self._judge(conn, person_pk, replace(state, last_step=0), key, code)
+            sealed = self._seal(key, self._secret_field, person_pk)
             confirmed = {"secret_encrypted": sealed, "enabled_at": now, "last_step": step}
-            await change(conn, merchant_pk, **confirmed, pending_encrypted=None, pending_at=None)
-            codes = await self._renew_codes(conn, merchant_pk)
-            await sessions.revoke_all(conn, merchant_pk, now=now, but=session_id)
+            await change(conn, self._people, person_pk, **confirmed, pending_encrypted=None, pending_at=None)
+            codes = await self._renew_codes(conn, person_pk)
+            await sessions.revoke_all(conn, self._people, person_pk, now=now, but=session_id)
             await _write_down(record, conn)
-        log.info("two_factor_enabled", merchant_pk=merchant_pk)
+        log.info("two_factor_enabled", **self._whose(person_pk))
         return codes
 
-    async def renew_recovery_codes(self, merchant_pk: int, code: str, *, record: Record | None = None) -> Sequence[str]:
+    async def renew_recovery_codes(self, person_pk: int, code: str, *, record: Record | None = None) -> Sequence[str]:
         """Return new recovery codes, which are told once. The ones before stop working."""
         async with self._judging() as conn:
-            await self._spend(conn, merchant_pk, code)
-            codes = await self._renew_codes(conn, merchant_pk)
+            await self._spend(conn, person_pk, code)
+            codes = await self._renew_codes(conn, person_pk)
             await _write_down(record, conn)
-        log.info("recovery_codes_renewed", merchant_pk=merchant_pk)
+        log.info("recovery_codes_renewed", **self._whose(person_pk))
         return codes
 
-    async def disable(self, merchant_pk: int, code: str, *, record: Record | None = None) -> None:
+    async def disable(self, person_pk: int, code: str, *, record: Record | None = None) -> None:
         async with self._judging() as conn:
-            await self._spend(conn, merchant_pk, code)
-            await forget(conn, merchant_pk)
-            await sessions.end_step_ups(conn, merchant_pk)
+            await self._spend(conn, person_pk, code)
+            await forget(conn, self._people, person_pk)
+            await sessions.end_step_ups(conn, self._people, person_pk)
             await _write_down(record, conn)
-        log.warning("two_factor_disabled", merchant_pk=merchant_pk)
+        log.warning("two_factor_disabled", **self._whose(person_pk))
 
     @asynccontextmanager
     async def _judging(self) -> AsyncIterator[AsyncConnection]:
@@ -238,18 +258,18 @@ class TwoFactor:
         if refusal is not None:
             raise refusal
 
-    async def _spend(self, conn: AsyncConnection, merchant_pk: int, code: str | None) -> None:
-        state = await read(conn, merchant_pk)
+    async def _spend(self, conn: AsyncConnection, person_pk: int, code: str | None) -> None:
+        state = await read(conn, self._people, person_pk)
         if state is None or state.secret_encrypted is None:
-            raise ForbiddenError("TWO_FACTOR_NOT_ENROLLED", "This needs two-factor authentication: turn it on first.")
+            raise _not_enrolled()
         if not code:
             raise _required()
-        if await self._spend_recovery_code(conn, merchant_pk, code):
+        if await self._spend_recovery_code(conn, person_pk, code):
             return
-        key = self._open(state.secret_encrypted, SECRET_FIELD, merchant_pk)
-        await change(conn, merchant_pk, last_step=await self._judge(conn, merchant_pk, state, key, code))
+        key = self._open(state.secret_encrypted, self._secret_field, person_pk)
+        await change(conn, self._people, person_pk, last_step=await self._judge(conn, person_pk, state, key, code))
 
-    async def _judge(self, conn: AsyncConnection, merchant_pk: int, state: State, key: bytes, code: str) -> int:
+    async def _judge(self, conn: AsyncConnection, person_pk: int, state: State, key: bytes, code: str) -> int:
         """Return the step that the code is of, or refuse it. The state's row is locked."""
         now = self._clock.now()
         if state.locked_until is not None and now < state.locked_until:
@@ -257,59 +277,69 @@ class TwoFactor:
             raise TooManyError("TOO_MANY_CODES", "Too many wrong codes. Wait a while.", retry_after_s=wait_s)
         step = step_of(key, code, now)
         if step is None:
-            await count_wrong(conn, merchant_pk, state.wrong_codes + 1, now)
+            await count_wrong(conn, self._people, person_pk, state.wrong_codes + 1, now)
             raise _wrong()
         if step <= state.last_step:
             # Seen before, so no guess: a request sent twice by mistake does not lock anybody out.
             raise _wrong()
-        await forgive(conn, merchant_pk)
+        await forgive(conn, self._people, person_pk)
         return step
 
-    async def _spend_recovery_code(self, conn: AsyncConnection, merchant_pk: int, code: str) -> bool:
+    async def _spend_recovery_code(self, conn: AsyncConnection, person_pk: int, code: str) -> bool:
         hashed = recovery_hash(code)
         if hashed is None:
             return False
-        unused = RecoveryCode.code_hash == hashed, RecoveryCode.used_at.is_(None)
-        spend = update(RecoveryCode).where(RecoveryCode.merchant_pk == merchant_pk, *unused)
-        spent = spend.values(used_at=self._clock.now()).returning(RecoveryCode.merchant_pk)
+        table = self._people.recovery_code
+        unused = table.code_hash == hashed, table.used_at.is_(None)
+        spend = update(table).where(table.person_pk == person_pk, *unused)
+        spent = spend.values(used_at=self._clock.now()).returning(table.person_pk)
         if await conn.scalar(spent) is None:
             return False
-        await forgive(conn, merchant_pk)
-        log.warning("recovery_code_used", merchant_pk=merchant_pk)
+        await forgive(conn, self._people, person_pk)
+        log.warning("recovery_code_used", **self._whose(person_pk))
         return True
 
-    async def _renew_codes(self, conn: AsyncConnection, merchant_pk: int) -> Sequence[str]:
+    async def _renew_codes(self, conn: AsyncConnection, person_pk: int) -> Sequence[str]:
         codes = [new_recovery_code(self._ids) for _ in range(RECOVERY_CODES)]
-        await conn.execute(delete(RecoveryCode).where(RecoveryCode.merchant_pk == merchant_pk))
-        rows = [{"merchant_pk": merchant_pk, "code_hash": recovery_hash(code)} for code in codes]
-        await conn.execute(insert(RecoveryCode), rows)
+        table = self._people.recovery_code
+        await conn.execute(delete(table).where(table.person_pk == person_pk))
+        rows = [{"person_pk": person_pk, "code_hash": recovery_hash(code)} for code in codes]
+        await conn.execute(insert(table), rows)
         return codes
 
-    def _seal(self, key: bytes, field: str, merchant_pk: int) -> bytes:
-        return self._box.encrypt(key, field=field, row=str(merchant_pk))
+    def _whose(self, person_pk: int) -> dict[str, int]:
+        return {f"{self._people.kind}_pk": person_pk}
 
-    def _open(self, sealed: bytes, field: str, merchant_pk: int) -> bytes:
-        return self._box.decrypt(sealed, field=field, row=str(merchant_pk))
+    def _seal(self, key: bytes, field: str, person_pk: int) -> bytes:
+        return self._box.encrypt(key, field=field, row=str(person_pk))
+
+    def _open(self, sealed: bytes, field: str, person_pk: int) -> bytes:
+        return self._box.decrypt(sealed, field=field, row=str(person_pk))
 
 
-async def reset(conn: AsyncConnection, email: str, *, now: datetime) -> str:
-    """Take the second factor from a merchant who lost it, end all sessions, and return the merchant's id.
+async def reset(conn: AsyncConnection, people: People[V, P], email: str, *, now: datetime) -> str:
+    """Take the second factor from somebody who lost it, end all sessions, and return the person's identifier.
 
-    For the operator, once sure who asks. Raises NotFoundError where nobody has the address.
+    For an operator, once sure who asks; ``operators.reset_two_factor()`` is for operators. Raises NotFoundError where
+    nobody has the address.
     """
-    wanted = select(Merchant.id, Merchant.merchant_id).where(Merchant.email == email)
-    merchant = (await conn.execute(wanted.with_for_update(key_share=True))).one_or_none()
-    if merchant is None:
-        raise NotFoundError("MERCHANT_NOT_FOUND", "There is no merchant with this e-mail address.")
-    await forget(conn, merchant.id)
-    await sessions.revoke_all(conn, merchant.id, now=now)
-    merchant_id: str = merchant.merchant_id
-    return merchant_id
+    wanted = select(people.table.id, people.public_id).where(people.table.email == email)
+    person = (await conn.execute(wanted.with_for_update(key_share=True))).one_or_none()
+    if person is None:
+        raise people.no_such_email()
+    await forget(conn, people, person[0])
+    await sessions.revoke_all(conn, people, person[0], now=now)
+    person_id: str = person[1]
+    return person_id
 
 
 async def _write_down(record: Record | None, conn: AsyncConnection) -> None:
     if record is not None:
         await record(conn)
+
+
+def _not_enrolled() -> ForbiddenError:
+    return ForbiddenError("TWO_FACTOR_NOT_ENROLLED", "This needs two-factor authentication: turn it on first.")
 
 
 def _required() -> ForbiddenError:

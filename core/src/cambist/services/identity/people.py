@@ -1,0 +1,105 @@
+"""People who sign in: merchants, and the operators of the gateway. What both kinds do is written once, for ``People``.
+
+::
+
+    Sessions(MERCHANTS, ...)                  sessions.py     MERCHANTS stands in merchants.py
+    TwoFactor(OPERATORS, ...)                 two_factor/     OPERATORS stands in operators.py
+    credentials.check_password(OPERATORS, ...)
+
+Each kind has tables of its own, and keys of its own for its tokens: nothing that one kind holds opens anything for the
+other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from msgspec import Struct
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db import models
+from cambist.db.structs import columns_of, to_struct
+from cambist.services.errors import ServiceError
+
+
+class Person(Struct, frozen=True, kw_only=True):
+    """Somebody who signs in. ``pk`` is for statements."""
+
+    pk: int
+    email: str
+    name: str
+
+    @property
+    def person_id(self) -> str:
+        """The public identifier."""
+        raise NotImplementedError
+
+
+class Principal(Struct, frozen=True, kw_only=True):
+    """Somebody in person, in one session."""
+
+    session_id: str
+    step_up_until: datetime | None = None
+
+    @property
+    def person_pk(self) -> int:
+        """Whose session it is."""
+        raise NotImplementedError
+
+    @property
+    def person_id(self) -> str:
+        """The public identifier."""
+        raise NotImplementedError
+
+    def has_stepped_up(self, now: datetime) -> bool:
+        return self.step_up_until is not None and now < self.step_up_until
+
+
+V = TypeVar("V", bound=Person)
+P = TypeVar("P", bound=Principal)
+
+
+class People(Struct, Generic[V, P], frozen=True, kw_only=True):
+    """One kind of people: the tables, and what becomes of rows of them.
+
+    ``may_sign_in`` says whose password is looked at, ``may_have_session`` whose sessions are found, and
+    ``needs_two_factor`` whether nobody is let in without a second factor.
+    """
+
+    kind: Literal["merchant", "operator"]
+    table: type[models.Person]
+    public_id: Any
+    view: type[V]
+    principal: type[P]
+    principal_columns: Any
+    session: type[models.PersonSession]
+    link: type[models.PasswordLink]
+    two_factor: type[models.PersonTwoFactor]
+    recovery_code: type[models.PersonRecoveryCode]
+    may_sign_in: ColumnElement[bool]
+    may_have_session: ColumnElement[bool]
+    needs_two_factor: bool
+    issuer: str
+    step_up_path: str
+    link_prefix: str
+    no_such_email: Callable[[], ServiceError]
+
+    @property
+    def columns(self) -> Any:  # noqa: ANN401  columns of any kind
+        """What ``view`` is made of."""
+        return columns_of(self.view, self.table)
+
+
+async def get(conn: AsyncConnection, people: People[V, P], pk: int) -> V:
+    """Return a person that exists."""
+    found = await conn.execute(select(*people.columns).where(people.table.id == pk))
+    return to_struct(people.view, found.one())
+
+
+async def lock(conn: AsyncConnection, people: People[V, P], pk: int) -> None:
+    """Let one transaction at a time change what a person has, until this one ends."""
+    locked = select(people.table.id).where(people.table.id == pk)
+    await conn.execute(locked.with_for_update(key_share=True))
