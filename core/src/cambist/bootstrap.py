@@ -12,14 +12,16 @@ from msgspec import Struct
 from redis.asyncio import Redis
 
 from . import __version__
+from .budgets import SharedBudgets
 from .db.engine import Database, connect
 from .domain.prices import RatePolicy
 from .hints import Hints
-from .plugin import Chain, PluginContext
+from .plugin import BridgeProvider, Chain, OwnBudgets, PluginContext, RequestBudgets, SwapProvider
 from .ports import Clock, Ids, SystemClock, system_ids, system_random
 from .registry import Registry
 from .secrets import SecretsBox
 from .services.addresses.account_keys import AccountKeys, IndexLeaser
+from .services.exchanges.context import ExchangeContext
 from .services.pricing.prices import RateBook, RateBookLimits
 from .settings import Settings, SettingsError
 from .signer import Signer
@@ -34,7 +36,10 @@ log = structlog.get_logger(__name__)
 
 
 class Gateway(Struct, frozen=True, kw_only=True):
-    """One process's parts. ``chains`` and ``signer`` are the worker's alone: empty and None in web."""
+    """One process's parts. ``chains`` and ``signer`` are the worker's alone: empty and None in web.
+
+    ``swaps`` and ``bridges`` are open in both: web asks them for quotes, and the worker for calls.
+    """
 
     role: Role
     settings: Settings
@@ -46,6 +51,8 @@ class Gateway(Struct, frozen=True, kw_only=True):
     registry: Registry
     chains: Mapping[str, Chain]
     rates: RateBook
+    swaps: tuple[SwapProvider, ...]
+    bridges: tuple[BridgeProvider, ...]
     secrets: SecretsBox
     jwt_secret: str
     keys: AccountKeys
@@ -82,7 +89,6 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
     if jwt_secret is None:
         raise SettingsError("auth.jwt_secret must be set.")
     registry = parts.registry or Registry(settings.plugins)
-    context = plugin_context(clock, random)
     async with AsyncExitStack() as stack:
         signer = None
         if role == "worker":
@@ -100,10 +106,13 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
             **redis_tls(settings.redis.url),
         )
         stack.push_async_callback(listening.aclose)
+        context = plugin_context(clock, random, SharedBudgets(redis, clock))
         hints = Hints(listening)
         stack.push_async_callback(hints.aclose)
         chains = await stack.enter_async_context(registry.connect_chains(context)) if role == "worker" else {}
         sources = await stack.enter_async_context(registry.connect_prices(context))
+        swaps = await stack.enter_async_context(registry.connect_swaps(context))
+        bridges = await stack.enter_async_context(registry.connect_bridges(context))
         prices, keys = settings.prices, AccountKeys(box)
         policy = RatePolicy(max_age_s=prices.max_age_s, min_sources=prices.min_sources)
         limits = RateBookLimits(ttl_s=prices.ttl_s, timeout_ms=prices.timeout_ms)
@@ -118,12 +127,28 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
             registry=registry,
             chains=chains,
             rates=RateBook(sources, clock, policy=policy, limits=limits),
+            swaps=tuple(swaps),
+            bridges=tuple(bridges),
             secrets=box,
             jwt_secret=jwt_secret,
             keys=keys,
             leaser=IndexLeaser(db, keys, clock),
             signer=signer,
         )
+
+
+def exchange_context(gateway: Gateway) -> ExchangeContext:
+    """Return what asking for exchanges needs: web does so for merchants, the worker by coins' rules."""
+    return ExchangeContext(
+        registry=gateway.registry,
+        keys=gateway.keys,
+        clock=gateway.clock,
+        ids=gateway.ids,
+        rates=gateway.rates,
+        swaps=gateway.swaps,
+        bridges=gateway.bridges,
+        quote_timeout_ms=gateway.settings.exchanges.quote_timeout_ms,
+    )
 
 
 def open_database(settings: Settings, role: str) -> Database:
@@ -161,5 +186,12 @@ def secrets_box(settings: Settings, ids: Ids) -> SecretsBox:
     return SecretsBox([bytes.fromhex(key) for key in (keys.application_key, *keys.previous_keys)], ids.random_bytes)
 
 
-def plugin_context(clock: Clock, random: Random) -> PluginContext:
-    return PluginContext(now=clock.now, monotonic=clock.monotonic, random=random, user_agent=f"cambist/{__version__}")
+def plugin_context(clock: Clock, random: Random, budgets: RequestBudgets | None = None) -> PluginContext:
+    """Return what plugins are lent; without budgets of the gateway's, they count their requests for this process."""
+    return PluginContext(
+        now=clock.now,
+        monotonic=clock.monotonic,
+        random=random,
+        user_agent=f"cambist/{__version__}",
+        budgets=budgets or OwnBudgets(clock.monotonic),
+    )

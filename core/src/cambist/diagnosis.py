@@ -161,6 +161,19 @@ async def _chains(registry: Registry) -> AsyncIterator[Finding]:
             yield Finding(f"plugin {problem.plugin}", redact_text(problem.message), problem=True)
         names = ", ".join(source.name for source in sources)
         yield Finding("prices", names or "no source; payments can only be priced in tokens")
+    problems.clear()
+    async with (
+        registry.connect_swaps(context, report=problems.append) as swaps,
+        registry.connect_bridges(context, report=problems.append) as bridges,
+    ):
+        for problem in problems:
+            yield Finding(f"plugin {problem.plugin}", redact_text(problem.message), problem=True)
+        names = ", ".join(one.name for one in (*swaps, *bridges))
+        yield Finding("swaps and bridges", names or "no provider")
+    try:
+        registry.call_readers()
+    except RegistryError as error:
+        yield Finding("swaps and bridges", redact_text(str(error)), problem=True)
 
 
 async def _chain(chain: Chain) -> list[Finding]:

@@ -1,8 +1,9 @@
 """Wakes whoever waits for something, sooner than the clock would; losing a hint costs time and nothing else.
 
-Topics: ``webhooks`` (something was put into the outbox), ``payment:<public id>`` (it changed), ``outbound`` (there is
-something to send), ``jobs`` (one was queued). Publish after the commit, for a waiter looks at once. Within the process
-hints travel directly, between processes by Redis.
+Topics: ``webhooks`` (something was put into the outbox), ``payment:<public id>`` and ``account:<public id>`` (it
+changed), ``outbound`` (there is something to send), ``exchanges`` (one was asked for), ``jobs`` (one was queued).
+Publish after the commit, for a waiter looks at once. Within the process hints travel directly, between processes by
+Redis.
 """
 
 from __future__ import annotations

@@ -48,6 +48,11 @@ class SecretsBox:
         """What every ciphertext begins with that the current key made."""
         return VERSION + self._current
 
+    @property
+    def mac_prefix(self) -> bytes:
+        """What every MAC begins with that the current key made."""
+        return self._current
+
     def encrypt(self, plaintext: bytes, *, field: str, row: str) -> bytes:
         """Return the ciphertext for one field (``table.column``) of one row, whose identity never changes."""
         if len(plaintext) > PLAINTEXT_BYTES_MAX:

@@ -46,11 +46,19 @@ def _hosts(url: str) -> tuple[Sequence[str], Mapping[str, list[str]]]:
 
 def _is_local(hosts: Sequence[str]) -> bool:
     """Without any host, the driver takes a socket of this machine. One that begins with a slash is a folder of them."""
-    return all(one in {"", "localhost"} or one.startswith("/") or _is_loopback(one) for one in hosts)
+    return all(one in {"", "localhost"} or one.startswith("/") or is_loopback(one) for one in hosts)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_every_address(host: str) -> bool:
+    """Say whether listening there is listening on each address of the machine."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return False

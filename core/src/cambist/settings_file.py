@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from .server_urls import is_plain, knows_database, knows_redis
-from .settings import UNLIMITED, Settings, SettingsError
+from .domain.money import CURRENCIES
+from .server_urls import is_every_address, is_loopback, is_plain, knows_database, knows_redis
+from .settings import UNLIMITED, Settings, SettingsError, WebSettings
 
 CONFIG_VARIABLE = "CAMBIST_CONFIG"
 DATA_DIR_VARIABLE = "CAMBIST_DATA_DIR"
@@ -239,11 +240,41 @@ def problems(settings: Settings) -> list[str]:
         found.append("redis.url must start with redis://, rediss:// or unix://.")
     if settings.web.public_url is not None and not _PUBLIC_URL.fullmatch(settings.web.public_url):
         found.append("web.public_url must be an http or https address of a host alone, such as https://pay.example.")
+    found += _admin_problems(settings)
     if settings.prices.ttl_s > settings.prices.max_age_s:
         found.append("prices.ttl_s must not be larger than prices.max_age_s: prices would be used when too old.")
+    if not CURRENCIES.issuperset(settings.prices.snapshot_currencies):
+        found.append("prices.snapshot_currencies must be ISO 4217 codes in lower case, such as usd.")
     if settings.auth.access_token_s > settings.auth.refresh_token_s:
         found.append("auth.access_token_s must not be larger than auth.refresh_token_s.")
     return found + _production_problems(settings) if settings.production else found
+
+
+def _admin_problems(settings: Settings) -> list[str]:
+    web, found = settings.web, []
+    if web.admin_url is not None and not _PUBLIC_URL.fullmatch(web.admin_url):
+        found.append("web.admin_url must be an http or https address of a host alone, such as https://admin.example.")
+    if web.admin_url is not None and web.admin_port is None:
+        found.append("web.admin_url is for an address of operators' own: set web.admin_port, too.")
+    # On another host, too: an address has several spellings, and some hosts are every address.
+    if web.admin_port is not None and web.admin_port == web.port:
+        found.append("web.admin_port must be another port than web.port.")
+    if web.admin_port is not None and web.admin_url is None and is_every_address(web.admin_host):
+        found.append(f"web.admin_url must be set: no link can lead to {web.admin_host}, which is web.admin_host.")
+    if settings.production and _shows_passwords(web):
+        found.append("in production web.admin_url must be https, unless operators come from this machine alone.")
+    return found
+
+
+def _shows_passwords(web: WebSettings) -> bool:
+    """Say whether operators' passwords cross a network over plain http, rather than a tunnel to this machine."""
+    if web.admin_port is None or (web.admin_url or "").lower().startswith("https://"):
+        return False
+    try:
+        named = urlsplit(web.admin_url or "").hostname or web.admin_host
+    except ValueError:
+        return True
+    return not all(host == "localhost" or is_loopback(host) for host in (web.admin_host, named))
 
 
 def _signers_problems(settings: Settings) -> list[str]:

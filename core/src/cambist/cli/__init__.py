@@ -17,6 +17,7 @@ from .terminal import echo
 
 # Each names a module of this package, in which a command of the same name is found.
 COMMANDS = (
+    "admin",
     "audit",
     "demo",
     "doctor",

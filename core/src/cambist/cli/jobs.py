@@ -153,7 +153,10 @@ async def _record(conn: AsyncConnection, action: Action, job: Job) -> None:
 
 def _line(job: Job) -> str:
     error = f": {job.error}" if job.error else ""
-    return f"{job.job_id}  {job.created_at:%Y-%m-%d %H:%M}  {job.kind}  {job.state}  by {job.requested_by}{error}"
+    done = ""
+    if job.kind == Kind.TRACKER_HISTORY:
+        done = f"  {job.arguments['chain']} up to block {job.progress.get('height', -1)}"
+    return f"{job.job_id}  {job.created_at:%Y-%m-%d %H:%M}  {job.kind}{done}  {job.state}  by {job.requested_by}{error}"
 
 
 def _change(invocation: Invocation, work: Callable[[AsyncConnection], Awaitable[Job]], *, queues: bool = False) -> None:

@@ -7,13 +7,16 @@ import re
 from pathlib import Path
 
 import click
+from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.bootstrap import secrets_box
 from cambist.ports import SystemClock, system_ids
 from cambist.secrets import SecretsError
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.audit.entries import Action, record
-from cambist.services.recovery.reencryption import COLUMNS, reencrypt_some
+from cambist.services.recovery.reencryption import COLUMNS, PROOFS, reencrypt_some, renew_some
 from cambist.settings import Settings
 from cambist.signer.bip32 import HARDENED
 from cambist.signer.files import KeystoreError
@@ -120,31 +123,62 @@ def rotate_passphrase(path: Path, passphrase_file: Path | None, new_passphrase_f
 def reencrypt(invocation: Invocation) -> None:
     """Encrypt anew, with keys.application_key, whatever the database holds under one of keys.previous_keys.
 
+    The proofs of accounts' addresses are made anew with it, too.
     Harmless to repeat, and while the gateway runs. Restart every process with the new key first.
     """
     settings = invocation.settings()
     try:
-        count = asyncio.run(_reencrypted(settings))
+        done = asyncio.run(_reencrypted(settings))
     except (SQLAlchemyError, OSError) as error:
         raise click.ClickException(f"The database cannot be written: {type(error).__name__}.") from error
     except SecretsError as error:
         raise click.ClickException(f"{error}. Put the key that is missing into keys.previous_keys.") from error
-    echo(f"Encrypted anew: {count}. All that is encrypted in the database is under keys.application_key now.")
+    echo(f"Encrypted anew: {done.encrypted}. All that is encrypted in the database is under keys.application_key now.")
+    echo(f"Proven anew: {done.proven} addresses of accounts.")
+    if done.unverified:
+        raise click.ClickException(
+            f"{done.unverified} addresses of accounts cannot be verified and were left as they are, shown to nobody. "
+            "Put the key that proved them into keys.previous_keys; if it is there, their rows were changed. "
+            "The log names the accounts."
+        )
 
 
-async def _reencrypted(settings: Settings) -> int:
-    box, count = secrets_box(settings, system_ids()), 0
+class _Done(Struct):
+    """What was brought under the newest key so far."""
+
+    encrypted: int = 0
+    proven: int = 0
+    unverified: int = 0
+
+
+async def _reencrypted(settings: Settings) -> _Done:
+    box, count = secrets_box(settings, system_ids()), _Done()
     async with opened_database(settings, "keys", "what is encrypted is there.") as database:
         for sealed in COLUMNS:
             more = True
             while more:
                 async with database.transaction() as conn:
-                    done = await reencrypt_some(conn, box, sealed)
-                    if done:
-                        told = {"column": sealed.name, "rows": done}
-                        await record(conn, person(), Action.REENCRYPTED, SystemClock().now(), details=told, line=False)
-                count, more = count + done, done > 0
+                    rows = await reencrypt_some(conn, box, sealed)
+                    await _audit(conn, sealed.name, rows)
+                count.encrypted += rows
+                more = rows > 0
+        macs, after = AddressMacs(box), None
+        more = True
+        while more:
+            async with database.transaction() as conn:
+                renewed = await renew_some(conn, macs, after)
+                await _audit(conn, PROOFS, renewed.rows)
+            count.proven += renewed.rows
+            count.unverified += renewed.unverified
+            after = renewed.last
+            more = after is not None
     return count
+
+
+async def _audit(conn: AsyncConnection, column: str, rows: int) -> None:
+    if rows:
+        told = {"column": column, "rows": rows}
+        await record(conn, person(), Action.REENCRYPTED, SystemClock().now(), details=told, line=False)
 
 
 def _accounts(text: str) -> range:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
+import click
 from msgspec.structs import replace
+from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.bootstrap import open_database
 from cambist.db.engine import Database
@@ -15,7 +19,10 @@ from cambist.embedded import EmbeddedError, reached_database
 from cambist.ports import system_ids
 from cambist.registry import Registry, RegistryError
 from cambist.services.audit.entries import Origin
+from cambist.services.errors import ServiceError
 from cambist.settings import Settings, SettingsError
+
+from .terminal import echo
 
 
 @asynccontextmanager
@@ -30,6 +37,18 @@ async def opened_database(settings: Settings, command: str, why: str) -> AsyncIt
             yield database
         finally:
             await database.close()
+
+
+def answer(lines: Coroutine[Any, Any, Sequence[str]]) -> None:
+    """Print what a command has found or done in the database. Raises ClickException and SettingsError."""
+    try:
+        found = asyncio.run(lines)
+    except ServiceError as error:
+        raise click.ClickException(error.message) from error
+    except (SQLAlchemyError, OSError) as error:
+        raise SettingsError(f"The database cannot be used: {type(error).__name__}.") from error
+    for line in found:
+        echo(line)
 
 
 @contextmanager

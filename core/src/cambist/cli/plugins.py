@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from cambist.logs import redact_text
 from cambist.plugin import API_VERSION
-from cambist.registry import installed_plugins
+from cambist.registry import Registry, RegistryError, installed_plugins
+from cambist.settings import Settings, SettingsError
+from cambist.signer.rules import load_rules, refuse_missing
 
 from .options import Invocation, settings_options
 from .plugin_project import KINDS, PluginProjectError, write_project
@@ -32,7 +36,10 @@ _EXAMPLES = {
 @click.group(invoke_without_command=True)
 @settings_options
 def plugins(invocation: Invocation) -> None:
-    """List the installed plugins, and which are enabled. Exits with 1 when an enabled one cannot be used."""
+    """List the installed plugins, and which are enabled. Exits with 1 where a process would not start with them.
+
+    Their tables are read as at the start, and nothing is connected: what cannot be reached, 'cambist doctor' says.
+    """
     if click.get_current_context().invoked_subcommand is None:
         _list(invocation)
 
@@ -61,7 +68,8 @@ def new(name: str, kind: str, into: Path) -> None:
 
 
 def _list(invocation: Invocation) -> None:
-    found = installed_plugins(invocation.settings().plugins)
+    settings = invocation.settings()
+    found = installed_plugins(settings.plugins)
     rows = [
         (
             plugin.name,
@@ -81,3 +89,24 @@ def _list(invocation: Invocation) -> None:
             echo(f"{plugin.name}: {plugin.problem}")
     if any(plugin.enabled and plugin.problem is not None for plugin in found):
         raise SystemExit(1)
+    try:
+        names = _start(settings)
+    except (RegistryError, SettingsError) as error:
+        echo(f"No process would start: {redact_text(str(error))}")
+        raise SystemExit(1) from None
+    echo(f"The tables of all that are enabled are right: {', '.join(names) or 'none'}.")
+
+
+def _start(settings: Settings) -> Sequence[str]:
+    """Do all that processes do with plugins and their tables before they connect anything; return the plugins' names.
+
+    The rules of a signer name chains and tokens that the tables bring. One that is elsewhere has a file of its own.
+    """
+    registry = Registry(settings.plugins)
+    registry.call_readers()
+    signs_elsewhere = settings.signer_socket is not None or (settings.production and settings.keys.keystore is None)
+    if not signs_elsewhere:
+        rules = load_rules(settings, registry.chains, registry.families)
+        if settings.production:
+            refuse_missing(rules, registry.chains)
+    return registry.plugins

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from cambist.provision import provision
 from cambist.registry import Registry, RegistryError
 from cambist.services.recovery import restore as services
 from cambist.services.recovery.reconcile import as_text
-from cambist.services.recovery.restore import Manifest, RestoreError, Restorer, Summary
+from cambist.services.recovery.restore import Line, Manifest, RestoreError, Restorer, Summary
 from cambist.services.recovery.restore.service import GAP
 from cambist.settings import Settings, SettingsError
 from cambist.signer import SignerUnavailableError
@@ -48,7 +48,7 @@ def restore(invocation: Invocation, gap: int, **wanted: Any) -> None:  # noqa: A
     """
     settings = _settings(invocation)
     try:
-        summary = asyncio.run(_restore(settings, partial(_manifest, **wanted), gap))
+        summary = asyncio.run(_restore(settings, partial(_manifest, **wanted), _accounts(wanted["path"]), gap))
     except (RestoreError, KeystoreError, SignerUnavailableError) as error:
         raise click.ClickException(str(error)) from error
     except RegistryError as error:
@@ -72,7 +72,20 @@ def _settings(invocation: Invocation) -> Settings:
     return invocation.settings(passphrase=not remote)
 
 
-async def _restore(settings: Settings, manifest: Callable[[Registry], Manifest], gap: int) -> Summary:
+def _accounts(manifest: Path | None) -> Iterable[Line]:
+    """Return what stands beside the manifest; nothing where it stands alone, which is told."""
+    if manifest is None:
+        return ()
+    path = services.accounts_path(manifest)
+    if path.exists():
+        return services.read_accounts(path)
+    echo(f"There is no {path}: addresses of accounts come back, and whose they are is not known.")
+    return ()
+
+
+async def _restore(
+    settings: Settings, manifest: Callable[[Registry], Manifest], accounts: Iterable[Line], gap: int
+) -> Summary:
     async with open_gateway(settings, role="worker") as gateway:
         wanted = manifest(gateway.registry)
         if gateway.signer is None:
@@ -88,7 +101,7 @@ async def _restore(settings: Settings, manifest: Callable[[Registry], Manifest],
             ids=gateway.ids,
             gap=gap,
         )
-        return await restorer.restore(wanted, echo)
+        return await restorer.restore(wanted, echo, accounts)
 
 
 def _manifest(
@@ -111,7 +124,8 @@ def _height(text: str) -> tuple[str, int]:
 
 
 def _print(summary: Summary) -> None:
-    echo(f"\nRestored: {summary.merchants} merchants, {summary.addresses} addresses, {summary.deposits} deposits.")
+    found = f"{summary.addresses} addresses, {summary.accounts} accounts, {summary.deposits} deposits"
+    echo(f"\nRestored: {summary.merchants} merchants, {found}.")
     for report in summary.reports:
         for line in as_text(report):
             echo(line)

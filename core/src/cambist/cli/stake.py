@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
 import click
-from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.db.engine import Database
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo
 from cambist.ports import SystemClock, system_ids
 from cambist.services.audit.entries import Action, record
-from cambist.services.errors import ServiceError
 from cambist.services.sending.gas import gas_stations, stakes
 from cambist.services.sending.gas.stakes import StakeAction
 from cambist.settings import Settings, SettingsError
 
-from .opened import opened_database, opened_registry, person
+from .opened import answer, opened_database, opened_registry, person
 from .options import Invocation, settings_options
-from .terminal import echo
 
 SHOWN_MAX = 10
 
@@ -38,14 +34,7 @@ def stake(invocation: Invocation, chain_id: str, action: StakeAction | Literal["
     """
     if action == "show" and amount is not None:
         raise click.UsageError("show takes no AMOUNT.")
-    try:
-        lines = asyncio.run(_answer(invocation.settings(), chain_id, action, amount))
-    except ServiceError as error:
-        raise click.ClickException(error.message) from error
-    except (SQLAlchemyError, OSError) as error:
-        raise SettingsError(f"The database cannot be used: {type(error).__name__}.") from error
-    for line in lines:
-        echo(line)
+    answer(_answer(invocation.settings(), chain_id, action, amount))
 
 
 async def _answer(

@@ -27,14 +27,17 @@ def sweeper(invocation: Invocation, chain_id: str) -> None:
         made, configured = asyncio.run(_find(invocation.settings(), chain_id))
     except (SQLAlchemyError, OSError) as error:
         raise SettingsError(f"The database cannot be read: {type(error).__name__}.") from error
+    delegate = made.delegate or made.address
     echo(f"address: {made.address}")
     if configured == made.address:
         echo("It is the one that is configured. 'cambist doctor' tells whether it is deployed.")
+        echo(f"Swept addresses delegate to {delegate}, as signer.delegates has to allow.")
         return
     echo("To deploy it, send this data to this address, without a value, from any wallet:")
     echo(f"to:      {made.to_address}")
     echo(f"data:    0x{made.data.hex()}")
-    echo(f'Then set sweeper = "{made.address}" for the chain, and signer.delegates to allow it.')
+    echo(f'Then set sweeper = "{made.address}" for the chain,')
+    echo(f'and signer.delegates = {{ {chain_id} = ["{delegate}"] }}, to which swept addresses delegate.')
 
 
 async def _find(settings: Settings, chain_id: str) -> tuple[SweeperDeployment, str | None]:

@@ -22,7 +22,7 @@ from .apart import apart
 from .options import Invocation, settings_options
 from .supervisor import Child, GivenUpError, Supervisor
 from .terminal import echo
-from .web import export_listener, port_trouble
+from .web import export_listener, listened_on, port_trouble
 
 HEALTH_TIMEOUT_S = 2
 KEYS_TIMEOUT_S = 120
@@ -56,8 +56,9 @@ def running_gateway(invocation: Invocation) -> Iterator[Supervisor]:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = invocation.settings()
     with own_data_dir(settings.data_dir) as data_dir:
-        if (trouble := port_trouble(settings.web)) is not None:
-            raise GivenUpError(f"Nothing can listen on {settings.web.host}:{settings.web.port}: {trouble}.")
+        for host, port in listened_on(settings.web):
+            if (trouble := port_trouble(host, port)) is not None:
+                raise GivenUpError(f"Nothing can listen on {host}:{port}: {trouble}.")
         os.environ[DATA_DIR_VARIABLE] = str(data_dir)
         ids = system_ids()
         servers = EmbeddedServers(

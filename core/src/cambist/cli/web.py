@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Sequence
 
 import click
 
@@ -31,11 +32,17 @@ def export_listener(host: str | None, port: int | None) -> None:
         os.environ["CAMBIST_WEB__PORT"] = str(port)
 
 
-def port_trouble(settings: WebSettings) -> str | None:
+def listened_on(settings: WebSettings) -> Sequence[tuple[str, int]]:
+    """Return every host and port that is listened on."""
+    admin = [] if settings.admin_port is None else [(settings.admin_host, settings.admin_port)]
+    return [(settings.host, settings.port), *admin]
+
+
+def port_trouble(host: str, port: int) -> str | None:
     """Return why the port cannot be listened on. Two servers could share it, and each would get half the requests."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -7,7 +7,7 @@
                  └──> maybe spent: a balance may be older than what has just left
 
 Amounts are in smallest units, by the contract of their token; None stands for native coin. An address is a gas station
-(``gas``), a merchant's main wallet (``wallet``) or a one-time address (``payment``).
+(``gas``), a merchant's main wallet (``wallet``), a one-time address (``payment``) or a permanent one (``account``).
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from typing import Generic, Protocol, TypeVar
 from msgspec import Struct, structs
 
 from cambist.plugin import Fee, Plan, Step, Units
+
+RECEIVING = frozenset({"payment", "account"})
+"""Addresses that customers pay to: what comes there is collected, and no more gas is sent there than that takes."""
 
 UNPLANNED = "The chain has no plan for it."
 
@@ -157,7 +160,7 @@ def allocate(purpose: str, funding: Funding[T], plans: Sequence[Plan]) -> Alloca
         if plan.refused is not None or step is None:
             found.refused.append((intent, plan.refused or UNPLANNED))
             continue
-        if purpose == "payment":
+        if purpose in RECEIVING:
             step = structs.replace(step, fee=fee_within(step.fee, left.for_fees))
         cost = step.fee.cost_max + step.fee.reserve + (intent.outgoing_units if purpose == "gas" else 0)
         if found.needs_gas or left.for_fees + left.counted_twice < cost:
@@ -199,7 +202,7 @@ def gas_needed(
     if not fees:
         return -left.for_fees if short_of_native else 0
     needed: int = sum(fee.cost_max for fee in fees)
-    if purpose == "payment":
+    if purpose in RECEIVING:
         needed = sum(fee.cost_at(lean_price(fee)) for fee in fees)
     if purpose == "wallet":
         needed = max(needed, needed // len(fees) * wallet_transfers)

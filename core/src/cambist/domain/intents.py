@@ -36,6 +36,9 @@ class IntentKind(StrEnum):
     STAKE = "stake"
     UNSTAKE = "unstake"
     WITHDRAW_STAKE = "withdraw_stake"
+    APPROVAL = "approval"
+    SWAP = "swap"
+    BRIDGE = "bridge"
 
 
 class AskedBy(StrEnum):
@@ -55,6 +58,8 @@ class HandlerName(Enum):
     SWEEPS = auto()
     TOP_UPS = auto()
     STAKES = auto()
+    APPROVALS = auto()
+    EXCHANGES = auto()
     NONE = auto()
 
 
@@ -96,12 +101,16 @@ FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
         IntentKind.STAKE: _internal(handler=HandlerName.STAKES, action="stake"),
         IntentKind.UNSTAKE: _internal(handler=HandlerName.STAKES, action="unstake"),
         IntentKind.WITHDRAW_STAKE: _internal(handler=HandlerName.STAKES, action="withdraw"),
+        IntentKind.APPROVAL: _internal(handler=HandlerName.APPROVALS, action="approve", priority=40),
+        IntentKind.SWAP: KindFacts(handler=HandlerName.EXCHANGES, action="call", metered_as=Operation.SWAP),
+        IntentKind.BRIDGE: KindFacts(handler=HandlerName.EXCHANGES, action="call", metered_as=Operation.BRIDGE),
     }
 )
 
 INTERNAL: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_internal)
 SPENDING: Final = frozenset(kind for kind, facts in FACTS.items() if facts.spends_merchant_money)
 DELAYED: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_delayed)
+EXCHANGING: Final = frozenset(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.EXCHANGES)
 STAKING: Final = tuple(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.STAKES)
 
 

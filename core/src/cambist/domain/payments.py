@@ -246,6 +246,7 @@ class HeldReason(StrEnum):
     WRONG_CHAIN = "wrong_chain"
     FAILED = "failed"
     UNEXPECTED = "unexpected"
+    BELOW_MINIMUM = "below_minimum"
 
 
 def held_reason(status: Status) -> HeldReason:

@@ -60,15 +60,23 @@ def take_again(units: Units, available: Units) -> tuple[Units, Units]:
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much one merchant may send of one token. None is no limit. ``minimum`` is what a transfer has to be worth."""
+    """How much one merchant may send of one token. None is no limit. ``minimum`` is what a transfer has to be worth.
 
+    ``least`` is what it must be to arrive.
+    """
+
+    least: Units = Units(1)
     minimum: Units | None = None
     per_transaction: Units | None = None
     per_day: Units | None = None
 
+    def least_of(self, kind: IntentKind) -> Units:
+        """Return the least that such a transfer may be. What a customer gets back need not be worth its fee."""
+        return self.least if kind is IntentKind.REFUND else max(self.least, self.minimum or Units(0))
+
     def is_too_small(self, kind: IntentKind, units: Units) -> bool:
-        """Whether a transfer is not worth its fee. What a customer gets back never is too small."""
-        return kind is not IntentKind.REFUND and self.minimum is not None and units < self.minimum
+        """Whether a transfer would not arrive, or is not worth its fee."""
+        return units < self.least_of(kind)
 
     def refuses(self, units: Units) -> bool:
         """Whether a transfer is too large by itself."""

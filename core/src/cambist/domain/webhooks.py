@@ -36,6 +36,10 @@ EXTENDED_EVENTS = MappingProxyType(
         "refund.sent": "refund",
         "refund.completed": "refund",
         "refund.failed": "refund",
+        "account.deposit.orphaned": "account_deposit",
+        "account.deposit.held": "account_deposit",
+        "exchange.succeeded": "exchange",
+        "exchange.failed": "exchange",
     }
 )
 """Told only where a project has extended events on: the specification's catalogue has no such names.
@@ -43,6 +47,15 @@ EXTENDED_EVENTS = MappingProxyType(
 What can happen to a payment more than once is about its deposit or refund: receivers keep one event of a name for each
 resource.
 """
+
+TRACKER_EVENTS = MappingProxyType(
+    {
+        "transaction.detected": "transaction",
+        "transaction.confirmed": "transaction",
+        "transaction.orphaned": "transaction",
+    }
+)
+"""What trackers are told, each at its own URL and signed with its own secret. No project is told these."""
 
 _ALL_EVENTS = {**EVENTS, **EXTENDED_EVENTS}
 

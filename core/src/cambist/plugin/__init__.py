@@ -18,6 +18,7 @@ Version 1 has been passed by two chains that have little in common, Ethereum's k
 keeps the version; what breaks a plugin raises it.
 """
 
+from .budgets import OwnBudgets, RequestBudget, RequestBudgets, account_name
 from .calls import LOGS_MAX, CallTrial, ContractChain, FoundLog, Log, LogQuery, Receipt
 from .chains import AddressFamily, AnyChainPlugin, Chain, ChainPlugin, ChainView
 from .errors import (
@@ -150,6 +151,7 @@ __all__ = [
     "Log",
     "LogQuery",
     "Movement",
+    "OwnBudgets",
     "Plan",
     "PluginContext",
     "PluginError",
@@ -164,6 +166,8 @@ __all__ = [
     "RateLimitedError",
     "Receipt",
     "RefusalReason",
+    "RequestBudget",
+    "RequestBudgets",
     "ScanResult",
     "SignatureError",
     "SignedTx",
@@ -187,6 +191,7 @@ __all__ = [
     "UnreadablePayloadError",
     "UnsignedTx",
     "Watch",
+    "account_name",
     "hookimpl",
     "printable",
 ]

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from .chains import Chain
-from .sending import Call
+from .sending import Call, Movement
 from .types import Block, Token, Units
 
 LOGS_MAX = 1_000
@@ -38,11 +38,14 @@ class Log(Struct, frozen=True, kw_only=True):
 class CallTrial(Struct, frozen=True, kw_only=True):
     """What came of trying a call: the work that it took and the logs that it left, or why the chain refuses it.
 
-    A node that can only estimate one call tells no logs: there, that there are none says nothing.
+    ``moved`` are the registered tokens that it moved, by their own logs, each with its ``source``: of a token that
+    keeps a share of each transfer, less than was sent. A node that can only estimate one call tells no logs: there,
+    that there are none says nothing, and ``moved`` is None.
     """
 
     work: int | None = None
     logs: tuple[Log, ...] = ()
+    moved: tuple[Movement, ...] | None = None
     refused: str | None = None
 
 

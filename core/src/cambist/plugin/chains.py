@@ -31,6 +31,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar, Generic, TypeVar
 
+from .errors import InvalidAddressError
 from .sending import Broadcast, Dated, Effects, Fee, Intent, Plan, SignedTx, Step, Unprepared, UnsignedTx
 from .types import (
     Block,
@@ -58,6 +59,10 @@ class AddressFamily(ABC):
     coin_type: ClassVar[int]
     """The SLIP-44 number in the derivation path: 60 for every EVM chain."""
 
+    tags: ClassVar[bool] = False
+    """Whether transfers can carry a tag, or memo, that says for whom at the address they are. No address has a ``#``
+    then: it stands between an address and its tag where both are one text."""
+
     @abstractmethod
     def derive_address(self, account_xpub: str, change: int, index: int) -> str:
         """Derive the address at ``account/change/index`` from a BIP-32 account-level extended public key.
@@ -73,6 +78,13 @@ class AddressFamily(ABC):
         Raises InvalidAddressError for anything else, a mixed-case EIP-55 address with a wrong checksum included.
         """
 
+    def normalize_tag(self, text: str) -> str:
+        """Return the one spelling of a tag: up to 128 printable ASCII characters, never empty.
+
+        Override it where the family has tags. Raises InvalidAddressError for what is none.
+        """
+        raise InvalidAddressError(f"there are no tags, and so not {text[:64]!r}")
+
     @abstractmethod
     def address_key(self, address: str) -> bytes:
         """Return the compact form of a normalized address: what a Watch holds, different for different addresses."""
@@ -80,6 +92,14 @@ class AddressFamily(ABC):
     @abstractmethod
     def payment_uri(self, chain: ChainInfo, address: str, token: Token, amount: Units) -> str:
         """Return what the checkout's QR code says: a text that wallets of the family understand."""
+
+    def address_uri(self, chain: ChainInfo, address: str) -> str:
+        """Return what the QR code of an address says to which any amount of any token may be sent: the address.
+
+        Override it where the family's wallets and exchanges read a link that also says which chain is meant.
+        """
+        _ = chain
+        return address
 
     @abstractmethod
     def effects(self, chain: ChainInfo, payload: bytes) -> Effects:
@@ -138,6 +158,9 @@ class Chain(ABC):
 
     balances_count_waiting: ClassVar[bool] = False
     """Whether nodes tell balances as they will be after what waits to be mined, as far as each node knows of it."""
+
+    needs_public_key: ClassVar[bool] = False
+    """Whether what is signed names the sender's public key: then every step that is prepared has it."""
 
     @abstractmethod
     def view(self) -> AbstractAsyncContextManager[ChainView]:
@@ -210,7 +233,8 @@ class Chain(ABC):
     async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx | Unprepared]:
         """Make steps, each with its sequence, into what is signed: no two payloads are ever alike.
 
-        A step that cannot be made fails alone: what stands behind it is asked for again, with other sequences.
+        A step that cannot be made fails alone: what stands behind it is asked for again, with other sequences. Each
+        has ``public_key`` where ``needs_public_key`` says so.
         """
 
     @abstractmethod

@@ -83,7 +83,7 @@ class ExchangeEffects(Struct, frozen=True, kw_only=True):
     It takes at most ``sold`` units of ``sold_contract`` (None: native coin, which goes along as the call's value),
     through ``spender`` where that is a token. It gives at least ``bought_min`` units of ``bought_contract`` to
     ``recipient`` on ``chain``, or takes nothing. A bridge's deposit that nobody fills until ``valid_until`` (seconds
-    since 1970 UTC) goes back to ``refund_to`` on the chain it came from.
+    since 1970 UTC) goes back to ``refund_to`` on the chain it came from; a swap may tell its contract's deadline there.
     """
 
     sold_contract: str | None
@@ -181,6 +181,14 @@ class BridgeStatus(Struct, frozen=True, kw_only=True):
 class BridgeProvider(ExchangeProvider):
     """One bridge. ``build`` returns the deposit's call; what becomes of it is read from the two chains."""
 
+    def refund_contract(self, sells: ChainToken) -> str | None:
+        """Return the contract of what a deposit of this token comes back in, None for native coin. Asks nobody.
+
+        That is the token itself. Override it where native coin comes back wrapped: the gateway bridges it only where
+        the wrapped token is registered, for nobody would see it come back otherwise.
+        """
+        return sells.token.contract
+
     @abstractmethod
     def deposit(self, chain: ChainInfo, receipt: Receipt, chains: Mapping[str, ChainInfo]) -> BridgeDeposit | None:
         """Return the deposit that a receipt tells of, or None. Pure."""
@@ -232,6 +240,9 @@ class ExchangePlugin(ABC, Generic[Config]):
     @abstractmethod
     def readers(self, config: Config) -> Sequence[CallReader]:
         """Return what reads the calls that its providers build. Pure: the signer asks. Raises ConfigError.
+
+        A signer's table may lack the server's address and key, which it has no use for: give them defaults, and ask for
+        them in ``connect``.
 
         Import codecs of contracts here or later, not with the plugin's module: the web process does without them.
         """

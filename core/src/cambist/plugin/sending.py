@@ -80,7 +80,7 @@ class Intent(Struct, frozen=True, kw_only=True):
     the token: zero takes the permission back. With ``call`` it is what the call takes of the token, and ``call`` is the
     call itself. ``work_max`` is the most work that a transfer of native coin may take, where the recipient is a
     contract that runs: what takes more is refused. None is the chain's own bound, which is small: a stranger chooses
-    the recipient.
+    the recipient. ``tag`` says for whom at the address it is, normalized, where the family has tags; None is none.
     """
 
     source: str
@@ -90,6 +90,7 @@ class Intent(Struct, frozen=True, kw_only=True):
     action: Action = "transfer"
     work_max: int | None = None
     call: Call | None = None
+    tag: str | None = None
 
     def step(self, fee: Fee) -> Step:
         """Return the transaction that does just this, at this fee."""
@@ -101,13 +102,15 @@ class Intent(Struct, frozen=True, kw_only=True):
             fee=fee,
             action=self.action,
             call=self.call,
+            tag=self.tag,
         )
 
 
 class Step(Struct, frozen=True, kw_only=True):
     """One transaction: ``sender`` gives ``amount`` of the token to ``to_address`` and pays at most ``fee``.
 
-    What it does instead, ``action`` says, as in an intent.
+    What it does instead, ``action`` says, as in an intent. ``public_key`` is the sender's, secp256k1's compressed form
+    of 33 bytes: the gateway tells it when the step is prepared, where ``Chain.needs_public_key`` asks for that.
     """
 
     sender: str
@@ -117,6 +120,8 @@ class Step(Struct, frozen=True, kw_only=True):
     fee: Fee
     action: Action = "transfer"
     call: Call | None = None
+    tag: str | None = None
+    public_key: bytes | None = None
 
     @property
     def native_needed(self) -> Units:
@@ -173,6 +178,7 @@ class Movement(Struct, frozen=True, kw_only=True):
     recipient: str
     amount: Units
     source: str | None = None
+    tag: str | None = None
 
 
 class Staking(Struct, frozen=True, kw_only=True):

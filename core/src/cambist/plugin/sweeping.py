@@ -1,7 +1,8 @@
 """Chains on which many addresses can be emptied by one transaction that the gateway's own address pays for.
 
 Each address first gives a contract, the *sweeper*, the power to move what it holds: it signs an *authorization*. The
-sweeper obeys the gateway's own address alone. How the gateway sends a sweep::
+sweeper obeys the gateway's own address alone. An address that was swept must go on receiving plain transfers for what
+they cost before: whoever pays it again does not know. How the gateway sends a sweep::
 
     plan_sweep     which transfers can go together, what the transaction costs, and who has to authorize the sweeper
     sign           the gateway's signer reads each authorization as ``Effects.delegate``, and signs its digest
@@ -46,11 +47,15 @@ class SweepPlan(Struct, frozen=True, kw_only=True):
 
 
 class SweeperDeployment(Struct, frozen=True, kw_only=True):
-    """How a sweeper is deployed: anybody sends ``data`` to ``to_address``, and it is at ``address`` from then on."""
+    """How a sweeper is deployed: anybody sends ``data`` to ``to_address``, and it is at ``address`` from then on.
+
+    ``delegate`` is what the authorizations of its sweeps name, where that is not the sweeper itself.
+    """
 
     address: str
     to_address: str
     data: bytes
+    delegate: str | None = None
 
 
 class SweepingChain(Chain):

@@ -11,9 +11,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from random import Random
-from typing import Literal, NewType, Protocol, TypeAlias
+from typing import Final, Literal, NewType, Protocol, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from .budgets import OwnBudgets, RequestBudgets
 
 Units = NewType("Units", int)
 """An amount in the smallest unit of its asset."""
@@ -23,13 +26,16 @@ class Token(Struct, frozen=True, kw_only=True):
     """Something of value on one chain: its native coin, or a token contract.
 
     ``contract`` is the normalized contract address, and None exactly for the native coin. Identity on a chain
-    is the contract, never the symbol: anyone can deploy a contract that calls itself USDT.
+    is the contract, never the symbol: anyone can deploy a contract that calls itself USDT. ``least_units`` is the least
+    that a transfer must be to arrive wherever it goes, at an address that nobody has used, too: less is neither asked
+    for nor sent.
     """
 
     symbol: str
     contract: str | None
     decimals: int
     label: str
+    least_units: Units = Units(1)
 
     @property
     def is_native(self) -> bool:
@@ -47,6 +53,8 @@ class ChainInfo(Struct, frozen=True, kw_only=True):
     the gateway stores, and so the deepest reorg it can follow. ``sweeper`` is the contract that may be given power over
     one-time addresses, where the operator configured one: see ``cambist.plugin.sweeping``. ``token_standard`` is what
     wallets and exchanges offer as the network of the chain's tokens, such as ERC-20, where that is not its name.
+    ``runs_contracts`` is true exactly where the connected chain is a ``ContractChain``: there, tokens can be
+    swapped and bridged.
     """
 
     id: str
@@ -64,6 +72,7 @@ class ChainInfo(Struct, frozen=True, kw_only=True):
     explorer_tx_url: str | None = None
     sweeper: str | None = None
     token_standard: str | None = None
+    runs_contracts: bool = False
 
     @property
     def native(self) -> Token:
@@ -168,10 +177,11 @@ PricePair: TypeAlias = tuple[str, str]
 
 
 class Watch(Protocol):
-    """The set of addresses that are waited for, asked once per transfer on the chain.
+    """The set of addresses that are waited for, asked about once per transfer on the chain.
 
     Members are *keys*, the compact form that ``AddressFamily.address_key`` gives. ``in`` takes constant time
-    for millions of addresses; it never says no to a watched address.
+    for millions of addresses; it never says no to a watched address, and yes to a few that are not: transfers of
+    theirs are dropped by the gateway. The length is how many there are, give or take as few.
     """
 
     def __contains__(self, key: object, /) -> bool: ...
@@ -179,13 +189,24 @@ class Watch(Protocol):
     def __len__(self) -> int: ...
 
 
+_OWN_BUDGETS: Final = OwnBudgets(lambda: 0.0)
+"""Stands for budgets that count by the context's own clock; nobody counts with it."""
+
+
 class PluginContext(Struct, frozen=True, kw_only=True):
     """What the gateway lends a plugin when it connects.
 
-    Take time and chance only from here: whole runs are simulated from a seed. ``monotonic`` is in seconds.
+    Take time and chance only from here: whole runs are simulated from a seed. ``monotonic`` is in seconds. ``budgets``
+    count requests to providers for all processes of the gateway; by default, which is for tests, for this one alone.
     """
 
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
     random: Random
     user_agent: str
+    budgets: RequestBudgets = _OWN_BUDGETS
+
+    def __post_init__(self) -> None:
+        """Count by the clock that was lent, where nothing else was."""
+        if self.budgets is _OWN_BUDGETS:
+            force_setattr(self, "budgets", OwnBudgets(self.monotonic))

@@ -7,6 +7,11 @@ from msgspec import Struct
 from cambist.plugin import ChainInfo, InconsistentChainError, Token
 
 
+def scope_of(mode: str, project_pk: int) -> int:
+    """Return on whose chain a project's money moves: 0 for everybody's, or the project for its simulated one."""
+    return project_pk if mode == "sandbox" else 0
+
+
 class ChainScope(Struct, frozen=True, kw_only=True):
     """A chain and a scope on it. ``scope`` is 0 for everybody's chain, or the project of a simulated one."""
 

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
-from sqlalchemy import select, update
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import IdempotencyKey
-from cambist.db.structs import AnyRow
+from cambist.db.named import Statement
 from cambist.domain.money import same_value
 
 from .actor import Actor
@@ -39,6 +36,17 @@ class Claim(Struct, frozen=True, kw_only=True):
     operation: str
     key: str
     request_hash: bytes
+
+
+class UsedKey(Protocol):
+    """What a row of a key that was used before says."""
+
+    @property
+    def project_pk(self) -> int: ...
+    @property
+    def request_hash(self) -> bytes: ...
+    @property
+    def resource_id(self) -> str: ...
 
 
 def choose_key(header: str | None, body: str | None) -> str | None:
@@ -86,6 +94,19 @@ def claim_of(actor: Actor, operation: str, key: str | None, asked: object) -> Cl
     )
 
 
+TAKE_KEY = """
+INSERT INTO idempotency_keys (merchant_pk, mode, operation, key, project_pk, request_hash, resource_id, created_at)
+SELECT :merchant_pk, :mode, :operation, :key, :project_pk, :request_hash, :resource_id, :now{source}
+ON CONFLICT DO NOTHING RETURNING key
+"""
+"""Takes a key where ``source`` lets it; no row comes back where it was taken before."""
+IS_KEY = "merchant_pk = :merchant_pk AND mode = :mode AND operation = :operation AND key = :key"
+
+_TAKE = Statement(TAKE_KEY.format(source=""))
+_LEAD = Statement(f"UPDATE idempotency_keys SET resource_id = :resource_id WHERE {IS_KEY}")  # noqa: S608  constants
+_FIND = Statement(f"SELECT project_pk, request_hash, resource_id FROM idempotency_keys WHERE {IS_KEY}")  # noqa: S608
+
+
 async def take_key(conn: AsyncConnection, claim: Claim | None, resource_id: str, now: datetime) -> str | None:
     """Take the key, if there is one, for a new resource, and return None; or what it led to where it was taken before.
 
@@ -93,8 +114,8 @@ async def take_key(conn: AsyncConnection, claim: Claim | None, resource_id: str,
     """
     if claim is None:
         return None
-    row = insert(IdempotencyKey).values(**msgspec.structs.asdict(claim), resource_id=resource_id, created_at=now)
-    if await conn.scalar(row.on_conflict_do_nothing().returning(IdempotencyKey.key)) is not None:
+    taken = await _TAKE.run(conn, structs.asdict(claim) | {"resource_id": resource_id, "now": now})
+    if taken.one_or_none() is not None:
         return None
     before = await find_replayed(conn, claim)
     if before is None:
@@ -106,13 +127,7 @@ async def lead_to(conn: AsyncConnection, claim: Claim | None, resource_id: str) 
     """Have a key that this transaction took lead to something that was there before."""
     if claim is None:
         return
-    taken = (
-        IdempotencyKey.merchant_pk == claim.merchant_pk,
-        IdempotencyKey.mode == claim.mode,
-        IdempotencyKey.operation == claim.operation,
-        IdempotencyKey.key == claim.key,
-    )
-    await conn.execute(update(IdempotencyKey).where(*taken).values(resource_id=resource_id))
+    await _LEAD.run(conn, structs.asdict(claim) | {"resource_id": resource_id})
 
 
 async def find_replayed(conn: AsyncConnection, claim: Claim) -> str | None:
@@ -120,19 +135,11 @@ async def find_replayed(conn: AsyncConnection, claim: Claim) -> str | None:
 
     Raises ConflictError where it was used for something else.
     """
-    found = await conn.execute(
-        select(IdempotencyKey).where(
-            IdempotencyKey.merchant_pk == claim.merchant_pk,
-            IdempotencyKey.mode == claim.mode,
-            IdempotencyKey.operation == claim.operation,
-            IdempotencyKey.key == claim.key,
-        )
-    )
-    used = found.one_or_none()
+    used = (await _FIND.run(conn, structs.asdict(claim))).one_or_none()
     return None if used is None else refuse_other_use(claim, used)
 
 
-def refuse_other_use(claim: Claim, used: AnyRow) -> str:
+def refuse_other_use(claim: Claim, used: UsedKey) -> str:
     """Return what a used key led to, from its row. Raises ConflictError where it was used for something else."""
     if used.project_pk != claim.project_pk:
         raise ConflictError(
@@ -142,5 +149,4 @@ def refuse_other_use(claim: Claim, used: AnyRow) -> str:
         raise ConflictError(
             "IDEMPOTENCY_KEY_REUSED", "This idempotency key was already used for a request with another content."
         )
-    resource_id: str = used.resource_id
-    return resource_id
+    return used.resource_id

@@ -7,7 +7,10 @@ from typing import assert_never
 from cambist.domain.intents import FACTS, HandlerName
 from cambist.ports import Ids
 
+from .exchanges.ending import Endings
+from .exchanges.handler import ApprovalHandler, ExchangeHandler
 from .payouts.handler import PayoutHandler
+from .payouts.swapped import SwappedPayouts
 from .reversals.refunds.handler import PaymentRefundHandler
 from .sending.collections.handler import CollectionHandler
 from .sending.gas.posting import TopUpHandler
@@ -19,6 +22,11 @@ from .sending.sweeps.handler import SweepHandler
 def intent_handlers(ids: Ids) -> IntentHandlers:
     """Return the handlers of all kinds."""
     return IntentHandlers({kind: _handler(facts.handler, ids) for kind, facts in FACTS.items()})
+
+
+def endings(ids: Ids) -> Endings:
+    """Return how exchanges end, those that payouts wait for included."""
+    return Endings(ids, SwappedPayouts(ids))
 
 
 def _handler(name: HandlerName, ids: Ids) -> IntentHandler:
@@ -33,6 +41,10 @@ def _handler(name: HandlerName, ids: Ids) -> IntentHandler:
             return TopUpHandler()
         case HandlerName.STAKES:
             return StakeHandler()
+        case HandlerName.APPROVALS:
+            return ApprovalHandler()
+        case HandlerName.EXCHANGES:
+            return ExchangeHandler(endings(ids))
         case HandlerName.NONE:
             return IntentHandler()
         case _:

@@ -6,7 +6,6 @@ through a cache of at most two seconds, so a change holds everywhere within that
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -14,16 +13,19 @@ from typing import Annotated, Any
 
 import msgspec
 import structlog
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
+from cambist.db.cached import Cached
 from cambist.db.engine import Database
-from cambist.domain import usage
+from cambist.domain import exchanges, usage
 from cambist.domain.collections import CollectionRule
-from cambist.domain.money import AmountError, parse_fiat, parse_units
+from cambist.domain.destinations import normalized
+from cambist.domain.exchanges import ExchangeRule
+from cambist.domain.money import AmountError, parse_amount, parse_fiat, parse_units
 from cambist.domain.usage import CptSettings, Credits, Group, Weight
 from cambist.plugin import ChainInfo, InvalidAddressError
 from cambist.ports import Clock
@@ -87,6 +89,7 @@ class PlatformSettings(Group, frozen=True, kw_only=True):
     targets: Targets = field(default_factory=dict)
     native_gas_max: GasMax = field(default_factory=dict)
     collection: CollectionRule = CollectionRule()
+    exchanges: ExchangeRule = field(default_factory=ExchangeRule)
     cpt: CptSettings = field(default_factory=CptSettings)
 
     def limit_of(self, chain: str, symbol: str) -> OutgoingLimit | None:
@@ -94,7 +97,7 @@ class PlatformSettings(Group, frozen=True, kw_only=True):
         return self.limits.get(f"{chain}/{symbol}")
 
     def allows_address(self, chain: str, address: str) -> bool:
-        """Whether money may go to a normalized address."""
+        """Whether money may go to a normalized address, with its tag behind a ``#`` where it has one."""
         allowed = self.targets.get(chain)
         return allowed is None or address in allowed
 
@@ -119,6 +122,22 @@ class CollectionPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=T
     max_fee_share_bps: Annotated[int, Meta(ge=0, le=10_000)] | UnsetType = UNSET
     max_age_hours: Annotated[int, Meta(ge=1, le=87_600)] | UnsetType = UNSET
     batched: bool | UnsetType = UNSET
+
+
+class ExchangePatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Changes what exchanges cost and how bad their price may be. Maps are replaced as a whole."""
+
+    swap_enabled: bool | UnsetType = UNSET
+    bridge_enabled: bool | UnsetType = UNSET
+    swap_fee_bps: exchanges.FeeBps | UnsetType = UNSET
+    bridge_fee_bps: exchanges.FeeBps | UnsetType = UNSET
+    auto_convert_markup_bps: exchanges.FeeBps | UnsetType = UNSET
+    default_slippage_bps: exchanges.SlippageBps | UnsetType = UNSET
+    price_guard_bps: exchanges.GuardBps | UnsetType = UNSET
+    least_rates: exchanges.LeastRates | UnsetType = UNSET
+    providers: exchanges.Switches | UnsetType = UNSET
+    valid_minutes: exchanges.ValidMinutes | UnsetType = UNSET
+    auto_convert_min_usd: usage.UsdText | UnsetType = UNSET
 
 
 class WeightsPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -150,11 +169,15 @@ class PlatformPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     targets: Targets | UnsetType = UNSET
     native_gas_max: GasMax | UnsetType = UNSET
     collection: CollectionPatch | UnsetType = UNSET
+    exchanges: ExchangePatch | UnsetType = UNSET
     cpt: CptPatch | UnsetType = UNSET
 
 
+_LOAD = select(models.PlatformSettings.settings)
+
+
 async def load(conn: AsyncConnection) -> PlatformSettings:
-    return msgspec.convert(await conn.scalar(select(models.PlatformSettings.settings)) or {}, PlatformSettings)
+    return msgspec.convert(await conn.scalar(_LOAD) or {}, PlatformSettings)
 
 
 async def save(conn: AsyncConnection, registry: Registry, patch: PlatformPatch, now: datetime) -> PlatformSettings:
@@ -196,12 +219,14 @@ def checked(patch: PlatformPatch, registry: Registry) -> PlatformPatch:
     if patch.collection is not UNSET and patch.collection.min_value_usd is not UNSET:
         with _amount_of("collection.minValueUsd"):
             parse_fiat(patch.collection.min_value_usd, "usd")
+    if patch.exchanges is not UNSET:
+        _check_exchanges(patch.exchanges, registry)
     if patch.cpt is not UNSET:
         _check_cpt(patch.cpt, registry)
     if patch.targets is UNSET:
         return patch
     targets = {chain: _normalized(registry, chain, addresses) for chain, addresses in patch.targets.items()}
-    return msgspec.structs.replace(patch, targets=targets)
+    return structs.replace(patch, targets=targets)
 
 
 _WORDING = Wording(
@@ -209,6 +234,12 @@ _WORDING = Wording(
     chain_code="VALIDATION_ERROR",
     token="names no token of this chain: write <chain>/<SYMBOL>",  # noqa: S106  a token on a chain
     token_code="VALIDATION_ERROR",  # noqa: S106  likewise
+)
+
+
+_PAIRS = structs.replace(
+    _WORDING,
+    token="names no token of this chain: write <chain>/<SYMBOL>><chain>/<SYMBOL>",  # noqa: S106  likewise
 )
 
 
@@ -223,6 +254,20 @@ def _check_limit(registry: Registry, key: str, limit: OutgoingLimit) -> None:
         if text is not None:
             with _amount_of(f"limits.{key}.{name}"):
                 parse_units(text, token.decimals)
+
+
+def _check_exchanges(patch: ExchangePatch, registry: Registry) -> None:
+    if patch.auto_convert_min_usd is not UNSET:
+        with _amount_of("exchanges.autoConvertMinUsd"):
+            parse_fiat(patch.auto_convert_min_usd, "usd")
+    for pair, rate in ({} if patch.least_rates is UNSET else patch.least_rates).items():
+        path = f"exchanges.leastRates.{pair}"
+        for end in pair.partition(">")[::2]:
+            chain, _, symbol = end.rpartition("/")
+            find_token(_chain(registry, chain, path), symbol, path, _PAIRS)
+        with _amount_of(path):
+            if not parse_amount(rate):
+                raise AmountError("must be above zero")
 
 
 @contextmanager
@@ -254,40 +299,14 @@ def _normalized(registry: Registry, chain: str, addresses: tuple[str, ...]) -> t
     found = []
     for number, address in enumerate(addresses):
         try:
-            found.append(family.normalize_address(address))
+            found.append(normalized(family, address))
         except InvalidAddressError:
             raise InvalidError.field(f"targets.{chain}[{number}]", "is no address of this chain") from None
     return tuple(dict.fromkeys(found))
 
 
-class PlatformSettingsCache:
+class PlatformSettingsCache(Cached[PlatformSettings]):
     """One process's copy of the settings, never older than ``ttl_s``."""
 
     def __init__(self, db: Database, clock: Clock, ttl_s: float = CACHE_S) -> None:
-        self._db = db
-        self._clock = clock
-        self._ttl_s = ttl_s
-        self._settings: PlatformSettings | None = None
-        self._read_at = 0.0
-        self._reading = asyncio.Lock()
-
-    async def get(self) -> PlatformSettings:
-        """Return the settings. One of those who come too late reads them again, the others wait for it."""
-        settings = self._fresh()
-        if settings is not None:
-            return settings
-        async with self._reading:
-            settings = self._fresh()
-            if settings is None:
-                read_at = self._clock.monotonic()
-                async with self._db.autocommit() as conn:
-                    settings = await load(conn)
-                self._settings, self._read_at = settings, read_at
-            return settings
-
-    def forget(self) -> None:
-        """Read them again next time: this process has changed them."""
-        self._settings = None
-
-    def _fresh(self) -> PlatformSettings | None:
-        return self._settings if self._clock.monotonic() - self._read_at < self._ttl_s else None
+        super().__init__(db, clock, load, ttl_s)

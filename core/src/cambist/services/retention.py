@@ -25,6 +25,48 @@ WITH over AS (
 ), attempts AS (DELETE FROM webhook_attempts a USING over WHERE a.delivery_pk = over.id)
 DELETE FROM webhook_deliveries d USING over WHERE d.id = over.id
 """
+# An event goes after its deliveries, and an endpoint that was deleted after those of its own.
+_EVENTS = """
+DELETE FROM webhook_events told USING (
+    SELECT id FROM webhook_events e WHERE created_at < $1
+        AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_pk = e.id)
+    LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE told.id = over.id
+"""
+_ENDPOINTS = """
+DELETE FROM webhook_endpoints gone USING (
+    SELECT id FROM webhook_endpoints e WHERE deleted_at < $1
+        AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_pk = e.id)
+    LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE gone.id = over.id
+"""
+# What trackers were told, and what moved: nothing that a delivery, the fan-out or a judgement still needs. A transfer
+# goes after all that was told of it and all that became of it.
+_TRACKER_TRANSACTIONS = """
+DELETE FROM tracker_transactions told USING (
+    SELECT o.id FROM tracker_transactions o WHERE o.created_at < $1
+        AND NOT EXISTS (SELECT FROM movements m WHERE m.id = o.movement_pk AND m.status = 'detected')
+        AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.resource_id = o.transaction_id
+            AND d.status IN ('pending', 'paused'))
+    LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE told.id = over.id
+"""
+_MOVEMENT_STAGES = """
+DELETE FROM movement_stages told USING (
+    SELECT s.id FROM movement_stages s WHERE s.at < $1
+        AND s.id <= (SELECT c.stage_pk FROM tracker_cursors c WHERE c.chain = s.chain AND c.scope = s.scope)
+        AND NOT EXISTS (SELECT FROM deferred_stages d WHERE d.stage_pk = s.id)
+    LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE told.id = over.id
+"""
+_MOVEMENTS = """
+DELETE FROM movements gone USING (
+    SELECT m.id FROM movements m WHERE m.stored_at < $1 AND m.status <> 'detected'
+        AND NOT EXISTS (SELECT FROM movement_stages s WHERE s.movement_pk = m.id)
+        AND NOT EXISTS (SELECT FROM tracker_transactions o WHERE o.movement_pk = m.id)
+    LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE gone.id = over.id
+"""
 _SESSIONS = """
 DELETE FROM sessions s USING (
     SELECT id FROM sessions WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -35,6 +77,8 @@ DELETE FROM password_resets r USING (
     SELECT token_hash FROM password_resets WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
 ) AS over WHERE r.token_hash = over.token_hash
 """
+_OPERATOR_SESSIONS = _SESSIONS.replace("sessions", "operator_sessions")
+_OPERATOR_LINKS = _RESETS.replace("password_resets", "operator_links")
 _JOBS = """
 DELETE FROM jobs j USING (
     SELECT id FROM jobs WHERE finished_at < $1 ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -57,6 +101,7 @@ DELETE FROM usage_records u USING (
     SELECT id FROM usage_records r WHERE posted AND created_at < $1
         AND NOT EXISTS (SELECT FROM payouts p WHERE p.payout_id = r.reference
             AND p.status NOT IN ('completed', 'failed'))
+        AND NOT EXISTS (SELECT FROM exchanges e WHERE e.txn_id = r.reference AND e.status = 'pending')
         AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.delivery_id = r.reference)
         AND NOT EXISTS (SELECT FROM usage_records spent WHERE r.operation = 'return'
             AND spent.operation = split_part(r.reference, ':', 1)
@@ -71,10 +116,19 @@ async def delete_batch(db: Database, settings: RetentionSettings, now: datetime)
 
     What fails does not keep the other tables from their turn, and is raised after it.
     """
+    # Who asks for a delivery again needs what it is about.
+    trackers_days = max(settings.trackers_days, settings.webhooks_days)
     rules = (
         ("webhook_deliveries", _WEBHOOKS, settings.webhooks_days),
+        ("webhook_events", _EVENTS, settings.webhooks_days),
+        ("webhook_endpoints", _ENDPOINTS, settings.webhooks_days),
+        ("tracker_transactions", _TRACKER_TRANSACTIONS, trackers_days),
+        ("movement_stages", _MOVEMENT_STAGES, trackers_days),
+        ("movements", _MOVEMENTS, trackers_days),
         ("sessions", _SESSIONS, settings.sessions_days),
         ("password_resets", _RESETS, settings.sessions_days),
+        ("operator_sessions", _OPERATOR_SESSIONS, settings.sessions_days),
+        ("operator_links", _OPERATOR_LINKS, settings.sessions_days),
         ("jobs", _JOBS, settings.jobs_days),
         ("cron_runs", _CRON_RUNS, settings.cron_runs_days),
         ("usage_records", _USAGE, settings.usage_days),

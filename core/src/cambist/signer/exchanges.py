@@ -81,7 +81,8 @@ class ExchangeReader:
             f"{in_words(chain, read.sold_contract, read.sold)} for at least"
             f" {in_words(there, read.bought_contract, read.bought_min)}"
         )
-        return Outflow(sold, there.id, read.recipient, read.sold, text, price, bought, read.bought_min)
+        away_until = None if there is chain else read.valid_until
+        return Outflow(sold, there.id, read.recipient, read.sold, text, price, bought, read.bought_min, away_until)
 
     def _spenders(self, chain: ChainInfo) -> frozenset[str]:
         found: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from .protocol import REQUESTS_MAX, Index, Name, SignReply, SignRequest
+from .protocol import REQUESTS_MAX, Index, KeyPath, Name, SignReply, SignRequest
 
 FRAME_BYTES_MAX = 16 * 2**20
 LENGTH_BYTES = 4
@@ -35,6 +35,14 @@ class XpubCall(Struct, frozen=True, tag="xpub"):
     account_index: Index
 
 
+class PublicKeyCall(Struct, frozen=True, tag="public_key"):
+    """``Signer.public_key``."""
+
+    mode: Annotated[str, Meta(max_length=16)]
+    coin_type: Index
+    path: KeyPath
+
+
 class LearnCall(Struct, frozen=True, tag="learn"):
     """``Signer.learn``."""
 
@@ -56,6 +64,12 @@ class Xpub(Struct, frozen=True, tag="xpub"):
     xpub: str
 
 
+class PublicKey(Struct, frozen=True, tag="public_key"):
+    """Answers ``PublicKeyCall``."""
+
+    public_key: bytes
+
+
 class Learned(Struct, frozen=True, tag="learned"):
     """Answers ``LearnCall``."""
 
@@ -69,8 +83,8 @@ class Failed(Struct, frozen=True, tag="failed"):
     wrong: bool = False
 
 
-Call = SignCall | XpubCall | LearnCall
-Answer = Signed | Xpub | Learned | Failed
+Call = SignCall | XpubCall | PublicKeyCall | LearnCall
+Answer = Signed | Xpub | PublicKey | Learned | Failed
 
 CALLS: msgspec.msgpack.Decoder[Call] = msgspec.msgpack.Decoder(Call)
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)

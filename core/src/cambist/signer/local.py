@@ -10,12 +10,22 @@ from typing import ParamSpec, TypeVar
 
 import structlog
 
+from cambist.domain.exchanges import AWAY_MAX_S
 from cambist.ports import Clock
 
 from .keystore import Keystore
 from .outflows import Refusal
 from .policy import decide
-from .protocol import NOT_REACHED, REQUESTS_MAX, Signer, SignerUnavailableError, SignReply, SignRequest, XpubSource
+from .protocol import (
+    NOT_REACHED,
+    REQUESTS_MAX,
+    KeyPath,
+    Signer,
+    SignerUnavailableError,
+    SignReply,
+    SignRequest,
+    XpubSource,
+)
 from .reading import Reader, Reading
 from .rules import Rules
 from .store import Store, StoreError
@@ -59,6 +69,10 @@ class LocalSigner(KeystoreXpubs, Signer):
             replies += await self._in_thread(self._sign, requests[first : first + REQUESTS_MAX])
         return replies
 
+    async def public_key(self, mode: str, coin_type: int, path: KeyPath) -> bytes:
+        key = self._keystore.private_key(mode, coin_type, path.account, path.change, path.index)
+        return key.public_key.format()
+
     async def learn(self, mode: str, chain: str, account: int, address: str) -> datetime:
         address = self._reader.normalized(chain, address)
         return _moment(await self._in_thread(self._learn, chain, account, address) if mode == "live" else self._now())
@@ -78,9 +92,10 @@ class LocalSigner(KeystoreXpubs, Signer):
         if not any(_is_ruled(answer) for answer in answers):
             return answers
         decided: list[Reading | Refusal] = []
-        with self._store.book(self._now()) as book:
+        now = self._now()
+        with self._store.book(now) as book:
             for answer in answers:
-                refusal = _unreached(answer, decided)
+                refusal = _unreached(answer, decided) or _away_too_long(answer, now)
                 if refusal is None and isinstance(answer, Reading) and _is_ruled(answer):
                     facts = book.facts(self._rules, answer)
                     verdict = decide(self._rules, answer, facts)
@@ -107,6 +122,16 @@ class LocalSigner(KeystoreXpubs, Signer):
 def _is_ruled(answer: Reading | Refusal) -> bool:
     """Whether the rules apply: simulated money is signed for as it comes."""
     return isinstance(answer, Reading) and answer.request.mode == "live"
+
+
+def _away_too_long(answer: Reading | Refusal, now: int) -> Refusal | None:
+    """Refuse a deposit that a bridge could keep for years: a deadline is chosen by whoever built the call."""
+    if not isinstance(answer, Reading):
+        return None
+    left_s = max((one.away_until - now for one in answer.outflows if one.away_until is not None), default=0)
+    if left_s <= AWAY_MAX_S:
+        return None
+    return Refusal("AWAY_TOO_LONG", f"The deposit would be away for {left_s} s; {AWAY_MAX_S} s are the limit.")
 
 
 def _unreached(answer: Reading | Refusal, before: Sequence[Reading | Refusal]) -> Refusal | None:

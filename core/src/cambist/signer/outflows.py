@@ -47,8 +47,10 @@ class Price(Enum):
 class Outflow(Struct, frozen=True):
     """What leaves for one address; ``text`` is the amount in words for the operator.
 
-    ``asset`` is of the chain that the payload is for. ``to_chain`` is another one where a bridge pays out. Of an
-    exchange, at least ``bought_min`` of ``bought`` must come.
+    ``to_address`` has its tag behind a ``#``, where it has one: with another tag it is another target. ``asset`` is of
+    the chain that the payload is for. ``to_chain`` is another one where a bridge pays out. Of an exchange, at least
+    ``bought_min`` of ``bought`` must come. What a bridge does not pay out comes back after ``away_until``, in seconds
+    since 1970.
     """
 
     asset: str
@@ -59,6 +61,7 @@ class Outflow(Struct, frozen=True):
     price: Price = Price.NONE
     bought: str = ""
     bought_min: int = 0
+    away_until: int | None = None
 
     @property
     def target(self) -> Target:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
+from cambist.domain.branches import ONE_TIME_BRANCH
 from cambist.domain.intents import DELAYED
 
 from .outflows import Outflow, Price, Refusal, Target
 from .protocol import ALREADY_SIGNED
-from .reading import PLATFORM_ACCOUNT, WALLET_CHANGE, Reading
+from .reading import PLATFORM_ACCOUNT, Reading
 from .rules import Rules, asset_name
 
 HOUR_S = 3_600
@@ -135,8 +136,8 @@ def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:
     if reading.delegate is not None and reading.delegate not in rules.delegates.get(chain, ()):
         return Refusal("DELEGATE_NOT_ALLOWED", f"{reading.delegate} would get power over an address of ours.")
     path = reading.request.path
-    if reading.delegate is not None and (path.account == PLATFORM_ACCOUNT or path.change == WALLET_CHANGE):
-        return Refusal("DELEGATE_NOT_ALLOWED", "No contract gets power over the gas station or a main wallet.")
+    if reading.delegate is not None and (path.account == PLATFORM_ACCOUNT or path.change != ONE_TIME_BRANCH):
+        return Refusal("DELEGATE_NOT_ALLOWED", "A contract gets power over no address but a payment's.")
     for outflow in reading.outflows:
         if outflow.price is not Price.FLOOR and not _is_allowed(rules, chain, outflow):
             text = f"{outflow.to_address} is not among the allowed addresses of {outflow.to_chain}."

@@ -9,6 +9,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from cambist.domain.branches import BRANCHES
+
 PAYLOAD_BYTES_MAX = 2**17
 OWN_PATHS_MAX = 500
 DEAD_MAX = 100
@@ -21,10 +23,10 @@ Name = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class KeyPath(Struct, frozen=True, kw_only=True):
-    """Where a key is below ``m/44'/coin'``: ``account'/change/index``."""
+    """Where a key is below ``m/44'/coin'``: ``account'/change/index``, where ``change`` is one of ``BRANCHES``."""
 
     account: Index
-    change: Annotated[int, Meta(ge=0, le=1)]
+    change: Annotated[int, Meta(ge=0, le=BRANCHES[-1])]
     index: Index
 
     def __str__(self) -> str:
@@ -37,6 +39,7 @@ class SignRequest(Struct, frozen=True, kw_only=True):
     ``own`` are the paths of the recipients and sources that are said to be ours. They save the signer a search; it
     derives them itself and believes nothing. ``purpose`` and ``reference`` can only make it stricter. ``asked_by`` is
     an ``AskedBy`` and says which caps hold beside those for everything; what says nothing is treated most strictly.
+    ``tag`` is the one that was asked for: what leaves must carry it, and none where there is none.
 
     One reference is signed for one nonce slot, and for another one only where the first is among the ``dead`` ones:
     those in which, as the gateway's books say, something else was mined. Where there are no nonces, the number of a
@@ -51,6 +54,7 @@ class SignRequest(Struct, frozen=True, kw_only=True):
     purpose: Annotated[str, Meta(max_length=64)]
     reference: Name
     asked_by: Annotated[str, Meta(max_length=16)] = ""
+    tag: Annotated[str, Meta(max_length=128)] | None = None
     own: Annotated[tuple[KeyPath, ...], Meta(max_length=OWN_PATHS_MAX)] = ()
     dead: Annotated[tuple[int, ...], Meta(max_length=DEAD_MAX)] = ()
     follows: bool = False
@@ -95,6 +99,13 @@ class Signer(XpubSource):
         """Answer each request, in their order. Asking again for the same payload is answered alike, and counts once.
 
         Raises SignerUnavailableError.
+        """
+
+    @abstractmethod
+    async def public_key(self, mode: str, coin_type: int, path: KeyPath) -> bytes:
+        """Return the public key, compressed to 33 bytes, of the key that signs for this path.
+
+        For chains that sign it. Raises SignerUnavailableError.
         """
 
     @abstractmethod

@@ -8,6 +8,8 @@ from functools import lru_cache
 import structlog
 from msgspec import Struct, structs
 
+from cambist.domain.branches import BRANCHES, WALLET_BRANCH
+from cambist.domain.destinations import destination, normalized
 from cambist.plugin import AddressFamily, Allowance, ChainInfo, Effects, Movement, Staking, UnreadablePayloadError
 
 from .exchanges import ExchangeReader
@@ -17,7 +19,6 @@ from .protocol import OWN_PATHS_MAX, PAYLOAD_BYTES_MAX, KeyPath, SignRequest
 from .rules import asset_name
 
 PLATFORM_ACCOUNT = 0
-WALLET_CHANGE = 1
 CACHED_XPUBS_MAX = 4_096
 CACHED_ADDRESSES_MAX = 65_536
 DIGEST_BYTES = 32
@@ -83,15 +84,17 @@ class Reader:
             return Refusal("UNREADABLE_PAYLOAD", f"The payload cannot be read: {type(error).__name__}.")
         if len(digest) != DIGEST_BYTES or effects.fee_max < 0 or any(move.amount < 0 for move in effects.movements):
             return Refusal("UNREADABLE_PAYLOAD", "The payload was read as something that no payload can be.")
+        if not all(_has_sound_tag(family, move) for move in effects.movements):
+            return Refusal("UNREADABLE_PAYLOAD", "The payload has a tag that is none.")
         return self._resolve_owners(request, chain, family, effects, digest)
 
     def normalized(self, chain_id: str, address: str) -> str:
-        """Return the one spelling of an address. Raises ValueError."""
+        """Return the one spelling of an address, with its tag behind a ``#`` where it has one. Raises ValueError."""
         chain = self._chains.get(chain_id)
         if chain is None:
             raise ValueError(f"there is no chain {chain_id[:64]!r}")
         try:
-            return self._families[chain.family].normalize_address(address)
+            return normalized(self._families[chain.family], address)
         except Exception as error:
             raise ValueError(f"no address of {chain_id}: {address[:128]!r}") from error
 
@@ -100,9 +103,7 @@ class Reader:
     ) -> Reading | Refusal:
         own = self._own(request, family.name)
         own_address = self._address(request.mode, family.name, request.path)
-        found: list[Outflow | Refusal | None] = [
-            self._outflow(chain, move, request.path, own) for move in effects.movements
-        ]
+        found: list[Outflow | Refusal | None] = [self._outflow(chain, move, request, own) for move in effects.movements]
         if effects.call is not None or effects.allowance is not None:
             found.append(self._exchange(request, chain, own_address, effects))
         outflows: dict[tuple[str, Target], Outflow] = {}
@@ -139,7 +140,7 @@ class Reader:
     ) -> Outflow | Refusal | None:
         """Return what leaves by an approval, which is nothing yet, or by an exchange."""
         path = request.path
-        if path.account == PLATFORM_ACCOUNT or path.change != WALLET_CHANGE or path.index != 0 or effects.movements:
+        if path.account == PLATFORM_ACCOUNT or path.change != WALLET_BRANCH or path.index != 0 or effects.movements:
             return Refusal("EXCHANGE_NOT_ALLOWED", "Only a merchant's main wallet approves and exchanges.")
         if effects.allowance is not None:
             refusal = self._exchanges.allowance_refusal(chain, effects.allowance)
@@ -156,10 +157,10 @@ class Reader:
         return self._exchanges.outflow(chain, read, into_own_wallet=_stays(path, own.get(read.recipient)))
 
     def _outflow(
-        self, chain: ChainInfo, move: Movement, signer: KeyPath, own: Mapping[str, KeyPath]
+        self, chain: ChainInfo, move: Movement, request: SignRequest, own: Mapping[str, KeyPath]
     ) -> Outflow | Refusal | None:
         """Return what leaves by a movement; None for one that stays with its owner, or is gas from the platform."""
-        origin = signer if move.source is None else own.get(move.source)
+        origin = request.path if move.source is None else own.get(move.source)
         if origin is None:
             return Refusal(
                 "FOREIGN_SOURCE", f"The payload moves money of {move.source}, which is not shown to be ours."
@@ -168,9 +169,21 @@ class Reader:
             return Refusal("UNKNOWN_TOKEN", f"{move.contract} is not among the tokens of {chain.id}.")
         if _stays(origin, own.get(move.recipient)):
             return None
+        if move.tag != request.tag:
+            return Refusal("WRONG_TAG", f"The payload's tag is {move.tag}, and {request.tag} was asked for.")
         asset = asset_name(chain.id, move.contract)
         text = in_words(chain, move.contract, move.amount)
-        return Outflow(asset, chain.id, move.recipient, move.amount, text)
+        return Outflow(asset, chain.id, destination(move.recipient, move.tag), move.amount, text)
+
+
+def _has_sound_tag(family: AddressFamily, move: Movement) -> bool:
+    """Whether a movement has no tag, or one in its one spelling: rules know targets by that."""
+    if move.tag is None:
+        return True
+    try:
+        return family.tags and family.normalize_tag(move.tag) == move.tag
+    except Exception:  # noqa: BLE001  whatever a plugin trips over, it is no tag
+        return False
 
 
 def _slot_number(effects: Effects) -> str | None:
@@ -198,7 +211,7 @@ def _stays(origin: KeyPath, recipient: KeyPath | None) -> bool:
     """
     if recipient is None:
         return False
-    wallet = KeyPath(account=origin.account, change=WALLET_CHANGE, index=0)
+    wallet = KeyPath(account=origin.account, change=WALLET_BRANCH, index=0)
     return origin.account == PLATFORM_ACCOUNT or recipient in (origin, wallet)
 
 
@@ -208,7 +221,9 @@ def _is_sound(request: SignRequest) -> bool:
         len(request.payload) <= PAYLOAD_BYTES_MAX
         and max(len(request.purpose), len(request.reference), len(request.asked_by)) <= TEXT_CHARS_MAX
         and len(request.own) <= OWN_PATHS_MAX
-        and all(0 <= path.account < PATH_END and path.change in (0, 1) and 0 <= path.index < PATH_END for path in paths)
+        and all(
+            0 <= path.account < PATH_END and path.change in BRANCHES and 0 <= path.index < PATH_END for path in paths
+        )
     )
 
 

@@ -10,11 +10,12 @@ from typing import TypeVar
 
 from . import frames
 from .peers import group_id, peer_of, refusal
-from .protocol import REQUESTS_MAX, Signer, SignerUnavailableError, SignReply, SignRequest
+from .protocol import REQUESTS_MAX, KeyPath, Signer, SignerUnavailableError, SignReply, SignRequest
 
 CALL_TIMEOUT_S = 60.0
 BATCH_BYTES_MAX = 4 * 2**20
 PATH_BYTES = 24
+PUBLIC_KEYS_MAX = 10_000
 
 A = TypeVar("A", bound=frames.Answer)
 
@@ -32,6 +33,7 @@ class RemoteSigner(Signer):
         self._timeout_s = timeout_s
         self._lock = asyncio.Lock()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._public_keys: dict[frames.PublicKeyCall, bytes] = {}
 
     async def aclose(self) -> None:
         async with self._lock:
@@ -48,6 +50,16 @@ class RemoteSigner(Signer):
                 raise _unexpected(answer)
             replies += answer.replies
         return replies
+
+    async def public_key(self, mode: str, coin_type: int, path: KeyPath) -> bytes:
+        """Ask once for each path, as long as the connection lasts: behind another there may be another keystore."""
+        asked = frames.PublicKeyCall(mode, coin_type, path)
+        if asked not in self._public_keys:
+            found = (await self._ask(asked, frames.PublicKey)).public_key
+            if len(self._public_keys) >= PUBLIC_KEYS_MAX:
+                self._public_keys.clear()
+            self._public_keys[asked] = found
+        return self._public_keys[asked]
 
     async def learn(self, mode: str, chain: str, account: int, address: str) -> datetime:
         return (await self._ask(frames.LearnCall(mode, chain, account, address), frames.Learned)).since
@@ -95,6 +107,7 @@ class RemoteSigner(Signer):
             raise frames.FrameError(reason)
 
     def _drop(self) -> None:
+        self._public_keys.clear()
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from msgspec import Struct, field, structs
 
+from cambist.domain.destinations import normalized
 from cambist.domain.intents import AskedBy
 from cambist.domain.money import AmountError, parse_amount, parse_units
 from cambist.plugin import AddressFamily, ChainInfo, InvalidAddressError, Token
@@ -204,7 +205,7 @@ class _Reader:
         for name, texts in table.items():
             family = self._families[self._chain(setting, name).family]
             try:
-                found[name] = frozenset(family.normalize_address(text) for text in texts)
+                found[name] = frozenset(normalized(family, text) for text in texts)
             except InvalidAddressError as error:
                 raise SettingsError(f"signer.{setting}.{name}: {error}.") from error
         return found

@@ -118,6 +118,8 @@ class SignerServer:
                     return frames.Signed(tuple(await self._signer.sign(requests)))
                 case frames.XpubCall(mode, coin_type, account_index):
                     return frames.Xpub(await self._signer.account_xpub(mode, coin_type, account_index))
+                case frames.PublicKeyCall(mode, coin_type, path):
+                    return frames.PublicKey(await self._signer.public_key(mode, coin_type, path))
                 case frames.LearnCall(mode, chain, account, address):
                     return frames.Learned(await self._signer.learn(mode, chain, account, address))
         except SignerUnavailableError as error:

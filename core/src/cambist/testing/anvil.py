@@ -45,32 +45,20 @@ def find_anvil() -> Path:
     return Path(found)
 
 
-class AnvilProcess:
-    """One node on a free loopback port; ``async with`` starts and stops it."""
+class AnvilClient:
+    """Asks a node that somebody else runs; ``async with`` opens and closes the session."""
 
-    def __init__(self, arguments: Sequence[str] = ()) -> None:
-        """Keep what is said on its command line, beside the port."""
-        self.url = ""
-        self._arguments = ["--port", "0", *arguments]
-        self._process: asyncio.subprocess.Process | None = None
+    def __init__(self, url: str) -> None:
+        self.url = url
         self._session: aiohttp.ClientSession | None = None
-        self._drain: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        await self._start()
         self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
-        await self._stop()
-
-    async def restart(self) -> None:
-        """Stop the node and start it at the same address."""
-        await self._stop()
-        self._arguments[1] = self.url.rpartition(":")[2]
-        await self._start()
 
     async def call(self, method: str, params: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - JSON
         """Return the result of one JSON-RPC call. Raises RpcRefusedError."""
@@ -90,6 +78,31 @@ class AnvilProcess:
         headers = {"Content-Type": "application/json"}
         async with self._session.post(self.url, data=msgspec.json.encode(body), headers=headers) as response:
             return msgspec.json.decode(await response.read())
+
+
+class AnvilProcess(AnvilClient):
+    """One node on a loopback port, a free one by default; ``async with`` starts and stops it."""
+
+    def __init__(self, arguments: Sequence[str] = (), *, port: int = 0) -> None:
+        """Keep what is said on its command line, beside the port."""
+        super().__init__("")
+        self._arguments = ["--port", str(port), *arguments]
+        self._process: asyncio.subprocess.Process | None = None
+        self._drain: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._start()
+        return await super().__aenter__()
+
+    async def __aexit__(self, *error: object) -> None:
+        await super().__aexit__(*error)
+        await self._stop()
+
+    async def restart(self) -> None:
+        """Stop the node and start it at the same address."""
+        await self._stop()
+        self._arguments[1] = self.url.rpartition(":")[2]
+        await self._start()
 
     async def _start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(

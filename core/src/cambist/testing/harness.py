@@ -30,7 +30,7 @@ from contextlib import AbstractAsyncContextManager
 
 from msgspec import Struct
 
-from cambist.plugin import AddressFamily, Call, Chain, ChainInfo, Intent, Token, Units
+from cambist.plugin import AddressFamily, Call, Chain, ChainInfo, Intent, Token
 
 COINS_HELD = 100
 """What an account of the kit's tests holds of the native coin, in whole coins and beside what it must keep."""
@@ -56,6 +56,8 @@ class Abilities(Struct, frozen=True, kw_only=True):
 
     ``activation``: an address can send nothing before it was sent native coin. ``lending``: the chain is a
     LendingChain, and lends. ``calls``: the chain is a ContractChain, and there is a contract to call.
+    ``tags``: the family has tags, and transfers carry them. ``sweeping``: the chain is a SweepingChain whose sweeper is
+    deployed, for ``SweepConformance``.
     """
 
     several_per_tx: bool = False
@@ -79,6 +81,8 @@ class Abilities(Struct, frozen=True, kw_only=True):
     activation: bool = False
     lending: bool = False
     calls: bool = False
+    tags: bool = False
+    sweeping: bool = False
 
 
 class Sender(Struct, frozen=True, kw_only=True):
@@ -115,13 +119,16 @@ class FamilySamples(Struct, frozen=True, kw_only=True):
     ``account_xpubs``: at least two account-level extended public keys. ``spellings``: every accepted way to
     write an address, with its normalized form. ``refused``: near misses that are no address, such as a wrong
     checksum, one character too few, or another family's address. ``chain``: a chain of the family, for payment
-    URIs. ``derived``: known answers from another implementation, as ``(xpub, change, index) -> address``.
+    URIs. ``tags`` and ``refused_tags``: the same of tags, where the family has some. ``derived``: known answers from
+    another implementation, as ``(xpub, change, index) -> address``.
     """
 
     account_xpubs: Sequence[str]
     spellings: Mapping[str, str]
     refused: Sequence[str]
     chain: ChainInfo
+    tags: Mapping[str, str] = {}
+    refused_tags: Sequence[str] = ()
     derived: Mapping[tuple[str, int, int], str] = {}
 
 
@@ -163,7 +170,9 @@ class ChainHarness(ABC):
         held: int = COINS_HELD * 10**native.decimals
         if not self.abilities.activation:
             return held
-        first = Intent(source=self.fresh_address(), to_address=self.fresh_address(), token=native, amount=Units(1))
+        first = Intent(
+            source=self.fresh_address(), to_address=self.fresh_address(), token=native, amount=native.least_units
+        )
         (plan,) = await self.chain.plan([first], sponsor=None)
         return held + (plan.step.fee.reserve if plan.step is not None else 0)
 
@@ -175,7 +184,8 @@ class ChainHarness(ABC):
     async def transfer(self, token: Token, recipient: str, amount: int) -> str:
         """Send the amount of a registered token in a transaction of its own, and return the transaction's id.
 
-        It waits for ``mine``. With ability ``zero_transfers`` the amount may be zero.
+        Where the network lets a sender say how much work there is, a plain transfer is given no more than it takes to
+        an address that nobody used. It waits for ``mine``. With ability ``zero_transfers`` the amount may be zero.
         """
 
     async def transfer_many(self, token: Token, payments: Sequence[tuple[str, int]]) -> str:
@@ -230,6 +240,10 @@ class ChainHarness(ABC):
     async def callee(self) -> Callee:
         """Return a contract that stands in a mined block, and that nobody has allowed anything."""
         raise NotImplementedError(_missing("callee", "calls"))
+
+    async def sweep_sponsor(self) -> Sender:
+        """Return the account that the chain's sweeper obeys, with native coin for more sweeps than any test makes."""
+        raise NotImplementedError(_missing("sweep_sponsor", "sweeping"))
 
     async def refuse(self, recipient: str) -> Token:
         """Make some token's transfers to this fresh address fail from now on, and return which token's."""

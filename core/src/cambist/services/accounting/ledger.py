@@ -9,6 +9,7 @@ Accounts and which way they lean (triggers keep balances equal to movements)::
                cpt                credit             usage credits; below zero down to the operator's limit
                custody_deposits   debit              what its one-time addresses hold on the chain of its money
                custody_wallet     debit              what its main wallet holds of its money
+               between_chains     debit              what has left a chain by a bridge, and arrived on none yet
                float_deposits     debit              the platform's money for fees on its one-time addresses
                float_wallet       debit              the platform's money for fees on its main wallet
     platform   custody_gas        debit              what its gas station holds
@@ -23,15 +24,15 @@ Custody and float say what the chain says, and are never refused: what must not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 
 from msgspec import Struct
-from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import LedgerAccount, LedgerTransaction
+from cambist.db.named import Statement
 from cambist.db.structs import transposed
 from cambist.plugin import Units
 from cambist.services.errors import ForbiddenError
@@ -47,6 +48,7 @@ class Purpose(StrEnum):
     CPT = "cpt"
     CUSTODY_DEPOSITS = "custody_deposits"
     CUSTODY_WALLET = "custody_wallet"
+    BETWEEN_CHAINS = "between_chains"
     FLOAT_DEPOSITS = "float_deposits"
     FLOAT_WALLET = "float_wallet"
     CUSTODY_GAS = "custody_gas"
@@ -68,6 +70,7 @@ _GUARDED = {Purpose.AVAILABLE, Purpose.PENDING, Purpose.HELD}
 _DEBIT_NORMAL = {
     Purpose.CUSTODY_DEPOSITS,
     Purpose.CUSTODY_WALLET,
+    Purpose.BETWEEN_CHAINS,
     Purpose.FLOAT_DEPOSITS,
     Purpose.FLOAT_WALLET,
     Purpose.CUSTODY_GAS,
@@ -114,6 +117,20 @@ class Balance(Struct, frozen=True, kw_only=True):
 class InsufficientFundsError(ForbiddenError):
     """A guarded account would have passed zero; nothing was posted."""
 
+    def __init__(self) -> None:
+        super().__init__("INSUFFICIENT_BALANCE", "The wallet balance is too low.")
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Raise InsufficientFundsError where a statement that posts would have a guarded account pass zero."""
+    try:
+        yield
+    except IntegrityError as error:
+        if "ck_ledger_accounts_guarded_balance" in str(error.orig):
+            raise InsufficientFundsError from error
+        raise
+
 
 def asset_key(chain: str, contract: str | None) -> str:
     """Return the ledger's name of a token: chain and contract, since a symbol identifies nothing."""
@@ -121,8 +138,10 @@ def asset_key(chain: str, contract: str | None) -> str:
 
 
 async def is_posted(conn: AsyncConnection, kind: str, reference: str) -> bool:
-    wanted = LedgerTransaction.kind == kind, LedgerTransaction.reference == reference
-    return await conn.scalar(select(LedgerTransaction.id).where(*wanted)) is not None
+    found = await conn.exec_driver_sql(
+        "SELECT id FROM ledger_transactions WHERE kind = $1 AND reference = $2", (kind, reference)
+    )
+    return found.first() is not None
 
 
 _ENSURE = """
@@ -184,7 +203,24 @@ SELECT is_complete, kind, reference FROM complete LEFT JOIN posted ON true
 """
 
 
-async def _account_ids(conn: AsyncConnection, mode: str, accounts: Sequence[Account]) -> dict[Account, int]:
+# What sets a merchant's money aside, within a statement that does more: finds the accounts, and posts to pending.
+SPENDABLE = """
+    SELECT max(id) FILTER (WHERE purpose = 'available') AS available_pk,
+        max(id) FILTER (WHERE purpose = 'pending') AS pending_pk,
+        coalesce(bool_or(purpose = 'receivable' AND balance < 0), false) AS owes
+    FROM ledger_accounts WHERE mode = :mode AND merchant_pk = :merchant_pk AND asset = :asset
+        AND purpose IN ('available', 'pending', 'receivable')
+"""
+SET_ASIDE = """posted AS (
+    INSERT INTO ledger_transactions (mode, kind, reference) SELECT :mode, {kind}, {reference} FROM {source} RETURNING id
+), moved AS (
+    INSERT INTO ledger_movements (transaction_pk, mode, asset, debit_account_pk, credit_account_pk, units)
+    SELECT posted.id, :mode, :asset, available_pk, pending_pk, {units} FROM posted, account
+)"""
+
+
+async def make_accounts(conn: AsyncConnection, mode: str, accounts: Sequence[Account]) -> dict[Account, int]:
+    """Return the ids of accounts, which come into being where there is none yet."""
     ids: dict[Account, int] = {}
     # A twin that creates the same account at the same moment makes ours skip it: then it is there to be read.
     for _ in range(2):
@@ -234,7 +270,7 @@ async def post(conn: AsyncConnection, mode: str, postings: Sequence[Posting]) ->
     )
     posted = await _post(conn, parameters)
     if posted is None:
-        await _account_ids(conn, mode, sorted(numbers))
+        await make_accounts(conn, mode, sorted(numbers))
         posted = await _post(conn, parameters)
     if posted is None:
         raise AssertionError("the accounts were just made")
@@ -243,12 +279,8 @@ async def post(conn: AsyncConnection, mode: str, postings: Sequence[Posting]) ->
 
 async def _post(conn: AsyncConnection, parameters: tuple[object, ...]) -> set[tuple[str, str]] | None:
     """Return what is new, or None where an account is missing."""
-    try:
+    with guarded():
         rows = (await conn.exec_driver_sql(_POST, parameters)).all()
-    except IntegrityError as error:
-        if "ck_ledger_accounts_guarded_balance" in str(error.orig):
-            raise InsufficientFundsError("INSUFFICIENT_BALANCE", "The wallet balance is too low.") from error
-        raise
     if not rows[0].is_complete:
         return None
     return {(row.kind, row.reference) for row in rows if row.kind is not None}
@@ -262,7 +294,7 @@ async def lock_balances(conn: AsyncConnection, mode: str, accounts: Iterable[Acc
     wanted = sorted(set(accounts))
     if not wanted:
         return {}
-    ids = await _account_ids(conn, mode, wanted)
+    ids = await make_accounts(conn, mode, wanted)
     rows = await conn.exec_driver_sql(
         "SELECT id, balance FROM ledger_accounts WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE",
         (list(ids.values()),),
@@ -271,14 +303,17 @@ async def lock_balances(conn: AsyncConnection, mode: str, accounts: Iterable[Acc
     return {account: balances[ids[account]] for account in wanted}
 
 
+_MERCHANTS = f"""
+SELECT asset, purpose, balance FROM ledger_accounts
+WHERE mode = :mode AND merchant_pk = :merchant_pk AND NOT debit_normal AND asset <> '{CPT_ASSET}'"""  # noqa: S608  a constant
+_ALL_BALANCES = Statement(f"{_MERCHANTS} ORDER BY asset")
+_BALANCES = Statement(f"{_MERCHANTS} AND asset = :asset")
+
+
 async def balances(conn: AsyncConnection, merchant_pk: int, mode: str, asset: str | None = None) -> Sequence[Balance]:
     """Return a merchant's balances, one per asset it ever had, or of one asset."""
-    account = LedgerAccount
-    whose = account.mode == mode, account.merchant_pk == merchant_pk, ~account.debit_normal
-    wanted = select(account).where(*whose, account.asset != CPT_ASSET)
-    if asset is not None:
-        wanted = wanted.where(account.asset == asset)
+    statement = _ALL_BALANCES if asset is None else _BALANCES
     found: dict[str, dict[str, int]] = {}
-    for row in await conn.execute(wanted.order_by(account.asset)):
-        found.setdefault(row.asset, {})[row.purpose] = row.balance
+    for row in await statement.run(conn, {"merchant_pk": merchant_pk, "mode": mode, "asset": asset}):
+        found.setdefault(row.asset, {})[row.purpose] = int(row.balance)
     return [Balance(asset=name, **purposes) for name, purposes in found.items()]

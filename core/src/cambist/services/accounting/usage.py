@@ -20,11 +20,12 @@ from sqlalchemy import case, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import LedgerAccount, LedgerMovement, LedgerTransaction, UsageRecord
+from cambist.db.named import Statement
 from cambist.db.structs import columns_of, to_struct, transposed
 from cambist.domain.usage import Operation
 from cambist.plugin import Units
 from cambist.services import platform
-from cambist.services.errors import ConflictError, ForbiddenError, InvalidError
+from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, PaymentRequiredError
 from cambist.services.paging import Page, read_newest
 from cambist.services.platform import PlatformSettings
 
@@ -52,10 +53,17 @@ class Metered(Struct, frozen=True):
 
 async def meter(conn: AsyncConnection, done: Sequence[Metered], settings: PlatformSettings, now: datetime) -> None:
     """Record what it costs, in the transaction that does it. What costs nothing leaves no record."""
-    weights = [settings.cpt.weights.of(one.operation, one.chain) for one in done]
+    await meter_sums(conn, [(one, 1) for one in done], settings, now)
+
+
+async def meter_sums(
+    conn: AsyncConnection, done: Sequence[tuple[Metered, int]], settings: PlatformSettings, now: datetime
+) -> None:
+    """Record what costs as many times as much as was done at once: one record of the sum, under one reference."""
+    weights = [count * settings.cpt.weights.of(one.operation, one.chain) for one, count in done]
     billed = [
         (one.merchant_pk, one.mode, str(one.operation), one.chain, one.reference, weight)
-        for one, weight in zip(done, weights, strict=True)
+        for (one, _), weight in zip(done, weights, strict=True)
         if weight > 0
     ]
     if not billed:
@@ -79,32 +87,44 @@ async def give_back(conn: AsyncConnection, operation: str, references: Sequence[
 
 
 # One statement sees one moment: a record is in the account, or it is not posted, never both and never neither.
-_BALANCE = """
-SELECT coalesce((
-    SELECT balance FROM ledger_accounts WHERE mode = $2 AND merchant_pk = $1 AND asset = 'cpt' AND purpose = 'cpt'
+CREDITS = """(coalesce((
+    SELECT balance FROM ledger_accounts
+    WHERE mode = :mode AND merchant_pk = :merchant_pk AND asset = 'cpt' AND purpose = 'cpt'
 ), 0) - coalesce((
     SELECT sum(CASE operation WHEN 'return' THEN -weight ELSE weight END) FROM usage_records
-    WHERE merchant_pk = $1 AND mode = $2 AND NOT posted
-), 0)
-"""
+    WHERE merchant_pk = :merchant_pk AND mode = :mode AND NOT posted
+), 0))"""
+"""How many credits a merchant has left, as part of a statement that asks for more."""
+_BALANCE = Statement(f"SELECT {CREDITS}")
 
 
 async def balance(conn: AsyncConnection, merchant_pk: int, mode: str) -> int:
     """Return how many credits a merchant has left; below zero, how many are owed."""
-    found = await conn.exec_driver_sql(_BALANCE, (merchant_pk, mode))
-    return int(found.scalar_one())
+    return int((await _BALANCE.run(conn, {"merchant_pk": merchant_pk, "mode": mode})).scalar_one())
 
 
-async def require_credit(conn: AsyncConnection, merchant_pk: int, mode: str, settings: PlatformSettings) -> None:
-    """Refuse a merchant whose credits are used up, as far below zero as the operator allows. Raises ForbiddenError."""
-    left = await balance(conn, merchant_pk, mode)
+async def require_credit(
+    conn: AsyncConnection,
+    merchant_pk: int,
+    mode: str,
+    settings: PlatformSettings,
+    refusal: type[ForbiddenError | PaymentRequiredError] = ForbiddenError,
+) -> None:
+    """Refuse a merchant whose credits are used up, as far below zero as the operator allows. Raises the refusal."""
+    refuse_without_credit(await balance(conn, merchant_pk, mode), settings, refusal)
+
+
+def refuse_without_credit(
+    left: int, settings: PlatformSettings, refusal: type[ForbiddenError | PaymentRequiredError] = ForbiddenError
+) -> None:
+    """Refuse a merchant who has so many credits left, if that is too few. Raises the refusal."""
     if left < settings.cpt.floor:
-        raise ForbiddenError(
+        raise refusal(
             "INSUFFICIENT_CPT", f"Usage credits are used up: {left} CPT, and {settings.cpt.floor} is the limit."
         )
 
 
-def _issue(merchant_pk: int, units: int) -> Movement:
+def issue(merchant_pk: int, units: int) -> Movement:
     """Move credits from the operator to a merchant, or back where there are less than none."""
     issued = Account(PLATFORM, CPT_ASSET, Purpose.CPT_ISSUED)
     account = Account(merchant_pk, CPT_ASSET, Purpose.CPT)
@@ -120,7 +140,7 @@ async def grant(conn: AsyncConnection, merchant_pk: int, mode: str, units: int, 
     if units == 0:
         raise InvalidError.field("amount", "must not be 0")
     full = f"{merchant_pk}:{mode}:{reference}"
-    posting = Posting(mode=mode, kind=GRANT, reference=full, movements=[_issue(merchant_pk, units)])
+    posting = Posting(mode=mode, kind=GRANT, reference=full, movements=[issue(merchant_pk, units)])
     if await ledger.post(conn, mode, [posting]):
         return True
     before = await conn.scalar(
@@ -143,9 +163,7 @@ async def grant_allowances(conn: AsyncConnection, merchant_pks: Sequence[int]) -
     given = 0
     for mode in MODES if units else ():
         postings = [
-            Posting(
-                mode=mode, kind=ALLOWANCE, reference=f"{merchant_pk}:{mode}", movements=[_issue(merchant_pk, units)]
-            )
+            Posting(mode=mode, kind=ALLOWANCE, reference=f"{merchant_pk}:{mode}", movements=[issue(merchant_pk, units)])
             for merchant_pk in merchant_pks
         ]
         given += len(await ledger.post(conn, mode, postings))
@@ -170,7 +188,13 @@ WITH due AS (
     SELECT id FROM usage_records WHERE NOT posted ORDER BY merchant_pk, mode LIMIT $1 FOR UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE usage_records u SET posted = true FROM due WHERE u.id = due.id
-    RETURNING u.id, u.merchant_pk, u.mode, CASE u.operation WHEN 'return' THEN -u.weight ELSE u.weight END AS units
+    RETURNING u.id, u.merchant_pk, u.mode, CASE u.operation WHEN 'return' THEN -u.weight ELSE u.weight END AS units,
+        date_trunc('month', u.created_at, 'UTC') AS month
+), months AS (
+    INSERT INTO cpt_months (merchant_pk, mode, month, used)
+    SELECT merchant_pk, mode, (month AT TIME ZONE 'UTC')::date AS first_day, sum(units)
+    FROM taken GROUP BY merchant_pk, mode, first_day ORDER BY merchant_pk, mode, first_day
+    ON CONFLICT (merchant_pk, mode, month) DO UPDATE SET used = cpt_months.used + excluded.used
 )
 SELECT merchant_pk, mode, min(id) AS first, max(id) AS last, count(*) AS records, sum(units) AS units
 FROM taken GROUP BY merchant_pk, mode ORDER BY merchant_pk, mode
@@ -180,7 +204,8 @@ FROM taken GROUP BY merchant_pk, mode ORDER BY merchant_pk, mode
 async def post_unposted(conn: AsyncConnection, rows_max: int = ROLL_UP_ROWS_MAX) -> int:
     """Post records that are not in the ledger yet, one posting per merchant and mode; return how many they were.
 
-    Exactly once, whoever else does the same: the records are marked in the transaction that posts them.
+    Exactly once, whoever else does the same: the records are marked in the transaction that posts them. What was used
+    in each month is summed with it.
     """
     taken = (await conn.exec_driver_sql(_TAKE, (rows_max,))).all()
     for mode in MODES:
@@ -190,7 +215,7 @@ async def post_unposted(conn: AsyncConnection, rows_max: int = ROLL_UP_ROWS_MAX)
                 mode=mode,
                 kind=USAGE,
                 reference=f"{row.merchant_pk}:{mode}:{row.first}-{row.last}",
-                movements=[_issue(row.merchant_pk, -int(row.units))],
+                movements=[issue(row.merchant_pk, -int(row.units))],
             )
             for row in taken
             if row.mode == mode and row.units

@@ -76,7 +76,7 @@ class AccountKey(Struct, frozen=True):
 
 
 class LeasedIndex(Struct, frozen=True):
-    """What a new address is derived from: the account's key, and an index that nobody had before."""
+    """What a new address is derived from: the account's key, and an index that nobody had before, in any branch."""
 
     xpub: str
     account_index: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cambist.domain.destinations import destination, split
 from cambist.plugin import ChainInfo, InvalidAddressError
 from cambist.registry import Registry
 from cambist.services.errors import InvalidError
@@ -28,6 +29,25 @@ def check_to_address(registry: Registry, chain: ChainInfo, text: str, field: str
             field, "is the contract of a token, which would keep what is sent to it", "TARGET_IS_CONTRACT"
         )
     return address
+
+
+def check_tag(registry: Registry, chain: ChainInfo, text: str | None, field: str = "toTag") -> str | None:
+    """Return the normalized tag, if there is one. Raises InvalidError: TAG_NOT_SUPPORTED, INVALID_TAG."""
+    if text is None:
+        return None
+    family = registry.families[chain.family]
+    if not family.tags:
+        raise InvalidError.field(field, f"is not possible: addresses of {chain.name} have no tags", "TAG_NOT_SUPPORTED")
+    try:
+        return family.normalize_tag(text)
+    except InvalidAddressError as error:
+        raise InvalidError.field(field, f"is no tag on {chain.name}: {error}", "INVALID_TAG") from None
+
+
+def check_destination(registry: Registry, chain: ChainInfo, text: str, field: str) -> str:
+    """Return the normalized text of an address, with its tag behind a ``#`` where it has one. Raises InvalidError."""
+    address, tag = split(registry.families[chain.family], text)
+    return destination(check_to_address(registry, chain, address, field), check_tag(registry, chain, tag, field))
 
 
 def refuse_source(to_address: str, wallet: str, field: str = "toAddress") -> None:

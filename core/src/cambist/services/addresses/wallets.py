@@ -5,12 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.branches import WALLET_BRANCH
 from cambist.plugin import AddressFamily
 
 from .account_keys import AccountKeys
-
-WALLET_CHANGE = 1
-"""The branch of the account that deposits never use."""
 
 # Statements in which the purpose is a constant: only then is the small index of our own addresses found.
 _FIND = "SELECT id, address FROM addresses WHERE mode = $1 AND family = $2 AND merchant_pk = $3 AND purpose = 'wallet'"
@@ -39,8 +37,8 @@ async def main_wallet(
     row = (await conn.exec_driver_sql(_FIND, wanted)).one_or_none()
     if row is None:
         key = await keys.get(conn, merchant_pk, mode, family.coin_type)
-        address = family.derive_address(key.xpub, WALLET_CHANGE, 0)
-        await conn.exec_driver_sql(_INSERT, (mode, family.name, address, merchant_pk, key.account_index, WALLET_CHANGE))
+        address = family.derive_address(key.xpub, WALLET_BRANCH, 0)
+        await conn.exec_driver_sql(_INSERT, (mode, family.name, address, merchant_pk, key.account_index, WALLET_BRANCH))
         row = (await conn.exec_driver_sql(_FIND, wanted)).one()
     return OwnAddress(row.id, row.address)
 

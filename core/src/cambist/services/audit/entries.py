@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import msgspec
 import structlog
 from msgspec import Struct, field
-from sqlalchemy import insert, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import ApiKey, AuditEntry
+from cambist.db.models import AuditEntry
+from cambist.db.named import Statement
 from cambist.db.structs import columns_of, to_struct
 
 log = structlog.get_logger(__name__)
 
-ActorKind: TypeAlias = Literal["merchant", "key", "operator", "stranger", "gateway"]
+ActorKind: TypeAlias = Literal["merchant", "key", "tracker", "operator", "stranger", "gateway"]
 
 
 class Action(StrEnum):
@@ -54,8 +56,16 @@ class Action(StrEnum):
     PROJECT_MADE = "project.made"
     PROJECT_CHANGED = "project.changed"
     WEBHOOK_SECRET_ROTATED = "webhook_secret.rotated"  # noqa: S105  an action
+    ENDPOINT_ADDED = "webhook_endpoint.added"
+    ENDPOINT_CHANGED = "webhook_endpoint.changed"
+    ENDPOINT_DELETED = "webhook_endpoint.deleted"
     COINS_CHANGED = "coins.changed"
     COIN_SETTINGS_CHANGED = "coin_settings.changed"
+    TRACKER_MADE = "tracker.made"
+    TRACKER_CHANGED = "tracker.changed"
+    TRACKER_CREDENTIALS_REPLACED = "tracker.credentials_replaced"
+    TRACKER_DELETED = "tracker.deleted"
+    TRACKER_LIST_CHANGED = "tracker.list_changed"
     ADDRESS_APPROVED = "approved_address.added"
     APPROVAL_WITHDRAWN = "approved_address.removed"
 
@@ -63,12 +73,23 @@ class Action(StrEnum):
     BATCH_ASKED = "batch.asked"
     REFUND_ASKED = "refund.asked"
     WITHDRAWAL_ASKED = "withdrawal.asked"
+    EXCHANGE_ASKED = "exchange.asked"
     AUTO_PAYOUT_MADE = "auto_payout.made"
+    AUTO_CONVERT_MADE = "auto_convert.made"
+    ACCOUNT_ACTIVATED = "account.activated"
+    ACCOUNT_DEACTIVATED = "account.deactivated"
     DEPOSIT_ACCEPTED = "deposit.accepted"
     DEPOSIT_RELEASED = "deposit.released"
 
+    OPERATOR_MADE = "operator.made"
+    OPERATOR_DISABLED = "operator.disabled"
+    OPERATOR_ENABLED = "operator.enabled"
+    OPERATOR_ROLE_CHANGED = "operator.role_changed"
     PLATFORM_SETTINGS_CHANGED = "platform_settings.changed"
     CREDITS_GRANTED = "credits.granted"
+    PLAN_MADE = "plan.made"
+    PLAN_CHANGED = "plan.changed"
+    PLAN_GIVEN = "plan.given"
     STAKE_ASKED = "stake.asked"
     JOB_ASKED = "job.asked"
     JOB_CHANGED = "job.changed"
@@ -77,7 +98,10 @@ class Action(StrEnum):
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """Who acts, and from where. ``actor`` is a public identifier; for a key its ``key_pk`` stands for it."""
+    """Who acts, and from where. ``actor`` is a public identifier; for a key its ``key_pk`` stands for it.
+
+    ``session_id`` is an operator's, and is told among the details; of a merchant the session is the actor.
+    """
 
     actor_kind: ActorKind
     actor: str | None = None
@@ -85,6 +109,12 @@ class Origin(Struct, frozen=True, kw_only=True):
     address: str | None = None
     merchant_id: str | None = None
     project_id: str | None = None
+    session_id: str | None = None
+
+    @property
+    def details(self) -> Mapping[str, object]:
+        """What is told of it among an entry's details."""
+        return {} if self.session_id is None else {"session": self.session_id}
 
 
 GATEWAY = Origin(actor_kind="gateway")
@@ -110,6 +140,35 @@ class Entry(Struct, frozen=True, kw_only=True):
 ENTRY_COLUMNS = columns_of(Entry, AuditEntry)
 
 
+INSERT = """
+INSERT INTO audit_entries (at, action, actor_kind, actor, address, merchant_id, project_id, subject, details)
+SELECT :entry_at, :action, :actor_kind, coalesce(:actor, (SELECT key_id FROM api_keys WHERE id = :key_pk)), :address,
+    :merchant_id, :project_id, :subject, :details::jsonb{source}
+RETURNING actor
+"""
+"""Writes an entry for each row of ``source``, in a statement that does more than that: see ``entry_values``."""
+_RECORD = Statement(INSERT.format(source=""))
+
+
+def entry_values(
+    origin: Origin, action: Action, now: datetime, *, subject: str | None, details: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the values of ``INSERT``. Who uses it calls ``tell`` himself."""
+    return {
+        "entry_at": now,
+        "action": action,
+        "actor_kind": origin.actor_kind,
+        # A key has its own public identifier, which is looked up.
+        "actor": origin.actor if origin.key_pk is None else None,
+        "key_pk": origin.key_pk,
+        "address": origin.address,
+        "merchant_id": origin.merchant_id,
+        "project_id": origin.project_id,
+        "subject": subject,
+        "details": msgspec.json.encode(details).decode(),
+    }
+
+
 async def record(  # noqa: PLR0913  each by name
     conn: AsyncConnection,
     origin: Origin,
@@ -126,20 +185,8 @@ async def record(  # noqa: PLR0913  each by name
     of them: nothing secret, and no numbers with a fraction, which a database may spell in another way. Without
     ``line`` there is no log line: for commands, whose log is somebody's terminal.
     """
-    told = dict(details or {})
-    key_id = select(ApiKey.key_id).where(ApiKey.id == origin.key_pk).scalar_subquery()
-    statement = insert(AuditEntry).values(
-        at=now,
-        action=action,
-        actor_kind=origin.actor_kind,
-        actor=origin.actor if origin.key_pk is None else key_id,
-        address=origin.address,
-        merchant_id=origin.merchant_id,
-        project_id=origin.project_id,
-        subject=subject,
-        details=told,
-    )
-    actor = (await conn.execute(statement.returning(AuditEntry.actor))).scalar_one()
+    told = {**origin.details, **(details or {})}
+    actor = (await _RECORD.run(conn, entry_values(origin, action, now, subject=subject, details=told))).scalar_one()
     if line:
         tell(origin, action, actor=actor, subject=subject, details=told)
 

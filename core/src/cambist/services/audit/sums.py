@@ -32,9 +32,9 @@ KINDS_PER_ADDRESS_MAX = 20
 KINDS_PER_NETWORK_MAX = 100
 """Sums of one /48 of IPv6, which one customer may have: of 65,536 addresses as they are counted here."""
 KINDS_MAX = 1_000
-"""Sums of one process and minute that tell an address; and as many that tell a merchant without one."""
+"""Sums of one process and minute that tell an address; as many that tell a merchant without one, or an operator."""
 KINDS_PER_MERCHANT_MAX = 20
-"""Sums of one merchant that tell no address, since no more of the address, its network or of all were told."""
+"""Sums of one merchant or operator that tell no address: no more of the address, its network or of all were told."""
 EMAILS_MAX = 20
 """E-mail addresses that are told of one sum, the first that were given; of the others, how often they were.
 
@@ -43,11 +43,15 @@ As many as one address may give in a minute unless the operator allows more: dec
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """What was done by whom: acts that are equal in this are summed. ``code`` is that of a refusal."""
+    """What was done by whom: acts that are equal in this are summed. ``code`` is that of a refusal.
+
+    ``people`` says whose sign-in was refused: merchants' or operators'.
+    """
 
     action: Action
     origin: Origin
     code: str | None = None
+    people: str | None = None
 
 
 class Sum(Struct):
@@ -93,17 +97,19 @@ class Minute:
 def _ways(kind: Kind) -> Iterator[tuple[Kind, Mapping[Hashable, int]]]:
     """Yield what a kind may be summed as, each telling less of who asked, and how many sums there may be beside it.
 
-    Who is known stays told, without the address: no stranger decides what a merchant learns of a stolen key.
+    Who is known stays told, without the address: no stranger decides what a merchant learns of a stolen key, or what
+    an owner learns of an operator.
     """
     origin = kind.origin
     network = _network(origin.address)
     of_all: dict[Hashable, int] = {"addresses": KINDS_MAX}
     of_network = of_all if network is None else of_all | {("network", network): KINDS_PER_NETWORK_MAX}
     yield kind, of_network | {("address", origin.address): KINDS_PER_ADDRESS_MAX}
-    if origin.merchant_id is not None:
-        of_merchants: dict[Hashable, int] = {"merchants": KINDS_MAX}
-        of_merchant = of_merchants | {("merchant", origin.merchant_id): KINDS_PER_MERCHANT_MAX}
-        yield replace(kind, origin=replace(origin, address=None)), of_merchant
+    is_operator = origin.actor_kind == "operator"
+    known = ("operator", origin.actor) if is_operator else ("merchant", origin.merchant_id)
+    if known[1] is not None:
+        of_known: dict[Hashable, int] = {known[0]: KINDS_MAX, known: KINDS_PER_MERCHANT_MAX}
+        yield replace(kind, origin=replace(origin, address=None, session_id=None)), of_known
     yield replace(kind, origin=Origin(actor_kind="stranger", address=origin.address)), of_network
     if network is not None:
         yield replace(kind, origin=Origin(actor_kind="stranger", address=network)), of_all
@@ -198,5 +204,11 @@ def _row(minute: int, kind: Kind, one: Sum, named: Mapping[int | None, str]) -> 
 
 
 def _details(kind: Kind, one: Sum) -> dict[str, object]:
-    told = {"code": kind.code, "emails": one.emails, "other_emails": one.other_emails}
+    told = {
+        **kind.origin.details,
+        "code": kind.code,
+        "people": kind.people,
+        "emails": one.emails,
+        "other_emails": one.other_emails,
+    }
     return {name: value for name, value in told.items() if value}

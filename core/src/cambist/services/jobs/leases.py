@@ -69,9 +69,10 @@ async def save(conn: AsyncConnection, job: Job, progress: Mapping[str, Any], lea
     await _change(conn, job, progress=progress, leased_until=leased_until, attempts=0)
 
 
-async def release(conn: AsyncConnection, job: Job, now: datetime) -> None:
-    """Give the lease up before the job has ended: it can be claimed at once. Raises LeaseLostError."""
-    await _change(conn, job, state="queued", leased_until=None, due_at=now)
+async def release(conn: AsyncConnection, job: Job, due_at: datetime, error: str | None = None) -> None:
+    """Give the lease up before the job has ended: it can be claimed from ``due_at`` on. Raises LeaseLostError."""
+    later = {"state": "queued", "leased_until": None, "due_at": due_at}
+    await _change(conn, job, **later, error=error and error[:ERROR_CHARS_MAX])
 
 
 async def succeed(conn: AsyncConnection, job: Job, result: Mapping[str, Any], now: datetime) -> None:

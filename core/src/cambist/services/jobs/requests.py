@@ -33,6 +33,7 @@ class Kind(StrEnum):
 
     RECONCILE = "reconcile"
     STATEMENT_EXPORT = "statement_export"
+    TRACKER_HISTORY = "tracker_history"
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -90,6 +91,25 @@ async def request(conn: AsyncConnection, ids: Ids, new: NewJob, now: datetime) -
             found = (await conn.execute(statement)).one_or_none()
             if found is not None:
                 return to_struct(Job, found)
+
+
+# Over a job that was cancelled the operator decides, with 'retry'; one that failed gets some time.
+_AGAIN = """
+WITH last AS (
+    SELECT id, state, finished_at FROM jobs WHERE kind = $1 AND unique_key = $2 ORDER BY id DESC LIMIT 1
+), hurried AS (
+    UPDATE jobs SET due_at = $3 FROM last WHERE jobs.id = last.id AND jobs.state = 'queued' AND jobs.due_at > $3
+)
+SELECT coalesce(
+    (SELECT state = 'succeeded' OR (state = 'failed' AND finished_at < $3 - interval '10 minutes') FROM last), true
+)
+"""
+
+
+async def request_again(conn: AsyncConnection, ids: Ids, new: NewJob, now: datetime) -> None:
+    """Queue work that goes on and on, unless it is queued: then it is due at once. Not if it was cancelled last."""
+    if (await conn.exec_driver_sql(_AGAIN, (new.kind, new.unique_key, now))).scalar_one():
+        await request(conn, ids, new, now)
 
 
 async def cancel(conn: AsyncConnection, job_id: str, now: datetime) -> Job:

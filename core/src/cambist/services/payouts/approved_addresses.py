@@ -16,7 +16,7 @@ from cambist.db.models import Merchant
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.registry import Registry
-from cambist.services.addresses.checks import check_to_address
+from cambist.services.addresses.checks import check_destination
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.identity.merchants import live_not_granted
 from cambist.services.paging import Page, read_page
@@ -42,7 +42,7 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ApprovedAddress(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An address that auto-payouts may go to."""
+    """An address that auto-payouts may go to, with its tag behind a ``#`` where it has one."""
 
     approval_id: str
     mode: str
@@ -59,7 +59,7 @@ def check(registry: Registry, request: ApprovalRequest, *, live: bool) -> str:
     """
     if request.mode == "live" and not live:
         raise live_not_granted()
-    return check_to_address(registry, find_chain(registry.chains, request.chain), request.address, "address")
+    return check_destination(registry, find_chain(registry.chains, request.chain), request.address, "address")
 
 
 _COLUMNS = columns_of(ApprovedAddress, models.ApprovedAddress)

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.engine import Database
 from cambist.db.models import CoinSettings, Merchant, Project
 from cambist.db.structs import AnyRow, columns_of, to_struct
+from cambist.domain.destinations import split
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import value_of
 from cambist.hints import Hints
@@ -130,7 +131,8 @@ async def _pay(conn: AsyncConnection, context: PayoutContext, row: AnyRow, asset
     units = await _allowed(conn, context, settings, actor, asset, int(due.balance) - int(due.threshold))
     if units <= 0:
         return 0
-    new = NewPayout.of(actor, IntentKind.AUTO_PAYOUT, context.ids.new("po"), asset, due.to_address, units)
+    to_address, to_tag = split(context.registry.families[asset.chain.family], due.to_address)
+    new = NewPayout.of(actor, IntentKind.AUTO_PAYOUT, context.ids.new("po"), asset, to_address, units, to_tag)
     await debit_and_queue(conn, context, settings, [new])
     by = replace(GATEWAY, merchant_id=actor.merchant_id, project_id=actor.project_id)
     told = {"chain": row.chain, "token": row.symbol, "units": str(units), "toAddress": due.to_address}

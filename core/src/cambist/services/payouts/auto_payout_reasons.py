@@ -149,6 +149,6 @@ async def _of_limits(  # noqa: PLR0913, PLR0917  what is judged of one transfer
             return [Reason(code=error.code, message=error.message)]
         left = min(left, allowed.per_day - sent)
     if left > 0 and allowed.is_too_small(IntentKind.AUTO_PAYOUT, Units(left)):
-        error = limits.minimum_error(allowed, *asset)
+        error = limits.minimum_error(allowed, IntentKind.AUTO_PAYOUT, *asset)
         return [Reason(code=error.code, message=error.message)]
     return []

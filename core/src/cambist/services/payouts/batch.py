@@ -87,7 +87,7 @@ async def create_batch(
     before = await take_key(conn, claim, batch_id, context.clock.now())
     if before is not None:
         return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
-    asset = named_asset(context, request.chain, request.token)
+    asset = named_asset(context.registry, request.chain, request.token)
     await require_open(conn, actor, [asset])
     settings = await require_payouts(conn, actor, asset)
     family = context.registry.families[asset.chain.family]

@@ -11,11 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import IdempotencyKey
 from cambist.db.structs import AnyRow, one_of
+from cambist.domain import destinations
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import same_value
 from cambist.domain.payouts import Limits
 from cambist.services.actor import Actor
-from cambist.services.addresses.checks import check_to_address, refuse_source
+from cambist.services.addresses.checks import check_tag, check_to_address, refuse_source
 from cambist.services.errors import FieldProblem, InvalidError, ServiceError
 from cambist.services.idempotency import Claim, by_value, choose_key, refuse_other_use
 from cambist.services.platform import PlatformSettings
@@ -77,10 +78,12 @@ class Judge(Struct, frozen=True, kw_only=True):
         chain, token = self.asset
         to_address = check_to_address(self.context.registry, chain, destination.to_address)
         refuse_source(to_address, self.source)
+        to_tag = check_tag(self.context.registry, chain, destination.to_tag)
         units = read_units(destination.amount, token)
-        check_one(self.settings, self.limits, IntentKind.PAYOUT, self.asset, to_address, units)
+        target = destinations.destination(to_address, to_tag)
+        check_one(self.settings, self.limits, IntentKind.PAYOUT, self.asset, target, units)
         payout_id = self.context.ids.new("po")
-        payout = NewPayout.of(self.actor, IntentKind.PAYOUT, payout_id, self.asset, to_address, units)
+        payout = NewPayout.of(self.actor, IntentKind.PAYOUT, payout_id, self.asset, to_address, units, to_tag)
         return Valid(row=row, destination=destination, claim=claim, payout=payout)
 
 
@@ -110,7 +113,11 @@ def row_claim(actor: Actor, request: BatchRequest, destination: Destination, tak
         raise InvalidError("DUPLICATE_IDEMPOTENCY_KEY", "An earlier row of the batch has the same idempotencyKey.")
     taken.add(key)
     alone = PayoutRequest(
-        chain=request.chain, token=request.token, to_address=destination.to_address, amount=destination.amount
+        chain=request.chain,
+        token=request.token,
+        to_address=destination.to_address,
+        to_tag=destination.to_tag,
+        amount=destination.amount,
     )
     return request_claim(actor, alone, key)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -17,12 +17,13 @@ from cambist.domain.money import AmountError, parse_units
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.registry import Registry
 from cambist.services.actor import Actor
-from cambist.services.addresses.checks import check_to_address
+from cambist.services.addresses.checks import check_destination
 from cambist.services.errors import ForbiddenError, InvalidError
-from cambist.services.pricing.quotes import AmountText, Name
+from cambist.services.pricing.quotes import AmountText, Asset, Name
 from cambist.services.supported import find_chain, find_token
 
 from . import approved_addresses
+from .auto_convert_rules import named_destination, refuse_circle
 from .requests import AddressText
 
 COINS_MAX = 1_000
@@ -40,10 +41,14 @@ class _Decided(Struct, frozen=True, kw_only=True):
     autopayout_policy: str = OFF
     autopayout_threshold: Units | None = None
     autopayout_address: str | None = None
+    min_deposit: Units | None = None
 
 
 class CoinSettings(_Decided, frozen=True, kw_only=True):
-    """One coin of a merchant. Above ``autopayout_threshold``, policy ``limit`` sends available to the address."""
+    """One coin of a merchant. Less than ``min_deposit`` is held where it comes to an account.
+
+    Above ``autopayout_threshold``, policy ``limit`` sends available to the address.
+    """
 
     chain: str
     token: Token
@@ -71,6 +76,7 @@ class CoinPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
     autopayout_policy: Literal["off", "limit"] | UnsetType = UNSET
     autopayout_threshold: AmountText | UnsetType | None = UNSET
     autopayout_address: AddressText | UnsetType | None = UNSET
+    min_deposit: AmountText | UnsetType | None = UNSET
 
 
 _SELECT = select(models.CoinSettings.chain, models.CoinSettings.symbol, *columns_of(_Decided, models.CoinSettings))
@@ -131,8 +137,9 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
 ) -> CoinSettings:
     """Change what is sent of a coin's settings, and return them.
 
-    The project that asks is the one whose webhook is told of auto-payouts. Raises InvalidError; ForbiddenError
-    where the address is not among the approved ones.
+    The project that asks is the one whose webhook is told of auto-payouts; and of what is converted, where it changes
+    that. Raises InvalidError; ForbiddenError where the address is not among the approved ones; ConflictError where
+    coins would be converted in a circle.
     """
     chain = find_chain(registry.chains, coin.chain)
     token = find_token(chain, coin.token)
@@ -161,25 +168,49 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
             )
     decided = {name: getattr(after, name) for name in _Decided.__struct_fields__}
     decided["autopayout_project_pk"] = actor.project_pk if after.autopayout_policy == LIMIT else None
+    decided |= await _converting(conn, registry, actor, patch, after, now)
     await conn.execute(update(models.CoinSettings).where(*own).values(decided | {"updated_at": now}))
     return after
 
 
 def _merged(registry: Registry, chain: ChainInfo, before: CoinSettings, patch: CoinPatch) -> CoinSettings:
     """Return the settings after a patch, as a whole that can be meant."""
-    if patch.auto_convert_enabled is True:
-        # It would be stored and do nothing, which is worse than being told.
-        raise InvalidError("SWAP_NOT_AVAILABLE", "This gateway cannot convert coins yet.")
     sent = {name: value for name, value in structs.asdict(patch).items() if value is not UNSET}
     if isinstance(patch.autopayout_threshold, str):
-        sent["autopayout_threshold"] = _threshold(patch.autopayout_threshold, before.token)
+        sent["autopayout_threshold"] = _amount("autopayoutThreshold", patch.autopayout_threshold, before.token)
+    if isinstance(patch.min_deposit, str):
+        sent["min_deposit"] = _amount("minDeposit", patch.min_deposit, before.token)
     if isinstance(patch.autopayout_address, str):
-        address = check_to_address(registry, chain, patch.autopayout_address, "autopayoutAddress")
+        address = check_destination(registry, chain, patch.autopayout_address, "autopayoutAddress")
         sent["autopayout_address"] = address
-    after = structs.replace(before, **sent | {"auto_convert_enabled": False})
-    if patch.auto_convert_dest_chain is not UNSET or patch.auto_convert_dest_token is not UNSET:
-        _check_destination(registry, chain, after)
-    return after
+    return structs.replace(before, **sent)
+
+
+async def _converting(  # noqa: PLR0913, PLR0917  whose, what it was and will be, when
+    conn: AsyncConnection, registry: Registry, actor: Actor, patch: CoinPatch, after: CoinSettings, now: datetime
+) -> Mapping[str, object]:
+    """Return what else is stored of a coin's rule to convert, where the patch is about that. Raises as the caller.
+
+    A destination that is gone by now must not be in the way of switching off what went there.
+    """
+    names_one = patch.auto_convert_dest_chain is not UNSET or patch.auto_convert_dest_token is not UNSET
+    if not names_one and patch.auto_convert_enabled is UNSET:
+        return {}
+    source, dest = Asset(registry.chains[after.chain], after.token), None
+    if names_one or after.auto_convert_enabled:
+        named = after.auto_convert_dest_chain, after.auto_convert_dest_token
+        dest = named_destination(registry, *source, *named)
+    fresh = {"auto_convert_refusal": None, "auto_convert_message": None, "auto_convert_refusals": 0}
+    if not after.auto_convert_enabled:
+        return fresh | {"auto_convert_project_pk": None, "auto_convert_due_at": None}
+    if dest is None:
+        raise InvalidError.field("autoConvertDestToken", "is required where autoConvertEnabled is true")
+    if (dest.chain.id, dest.token.symbol) in await disabled(conn, actor.merchant_pk, actor.mode):
+        raise InvalidError.field(
+            "autoConvertDestToken", f"is not among the enabled tokens of {dest.chain.id}", "TOKEN_NOT_ENABLED"
+        )
+    await refuse_circle(conn, actor.merchant_pk, actor.mode, source, dest)
+    return fresh | {"auto_convert_project_pk": actor.project_pk, "auto_convert_due_at": now}
 
 
 async def _with_defaults(conn: AsyncConnection, actor: Actor, coin: CoinSettings) -> CoinSettings:
@@ -198,25 +229,8 @@ async def _with_defaults(conn: AsyncConnection, actor: Actor, coin: CoinSettings
     return structs.replace(coin, autopayout_threshold=threshold, autopayout_address=address)
 
 
-def _threshold(text: str, token: Token) -> Units:
+def _amount(field: str, text: str, token: Token) -> Units:
     try:
         return parse_units(text, token.decimals)
     except AmountError as error:
-        raise InvalidError.field("autopayoutThreshold", str(error), "INVALID_AMOUNT") from None
-
-
-def _check_destination(registry: Registry, source: ChainInfo, after: CoinSettings) -> None:
-    """Refuse a coin to convert to that does not exist, or that nothing can be converted to."""
-    chain_id, symbol = after.auto_convert_dest_chain, after.auto_convert_dest_token
-    if chain_id is None and symbol is None:
-        return
-    if chain_id is None or symbol is None:
-        missing = "autoConvertDestChain" if chain_id is None else "autoConvertDestToken"
-        raise InvalidError.field(missing, "is required beside the other")
-    chain = find_chain(registry.chains, chain_id, "autoConvertDestChain")
-    token = find_token(chain, symbol, "autoConvertDestToken")
-    for end in (source, chain):
-        if not end.is_evm:
-            raise InvalidError("SWAP_NOT_SUPPORTED_FOR_CHAIN", f"There are no swaps on {end.name}.")
-    if (chain.id, token.symbol) == (source.id, after.token.symbol):
-        raise InvalidError.field("autoConvertDestToken", "is the coin itself")
+        raise InvalidError.field(field, str(error), "INVALID_AMOUNT") from None

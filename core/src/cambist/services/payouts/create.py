@@ -1,19 +1,22 @@
-"""Pays somebody: the key first, then every check, then the money, all in the caller's transaction."""
+"""Pays somebody: the key first, then every check, then the money, all in the caller's transaction.
+
+A payout with a swap, for which somebody has to be asked for a quote, is made by ``with_swap.py``.
+"""
 
 from __future__ import annotations
 
 from msgspec import Struct
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Project
 from cambist.domain.intents import IntentKind
+from cambist.registry import Registry
 from cambist.services import platform
 from cambist.services.accounting import usage
 from cambist.services.actor import Actor
-from cambist.services.addresses.checks import check_to_address
-from cambist.services.errors import InvalidError, UnavailableError, project_inactive
+from cambist.services.addresses.checks import check_tag, check_to_address
+from cambist.services.errors import InvalidError, UnavailableError
 from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, take_key
+from cambist.services.identity.projects import require_active
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.quotes import Asset, read_units
 from cambist.services.supported import SPECIFIED, Wording, find_chain, find_token
@@ -21,7 +24,7 @@ from cambist.services.supported import SPECIFIED, Wording, find_chain, find_toke
 from . import coin_settings
 from .queue import NewPayout, PayoutContext, debit_and_queue
 from .read import PayoutRow, find_payout
-from .requests import PayoutRequest, swapped_from
+from .requests import PayoutRequest, swapped_from, wants_swap
 
 OPERATION = "payout"
 
@@ -44,24 +47,21 @@ async def create_payout(
     The key's row comes before everything else: a twin waits for it, and a refusal undoes it with the caller's
     transaction. After the commit, publish the hint ``outbound``.
     """
+    if wants_swap(request):
+        raise AssertionError("a payout with a swap is made otherwise")
     claim = request_claim(actor, request, choose_key(header_key, request.idempotency_key))
     payout_id = context.ids.new("po")
     before = await take_key(conn, claim, payout_id, context.clock.now())
     if before is not None:
         return Made(await find_payout(conn, actor.project_pk, before), replayed=True)
-    source = swapped_from(request)
-    wording = SPECIFIED if source is None else OF_A_SWAP
-    asset = named_asset(context, request.chain, request.token, wording=wording)
-    assets = [asset]
-    if source is not None:
-        assets = [named_asset(context, *source, ("srcChain", "srcToken"), wording), asset]
-    await require_open(conn, actor, assets)
-    if source is not None:
-        refuse_swap(assets)
+    swapped_from(request)
+    asset = named_asset(context.registry, request.chain, request.token)
+    await require_open(conn, actor, [asset])
     settings = await require_payouts(conn, actor, asset)
     to_address = check_to_address(context.registry, asset.chain, request.to_address)
+    to_tag = check_tag(context.registry, asset.chain, request.to_tag)
     units = read_units(request.amount or "", asset.token)
-    new = NewPayout.of(actor, IntentKind.PAYOUT, payout_id, asset, to_address, units)
+    new = NewPayout.of(actor, IntentKind.PAYOUT, payout_id, asset, to_address, units, to_tag)
     (payout,) = await debit_and_queue(conn, context, settings, [new])
     return Made(payout, replayed=False)
 
@@ -72,21 +72,15 @@ def request_claim(actor: Actor, request: PayoutRequest, key: str | None) -> Clai
 
 
 def named_asset(
-    context: PayoutContext,
+    registry: Registry,
     chain_id: str,
     symbol: str,
     fields: tuple[str, str] = ("chain", "token"),
     wording: Wording = SPECIFIED,
 ) -> Asset:
     """Return the token that a request names, in these fields of it."""
-    chain = find_chain(context.registry.chains, chain_id, fields[0])
+    chain = find_chain(registry.chains, chain_id, fields[0])
     return Asset(chain, find_token(chain, symbol, fields[1], wording))
-
-
-async def require_active(conn: AsyncConnection, actor: Actor) -> None:
-    """Refuse a project that is switched off by now, whatever was known of it when the request came."""
-    if not await conn.scalar(select(Project.is_active).where(Project.id == actor.project_pk)):
-        raise project_inactive()
 
 
 async def require_open(conn: AsyncConnection, actor: Actor, assets: list[Asset]) -> None:
@@ -98,18 +92,6 @@ async def require_open(conn: AsyncConnection, actor: Actor, assets: list[Asset])
             raise InvalidError(
                 "TOKEN_NOT_ENABLED", f"{asset.token.symbol} on {asset.chain.name} is not among the enabled tokens."
             )
-
-
-def refuse_swap(assets: list[Asset]) -> None:
-    """Refuse a swap in a payout, for the reason that comes first in the specification (section 4.3, rules 5 and 6).
-
-    Swaps need contracts to call, which only EVM chains have; and this gateway cannot swap in a payout yet, whatever
-    the operator's setting says.
-    """
-    for asset in assets:
-        if not asset.chain.is_evm:
-            raise InvalidError("SWAP_NOT_SUPPORTED_FOR_CHAIN", f"There are no swaps on {asset.chain.name}.")
-    raise InvalidError("SWAP_IN_PAYOUT_DISABLED", "Payouts with a swap are switched off.")
 
 
 async def require_payouts(conn: AsyncConnection, actor: Actor, asset: Asset) -> PlatformSettings:

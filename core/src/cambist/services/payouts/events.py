@@ -34,7 +34,7 @@ async def enqueue_events(
 
 def _event(payout: PayoutRow, project: AnyRow, outcome: str, now: datetime) -> NewEvent:
     resource = RESOURCES[payout.kind]
-    data = {
+    data: dict[str, object] = {
         "resource": resource,
         f"{resource}Id": payout.payout_id,
         "kind": str(payout.kind),
@@ -42,12 +42,23 @@ def _event(payout: PayoutRow, project: AnyRow, outcome: str, now: datetime) -> N
         "token": payout.token,
         "amount": format_units(payout.units, payout.decimals),
         "toAddress": payout.to_address,
+        **({} if payout.to_tag is None else {"toTag": payout.to_tag}),
         "status": str(payout.status),
         "txHash": payout.tx_id,
         "timestamp": moment(now),
     }
     if payout.batch_id is not None:
         data["batchId"] = payout.batch_id
+    if payout.swap is not None:
+        swap = payout.swap
+        data["swap"] = {
+            "txnId": swap.txn_id,
+            "kind": swap.kind,
+            "srcChain": swap.source_chain,
+            "srcToken": swap.source_token,
+            "srcAmount": format_units(swap.units, swap.source_decimals),
+            "txHash": swap.tx_id,
+        }
     if payout.error is not None:
         data["error"] = payout.error
     return NewEvent(

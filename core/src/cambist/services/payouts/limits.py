@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Payout
+from cambist.db.models import Exchange, Payout
+from cambist.db.structs import literally
+from cambist.domain import exchanges
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units, parse_units
 from cambist.domain.payouts import Limits, Status
@@ -34,32 +36,47 @@ async def limits_of(
     minimum = units(found.minimum)
     if minimum is None:
         minimum = await minimums.find(conn, settings, mode, asset, now)
-    return Limits(minimum=minimum, per_transaction=units(found.per_transaction), per_day=units(found.per_day))
+    return Limits(
+        least=token.least_units,
+        minimum=minimum,
+        per_transaction=units(found.per_transaction),
+        per_day=units(found.per_day),
+    )
 
 
 def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
-    settings: PlatformSettings, limits: Limits, kind: IntentKind, asset: Asset, to_address: str, units: Units
+    settings: PlatformSettings, limits: Limits, kind: IntentKind, asset: Asset, target: str, units: Units
 ) -> None:
     """Refuse what cannot be sent whatever else was. Raises ForbiddenError, and InvalidError PAYOUT_BELOW_MINIMUM.
 
-    The list of addresses holds for everything; limits hold for what a merchant decides on, refunds among it.
+    ``target`` is the address, with its tag behind a ``#`` where it has one. The list of addresses holds for everything;
+    limits hold for what a merchant decides on, refunds among it. The least that arrives holds for everything, too.
     """
+    if not settings.allows_address(asset.chain.id, target):
+        raise target_error(asset.chain)
+    check_units(limits, kind, asset, units)
+
+
+def check_units(limits: Limits, kind: IntentKind, asset: Asset, units: Units) -> None:
+    """Refuse an amount that is too small or too large by itself, as ``check_one`` does."""
     chain, token = asset
-    if not settings.allows_address(chain.id, to_address):
-        raise ForbiddenError(
-            "TARGET_NOT_ALLOWED", f"The operator has listed the addresses that {chain.name} is sent to, without this."
-        )
     if limits.is_too_small(kind, units):
-        raise minimum_error(limits, chain, token)
+        raise minimum_error(limits, kind, chain, token)
     if limits.refuses(units):
         assert limits.per_transaction is not None  # noqa: S101  it has just refused
         most = format_units(limits.per_transaction, token.decimals)
         raise ForbiddenError("PAYOUT_LIMIT_EXCEEDED", f"At most {most} {token.symbol} may leave in one transfer.")
 
 
-def minimum_error(limits: Limits, chain: ChainInfo, token: Token) -> InvalidError:
-    least = format_units(limits.minimum or Units(0), token.decimals)
-    return InvalidError("PAYOUT_BELOW_MINIMUM", f"A payout of {token.symbol} on {chain.name} is at least {least}.")
+def target_error(chain: ChainInfo) -> ForbiddenError:
+    return ForbiddenError(
+        "TARGET_NOT_ALLOWED", f"The operator has listed the addresses that {chain.name} is sent to, without this."
+    )
+
+
+def minimum_error(limits: Limits, kind: IntentKind, chain: ChainInfo, token: Token) -> InvalidError:
+    least, what = format_units(limits.least_of(kind), token.decimals), kind if kind is IntentKind.REFUND else "payout"
+    return InvalidError("PAYOUT_BELOW_MINIMUM", f"A {what} of {token.symbol} on {chain.name} is at least {least}.")
 
 
 def day_limit_error(limits: Limits, token: Token) -> ForbiddenError:
@@ -70,7 +87,10 @@ def day_limit_error(limits: Limits, token: Token) -> ForbiddenError:
 async def sent_today(  # noqa: PLR0913, PLR0917  whose, of what, until when
     conn: AsyncConnection, merchant_pk: int, mode: str, chain: ChainInfo, token: Token, now: datetime
 ) -> Units:
-    """Return what the limits count of the last 24 hours: what was asked for and has not failed."""
+    """Return what the limits count of the last 24 hours: what was asked for and has not failed.
+
+    A payout with a swap counts in both tokens: as what is given, and as what its recipient gets.
+    """
     sent = select(func.sum(Payout.units)).where(
         Payout.merchant_pk == merchant_pk,
         Payout.mode == mode,
@@ -79,4 +99,13 @@ async def sent_today(  # noqa: PLR0913, PLR0917  whose, of what, until when
         Payout.created_at > now - DAY,
         Payout.status != Status.FAILED,
     )
-    return Units(await conn.scalar(sent) or 0)
+    given = select(func.sum(Exchange.units)).where(
+        literally(Exchange.made_for, exchanges.MadeFor.PAYOUT),
+        Exchange.merchant_pk == merchant_pk,
+        Exchange.mode == mode,
+        Exchange.source_chain == chain.id,
+        Exchange.source_contract.is_not_distinct_from(token.contract),
+        Exchange.created_at > now - DAY,
+        Exchange.status != exchanges.Status.FAILED,
+    )
+    return Units((await conn.scalar(sent) or 0) + (await conn.scalar(given) or 0))

@@ -20,10 +20,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db import models
 from cambist.db.engine import Database
 from cambist.db.structs import columns_of, to_struct
+from cambist.domain.branches import WALLET_BRANCH
 from cambist.domain.money import AmountError, fiat_to_units, value_of
 from cambist.plugin import AddressFamily, Chain, ChainInfo, FeeAboveCeilingError, Intent, Plan, Token, Units
 from cambist.services.addresses.account_keys import INDEXES, AccountKeys
-from cambist.services.addresses.wallets import WALLET_CHANGE, gas_station
+from cambist.services.addresses.wallets import gas_station
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing import price_points
 from cambist.services.pricing.quotes import Asset
@@ -78,8 +79,11 @@ async def derive(db: Database, keys: AccountKeys, family: AddressFamily, chain: 
             return
         key = await keys.get(conn, None, MODE, family.coin_type)
         prices = await price_points.values_at(conn, [(token.symbol, now) for token in info.tokens])
-    unused = family.derive_address(key.xpub, WALLET_CHANGE, UNUSED_INDEX)
-    intents = [Intent(source=station.address, to_address=unused, token=token, amount=Units(1)) for token in info.tokens]
+    unused = family.derive_address(key.xpub, WALLET_BRANCH, UNUSED_INDEX)
+    intents = [
+        Intent(source=station.address, to_address=unused, token=token, amount=token.least_units)
+        for token in info.tokens
+    ]
     try:
         plans = await chain.plan(intents, sponsor=station.address)
     except FeeAboveCeilingError:

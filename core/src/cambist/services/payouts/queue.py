@@ -13,6 +13,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Payout, Project
+from cambist.domain.destinations import destination
 from cambist.domain.intents import AskedBy, IntentKind, metered_as
 from cambist.domain.payouts import Limits
 from cambist.plugin import ChainInfo, Token, Units
@@ -24,7 +25,7 @@ from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.checks import refuse_source
 from cambist.services.addresses.wallets import OwnAddress, main_wallet
-from cambist.services.chain_scope import ChainScope
+from cambist.services.chain_scope import ChainScope, scope_of
 from cambist.services.errors import ForbiddenError
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.quotes import Asset
@@ -44,8 +45,9 @@ class PayoutContext(Struct, frozen=True, kw_only=True):
 
 
 class NewPayout(Struct, frozen=True, kw_only=True):
-    """A transfer that is to be made. ``to_address`` is normalized and was checked with ``checks.check_to_address``.
+    """A transfer that is to be made.
 
+    ``to_address`` and ``to_tag`` are normalized and were checked with ``checks.check_to_address`` and ``check_tag``.
     ``payout_id`` is a new one (``po_``, ``ref_`` or ``wd_``). Of the units, ``held_units`` come from held.
     ``asked_by`` is what the signer is told of who asked.
     """
@@ -59,6 +61,7 @@ class NewPayout(Struct, frozen=True, kw_only=True):
     token: Token
     to_address: str
     units: Units
+    to_tag: str | None = None
     asked_by: AskedBy = AskedBy.PLATFORM
     held_units: Units = Units(0)
     batch_pk: int | None = None
@@ -68,7 +71,14 @@ class NewPayout(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917  who sends what to whom
-        cls, actor: Actor, kind: IntentKind, payout_id: str, asset: Asset, to_address: str, units: Units
+        cls,
+        actor: Actor,
+        kind: IntentKind,
+        payout_id: str,
+        asset: Asset,
+        to_address: str,
+        units: Units,
+        to_tag: str | None = None,
     ) -> NewPayout:
         return cls(
             kind=kind,
@@ -80,13 +90,14 @@ class NewPayout(Struct, frozen=True, kw_only=True):
             token=asset.token,
             to_address=to_address,
             units=units,
+            to_tag=to_tag,
             asked_by=AskedBy.PLATFORM if kind is IntentKind.AUTO_PAYOUT else actor.asked_by,
         )
 
     @property
     def scope(self) -> int:
         """Whose chain it is sent on: everybody's, or the simulated one of the project."""
-        return self.project_pk if self.mode == "sandbox" else 0
+        return scope_of(self.mode, self.project_pk)
 
     @property
     def reference(self) -> str:
@@ -122,10 +133,10 @@ async def debit_and_queue(
         allowed = await limits.limits_of(conn, settings, first.mode, asset, now)
     for one in payouts:
         refuse_source(one.to_address, wallet.address)
-        limits.check_one(settings, allowed, one.kind, asset, one.to_address, one.units)
+        limits.check_one(settings, allowed, one.kind, asset, destination(one.to_address, one.to_tag), one.units)
     work_max = await _work_max(conn, settings, first)
     intents = await submit(conn, [_intent(one, wallet, work_max) for one in payouts], now)
-    rows = await _insert(conn, payouts, intents, now)
+    rows = await insert_rows(conn, payouts, intents, now)
     metered = [
         usage.Metered(one.merchant_pk, one.mode, metered_as(one.kind), one.chain.id, one.payout_id) for one in payouts
     ]
@@ -161,6 +172,7 @@ def _intent(one: NewPayout, wallet: OwnAddress, work_max: int | None) -> NewInte
         units=one.units,
         asked_by=one.asked_by,
         work_max=work_max,
+        tag=one.to_tag,
     )
 
 
@@ -202,9 +214,10 @@ async def _check_day(conn: AsyncConnection, allowed: Limits, one: NewPayout, now
         raise limits.day_limit_error(allowed, one.token)
 
 
-async def _insert(
+async def insert_rows(
     conn: AsyncConnection, payouts: Sequence[NewPayout], intents: Mapping[str, int], now: datetime
 ) -> dict[str, PayoutRow]:
+    """Store payouts, and return them by their ids. ``intents`` are by reference; what an exchange pays out has none."""
     rows = await conn.execute(
         insert(Payout).returning(*COLUMNS, sort_by_parameter_order=True),
         [
@@ -215,7 +228,7 @@ async def _insert(
                 "token": one.token.symbol,
                 "contract": one.token.contract,
                 "decimals": one.token.decimals,
-                "intent_pk": intents[one.reference],
+                "intent_pk": intents.get(one.reference),
                 "created_at": now,
                 "updated_at": now,
             }

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from sqlalchemy import Text, func, literal_column, select
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import OutboundSlot, OutboundTx, Payout, PayoutBatch
-from cambist.db.structs import AnyRow, columns_of, literally, one_of, to_struct
+from cambist.db.models import Exchange, OutboundSlot, OutboundTx, Payout, PayoutBatch
+from cambist.db.structs import AnyRow, Column, columns_of, literally, one_of, to_struct
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
@@ -19,13 +20,38 @@ from cambist.plugin import Units
 from cambist.registry import Registry
 from cambist.services.accounting.ledger import Account, Purpose, asset_key
 from cambist.services.errors import NotFoundError
+from cambist.services.exchanges.rows import ExchangeRow
 from cambist.services.paging import Page, read_newest
+
+
+class SwapOfPayout(Struct, frozen=True, kw_only=True):
+    """The exchange whose output a payout's recipient gets: of so many source units, at least ``units_min``.
+
+    ``tx_id`` is the transaction that gives them, ``quoted_units`` what was expected when it was asked for.
+    """
+
+    txn_id: str
+    kind: str
+    source_chain: str
+    source_token: str
+    source_decimals: int
+    units: Units
+    quoted_units: Units
+    units_min: Units
+    waits_for: str | None
+    tx_id: str | None
+
+    @classmethod
+    def of(cls, row: ExchangeRow) -> SwapOfPayout:
+        return cls(**{name: getattr(row, name) for name in cls.__struct_fields__})
 
 
 class PayoutRow(Struct, frozen=True, kw_only=True):
     """One transfer to somebody. ``held_units`` of its units were taken from held, the others from available.
 
-    Names in ``_pk`` are of the database alone; ``batch_id`` is public. ``fee`` is in the native coin's units.
+    ``swap`` is there where an exchange pays it, and it was asked for: such a payout takes nothing by itself, and its
+    units are what was promised at least, or what has come. Names in ``_pk`` are of the database alone; ``batch_id`` is
+    public. ``fee`` is in the native coin's units.
     """
 
     pk: int
@@ -40,6 +66,7 @@ class PayoutRow(Struct, frozen=True, kw_only=True):
     contract: str | None
     decimals: int
     to_address: str
+    to_tag: str | None
     units: Units
     held_units: Units
     status: Status
@@ -56,6 +83,7 @@ class PayoutRow(Struct, frozen=True, kw_only=True):
     broadcast_at: datetime | None
     finished_at: datetime | None
     fee: Units | None = None
+    swap: SwapOfPayout | None = None
 
     def account(self, purpose: Purpose) -> Account:
         return Account(self.merchant_pk, asset_key(self.chain, self.contract), purpose)
@@ -65,19 +93,37 @@ class PayoutRow(Struct, frozen=True, kw_only=True):
 _BATCH_ID = literal_column("(SELECT b.batch_id FROM payout_batches b WHERE b.id = payouts.batch_pk)", Text)
 COLUMNS = columns_of(PayoutRow, Payout, batch_id=_BATCH_ID)
 
+_CALL = select(Exchange.intent_pk).where(Exchange.payout_pk == Payout.id).correlate(Payout).scalar_subquery()
+_SWAP_PARTS: Sequence[Column] = [
+    part
+    for name in SwapOfPayout.__struct_fields__
+    for part in (literal_column(f"'{name}'", Text), getattr(Exchange, name))
+]
+
 FEE = (
     select(func.sum(OutboundTx.fee_paid))
     .join(OutboundSlot, OutboundSlot.id == OutboundTx.slot_pk)
-    .where(OutboundSlot.intent_pk == Payout.intent_pk)
+    .where(OutboundSlot.intent_pk == func.coalesce(Payout.intent_pk, _CALL))
     .correlate(Payout)
     .scalar_subquery()
     .label("fee")
 )
-"""What all transactions of a payout have cost, replaced and cancelling ones included, in the native coin."""
+"""What all transactions of a payout have cost, replaced and cancelling ones included, in the native coin.
+
+Of an exchange it is the call's, without allowances, on the chain of what is given.
+"""
+
+SWAP = (
+    select(func.jsonb_build_object(*_SWAP_PARTS, type_=JSONB))
+    .where(Exchange.payout_pk == Payout.id)
+    .correlate(Payout)
+    .scalar_subquery()
+    .label("swap")
+)
 
 
 def payout_row(row: AnyRow) -> PayoutRow:
-    """Read a row of ``COLUMNS``, and of ``FEE`` where it was asked for."""
+    """Read a row of ``COLUMNS``, and of ``FEE`` and ``SWAP`` where they were asked for."""
     return to_struct(PayoutRow, row)
 
 
@@ -94,7 +140,7 @@ async def lock_by_intents(conn: AsyncConnection, intent_pks: Sequence[int]) -> d
 
 # Refunds and withdrawals are read where they are made.
 _KINDS = (IntentKind.PAYOUT, IntentKind.AUTO_PAYOUT)
-_SELECT = select(*COLUMNS, FEE).where(literally(Payout.kind, *_KINDS))
+_SELECT = select(*COLUMNS, FEE, SWAP).where(literally(Payout.kind, *_KINDS))
 
 
 async def list_payouts(  # noqa: PLR0913  filters and paging, each by name
@@ -143,8 +189,28 @@ class FeeView(Struct, frozen=True, kw_only=True, rename="camel"):
     token: str
 
 
+class SwapView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The swap or bridge that pays a payout, as its merchant sees it.
+
+    ``srcAmount`` is what the wallet gives. ``expectedAmount`` was quoted, ``minAmount`` is promised, in the payout's
+    token. ``txHash`` is the transaction on ``srcChain``.
+    """
+
+    txn_id: str
+    kind: str
+    src_chain: str
+    src_token: str
+    src_amount: str
+    expected_amount: str
+    min_amount: str
+    tx_hash: str | None
+
+
 class PayoutView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A payout as its merchant sees it. ``waits_for`` says in a sentence why it has not been sent yet."""
+    """A payout as its merchant sees it. ``waits_for`` says in a sentence why it has not been sent yet.
+
+    Where ``swap`` is there, ``amount`` is what the recipient gets at least, and what came once it is completed.
+    """
 
     payout_id: str
     kind: str
@@ -156,11 +222,13 @@ class PayoutView(Struct, frozen=True, kw_only=True, rename="camel"):
     decimals: int
     amount: str
     to_address: str
+    to_tag: str | UnsetType = UNSET
     tx_hash: str | None
     fee: FeeView | None
     error: str | None
     waits_for: str | None
     batch_id: str | None
+    swap: SwapView | None
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None
@@ -173,7 +241,24 @@ def payout_view(row: PayoutRow, registry: Registry) -> PayoutView:
         mode=row.mode,
         fee=fee_view(row, registry),
         batch_id=row.batch_id,
+        swap=_swap_view(row),
         **what_every_kind_shows(row),
+    )
+
+
+def _swap_view(row: PayoutRow) -> SwapView | None:
+    swap = row.swap
+    if swap is None:
+        return None
+    return SwapView(
+        txn_id=swap.txn_id,
+        kind=swap.kind,
+        src_chain=swap.source_chain,
+        src_token=swap.source_token,
+        src_amount=format_units(swap.units, swap.source_decimals),
+        expected_amount=format_units(swap.quoted_units, row.decimals),
+        min_amount=format_units(swap.units_min, row.decimals),
+        tx_hash=swap.tx_id,
     )
 
 
@@ -187,9 +272,11 @@ def what_every_kind_shows(row: PayoutRow) -> dict[str, Any]:
         "decimals": row.decimals,
         "amount": format_units(row.units, row.decimals),
         "to_address": row.to_address,
+        "to_tag": UNSET if row.to_tag is None else row.to_tag,
         "tx_hash": row.tx_id,
         "error": row.error,
-        "waits_for": row.waits_for,
+        # What the call of an exchange waits for is known there first.
+        "waits_for": row.waits_for if row.swap is None else row.swap.waits_for,
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "completed_at": row.finished_at if row.status == Status.COMPLETED else None,
@@ -197,8 +284,8 @@ def what_every_kind_shows(row: PayoutRow) -> dict[str, Any]:
 
 
 def fee_view(row: PayoutRow, registry: Registry) -> FeeView | None:
-    """Show what a payout has cost, where its chain is still enabled."""
-    chain = registry.chains.get(row.chain)
+    """Show what a payout has cost, where the chain that was paid for it is still enabled."""
+    chain = registry.chains.get(row.chain if row.swap is None else row.swap.source_chain)
     if row.fee is None or chain is None:
         return None
     return FeeView(amount=format_units(row.fee, chain.native.decimals), token=chain.native.symbol)

@@ -15,6 +15,7 @@ DESTINATIONS_MAX = 100
 SLIPPAGE_PERCENT_MAX = 50
 
 AddressText = Annotated[str, Meta(min_length=1, max_length=128)]
+TagText = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class PayoutRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -23,6 +24,7 @@ class PayoutRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     chain: Name
     token: Name
     to_address: AddressText
+    to_tag: TagText | None = None
     amount: AmountText | None = None
     src_chain: Name | None = None
     src_token: Name | None = None
@@ -35,6 +37,7 @@ class Destination(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     """A row of a batch. What is wrong with its address or amount is a reason to refuse the row alone."""
 
     to_address: Annotated[str, Meta(max_length=1024)]
+    to_tag: Annotated[str, Meta(max_length=1024)] | None = None
     amount: Annotated[str, Meta(max_length=1024)]
     idempotency_key: str | None = None
 
@@ -46,6 +49,11 @@ class BatchRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     token: Name
     destinations: Annotated[Sequence[Destination], Meta(min_length=1, max_length=DESTINATIONS_MAX)]
     idempotency_key: str | None = None
+
+
+def wants_swap(request: PayoutRequest) -> bool:
+    """Whether the request names anything of a swap, even where it names too little."""
+    return any(value is not None for value in (request.src_chain, request.src_token, request.src_amount))
 
 
 def swapped_from(request: PayoutRequest) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import AccountKey, ApprovedAddress, Payout
 from cambist.db.structs import literally
+from cambist.domain.destinations import MARK
 from cambist.domain.intents import DELAYED, AskedBy
 from cambist.domain.payouts import Status
 from cambist.signer.protocol import Signer
@@ -22,7 +23,8 @@ MODE = "live"
 _APPROVED = select(ApprovedAddress.merchant_pk, ApprovedAddress.chain, ApprovedAddress.address).where(
     ApprovedAddress.mode == MODE
 )
-_WAITING = select(Payout.merchant_pk, Payout.chain, Payout.to_address).where(
+_TARGET = func.concat_ws(MARK, Payout.to_address, Payout.to_tag)
+_WAITING = select(Payout.merchant_pk, Payout.chain, _TARGET).where(
     or_(Payout.kind.in_(sorted(DELAYED)), Payout.asked_by == AskedBy.SESSION),
     Payout.mode == MODE,
     literally(Payout.status, Status.REQUESTED, Status.PROCESSING),

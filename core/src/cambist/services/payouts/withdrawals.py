@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -17,16 +17,17 @@ from cambist.domain.payouts import Status
 from cambist.plugin import Units
 from cambist.registry import Registry
 from cambist.services.actor import Actor
-from cambist.services.addresses.checks import check_to_address
+from cambist.services.addresses.checks import check_tag, check_to_address
 from cambist.services.errors import NotFoundError
 from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, find_replayed, take_key
+from cambist.services.identity.projects import require_active
 from cambist.services.paging import Page, read_newest, read_one
 from cambist.services.pricing.quotes import AmountText, Asset, Name, read_units
 
-from .create import named_asset, require_active, require_payouts
+from .create import named_asset, require_payouts
 from .queue import NewPayout, PayoutContext, debit_and_queue
 from .read import COLUMNS, FEE, FeeView, fee_view, payout_row, what_every_kind_shows
-from .requests import AddressText
+from .requests import AddressText, TagText
 
 OPERATION = "withdrawal"
 
@@ -38,6 +39,7 @@ class WithdrawalRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     chain: Name
     token: Name
     to_address: AddressText
+    to_tag: TagText | None = None
     amount: AmountText
     totp_code: Annotated[str, Meta(max_length=64)] | None = None
     idempotency_key: str | None = None
@@ -56,6 +58,7 @@ class WithdrawalView(Struct, frozen=True, kw_only=True, rename="camel"):
     decimals: int
     amount: str
     to_address: str
+    to_tag: str | UnsetType = UNSET
     tx_hash: str | None
     fee: FeeView | None
     error: str | None
@@ -72,11 +75,12 @@ class Made(Struct, frozen=True):
     replayed: bool
 
 
-def _read(context: PayoutContext, request: WithdrawalRequest) -> tuple[Asset, str, Units]:
-    """Return what is withdrawn, and to which address."""
-    asset = named_asset(context, request.chain, request.token)
+def _read(context: PayoutContext, request: WithdrawalRequest) -> tuple[Asset, str, Units, str | None]:
+    """Return what is withdrawn, to which address, and with which tag."""
+    asset = named_asset(context.registry, request.chain, request.token)
     to_address = check_to_address(context.registry, asset.chain, request.to_address)
-    return asset, to_address, read_units(request.amount, asset.token)
+    to_tag = check_tag(context.registry, asset.chain, request.to_tag)
+    return asset, to_address, read_units(request.amount, asset.token), to_tag
 
 
 async def before(
@@ -103,9 +107,9 @@ async def create_withdrawal(
     made = await take_key(conn, _claim(actor, request, header_key), withdrawal_id, context.clock.now())
     if made is not None:
         return Made(await get_withdrawal(conn, context.registry, actor.merchant_pk, made), replayed=True)
-    asset, to_address, units = _read(context, request)
+    asset, to_address, units, to_tag = _read(context, request)
     settings = await require_payouts(conn, actor, asset)
-    new = NewPayout.of(actor, IntentKind.WITHDRAWAL, withdrawal_id, asset, to_address, units)
+    new = NewPayout.of(actor, IntentKind.WITHDRAWAL, withdrawal_id, asset, to_address, units, to_tag)
     await debit_and_queue(conn, context, settings, [new])
     return Made(await get_withdrawal(conn, context.registry, actor.merchant_pk, withdrawal_id), replayed=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -50,31 +50,37 @@ def symbols_of(registry: Registry) -> Sequence[str]:
     return sorted({token.symbol.upper() for chain in registry.chains.values() for token in chain.tokens})
 
 
-async def record(db: Database, rates: RateBook, symbols: Iterable[str], now: datetime) -> int:
-    """Write down what every token costs now, thin out what is old, and return how many prices were known."""
-    symbols = list(symbols)
-    found = await _ask(rates, symbols)
+async def record(
+    db: Database, rates: RateBook, symbols: Iterable[str], now: datetime, currencies: Collection[str] = ()
+) -> int:
+    """Write down what every token costs now, thin out what is old, and return how many prices were known.
+
+    In US dollars always, and in these currencies besides.
+    """
+    symbols, wanted = list(symbols), sorted({CURRENCY, *currencies})
+    found = await _ask(rates, symbols, wanted)
     async with db.transaction() as conn:
         if found:
             await conn.execute(insert(PricePoint).on_conflict_do_nothing(), found)
-        await conn.exec_driver_sql(_THIN_OUT, (symbols, [CURRENCY], now - FINE_FOR))
+        await conn.exec_driver_sql(_THIN_OUT, (symbols, wanted, now - FINE_FOR))
     return len(found)
 
 
-async def _ask(rates: RateBook, symbols: Sequence[str]) -> Sequence[Mapping[str, object]]:
+async def _ask(rates: RateBook, symbols: Sequence[str], currencies: Sequence[str]) -> Sequence[Mapping[str, object]]:
     gate = asyncio.Semaphore(ASKED_AT_ONCE)
 
-    async def ask(symbol: str) -> Rate | None:
+    async def ask(symbol: str, currency: str) -> Rate | None:
         async with gate:
             try:
-                return await rates.rate(symbol, CURRENCY)
+                return await rates.rate(symbol, currency)
             except RateUnavailableError:
                 return None
 
-    answers = await asyncio.gather(*map(ask, symbols))
+    pairs = [(symbol, currency) for symbol in symbols for currency in currencies]
+    answers = await asyncio.gather(*(ask(*pair) for pair in pairs))
     return [
-        {"symbol": symbol, "fiat_currency": CURRENCY, **msgspec.structs.asdict(rate)}
-        for symbol, rate in zip(symbols, answers, strict=True)
+        {"symbol": symbol, "fiat_currency": currency, **msgspec.structs.asdict(rate)}
+        for (symbol, currency), rate in zip(pairs, answers, strict=True)
         if rate is not None
     ]
 

@@ -91,7 +91,16 @@ def find_asset(chains: Mapping[str, ChainInfo], chain_id: str, symbol: str, mode
 
 
 async def price(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
-    """Return what the ask comes to. Fiat is rounded up to what wallets can enter."""
+    """Return what the ask comes to, and is enough to arrive. Fiat is rounded up to what wallets can enter."""
+    priced = await _priced(ask, asset, rates)
+    least = asset.token.least_units
+    if priced.expected < least:
+        words = f"{format_units(least, asset.token.decimals)} {asset.token.symbol}"
+        raise refuse_amount(f"must come to at least {words}, as less does not arrive on {asset.chain.name}")
+    return priced
+
+
+async def _priced(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
     if ask.pricing_mode == DIRECT:
         return Priced(expected=read_units(ask.amount, asset.token), amount=Decimal(ask.amount))
     currency = ask.fiat_currency
@@ -116,19 +125,19 @@ async def price(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
     return Priced(amount=amount, expected=expected, fiat_currency=currency, rate=rate.value, source=rate.source)
 
 
-def read_units(text: str, token: Token) -> Units:
-    """Return a token amount above zero. Raises InvalidError, naming the field ``amount``."""
+def read_units(text: str, token: Token, field: str = "amount") -> Units:
+    """Return a token amount above zero. Raises InvalidError, naming the field."""
     try:
         units = parse_units(text, token.decimals)
     except AmountError as error:
-        raise refuse_amount(str(error)) from None
+        raise refuse_amount(str(error), field) from None
     if not units:
-        raise refuse_amount("must be above zero")
+        raise refuse_amount("must be above zero", field)
     return units
 
 
-def refuse_amount(reason: str) -> InvalidError:
-    return InvalidError.field("amount", reason, "INVALID_AMOUNT")
+def refuse_amount(reason: str, field: str = "amount") -> InvalidError:
+    return InvalidError.field(field, reason, "INVALID_AMOUNT")
 
 
 async def quote(ask: Ask, *, mode: str, chains: Mapping[str, ChainInfo], rates: RateBook, now: datetime) -> Quote:

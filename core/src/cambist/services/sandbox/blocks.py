@@ -11,14 +11,28 @@ from sqlalchemy import ColumnElement, and_, delete, exists, func, select, union,
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import ChainBlock, Cursor, Deposit, Payment, Payout, SandboxBlock, SandboxChain, SandboxTransfer
+from cambist.db.models import (
+    ChainBlock,
+    Cursor,
+    Deposit,
+    Exchange,
+    Movement,
+    Payment,
+    Payout,
+    SandboxBlock,
+    SandboxChain,
+    SandboxTransfer,
+)
 from cambist.db.structs import one_of
 from cambist.plugin import ChainInfo, Units
 from cambist.ports import Ids
 from cambist.services.receiving.deposits.rows import lock_cursor
 
 FAUCET = "sandbox"
-"""Who pays in a sandbox: nobody with an address. Everything else is sent by the gateway, from a main wallet."""
+"""Who pays in a sandbox: nobody with an address."""
+EXCHANGE = "sandbox-exchange"
+"""Who takes what is exchanged and pays for it, likewise. Everything else is sent by the gateway, from a main wallet."""
+NOBODY = frozenset({FAUCET, EXCHANGE})
 
 AGE_MAX = timedelta(days=100 * 365)
 """How old anything can become by letting time pass."""
@@ -92,12 +106,18 @@ class NewTransfer(Struct, frozen=True, kw_only=True):
     reverts: bool = False
 
 
-async def transfers(conn: AsyncConnection, tip: Tip, new: Sequence[NewTransfer], *, ids: Ids) -> Sequence[str]:
-    """Make transfers that wait for the next block, each in a transaction of its own, whose ids are returned."""
+async def transactions(
+    conn: AsyncConnection, tip: Tip, new: Sequence[Sequence[NewTransfer]], *, ids: Ids
+) -> Sequence[str]:
+    """Make transactions that wait for the next block, each of some transfers, and return their ids.
+
+    Of a transaction's transfers, one may be of the native coin.
+    """
     tx_ids = [_text(tip.info, ids.random_bytes(32)) for _ in new]
     rows = [
-        structs.asdict(one) | {"tx_id": tx_id, "position": "native" if one.contract is None else "log:0"}
-        for one, tx_id in zip(new, tx_ids, strict=True)
+        structs.asdict(one) | {"tx_id": tx_id, "position": "native" if one.contract is None else f"log:{number}"}
+        for together, tx_id in zip(new, tx_ids, strict=True)
+        for number, one in enumerate(together)
     ]
     await conn.execute(insert(SandboxTransfer).values(project_pk=tip.project_pk, chain=tip.info.id), rows)
     return tx_ids
@@ -106,7 +126,7 @@ async def transfers(conn: AsyncConnection, tip: Tip, new: Sequence[NewTransfer],
 async def reorganise(conn: AsyncConnection, tip: Tip, depth: int, now: datetime, *, drop: bool) -> Tip:
     """Replace the newest blocks by as many others; what stood in them is dropped, or waits to be mined again.
 
-    What the gateway sent is never dropped: it would send the same transaction again.
+    What the gateway sent is never dropped: it would send the same transaction again. Nor is what was paid for it.
     """
     fork = tip.height - depth
     key = tip.project_pk, tip.info.id
@@ -135,7 +155,7 @@ async def used_chains(conn: AsyncConnection, project_pk: int) -> Sequence[str]:
 
 
 async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime) -> None:
-    """Let time pass on a simulated chain: whatever happened on it happened that much longer ago.
+    """Let time pass on a simulated chain: whatever happened on it, or began there, happened that much longer ago.
 
     So nobody needs a second clock: expiry, grace, the checkout's countdown and the webhooks' retries all keep
     to the one that everything else keeps to. What is older than anybody's patience stays where it is: time that is
@@ -143,16 +163,25 @@ async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime
     """
     await lock_cursor(conn, tip.info.id, tip.project_pk)
     passed = timedelta(seconds=seconds)
-    for scope, moments in (
-        (Payment.scope, (Payment.created_at, Payment.expires_at)),
-        (Deposit.scope, (Deposit.mined_at, Deposit.detected_at, Deposit.confirmed_at, Deposit.orphaned_at)),
-        (Payout.scope, (Payout.created_at, Payout.updated_at, Payout.broadcast_at, Payout.finished_at)),
-        (ChainBlock.scope, (ChainBlock.mined_at,)),
-        (SandboxBlock.project_pk, (SandboxBlock.mined_at,)),
+    for chain, scope, moments in (
+        (Payment.chain, Payment.scope, (Payment.created_at, Payment.expires_at)),
+        (
+            Deposit.chain,
+            Deposit.scope,
+            (Deposit.mined_at, Deposit.detected_at, Deposit.confirmed_at, Deposit.orphaned_at),
+        ),
+        (Payout.chain, Payout.scope, (Payout.created_at, Payout.updated_at, Payout.broadcast_at, Payout.finished_at)),
+        (
+            Exchange.source_chain,
+            Exchange.scope,
+            (Exchange.created_at, Exchange.updated_at, Exchange.broadcast_at, Exchange.finished_at),
+        ),
+        (Movement.chain, Movement.scope, (Movement.mined_at,)),
+        (ChainBlock.chain, ChainBlock.scope, (ChainBlock.mined_at,)),
+        (SandboxBlock.chain, SandboxBlock.project_pk, (SandboxBlock.mined_at,)),
     ):
-        table = scope.class_
-        of_chain = table.chain == tip.info.id, scope == tip.project_pk, moments[0] > now - AGE_MAX
-        await conn.execute(update(table).where(*of_chain).values({one: one - passed for one in moments}))
+        of_chain = chain == tip.info.id, scope == tip.project_pk, moments[0] > now - AGE_MAX
+        await conn.execute(update(scope.class_).where(*of_chain).values({one: one - passed for one in moments}))
 
 
 async def _prune(conn: AsyncConnection, tip: Tip) -> None:

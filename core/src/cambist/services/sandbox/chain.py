@@ -38,7 +38,7 @@ from cambist.plugin import (
     Watch,
 )
 
-from .blocks import FAUCET, own
+from .blocks import NOBODY, own
 
 SPAN_BLOCKS_MAX = 1000
 
@@ -161,7 +161,7 @@ class SandboxView(ChainView):
                 amount=Units(row.units),
             )
             for row in rows
-            if key_of(row.recipient) in watch or (row.sender != FAUCET and key_of(row.sender) in watch)
+            if any(one not in NOBODY and key_of(one) in watch for one in (row.recipient, row.sender))
         ]
         return ScanResult(blocks=blocks, transfers=transfers)
 

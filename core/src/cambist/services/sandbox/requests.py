@@ -13,13 +13,15 @@ SECONDS_MAX = 365 * 24 * 3600
 
 
 class Deposit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """Money for a payment, named by its id or its address, in a block of its own.
+    """Money for a payment or an account, named by its id or by an address of it, in a block of its own.
 
-    ``amount`` is what remains to be paid unless it is given; ``token`` and ``chain`` are the payment's. So many
-    ``confirmations`` are mined on top: none, or all that the payment needs where the project mines by itself.
+    ``amount`` is what remains to be paid unless it is given; ``token`` and ``chain`` are the payment's. For an account
+    they are required, but for the chain where it has one alone. So many ``confirmations`` are mined on top: none, or
+    all that the payment needs where the project mines by itself.
     """
 
     payment_id: Annotated[str, Meta(max_length=64)] | None = None
+    account_id: Annotated[str, Meta(max_length=64)] | None = None
     address: Annotated[str, Meta(max_length=128)] | None = None
     amount: AmountText | None = None
     token: Name | None = None
@@ -50,6 +52,17 @@ class AdvanceTime(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
     seconds: Annotated[int, Meta(ge=1, le=SECONDS_MAX)]
     chain: Name | None = None
+
+
+class FailExchange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Have a swap or a bridge fail. Named by its id.
+
+    ``revert``: its call fails in its block, before it is mined. ``expire``: nobody pays a bridge out, before somebody
+    has; what was given comes back on its own chain.
+    """
+
+    txn_id: Annotated[str, Meta(max_length=64)]
+    how: Literal["revert", "expire"] = "revert"
 
 
 class FailPayout(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):

@@ -17,13 +17,13 @@ from sqlalchemy import func, literal_column, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models import OutboundIntent, Payout, SandboxTransfer
+from cambist.db.models import Exchange, OutboundIntent, Payout, SandboxTransfer
 from cambist.db.structs import one_of
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import EXCHANGING, IntentKind
 from cambist.domain.payouts import FINISHED
 from cambist.plugin import ChainInfo, Fee, SignedTx, Units
 from cambist.ports import Ids
-from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, lock_balances, post
+from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, lock_balances, post
 from cambist.services.chain_scope import ChainScope
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.payouts.read import COLUMNS, PayoutRow, payout_row
@@ -37,6 +37,7 @@ from cambist.services.sending.store import NewTx
 
 from . import blocks
 from .blocks import NewTransfer, Tip
+from .exchanges import transfers_of_calls
 
 SENT_AT_ONCE_MAX = 250
 MODE = "sandbox"
@@ -72,17 +73,10 @@ class Sender:
     async def _make_transfers(self, conn: AsyncConnection, tip: Tip, intents: Sequence[IntentRow]) -> Sequence[str]:
         asked = one_of(Payout.intent_pk, [intent.id for intent in intents])
         failing = set(await conn.scalars(select(Payout.intent_pk).where(asked, Payout.sandbox_fails)))
-        new = [
-            NewTransfer(
-                sender=intent.source.address,
-                recipient=intent.update.to_address,
-                contract=intent.update.contract,
-                units=intent.update.units,
-                reverts=intent.id in failing,
-            )
-            for intent in intents
-        ]
-        return await blocks.transfers(conn, tip, new, ids=self._ids)
+        exchanging = [intent.id for intent in intents if intent.update.kind in EXCHANGING]
+        calls = await transfers_of_calls(conn, exchanging) if exchanging else {}
+        new = [calls.get(intent.id) or [_transfer(intent, reverts=intent.id in failing)] for intent in intents]
+        return await blocks.transactions(conn, tip, new, ids=self._ids)
 
     async def undo_above(self, conn: AsyncConnection, tip: Tip, height: int, now: datetime) -> None:
         """Take back what was done in blocks above this height, which are about to be replaced."""
@@ -144,12 +138,23 @@ def _chain_scope(project_pk: int, info: ChainInfo) -> ChainScope:
     return ChainScope(info=info, scope=project_pk, mode=MODE)
 
 
+def _transfer(intent: IntentRow, *, reverts: bool) -> NewTransfer:
+    return NewTransfer(
+        sender=intent.source.address,
+        recipient=intent.update.to_address,
+        contract=intent.update.contract,
+        units=intent.update.units,
+        reverts=reverts,
+    )
+
+
 def _unsigned(intent: IntentRow, tx_id: str) -> NewTx:
     signed = SignedTx(tx_id=tx_id, raw=b"")
     return NewTx(intent=intent, sequence=None, signed=signed, fee=Fee(limit=0, price=0), valid_until=None)
 
 
 _TOUCHED = (Purpose.AVAILABLE, Purpose.PENDING, Purpose.HELD, Purpose.RECEIVABLE, Purpose.CUSTODY_WALLET)
+_TOUCHED_BY_EXCHANGES = (Purpose.BETWEEN_CHAINS, Purpose.FLOAT_WALLET)
 
 
 async def _lock_accounts(conn: AsyncConnection, updates: Sequence[IntentUpdate]) -> None:
@@ -157,12 +162,18 @@ async def _lock_accounts(conn: AsyncConnection, updates: Sequence[IntentUpdate])
 
     Rows may follow, for once: everybody who locks these and accounts waits for the cursor first.
     """
-    await lock_balances(conn, MODE, [one.account(purpose) for one in updates for purpose in _TOUCHED])
+    accounts = [one.account(purpose) for one in updates for purpose in _TOUCHED]
+    for one in updates:
+        if one.kind in EXCHANGING:
+            accounts += [one.account(purpose) for purpose in _TOUCHED_BY_EXCHANGES]
+            accounts.append(Account(PLATFORM, one.asset, Purpose.FLOAT))
+    await lock_balances(conn, MODE, accounts)
 
 
 async def _collect(conn: AsyncConnection, sent: Sequence[IntentUpdate]) -> None:
     """Book that one-time addresses gave to the main wallet what it lacks for all that leaves it now.
 
+    What an exchange leaves there as the platform's fee is the merchant's no more, and so counts as leaving.
     A wallet is the merchant's, so it counts what other projects have under way, too; after the accounts are locked,
     nobody else adds to that. The accounts come last, after all rows, as everywhere.
     """
@@ -173,7 +184,9 @@ async def _collect(conn: AsyncConnection, sent: Sequence[IntentUpdate]) -> None:
     balances = await lock_balances(conn, MODE, [*sources, *sources.values()])
     postings = []
     for wallet, first in firsts.items():
-        under_way = select(func.sum(OutboundIntent.units)).where(
+        fee = func.coalesce(Exchange.fee_units, 0)
+        out = select(func.sum(OutboundIntent.units + fee)).outerjoin(Exchange, Exchange.intent_pk == OutboundIntent.id)
+        under_way = out.where(
             OutboundIntent.source_address_pk == first.source_pk,
             OutboundIntent.chain == first.chain,
             OutboundIntent.contract.is_not_distinct_from(first.contract),

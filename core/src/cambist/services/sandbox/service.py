@@ -16,25 +16,31 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.engine import Database
 from cambist.db.models import Cursor, Payment, Project
 from cambist.hints import Hints
-from cambist.plugin import ChainInfo, InconsistentChainError
+from cambist.plugin import ChainInfo, InconsistentChainError, Watch
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
-from cambist.services.intent_handlers import intent_handlers
+from cambist.services.exchanges.rows import ExchangeRow
+from cambist.services.intent_handlers import endings, intent_handlers
 from cambist.services.payouts.read import PayoutRow
 from cambist.services.pricing.quotes import WORDING, find_asset
+from cambist.services.receiving.accounts.deposits import AccountDeposit, find_deposit
+from cambist.services.receiving.accounts.read import check_addresses
+from cambist.services.receiving.accounts.snapshots import CURRENCIES
 from cambist.services.receiving.deposits import AddressCache, Watcher
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.receiving.payments.views import COLUMNS, PaymentView, payment_view
 from cambist.services.supported import find_chain
+from cambist.services.trackers.fan_out import UNTOLD, FanOut
 
 from . import blocks
 from .blocks import NewTransfer, Tip
 from .chain import SandboxChain
-from .recipient import find_recipient
-from .requests import AdvanceTime, Deposit, FailPayout, Mine, Reorg
+from .exchanges import EXCHANGES_DUE, Exchanging, fail_exchange, find_exchange
+from .recipient import PaymentRecipient, find_recipient
+from .requests import AdvanceTime, Deposit, FailExchange, FailPayout, Mine, Reorg
 from .sending import Sender, chain_of_payout, fail_payout, note_mined
 
 log = structlog.get_logger(__name__)
@@ -53,11 +59,12 @@ class ChainState(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Deposited(Struct, frozen=True, kw_only=True):
-    """A transfer that was made and mined, and what became of the payment by it."""
+    """A transfer that was made and mined, and what became of the payment by it, or what it is to the account."""
 
     state: ChainState
     tx_id: str
-    payment: PaymentView
+    payment: PaymentView | None = None
+    deposit: AccountDeposit | None = None
 
 
 class _EveryAddress(AddressCache):
@@ -66,15 +73,28 @@ class _EveryAddress(AddressCache):
     def __contains__(self, key: object, /) -> bool:
         return True
 
-    async def refresh(self) -> None:
+    @property
+    def known_xid(self) -> int | None:
+        return None
+
+    async def refresh(self) -> Watch:
         """Know already."""
+        return self
 
 
 class Sandbox:
     """The simulated chains of every sandbox project, for the life of the process."""
 
     def __init__(  # noqa: PLR0913  each by name
-        self, *, db: Database, registry: Registry, clock: Clock, ids: Ids, hints: Hints, macs: AddressMacs
+        self,
+        *,
+        db: Database,
+        registry: Registry,
+        clock: Clock,
+        ids: Ids,
+        hints: Hints,
+        macs: AddressMacs,
+        fiat_currencies: Sequence[str] = CURRENCIES,
     ) -> None:
         self._db = db
         self._registry = registry
@@ -82,24 +102,31 @@ class Sandbox:
         self._ids = ids
         self._hints = hints
         self._macs = macs
+        self._fiat_currencies = fiat_currencies
         self._sender = Sender(intent_handlers(ids), ids)
+        self._exchanging = Exchanging(db, registry.chains, endings(ids), clock, ids)
+        self._fan_out = FanOut(db, clock, hints)
         self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
     async def deposit(self, actor: Actor, request: Deposit) -> Deposited:
-        """Send money to one of the project's payments, in a new block, and follow."""
+        """Send money to one of the project's payments or accounts, in a new block, and follow."""
         _sandbox_only(actor)
         async with self._db.autocommit() as conn:
             recipient = await find_recipient(conn, self._registry, actor, request)
-        info, token = find_asset(
-            self._registry.chains, request.chain or recipient.chain, request.token or recipient.token, actor.mode
-        )
+        info, token = find_asset(self._registry.chains, *recipient.asset(request), actor.mode)
         recipient.check_chain(self._registry, info)
         units = recipient.units(request, token)
         async with self._changing(actor.project_pk, info) as (conn, tip, now):
             new = NewTransfer(recipient=recipient.address, contract=token.contract, units=units)
-            [tx_id] = await blocks.transfers(conn, tip, [new], ids=self._ids)
-            mined = await blocks.mine(conn, tip, 1 + recipient.confirmations(request), now)
-        return Deposited(state=_state(mined), tx_id=tx_id, payment=await self._payment(recipient.pk))
+            [tx_id] = await blocks.transactions(conn, tip, [[new]], ids=self._ids)
+            mined = await blocks.mine(conn, tip, 1 + recipient.confirmations(request, info), now)
+        if isinstance(recipient, PaymentRecipient):
+            return Deposited(state=_state(mined), tx_id=tx_id, payment=await self._payment(recipient.pk))
+        async with self._db.autocommit() as conn:
+            deposit = await find_deposit(conn, recipient.pk, info.id, tx_id)
+            if deposit is not None:
+                await check_addresses(conn, [(deposit.account_id, deposit.address)], self._macs)
+        return Deposited(state=_state(mined), tx_id=tx_id, deposit=deposit)
 
     async def mine(self, actor: Actor, request: Mine) -> ChainState:
         """Mine blocks on one of the project's chains, and follow."""
@@ -131,6 +158,19 @@ class Sandbox:
             info = find_chain(self._registry.chains, chain_id, wording=WORDING)
             await blocks.lock_tip(conn, actor.project_pk, info, self._clock.now())
             return await fail_payout(conn, actor.project_pk, request.payout_id)
+
+    async def fail_exchange(self, actor: Actor, request: FailExchange) -> ExchangeRow:
+        """Have an exchange fail when its call is mined, or nobody fill a bridge; return it as it is by then."""
+        _sandbox_only(actor)
+        async with self._db.transaction() as conn:
+            found = await find_exchange(conn, actor.project_pk, request.txn_id)
+            for chain_id in sorted({found.source_chain, found.dest_chain}):
+                info = find_chain(self._registry.chains, chain_id, wording=WORDING)
+                await blocks.lock_tip(conn, actor.project_pk, info, self._clock.now())
+            failing = await fail_exchange(conn, found.pk, request.how, self._clock.now())
+        # What nobody will fill comes back from now on.
+        await self._follow_all(actor.project_pk, [failing.source_chain])
+        return failing
 
     async def send_queued(self, project_pk: int, chain_ids: Collection[str]) -> None:
         """Send what a request has just queued on these chains, and mine it where the project mines by itself."""
@@ -181,10 +221,15 @@ class Sandbox:
         async with self._db.transaction() as conn:
             now = self._clock.now()
             tip = await self._lock(conn, project_pk, info, now)
-            await self._sender.send_waiting(conn, tip, now)
+            await self._send(conn, tip, now)
             yield conn, tip, now
             await note_mined(conn, tip)
         await self.follow(project_pk, info)
+
+    async def _send(self, conn: AsyncConnection, tip: Tip, now: datetime) -> int:
+        """Send what waits on this chain, what exchanges pay out included; return how many transactions that are."""
+        sent = await self._sender.send_waiting(conn, tip, now)
+        return sent + await self._exchanging.pay_out(conn, tip, now)
 
     async def _lock(self, conn: AsyncConnection, project_pk: int, info: ChainInfo, now: datetime) -> Tip:
         """Let nobody change or store the chain until the transaction ends: before any row or account is locked."""
@@ -204,6 +249,10 @@ class Sandbox:
             if await self._sender.finalize(self._db, project_pk, info, self._clock.now()):
                 # A refund that failed leaves its payment to be judged again.
                 await self._read(watcher)
+        await self._fan_out.drain(info.id, project_pk)
+        # An exchange may go on elsewhere; each of them pays out once, so that this comes to an end.
+        elsewhere = await self._exchanging.look(project_pk)
+        await self._follow_all(project_pk, [chain for chain in elsewhere if chain in self._registry.chains])
         # What was sent, finished or taken back may have made events, though the poll itself made none.
         await self._hints.publish("webhooks")
 
@@ -229,7 +278,7 @@ class Sandbox:
                 now = self._clock.now()
                 tip = await self._lock(conn, project_pk, info, now)
                 mines_itself = select(Project.sandbox_auto_mine).where(Project.id == project_pk)
-                if await self._sender.send_waiting(conn, tip, now) and await conn.scalar(mines_itself):
+                if await self._send(conn, tip, now) and await conn.scalar(mines_itself):
                     await blocks.mine(conn, tip, 1 + max(1, info.confirmations), now)
                     await note_mined(conn, tip)
             await self.follow(project_pk, info)
@@ -255,6 +304,7 @@ class Sandbox:
             clock=self._clock,
             ids=self._ids,
             hints=self._hints,
+            fiat_currencies=self._fiat_currencies,
         )
 
     async def _payment(self, payment_pk: int) -> PaymentView:
@@ -263,9 +313,9 @@ class Sandbox:
             return payment_view((await conn.execute(wanted)).mappings().one(), self._macs)
 
 
-# Every project's chain that has a payment to judge, something to send or to finish, or whose newest block is not the
-# one that was read last.
-_DUE = """
+# Every project's chain that has a payment to judge, something to send, to finish, to exchange or to tell trackers of,
+# or whose newest block is not the one that was read last.
+_DUE = f"""
 SELECT j.id AS project_pk, c.chain FROM projects j CROSS JOIN unnest($1::text[], $4::bigint[]) AS c (chain, depth)
 WHERE j.mode = 'sandbox' AND (
     EXISTS (
@@ -283,10 +333,10 @@ WHERE j.mode = 'sandbox' AND (
     ) OR EXISTS (
         SELECT FROM outbound_txs t JOIN chain_cursors r ON r.chain = t.chain AND r.scope = t.scope
         WHERE t.chain = c.chain AND t.scope = j.id AND t.state = 'mined' AND t.height <= r.height - c.depth
-    )
+    ) OR {UNTOLD} OR {EXCHANGES_DUE}
 )
 ORDER BY random() LIMIT $3
-"""
+"""  # noqa: S608  constants
 
 
 def _sandbox_only(actor: Actor) -> None:

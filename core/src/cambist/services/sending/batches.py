@@ -28,6 +28,7 @@ FUNDS_PAUSE = timedelta(seconds=2)
 EMPTY_STATION_PAUSE = timedelta(seconds=15)
 FEE_PAUSE = timedelta(seconds=15)
 REFUSED_PAUSE = timedelta(seconds=60)
+CALL_PAUSE = timedelta(seconds=5)
 SHORT_PATIENCE = timedelta(minutes=10)
 
 SHORT = "The address holds less than what it has received."
@@ -37,11 +38,13 @@ WAITS_FOR_FUNDS = "collection"
 WAITS_FOR_GAS = "gas"
 WAITS_FOR_STATION = "gas_station_empty"
 WAITS_FOR_FEES = "fees_above_ceiling"
+WAITS_FOR_CALL = "call"
 
 _SHORTAGE = {
     "gas": (WAITS_FOR_STATION, EMPTY_STATION_PAUSE),
     "wallet": (WAITS_FOR_FUNDS, FUNDS_PAUSE),
     "payment": (WAITS_FOR_FUNDS, REFUSED_PAUSE),
+    "account": (WAITS_FOR_FUNDS, REFUSED_PAUSE),
 }
 
 
@@ -79,7 +82,8 @@ async def _send_from(context: EngineContext, intents: Sequence[IntentRow], stati
         gas,
         balances_count_waiting=context.chain.balances_count_waiting,
     )
-    funding = await _plannable(context, source, allocation.fund(intents, balance, room), now)
+    funding = await _called(context, allocation.fund(intents, balance, room), now)
+    funding = await _plannable(context, source, funding, now)
     allocated = await _allocate(context, source, funding, outflow, sponsor)
     given_up = [] if outflow.slots else _given_up(source, funding.short, now)
     short = [intent for intent in funding.short if intent not in given_up]
@@ -108,6 +112,19 @@ async def _held(context: EngineContext, source: OwnPath, intents: Sequence[Inten
     tokens |= {intent.contract: intent.token for intent in intents}
     held = await context.chain.balances([(source.address, token) for token in tokens.values()])
     return dict(zip(tokens, held, strict=True))
+
+
+async def _called(context: EngineContext, funding: Funding[IntentRow], now: datetime) -> Funding[IntentRow]:
+    """Return the intents whose call is known, if they make one. The others have their units, and wait for it.
+
+    Calls are built outside of the engine, right before they are signed, since they are out of date soon.
+    """
+    uncalled = [intent for intent in funding.funded if intent.lacks_call(now)]
+    if not uncalled:
+        return funding
+    async with context.db.transaction() as conn:
+        await context.defer(conn, uncalled, WAITS_FOR_CALL, now + CALL_PAUSE, now)
+    return structs.replace(funding, funded=[intent for intent in funding.funded if not intent.lacks_call(now)])
 
 
 async def _plannable(
@@ -149,7 +166,7 @@ def _given_up(source: OwnPath, short: Sequence[IntentRow], now: datetime) -> Seq
 
     A token that keeps a share of each transfer is one reason. The deposits are tried again, later.
     """
-    if source.purpose != "payment":
+    if source.purpose not in allocation.RECEIVING:
         return []
     return [intent for intent in short if now - intent.created_at >= SHORT_PATIENCE]
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import structlog
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.plugin import AddressFamily, Broadcast, Chain, SignedTx, UnsignedTx
+from cambist.plugin import AddressFamily, Broadcast, Chain, SignedTx, Step, Unprepared, UnsignedTx
 from cambist.ports import Clock, Ids
 from cambist.services.chain_scope import ChainScope
 from cambist.services.pricing.prices import RateBook
@@ -20,7 +20,7 @@ from cambist.signer.protocol import DEAD_MAX, Signer, SignReply, SignRequest
 
 from . import store
 from .handler import IntentHandlers, updated
-from .rows import IntentRow
+from .rows import IntentRow, OwnPath
 
 log = structlog.get_logger(__name__)
 
@@ -59,6 +59,18 @@ class EngineContext(Struct, frozen=True, kw_only=True):
         await self.handlers.on_waiting(conn, updates, now)
         return len(fresh)
 
+    async def prepare(
+        self, source: OwnPath, steps: Sequence[tuple[Step, int | None]]
+    ) -> Sequence[UnsignedTx | Unprepared]:
+        """Have the chain prepare steps of one sender, with its public key where the chain signs that.
+
+        Raises SignerUnavailableError.
+        """
+        if self.chain.needs_public_key:
+            key = await self.signer.public_key(self.chain_scope.mode, self.family.coin_type, source.key_path)
+            steps = [(structs.replace(step, public_key=key), number) for step, number in steps]
+        return await self.chain.prepare(steps)
+
     async def sign(
         self, items: Sequence[tuple[IntentRow, UnsignedTx]], dead: Mapping[int, Sequence[int]]
     ) -> Sequence[SignReply]:
@@ -87,6 +99,7 @@ class EngineContext(Struct, frozen=True, kw_only=True):
             purpose=intent.update.kind,
             reference=intent.update.reference,
             asked_by=intent.asked_by,
+            tag=intent.tag,
             own=tuple(one.key_path for one in own),
             dead=tuple(dead[-DEAD_MAX:]),
             follows=follows,

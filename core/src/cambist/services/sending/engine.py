@@ -11,9 +11,9 @@ from .batches import send_waiting
 from .collections.planning import collect
 from .context import EngineContext
 from .finalizing import finalize
+from .following import Follower
 from .gas.loans import ask_back
 from .sweeps.building import sweep_waiting
-from .tracking import Tracker
 
 
 class TickResult(Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Engine:
     def __init__(self, context: EngineContext, keys: AccountKeys) -> None:
         self.context = context
         self._keys = keys
-        self._tracker = Tracker(context)
+        self._follower = Follower(context)
         self._collected_at: float | None = None
         self._books_open = False
 
@@ -40,7 +40,7 @@ class Engine:
         Raises ChainUnavailableError and SignerUnavailableError: then what was stored stays, and is found again.
         """
         context = self.context
-        await self._tracker.track()
+        await self._follower.follow()
         finalized = await finalize(context)
         if not await self._are_books_open():
             return TickResult(more=finalized, told=finalized)

@@ -8,8 +8,8 @@ from datetime import datetime
 from msgspec import Struct, structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.intents import EXCHANGING, IntentKind
 from cambist.domain.intents import SPENDING as SPENDING_KINDS
-from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
 from cambist.services.accounting import ledger
 from cambist.services.accounting.ledger import PLATFORM, SPENDING, Account, Movement, Posting, Purpose, asset_key
@@ -116,7 +116,7 @@ async def lock_spending(conn: AsyncConnection, mode: str, updates: Sequence[Inte
     and accounts. Updates come kind by kind, each with rows and accounts of its own: without this, and the lock of the
     cursor that the caller holds, they would wait for those two in a circle.
     """
-    paid = [one for one in updates if one.kind in SPENDING_KINDS]
+    paid = [one for one in updates if one.kind in SPENDING_KINDS | EXCHANGING]
     accounts = [one.account(purpose) for one in paid for purpose in SPENDING]
     await ledger.lock_balances(conn, mode, accounts)
 

@@ -32,6 +32,7 @@ class NewIntent(Struct, frozen=True, kw_only=True):
     forced: bool = False
     asked_by: AskedBy = AskedBy.PLATFORM
     work_max: int | None = None
+    tag: str | None = None
 
 
 def internal_intent(  # noqa: PLR0913  each by name
@@ -64,12 +65,12 @@ _SUBMIT = """
 INSERT INTO outbound_intents (
     due_at, created_at, updated_at, reference, kind, mode, chain, scope, merchant_pk, source_address_pk,
     recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, action, asked_by,
-    work_max
+    work_max, tag
 )
 SELECT $1, $1, $1, * FROM unnest(
     $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
     $10::text[], $11::text[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[], $17::text[],
-    $18::text[], $19::bigint[]
+    $18::text[], $19::bigint[], $20::text[]
 )
 ON CONFLICT (reference) DO NOTHING
 RETURNING reference, id
@@ -105,6 +106,7 @@ async def submit(conn: AsyncConnection, intents: Sequence[NewIntent], now: datet
             [FACTS[one.kind].action for one in intents],
             [one.asked_by for one in intents],
             [one.work_max for one in intents],
+            [one.tag for one in intents],
         ),
     )
     return {row.reference: row.id for row in rows}

@@ -110,7 +110,7 @@ async def _reserve(
         if mined is not None:
             gaps = await store.gaps(conn, chain_scope, source.pk, mined, following, len(ready))
             nonces = [*gaps, *range(following, following + len(ready) - len(gaps))]
-        found = await _sign(context, ready, nonces, dead)
+        found = await _sign(context, source, ready, nonces, dead)
         refused = len(found.txs)
         signed_before = None if proven or mined is not None else _signed_before(found.refusal, ready[refused:])
         if mined is not None and found.refusal is not None and found.refusal.refusal == ALREADY_SIGNED:
@@ -138,13 +138,17 @@ def _signed_before(refusal: SignReply | None, refused: Sequence[Ready]) -> Signe
 
 
 async def _sign(
-    context: EngineContext, ready: Sequence[Ready], nonces: Sequence[int | None], dead: Mapping[int, Sequence[int]]
+    context: EngineContext,
+    source: OwnPath,
+    ready: Sequence[Ready],
+    nonces: Sequence[int | None],
+    dead: Mapping[int, Sequence[int]],
 ) -> _Signed:
     """Sign up to the first that the chain cannot prepare, or the signer refuses."""
     numbered = [(step, number) for (_, step), number in zip(ready, nonces, strict=True)]
     signed = _Signed(txs=[])
     items = []
-    for (intent, _), tx in zip(ready, await context.chain.prepare(numbered), strict=True):
+    for (intent, _), tx in zip(ready, await context.prepare(source, numbered), strict=True):
         if isinstance(tx, Unprepared):
             signed.impossible = (intent, tx.reason)
             break
@@ -181,9 +185,9 @@ async def _retry_slot(  # noqa: PLR0913, PLR0917  each by name
     intent, before = one[0], refusal.slot_number
     use = await store.slot_use(conn, context.chain_scope, source.pk, before)
     if use is None and before >= mined and all(tx.sequence != before for tx in found.txs):
-        return await _sign(context, [one], [before], {})
+        return await _sign(context, source, [one], [before], {})
     if use is not None and use.intent_pk != intent.id and use.state in MINED_STATES:
-        return await _sign(context, [one], [offered], {intent.id: [before]})
+        return await _sign(context, source, [one], [offered], {intent.id: [before]})
     return _Signed(txs=[], refusal=refusal)
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from sqlalchemy import Row
 
 from cambist.domain.intents import AskedBy, IntentKind
-from cambist.plugin import Action, Fee, Intent, Step, Token, Units
+from cambist.plugin import Action, Call, Fee, Intent, Step, Token, Units
 from cambist.services.addresses.wallets import OwnAddress
 from cambist.signer.protocol import KeyPath
 
@@ -42,6 +42,9 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     action: Action
     asked_by: AskedBy
     work_max: int | None
+    tag: str | None
+    call: Call | None
+    call_valid_until: datetime | None
 
     @property
     def id(self) -> int:
@@ -67,7 +70,13 @@ class IntentRow(Struct, frozen=True, kw_only=True):
             amount=own.units,
             action=self.action,
             work_max=self.work_max,
+            tag=self.tag,
+            call=self.call,
         )
+
+    def lacks_call(self, now: datetime) -> bool:
+        """Whether it calls a contract, and what it would say there has not been built, or is out of date."""
+        return self.action == "call" and (self.call_valid_until is None or self.call_valid_until <= now)
 
     @property
     def outgoing_units(self) -> int:
@@ -113,7 +122,7 @@ _OWN += " {0}.account_index AS {1}_account, {0}.change AS {1}_change, {0}.addres
 INTENT = f"""
 i.id AS intent_pk, i.reference, i.kind, i.action, i.mode, i.chain, i.scope, i.merchant_pk, i.to_address, i.token,
 i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.created_at AS intent_created_at, i.asked_by,
-i.work_max,
+i.work_max, i.tag, i.call_data, i.call_value, i.call_valid_until,
 {_OWN.format("src", "source")}, {_OWN.format("dst", "recipient")}
 """
 JOINS = """
@@ -155,7 +164,16 @@ def intent_row(row: Row[Any], **more: Any) -> IntentRow:  # noqa: ANN401  fields
         action=row.action,
         asked_by=AskedBy(row.asked_by),
         work_max=row.work_max,
+        tag=row.tag,
+        call=_call(row),
+        call_valid_until=row.call_valid_until,
     )
+
+
+def _call(row: Row[Any]) -> Call | None:
+    if row.call_data is None:
+        return None
+    return Call(to_address=row.to_address, data=row.call_data, value=Units(int(row.call_value)))
 
 
 TX = f"""

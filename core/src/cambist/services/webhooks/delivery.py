@@ -7,7 +7,7 @@ is delivered at least once; twice only where a process died between sending and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from datetime import timedelta
 
 import structlog
@@ -21,10 +21,12 @@ from cambist.ports import Clock
 from cambist.services.platform import PlatformSettingsCache
 
 from . import claims
-from .claims import Attempt, Claim
+from .claims import Claim, From
 from .lanes import Lanes, Limits
+from .recording import Attempt, record
 from .secrets import SigningSecrets
 from .sender import AttemptResult, Message, Sender
+from .stopping import cancel_stopped
 
 log = structlog.get_logger(__name__)
 
@@ -79,6 +81,9 @@ class Deliverer:
         self._running: dict[asyncio.Task[None], int] = {}
         self._attempts: list[Attempt] = []
         self._attempts_made = asyncio.Event()
+        self._begin: From | None = None
+        self._claims = 0
+        self._stopping: asyncio.Task[None] | None = None
         self.counters = Counters()
 
     @property
@@ -104,6 +109,8 @@ class Deliverer:
             attempts += started
             await asyncio.wait(list(self._running))
             await self._flush()
+        if self._stopping is not None:
+            await self._stopping
         return attempts
 
     async def _round(self, hint: Subscription) -> None:
@@ -124,17 +131,47 @@ class Deliverer:
 
     async def _start_due(self) -> int:
         """Claim what is due and start sending it; return how many that were."""
-        room = self._lanes.room()
-        if not room.attempts:
-            return 0
-        now = self._clock.now()
-        async with self._db.autocommit() as conn:
-            claimed = await claims.claim(conn, now=now, leased_until=now + self._lease, events_max=CLAIM_MAX, room=room)
-        for claim in claimed:
-            task = asyncio.create_task(self._attempt(claim))
-            self._running[task] = claim.id
-            task.add_done_callback(self._running.pop)
-        return len(claimed)
+        started = 0
+        while not started:
+            room = self._lanes.room()
+            if not room.attempts:
+                break
+            now = self._clock.now()
+            async with self._db.autocommit() as conn:
+                claimed = await claims.claim(
+                    conn,
+                    now=now,
+                    leased_until=now + self._lease,
+                    events_max=CLAIM_MAX,
+                    room=room,
+                    number=self._claims,
+                    begin=self._begin,
+                )
+            self._claims += 1
+            self._begin = claimed.go_on
+            for claim in claimed.claims:
+                task = asyncio.create_task(self._attempt(claim))
+                self._running[task] = claim.id
+                task.add_done_callback(self._running.pop)
+            started = len(claimed.claims)
+            if claimed.stopped:
+                self._stop(claimed.stopped)
+            elif claimed.go_on is None:
+                break
+        return started
+
+    def _stop(self, tracker_pks: Collection[int]) -> None:
+        """Have what else waits for trackers that are switched off cancelled, beside the claims."""
+        if self._stopping is None or self._stopping.done():
+            stopping = cancel_stopped(self._db, tracker_pks, now=self._clock.now())
+            self._stopping = asyncio.create_task(self._tried(stopping), name="webhooks-stopped")
+
+    async def _tried(self, stopping: Awaitable[None]) -> None:
+        try:
+            await stopping
+        except _TROUBLE as error:
+            # Nothing is sent for it: the next claim that meets one leads here again.
+            log.warning("webhooks_not_cancelled", error=repr(error))
 
     async def _idle_s(self) -> float:
         now = self._clock.now()
@@ -147,8 +184,7 @@ class Deliverer:
         slow = asyncio.get_running_loop().call_later(SLOW_S, self._lanes.mark_slow, lane)
         quick = False
         try:
-            secret = self._secrets.reveal(claim.project_id, claim.secret_encrypted)
-            message = Message(id=claim.delivery_id, event=claim.event, body=claim.body, secret=secret)
+            message = self._message(claim)
             result = await self._sender.send_once(claim.url, message)
             quick = result.duration_ms < SLOW_S * 1000
             self._keep(claim, result)
@@ -158,6 +194,16 @@ class Deliverer:
         finally:
             slow.cancel()
             self._lanes.leave(lane, quick=quick)
+
+    def _message(self, claim: Claim) -> Message:
+        owner, field = claim.signed_by, claim.secret_field
+        return Message(
+            id=claim.webhook_id,
+            event=claim.event,
+            body=claim.body,
+            secret=self._secrets.reveal(owner, claim.secret_encrypted, field=field),
+            previous_secret=self._secrets.reveal(owner, claim.previous_secret_encrypted, field=field),
+        )
 
     def _keep(self, claim: Claim, result: AttemptResult) -> None:
         """Put the attempt where the next write finds it."""
@@ -188,7 +234,7 @@ class Deliverer:
             batch: Sequence[Attempt] = self._attempts[:RECORD_MAX]
             weight = (await self._platform.get()).cpt.weights.webhook_delivery
             async with self._db.autocommit() as conn:
-                await claims.record(conn, batch, now=self._clock.now(), weight=weight)
+                await record(conn, batch, now=self._clock.now(), weight=weight)
             del self._attempts[: len(batch)]
         self._attempts_made.clear()
 
@@ -196,6 +242,9 @@ class Deliverer:
         """Let attempts finish for a moment, record them, and give back what is still under way."""
         if self._running:
             await asyncio.wait(list(self._running), timeout=GRACE_S)
+        if self._stopping is not None:
+            self._stopping.cancel()
+            await asyncio.wait([self._stopping])
         left = dict(self._running)
         for task in left:
             task.cancel()

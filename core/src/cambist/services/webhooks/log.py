@@ -1,4 +1,4 @@
-"""What merchants see of their deliveries, each with its attempts, and how one is sent again."""
+"""What merchants see of their deliveries, each with its attempts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Project, WebhookAttempt, WebhookDelivery
+from cambist.db.models import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from cambist.db.structs import AnyRow, columns_of, to_struct
-from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.errors import NotFoundError
 from cambist.services.paging import LIMIT, Page, read_newest
 
 ATTEMPTS_SHOWN_MAX = 50
@@ -34,9 +34,14 @@ class AttemptAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class DeliveryAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One event, what became of it, and every attempt to deliver it."""
+    """One event for one target, what became of it, and every attempt to deliver it.
+
+    Without `endpointId` the target is the default one: the payment's `webhookUrl`, else the project's.
+    """
 
     delivery_id: str
+    event_id: str | None
+    endpoint_id: str | None
     event: str
     resource_id: str
     url: str | None
@@ -48,10 +53,24 @@ class DeliveryAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
     attempts: Sequence[AttemptAnswer]
 
 
+_ROWS = (
+    select(
+        WebhookDelivery,
+        WebhookEvent.event_id,
+        WebhookEndpoint.endpoint_id,
+        func.coalesce(WebhookDelivery.url, WebhookEndpoint.url).label("shown_url"),
+        func.coalesce(WebhookDelivery.body, WebhookEvent.body).label("payload"),
+    )
+    .outerjoin(WebhookEvent, WebhookEvent.id == WebhookDelivery.event_pk)
+    .outerjoin(WebhookEndpoint, WebhookEndpoint.id == WebhookDelivery.endpoint_pk)
+)
+
+
 async def list_deliveries(  # noqa: PLR0913  filters and paging, each by name
     conn: AsyncConnection,
     project_pk: int,
     *,
+    endpoint_pk: int | None = None,
     status: str | None = None,
     event: str | None = None,
     resource_id: str | None = None,
@@ -59,9 +78,15 @@ async def list_deliveries(  # noqa: PLR0913  filters and paging, each by name
     limit: int = LIMIT,
     after: int | None = None,
 ) -> Page[DeliveryAnswer]:
+    """Return one page of a project's deliveries, or of those to one of its endpoints, newest first."""
     delivery = WebhookDelivery
-    filters = {delivery.status: status, delivery.event: event, delivery.resource_id: resource_id}
-    listed = select(delivery).where(delivery.project_pk == project_pk)
+    filters = {
+        delivery.status: status,
+        delivery.event: event,
+        delivery.resource_id: resource_id,
+        delivery.endpoint_pk: endpoint_pk,
+    }
+    listed = _ROWS.where(delivery.project_pk == project_pk)
     found = await read_newest(
         conn, listed, lambda row: row, newest=delivery.id, filters=filters, page=page, limit=limit, after=after
     )
@@ -71,41 +96,13 @@ async def list_deliveries(  # noqa: PLR0913  filters and paging, each by name
 async def get_delivery(conn: AsyncConnection, project_pk: int, delivery_id: str) -> DeliveryAnswer:
     """Return one delivery of the project, or raise NotFoundError."""
     wanted = WebhookDelivery.project_pk == project_pk, WebhookDelivery.delivery_id == delivery_id
-    found = (await conn.execute(select(WebhookDelivery).where(*wanted))).all()
+    found = (await conn.execute(_ROWS.where(*wanted))).all()
     if not found:
-        raise _not_found()
+        raise delivery_not_found()
     return (await _views(conn, found))[0]
 
 
-async def redeliver(conn: AsyncConnection, project_pk: int, delivery_id: str, *, now: datetime) -> DeliveryAnswer:
-    """Make an event due again, with a fresh set of attempts; the numbers in its log go on.
-
-    One that had no target goes to the project's present one. After the commit, publish the hint ``webhooks``.
-    Raises NotFoundError, and ConflictError for an event that is still being delivered or has nowhere to go.
-    """
-    found = await conn.execute(
-        select(WebhookDelivery.id, WebhookDelivery.status, WebhookDelivery.url, Project.payment_webhook_url)
-        .join(Project, Project.id == WebhookDelivery.project_pk)
-        .where(WebhookDelivery.project_pk == project_pk, WebhookDelivery.delivery_id == delivery_id)
-        .with_for_update(of=WebhookDelivery)
-    )
-    row = found.one_or_none()
-    if row is None:
-        raise _not_found()
-    if row.status == "pending":
-        raise ConflictError("DELIVERY_PENDING", "This event is still being delivered; it needs no second start.")
-    url = row.url or row.payment_webhook_url
-    if url is None:
-        raise ConflictError("NO_WEBHOOK_TARGET", "This event has no target, and the project has no webhook URL.")
-    await conn.execute(
-        update(WebhookDelivery)
-        .where(WebhookDelivery.id == row.id)
-        .values(status="pending", attempts=0, due_at=now, delivered_at=None, url=url)
-    )
-    return await get_delivery(conn, project_pk, delivery_id)
-
-
-def _not_found() -> NotFoundError:
+def delivery_not_found() -> NotFoundError:
     return NotFoundError("DELIVERY_NOT_FOUND", "This project has no such delivery.")
 
 
@@ -114,14 +111,16 @@ async def _views(conn: AsyncConnection, rows: Sequence[AnyRow]) -> Sequence[Deli
     return [
         DeliveryAnswer(
             delivery_id=row.delivery_id,
+            event_id=row.event_id,
+            endpoint_id=row.endpoint_id,
             event=row.event,
             resource_id=row.resource_id,
-            url=row.url,
+            url=row.shown_url,
             status=row.status,
             created_at=row.created_at,
             delivered_at=row.delivered_at,
             next_attempt_at=row.due_at if row.status == "pending" else None,
-            payload=msgspec.Raw(row.body),
+            payload=msgspec.Raw(row.payload),
             attempts=attempts.get(row.id, []),
         )
         for row in rows

@@ -1,16 +1,17 @@
-"""Writes events into the outbox, in the transaction that caused them."""
+"""Writes events into the outbox, in the transaction that caused them, with a delivery for each target."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.webhooks import check_event
+from cambist.db.structs import transposed
+from cambist.domain.webhooks import resource_of
 from cambist.ports import Ids
 
 
@@ -18,8 +19,9 @@ class NewEvent(Struct, frozen=True, kw_only=True):
     """Something a merchant is told.
 
     ``project_id`` is the public one, the body's ``webhookId``. ``resource_id`` is the payment, payout or deposit
-    that it is about: events of one resource are first sent in the order in which they were enqueued. ``url``
-    is None where nobody asked to be told; the event is kept all the same.
+    that it is about: each target hears of one resource in the order in which its events were enqueued. ``url`` is
+    the default target's, None where it has none; the project's endpoints are told besides, and the event is kept
+    whether anybody is told or not.
     """
 
     project_pk: int
@@ -44,13 +46,36 @@ def encode_body(event: str, project_id: str, data: dict[str, Any]) -> bytes:
     return _encoder.encode(_Body(event, project_id, data))
 
 
+# The event, and a delivery for each target: the default one, where it has a URL, and the endpoints that want it.
 _INSERT = """
-INSERT INTO webhook_deliveries (delivery_id, project_pk, event, resource_id, url, body, status, due_at, created_at)
-SELECT delivery_id, project_pk, event, resource_id, url, body,
-    CASE WHEN url IS NULL THEN 'no_target' ELSE 'pending' END, $7, $7
-FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bytea[])
-    WITH ORDINALITY AS new (delivery_id, project_pk, event, resource_id, url, body, number)
-ORDER BY number
+WITH told AS (
+    INSERT INTO webhook_events (event_id, project_pk, event, resource, resource_id, body, created_at)
+    SELECT event_id, project_pk, event, resource, resource_id, body, $8
+    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bytea[])
+        WITH ORDINALITY AS new (event_id, project_pk, event, resource, resource_id, body, number)
+    ORDER BY number
+    RETURNING id, event_id, project_pk, event, resource_id
+), target AS (
+    SELECT told.*, endpoint.id AS endpoint_pk, endpoint.paused,
+        'dlv_' || substr(event_id, 5) || '_' || substr(endpoint.endpoint_id, 5) AS delivery_id, NULL AS url
+    FROM told JOIN webhook_endpoints endpoint ON endpoint.project_pk = told.project_pk
+        AND endpoint.deleted_at IS NULL AND (endpoint.events = '{}' OR told.event = ANY (endpoint.events))
+), every AS (
+    SELECT id, project_pk, event, resource_id, endpoint_pk, delivery_id, url,
+        CASE WHEN paused THEN 'paused' ELSE 'pending' END AS status
+    FROM target
+    UNION ALL
+    SELECT id, project_pk, event, resource_id, NULL, 'dlv_' || substr(event_id, 5), new.url,
+        CASE WHEN new.url IS NULL THEN 'no_target' ELSE 'pending' END
+    FROM told JOIN unnest($1::text[], $7::text[]) AS new (event_id, url) USING (event_id)
+    WHERE new.url IS NOT NULL OR NOT EXISTS (SELECT FROM target WHERE target.id = told.id)
+)
+INSERT INTO webhook_deliveries (
+    delivery_id, project_pk, event_pk, endpoint_pk, event, resource_id, url, status, due_at, created_at
+)
+SELECT delivery_id, project_pk, id, endpoint_pk, event, resource_id, url, status, $8, $8
+FROM every
+ORDER BY id, endpoint_pk NULLS FIRST
 """
 
 
@@ -60,7 +85,7 @@ def moment(at: datetime) -> str:
 
 
 async def enqueue(conn: AsyncConnection, events: Sequence[NewEvent], *, ids: Ids, now: datetime) -> None:
-    """Write the events, due at once, in one statement. After the commit, publish the hint ``webhooks``."""
+    """Write the events and their deliveries, due at once, in one statement. Then publish the hint ``webhooks``."""
     if not events:
         return
     await conn.exec_driver_sql(
@@ -68,10 +93,58 @@ async def enqueue(conn: AsyncConnection, events: Sequence[NewEvent], *, ids: Ids
         (
             [ids.new("evt") for _ in events],
             [event.project_pk for event in events],
-            [check_event(event.event) for event in events],
+            [event.event for event in events],
+            [resource_of(event.event) for event in events],
             [event.resource_id for event in events],
-            [event.url or None for event in events],
             [encode_body(event.event, event.project_id, event.data) for event in events],
+            [event.url or None for event in events],
             now,
         ),
     )
+
+
+class TrackerDelivery(NamedTuple):
+    """Something a tracker is told. ``delivery_id`` is derived from what it tells, so that it is told once."""
+
+    delivery_id: str
+    project_pk: int
+    tracker_pk: int
+    event: str
+    resource_id: str
+    url: str
+    body: bytes
+
+
+_INSERT_FOR_TRACKERS = """
+INSERT INTO webhook_deliveries (
+    delivery_id, project_pk, tracker_pk, event, resource_id, url, body, due_at, created_at
+)
+SELECT delivery_id, project_pk, tracker_pk, event, resource_id, url, body, $8, $8
+FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])
+    WITH ORDINALITY AS new (delivery_id, project_pk, tracker_pk, event, resource_id, url, body, number)
+ORDER BY number
+ON CONFLICT (delivery_id) DO NOTHING
+"""
+# Who records attempts locks several deliveries, too: both in the order of their ids, and not in that of telling.
+_RENEW = """
+WITH held AS MATERIALIZED (
+    SELECT id FROM webhook_deliveries WHERE delivery_id = ANY ($1::text[]) AND status = 'cancelled'
+    ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE webhook_deliveries d SET status = 'pending', attempts = 0, due_at = $2 FROM held WHERE d.id = held.id
+"""
+
+
+async def enqueue_for_trackers(conn: AsyncConnection, told: Sequence[TrackerDelivery], *, now: datetime) -> int:
+    """Write what trackers are told, due at once and in this order, and return how many are new.
+
+    What was told before is not told again, unless it was cancelled before it was delivered. After the commit, publish
+    the hint ``webhooks``.
+    """
+    if not told:
+        return 0
+    done = await conn.exec_driver_sql(_INSERT_FOR_TRACKERS, (*transposed(told), now))
+    if done.rowcount == len(told):
+        return len(told)
+    renewed = await conn.exec_driver_sql(_RENEW, ([one.delivery_id for one in told], now))
+    return done.rowcount + renewed.rowcount

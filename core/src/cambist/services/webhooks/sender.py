@@ -47,12 +47,16 @@ class AttemptResult(Struct, frozen=True, kw_only=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """What is sent. ``secret`` is None where the project signs nothing; ``id`` stays the same over attempts."""
+    """What is sent. ``secret`` is None where nothing is signed; ``id`` stays the same over attempts and targets.
+
+    ``previous_secret`` signs beside it while a rotation overlaps.
+    """
 
     id: str
     event: str
     body: bytes
     secret: str | None
+    previous_secret: str | None = None
     is_test: bool = False
 
 
@@ -127,6 +131,9 @@ class Sender:
             "X-Webhook-Timestamp": str(timestamp_ms),
             "X-Webhook-Signature": signature,
         }
+        if message.previous_secret is not None:
+            previous = sign_webhook(message.previous_secret, timestamp_ms, message.body)
+            headers["X-Webhook-Signature-Previous"] = previous
         if message.is_test:
             headers["X-Webhook-Test"] = "true"
         try:

@@ -8,15 +8,17 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Project
+from cambist.db.models import Project, WebhookEndpoint
+from cambist.db.structs import AnySelect
 from cambist.domain.webhooks import check_event, resource_of
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import FieldProblem, InvalidError
 from cambist.settings import WebhookTargets
 
+from . import endpoints
 from .outbox import encode_body, moment
-from .secrets import SigningSecrets
+from .secrets import ENDPOINT_FIELD, FIELD, SigningSecrets
 from .sender import Message
 from .urls import check_webhook_url
 
@@ -25,8 +27,6 @@ _STATUSES = {
     "payment.partial": "pending",
     "payment.held": "overpaid",
     "refund.sent": "broadcast",
-    "account.deposit.received": "detected",
-    "account.deposit.confirmed": "confirmed",
 }
 """Where the event's last word is not the status."""
 
@@ -34,7 +34,6 @@ _ID_FIELDS = {
     "payment": ("paymentId", "pay_test"),
     "payout": ("payoutId", "po_test"),
     "withdrawal": ("withdrawalId", "wd_test"),
-    "account_deposit": ("depositId", "dep_test"),
     "deposit": ("depositId", "dep_test"),
     "refund": ("refundId", "ref_test"),
 }
@@ -71,39 +70,117 @@ async def prepare(  # noqa: PLR0913  each by name
     *,
     event: str,
     url: str | None,
+    endpoint_id: str | None = None,
     secrets: SigningSecrets,
     ids: Ids,
     now: datetime,
     targets: WebhookTargets,
 ) -> tuple[str, Message]:
-    """Make up the event, and say where it goes.
+    """Make up the event, and say where it goes: to ``url``, else to the endpoint, else to the project's URL.
 
-    Raises InvalidError for an unknown one, for a bad URL, and where there is no URL at all.
+    Raises NotFoundError for an endpoint that is not there, InvalidError for an unknown event, for a bad URL, and
+    where there is no URL at all.
     """
     try:
         check_event(event)
     except ValueError:
         problem = FieldProblem("event", "is no webhook event")
         raise InvalidError("INVALID_EVENT", f"{event!r} is no webhook event.", [problem]) from None
-    columns = Project.payment_webhook_url, Project.webhook_secret_encrypted
-    row = (await conn.execute(select(*columns).where(Project.id == project.project_pk))).one()
-    webhook_url = url or row.payment_webhook_url
+    endpoint = None if endpoint_id is None else await endpoints.find(conn, project.project_pk, endpoint_id)
+    row = (await conn.execute(_signing(project.project_pk, None if endpoint is None else endpoint.pk))).one()
+    webhook_url = url or row.url
     if webhook_url is None:
         raise InvalidError("NO_WEBHOOK_TARGET", "Send a url, or set the project's paymentWebhookUrl.")
     check_webhook_url(webhook_url, targets, field="url")
+    field = FIELD if endpoint is None else ENDPOINT_FIELD
+    previous = row.previous if row.until is not None and row.until > now else None
     message = Message(
         id=ids.new("evt_test"),
         event=event,
         body=encode_body(event, project.project_id, _sample(event, ids, now)),
-        secret=secrets.reveal(project.project_id, row.webhook_secret_encrypted),
+        secret=secrets.reveal(endpoint_id or project.project_id, row.secret, field=field),
+        previous_secret=secrets.reveal(endpoint_id or project.project_id, previous, field=field),
         is_test=True,
     )
     return webhook_url, message
 
 
+def _signing(project_pk: int, endpoint_pk: int | None) -> AnySelect:
+    """Select where the default target or an endpoint is, and what signs there."""
+    table: type[Project | WebhookEndpoint] = Project if endpoint_pk is None else WebhookEndpoint
+    url, secret = (
+        (Project.payment_webhook_url, Project.webhook_secret_encrypted)
+        if endpoint_pk is None
+        else (WebhookEndpoint.url, WebhookEndpoint.secret_encrypted)
+    )
+    columns = (
+        url.label("url"),
+        secret.label("secret"),
+        table.previous_secret_encrypted.label("previous"),
+        table.previous_secret_until.label("until"),
+    )
+    wanted = table.id == (project_pk if endpoint_pk is None else endpoint_pk)
+    return select(*columns).where(wanted)
+
+
+def _exchange(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
+    """Make up what the event of a swap would carry (``exchanges/events.py``)."""
+    has_come = event == "exchange.succeeded"
+    data: dict[str, Any] = {
+        "resource": resource_of(event),
+        "txnId": ids.new("xch_test"),
+        "kind": "swap",
+        "mode": "manual",
+        "status": event.rpartition(".")[2],
+        "sourceChain": "ethereum",
+        "sourceToken": "USDT",
+        "sourceAmount": "25",
+        "destChain": "ethereum",
+        "destToken": "USDC",
+        "destAmount": "24.97" if has_come else None,
+        "txHash": _TX_HASH if has_come else None,
+        "destTxHash": _TX_HASH if has_come else None,
+        "timestamp": moment(now),
+        "isTest": True,
+    }
+    return data if has_come else data | {"error": "The chain would refuse it."}
+
+
+def _account_deposit(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
+    """Make up what the event of a deposit to an account would carry (``receiving/accounts/events.py``)."""
+    name = event.rpartition(".")[2]
+    usd = {"currency": "usd", "amount": "25.00", "rate": "1", "source": "prices", "observedAt": moment(now)}
+    data: dict[str, Any] = {
+        "resource": resource_of(event),
+        "accountId": ids.new("acc_test"),
+        "externalId": "user-test",
+        "depositId": ids.new("dep_test"),
+        "chain": "ethereum",
+        "token": "USDT",
+        "amount": "25",
+        "address": _ADDRESS,
+        "txHash": _TX_HASH,
+        "status": {"received": "detected", "held": "confirmed"}.get(name, name),
+        "confirmations": 12 if name in {"confirmed", "held"} else 0,
+        "requiredConfirmations": 12,
+        "incarnation": 1,
+        "fiat": [usd],
+        "fiatReason": None,
+        "timestamp": moment(now),
+        "isTest": True,
+    }
+    return data | {"heldAmount": "25", "reason": "wrong_chain"} if name == "held" else data
+
+
+_MADE_UP = {"exchange": _exchange, "account_deposit": _account_deposit}
+"""Resources of whose fields the others have next to none."""
+
+
 def _sample(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
     """Make up what the event would carry: the same fields as the real one (``payments/events.py`` and others)."""
     resource = resource_of(event)
+    if (made_up := _MADE_UP.get(resource)) is not None:
+        return made_up(event, ids, now)
     id_field, prefix = _ID_FIELDS[resource]
     received = _RECEIVED.get(event, "25")
     data: dict[str, Any] = {

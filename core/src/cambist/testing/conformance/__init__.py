@@ -13,8 +13,8 @@ A chain's whole test module, runnable as it stands::
             yield MemoryHarness()
 
 ``ChainConformance`` includes ``AddressFamilyConformance``, which can also be used alone where there is no node.
-``PriceSourceConformance`` is for price sources, ``SwapConformance`` and ``BridgeConformance`` are for providers of
-exchanges.
+``SweepConformance`` is for chains that sweep, beside ``ChainConformance``. ``PriceSourceConformance`` is for price
+sources, ``SwapConformance`` and ``BridgeConformance`` are for providers of exchanges.
 """
 
 from .bridges import BridgeConformance, BridgeHarness
@@ -22,6 +22,7 @@ from .chain import ChainConformance
 from .exchanges import ExchangeHarness, SwapConformance
 from .family import AddressFamilyConformance
 from .prices import PriceHarness, PriceSourceConformance
+from .sweeping import SweepConformance
 
 __all__ = [
     "AddressFamilyConformance",
@@ -32,4 +33,5 @@ __all__ = [
     "PriceHarness",
     "PriceSourceConformance",
     "SwapConformance",
+    "SweepConformance",
 ]

@@ -74,7 +74,8 @@ class BridgeConformance(ExchangeConformance):
             assert (deposit.units_out, deposit.recipient) == (effects.bought_min, one.recipient)
             assert deposit.units_out >= units_min
             assert deposit.fill_deadline == effects.valid_until
-            # Native coin may come back wrapped; a token comes back as it is.
+            # Native coin may come back wrapped, and is known to before; a token comes back as it is.
+            assert deposit.refund_contract == harness.provider.refund_contract(one.sells)
             assert one.sells.token.is_native or deposit.refund_contract == one.sells.token.contract
             for none in (
                 structs.replace(receipt, logs=()),

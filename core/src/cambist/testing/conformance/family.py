@@ -14,6 +14,8 @@ from cambist.testing.harness import FamilySamples
 INDEXES = (*range(20), 255, 256, 65_535, 65_536, 2**31 - 1)
 NEVER_AN_ADDRESS = ("", " ", "\0", "0", "address", "a" * 10_000, "\N{FULLWIDTH DIGIT ZERO}x" + "0" * 40, "\udcff")
 
+NEVER_A_TAG = ("", "\0", "1\n", "1" * 1_000, "\udcff")
+
 
 class AddressFamilyConformance(Conformance):
     """Subclass it, and give the fixtures ``family`` and ``samples``."""
@@ -43,13 +45,13 @@ class AddressFamilyConformance(Conformance):
     def test_the_same_path_always_gives_the_same_address(self, family: AddressFamily, samples: FamilySamples) -> None:
         """Whatever was derived in between."""
         xpubs = samples.account_xpubs
-        first = [family.derive_address(xpub, change, 7) for xpub in xpubs for change in (0, 1)]
-        again = [family.derive_address(xpub, change, 7) for xpub in reversed(xpubs) for change in (1, 0)]
+        first = [family.derive_address(xpub, change, 7) for xpub in xpubs for change in (0, 1, 2)]
+        again = [family.derive_address(xpub, change, 7) for xpub in reversed(xpubs) for change in (2, 1, 0)]
         assert first == list(reversed(again))
 
     def test_other_paths_give_other_addresses(self, family: AddressFamily, samples: FamilySamples) -> None:
         """No two customers share an address: account, change and index all count."""
-        paths = list(itertools.product(samples.account_xpubs, (0, 1), INDEXES))
+        paths = list(itertools.product(samples.account_xpubs, (0, 1, 2), INDEXES))
         assert len({family.derive_address(*path) for path in paths}) == len(paths)
 
     def test_known_answers_are_derived(self, family: AddressFamily, samples: FamilySamples) -> None:
@@ -84,6 +86,18 @@ class AddressFamilyConformance(Conformance):
                 with pytest.raises(InvalidAddressError):
                     family.normalize_address(text)
 
+    def test_every_tag_has_one_normal_form(self, family: AddressFamily, samples: FamilySamples) -> None:
+        """Where there are tags: else none is taken. No address has the ``#`` that stands before a tag."""
+        refused = (*samples.refused_tags, *NEVER_A_TAG) if family.tags else ("1", *NEVER_A_TAG)
+        assert bool(samples.tags) == bool(samples.refused_tags) == family.tags
+        for text, normalized in samples.tags.items():
+            assert family.normalize_tag(text) == family.normalize_tag(normalized) == normalized
+            assert re.fullmatch(r"[ -~]{1,128}", normalized)
+        for text in refused:
+            with pytest.raises(InvalidAddressError):
+                family.normalize_tag(text)
+        assert not family.tags or not any("#" in address for address in samples.spellings.values())
+
     def test_a_mistyped_address_is_never_the_same_address(self, family: AddressFamily, samples: FamilySamples) -> None:
         """Each character replaced by another: refused, or a different address, but never this one."""
         normalized = next(iter(samples.spellings.values()))
@@ -114,3 +128,6 @@ class AddressFamilyConformance(Conformance):
                 assert all(re.fullmatch(r"[!-~]{1,512}", uri) for uri in uris)
                 assert all(address.lower() in uri.lower() for address, uri in zip(addresses, uris, strict=True))
                 assert uris[0] != uris[1]
+        uris = [family.address_uri(samples.chain, address) for address in addresses]
+        assert all(re.fullmatch(r"[!-~]{1,512}", uri) for uri in uris)
+        assert all(address.lower() in uri.lower() for address, uri in zip(addresses, uris, strict=True))

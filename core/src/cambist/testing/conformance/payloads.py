@@ -12,7 +12,21 @@ from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
 from .helpers import a_token, block_at, head_of, needs
-from .sends import all_prepared, funded, mined, native_of, planned, prepared, sealed, signature_of, told
+from .sends import (
+    all_prepared,
+    an_intent,
+    funded,
+    mined,
+    native_of,
+    planned,
+    prepared,
+    prepared_as_told,
+    sealed,
+    signature_of,
+    step_of,
+    told,
+    with_key,
+)
 
 AMOUNT = 3_456_789
 STEPS_COUNT = 200
@@ -27,7 +41,7 @@ class PayloadConformance(Conformance):
         for token in harness.chain.info.tokens:
             likely = await planned(harness, sender, token, AMOUNT)
             steps = [(_varied(harness, likely, chance), _sequence(harness, chance)) for _ in range(STEPS_COUNT)]
-            unsigned = await all_prepared(harness, steps)
+            unsigned = await all_prepared(harness, sender, steps)
             for (step, sequence), tx in zip(steps, unsigned, strict=True):
                 assert (tx.sender, tx.sequence, tx.fee) == (step.sender, sequence, step.fee)
                 movement = Movement(contract=step.token.contract, recipient=step.to_address, amount=step.amount)
@@ -36,6 +50,21 @@ class PayloadConformance(Conformance):
                 assert (effects.delegate, effects.staking) == (None, None)
                 if harness.abilities.fees_in_payload:
                     assert effects.fee_max == step.fee.limit * step.fee.price
+
+    async def test_a_tag_is_part_of_what_is_signed(self, harness: ChainHarness) -> None:
+        """The payload says it, or that there is none, for every token; it is mined with it."""
+        needs(harness, "tags")
+        for token in harness.chain.info.tokens:
+            sender = await funded(harness, *([] if token.is_native else [(token, 100 * AMOUNT)]))
+            for tag in (None, *dict.fromkeys(harness.samples.tags.values())):
+                wanted = replace(an_intent(sender, harness.fresh_address(), token, AMOUNT), tag=tag)
+                (plan,) = await harness.chain.plan([wanted], sponsor=None)
+                step = step_of(plan)
+                assert step.tag == tag
+                unsigned = await prepared(harness, sender, step)
+                (movement,) = harness.family.effects(harness.chain.info, unsigned.payload).movements
+                assert (movement.recipient, movement.tag) == (step.to_address, tag)
+                assert (await mined(harness, sealed(harness, unsigned, sender))).state == "succeeded"
 
     async def test_what_is_paid_is_no_more_than_the_payload_allows(self, harness: ChainHarness) -> None:
         """Whatever is sent, and to whom: the signer counts the fee that it reads as if it were spent."""
@@ -69,13 +98,26 @@ class PayloadConformance(Conformance):
         first = sender.first_sequence
         sequences = range(first, first + 4) if harness.abilities.sequences else [None] * 4
         unsigned = [
-            *await all_prepared(harness, [(step, sequence) for sequence in sequences[:2]]),
-            *await all_prepared(harness, [(step, sequence) for sequence in sequences[2:]]),
+            *await all_prepared(harness, sender, [(step, sequence) for sequence in sequences[:2]]),
+            *await all_prepared(harness, sender, [(step, sequence) for sequence in sequences[2:]]),
         ]
         txs = [sealed(harness, one, sender) for one in unsigned]
         assert len({tx.tx_id for tx in txs}) == len({tx.raw for tx in txs}) == len(txs)
         assert (await mined(harness, *txs)).state == "succeeded"
         assert await harness.chain.balance(step.to_address, native) == len(txs) * AMOUNT
+
+    async def test_each_sender_is_prepared_for_with_its_own_key(self, harness: ChainHarness) -> None:
+        """Several in one call, and one after the other: each payload takes its own sender's signature, and is mined."""
+        native = harness.chain.info.native
+        senders = [await funded(harness) for _ in range(3)]
+        steps = [with_key(harness, one, await planned(harness, one, native, AMOUNT)) for one in senders]
+        numbers = [await harness.chain.next_sequence(one.address) for one in senders]
+        ready = list(zip(steps, numbers, strict=True))
+        unsigned = [*await prepared_as_told(harness, ready[:2]), *await prepared_as_told(harness, ready[2:])]
+        txs = [sealed(harness, tx, sender) for tx, sender in zip(unsigned, senders, strict=True)]
+        await mined(harness, *txs)
+        states = [status.state for status in await harness.chain.transactions([tx.tx_id for tx in txs])]
+        assert states == ["succeeded"] * len(senders)
 
     async def test_a_payload_for_another_chain_is_unreadable(self, harness: ChainHarness) -> None:
         """What is signed for one chain must be worth nothing on any other."""

@@ -34,6 +34,16 @@ class SendingConformance(Conformance):
             found = await transfers_above(harness, before.height, step.to_address)
             assert [(one.tx_id, one.amount, one.contract) for one in found] == [(tx.tx_id, AMOUNT, token.contract)]
 
+    async def test_the_least_that_can_be_sent_arrives(self, harness: ChainHarness) -> None:
+        """At an address that nobody has used: merchants and customers are told that so much is enough."""
+        for token in harness.chain.info.tokens:
+            least = token.least_units
+            assert least >= 1
+            sender = await funded(harness, *([] if token.is_native else [(token, max(AMOUNT, least))]))
+            step = await planned(harness, sender, token, least)
+            assert (await mined(harness, await signed(harness, sender, step))).state == "succeeded"
+            assert await harness.chain.balance(step.to_address, token) == least
+
     async def test_a_fee_is_what_the_sender_lost_and_no_more_than_planned(self, harness: ChainHarness) -> None:
         """Whatever was sent."""
         for token in harness.chain.info.tokens:

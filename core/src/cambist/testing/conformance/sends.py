@@ -47,12 +47,26 @@ async def prepared(harness: ChainHarness, sender: Sender, step: Step, sequence: 
         number = await harness.chain.next_sequence(sender.address)
     else:
         number = sender.first_sequence + sequence
-    (unsigned,) = await all_prepared(harness, [(step, number)])
+    (unsigned,) = await all_prepared(harness, sender, [(step, number)])
     return unsigned
 
 
-async def all_prepared(harness: ChainHarness, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
+async def all_prepared(
+    harness: ChainHarness, sender: Sender, steps: Sequence[tuple[Step, int | None]]
+) -> Sequence[UnsignedTx]:
     """Return what is signed, each step under its sequence; none of them may turn out to be impossible."""
+    return await prepared_as_told(harness, [(with_key(harness, sender, step), number) for step, number in steps])
+
+
+def with_key(harness: ChainHarness, sender: Sender, step: Step) -> Step:
+    """Return the step as the gateway has it prepared: with the sender's public key, where the chain needs that."""
+    if not harness.chain.needs_public_key:
+        return step
+    return structs.replace(step, public_key=PrivateKey(sender.private_key).public_key.format())
+
+
+async def prepared_as_told(harness: ChainHarness, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
+    """Return what is signed for steps that have all that the chain needs."""
     found = await harness.chain.prepare(steps)
     possible = [one for one in found if isinstance(one, UnsignedTx)]
     assert len(possible) == len(found) == len(steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from cambist.plugin import Call, ContractChain, Units
+from cambist.plugin import Call, ContractChain, Movement, Units
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
@@ -28,6 +28,16 @@ class TrialConformance(Conformance):
         assert await chain.allowance(sender.address, callee.address, callee.token) == 0
         assert await chain.balance(sender.address, callee.token) == HELD
         assert not await chain.next_sequence(sender.address)
+
+    async def test_a_trial_tells_what_tokens_a_call_moves(self, harness: ChainHarness) -> None:
+        """From whom, to whom and how much, by the token's own logs; an approval moves none."""
+        chain, callee, sender = await calls_ready(harness)
+        approval = chain.approval(callee.token, callee.address, Units(AMOUNT))
+        first, second = await chain.simulate(sender.address, [approval, callee.take(AMOUNT - 3)])
+        moved = Movement(
+            contract=callee.token.contract, source=sender.address, recipient=callee.address, amount=Units(AMOUNT - 3)
+        )
+        assert (first.moved, second.moved) == ((), (moved,))
 
     async def test_a_trial_tells_why_a_call_is_refused(self, harness: ChainHarness) -> None:
         """In the contract's own words; and what follows it is refused with it, whatever it is."""
@@ -101,9 +111,13 @@ class TrialConformance(Conformance):
         assert third.refused
 
     async def test_nothing_is_called_where_no_contracts_run(self, harness: ChainHarness) -> None:
-        """Approvals and calls are refused with a sentence, and what is planned beside them is not."""
+        """Approvals and calls are refused with a sentence, and what is planned beside them is not.
+
+        Whether contracts run is known without any node, too.
+        """
         sender = await funded(harness)
-        if isinstance(harness.chain, ContractChain):
+        assert harness.chain.info.runs_contracts is isinstance(harness.chain, ContractChain)
+        if harness.chain.info.runs_contracts:
             return
         native, token = harness.chain.info.native, harness.chain.info.tokens[-1]
         call = Call(to_address=harness.fresh_address(), data=b"\1")

@@ -10,7 +10,8 @@
 
 It sends, too: ``plan``, ``prepare`` and ``broadcast`` are those of a strict node, signatures are real, fees are paid,
 and ``chain.faults`` and ``chain.fees`` make it lose, forget, refuse and ask for more. Transactions have sequences, as
-on Ethereum. With rules they expire instead, as on TRON, addresses may need activation, and stakes can be lent::
+on Ethereum; those of a ``MemoryKeyedChain`` also name the public key of who signs them. With rules they expire instead,
+as on TRON, addresses may need activation, and stakes can be lent::
 
     chain = MemoryLendingChain(memory_chain_info(), rules=MemoryRules(activation_price=10**15, stake_per_work=10**12))
     chain.endow(sponsor, 10**18)
@@ -23,6 +24,7 @@ from .family import MemoryFamily
 from .faults import MemoryFaults
 from .fees import MemoryFees
 from .harness import MEMORY_SAMPLES, MemoryHarness
+from .keyed import MemoryKeyedChain
 from .plugin import MemoryChainConfig, MemoryConfig, MemoryPlugin, memory_chain_info
 from .rules import MemoryRules
 from .view import MemoryView
@@ -36,6 +38,7 @@ __all__ = [
     "MemoryFaults",
     "MemoryFees",
     "MemoryHarness",
+    "MemoryKeyedChain",
     "MemoryLendingChain",
     "MemoryPlugin",
     "MemoryRules",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
-from cambist.plugin import Fee
+from cambist.plugin import Fee, Token
 
 from .blocks import Transaction
 from .faults import MemoryFaults
@@ -33,8 +35,16 @@ class Charge(Struct, frozen=True):
 class Accounts:
     """The state of one chain. The faucet, who never runs dry, is asked nothing and counts nothing."""
 
-    def __init__(self, faucet: str, fees: MemoryFees, faults: MemoryFaults, rules: MemoryRules | None = None) -> None:
+    def __init__(
+        self,
+        faucet: str,
+        fees: MemoryFees,
+        faults: MemoryFaults,
+        rules: MemoryRules | None = None,
+        tokens: Sequence[Token] = (),
+    ) -> None:
         self._faucet = faucet
+        self._least = {token.contract: token.least_units for token in tokens}
         self._fees = fees
         self._faults = faults
         self._rules = rules or MemoryRules()
@@ -50,6 +60,10 @@ class Accounts:
     def sequence(self, address: str, height: int | None = None) -> int:
         """Return the sequence of the address' next transaction: how many are mined, and where counting begins."""
         return self.first_sequence + self._sent.at(address, height)
+
+    def is_too_little(self, contract: str | None, recipient: str, amount: int) -> bool:
+        """Whether so much of a token does not arrive, as its recipient holds none."""
+        return 0 < amount < self._least.get(contract, 1) and not self.balance(recipient, contract)
 
     def is_active(self, address: str) -> bool:
         """Whether the address can send: it was sent native coin, or needs not have been."""
@@ -127,6 +141,8 @@ class Accounts:
         if transaction.fee is not None and transaction.fee.limit < work_of(transaction):
             return True
         if any((output.contract, output.recipient) in self._faults.refusing for output in transaction.outputs):
+            return True
+        if any(self.is_too_little(one.contract, one.recipient, one.amount) for one in transaction.outputs):
             return True
         return transaction.sender != self._faucet and any(
             transaction.sum_of(contract) > self.balance(transaction.sender, contract)

@@ -96,7 +96,13 @@ class MemoryChain(MemoryReading):
         if intent.action in {"approve", "call"}:
             return Plan(refused=f"no contracts are called on {self.info.id}")
         refuses = (intent.token.contract, intent.to_address) in self.faults.refusing
-        return Plan(refused=f"{intent.token.symbol} refuses {intent.to_address}") if refuses else None
+        if refuses:
+            return Plan(refused=f"{intent.token.symbol} refuses {intent.to_address}")
+        if self.accounts.is_too_little(intent.token.contract, intent.to_address, intent.amount):
+            return Plan(
+                refused=f"{intent.to_address} holds no {intent.token.symbol}, and {intent.amount} is too little"
+            )
+        return None
 
     def _planned(self, intent: Intent) -> Plan:
         if (refused := self._refused(intent)) is not None:
@@ -116,6 +122,7 @@ class MemoryChain(MemoryReading):
             limit=step.fee.limit,
             price=step.fee.price,
             tip=step.fee.tip,
+            tag=step.tag,
         )
         return UnsignedTx(sender=step.sender, sequence=sequence, payload=write_payload(payload), fee=step.fee)
 
@@ -134,6 +141,7 @@ class MemoryChain(MemoryReading):
             limit=step.fee.limit,
             price=step.fee.price,
             extra=step.fee.extra,
+            tag=step.tag,
         )
         raw = write_payload(payload)
         return UnsignedTx(sender=step.sender, sequence=None, payload=raw, fee=step.fee, valid_until=valid_until)

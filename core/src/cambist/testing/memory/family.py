@@ -27,6 +27,7 @@ _PREFIX = "mem1"
 _KEY_BYTES = 20
 _CHECKSUM_BYTES = 5
 _SPELLING = re.compile(rf"{_PREFIX}[a-z2-7]{{40}}")
+_TAG = re.compile(r"[0-9]{1,10}")
 _XPUB = re.compile(r"[0-9A-Za-z]{16,200}")
 _INDEX_END = 2**31
 
@@ -36,16 +37,17 @@ class MemoryFamily(AddressFamily):
 
     From a real extended public key it derives by BIP-32, so that the gateway's keys sign for its addresses. It also
     takes any other text of letters and digits, and derives by hashing: as distinct, and no private key behind it.
-    Like bech32, an address may be written in upper case, but not in mixed case.
+    Like bech32, an address may be written in upper case, but not in mixed case. A tag is a number.
     """
 
     name = "memory"
     coin_type = 1
+    tags = True
 
     def derive_address(self, account_xpub: str, change: int, index: int) -> str:
         if not _XPUB.fullmatch(account_xpub):
             raise ValueError("an account key is 16 to 200 letters and digits")
-        if change not in (0, 1) or not 0 <= index < _INDEX_END:
+        if change not in (0, 1, 2) or not 0 <= index < _INDEX_END:
             raise ValueError(f"no derivation at {change}/{index}")
         node = branch(account_xpub, change)
         if node is not None:
@@ -62,11 +64,20 @@ class MemoryFamily(AddressFamily):
             raise InvalidAddressError(f"the checksum of {text!r} is wrong")
         return lowered
 
+    def normalize_tag(self, text: str) -> str:
+        """Take a number of up to ten digits, zeros before it left out."""
+        if not _TAG.fullmatch(text):
+            raise InvalidAddressError(f"a tag is a number of up to ten digits, not {text[:64]!r}")
+        return str(int(text))
+
     def address_key(self, address: str) -> bytes:
         return _decode(address)[:_KEY_BYTES]
 
     def payment_uri(self, chain: ChainInfo, address: str, token: Token, amount: Units) -> str:
         return f"memory:{address}?chain={chain.id}&token={token.contract or 'native'}&amount={amount}"
+
+    def address_uri(self, chain: ChainInfo, address: str) -> str:
+        return f"memory:{address}?chain={chain.id}"
 
     def effects(self, chain: ChainInfo, payload: bytes) -> Effects:
         said = read_payload(payload)
@@ -80,7 +91,7 @@ class MemoryFamily(AddressFamily):
             raise UnreadablePayloadError(str(error)) from error
         if recipient != said.recipient:
             raise UnreadablePayloadError(f"the payload's recipient is written {said.recipient!r}")
-        movement = Movement(contract=said.contract, recipient=recipient, amount=Units(said.amount))
+        movement = Movement(contract=said.contract, recipient=recipient, amount=Units(said.amount), tag=said.tag)
         if isinstance(said, Payload):
             return Effects(movements=(movement,), fee_max=said.fee.cost_max, sequence=said.sequence)
         return Effects(

@@ -36,6 +36,8 @@ MEMORY_SAMPLES = FamilySamples(
         "0x" + "00" * 20,
     ),
     chain=memory_chain_info(),
+    tags={"7": "7", "007": "7", "0": "0", "4294967295": "4294967295"},
+    refused_tags=("-7", "7.0", "x7", "12345678901", "\N{FULLWIDTH DIGIT SEVEN}"),
     derived={(_XPUBS[0], 0, 0): "mem1r5ktrylpuzhpthahx6ngtwdppogd4kee5ncr7rx3"},
 )
 """What the memory family accepts and refuses."""
@@ -58,6 +60,7 @@ ABILITIES = Abilities(
     refusals=True,
     sending=True,
     payload_names_chain=True,
+    tags=True,
 )
 
 

@@ -1,4 +1,4 @@
-"""The two kinds of transactions that are signed on chains in memory: under a sequence, and until a time. Pure."""
+"""What is signed on chains in memory: transactions under a sequence, and those that are valid until a time. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .keys import SIGNATURE_BYTES, signer_of
 
 PAYLOAD_BYTES_MAX = 2_000
 _TEXT = Meta(max_length=100)
+TAG = Meta(pattern=r"\A(0|[1-9][0-9]{0,9})\Z")
 _AMOUNT_MAX = 2**256
 _DATED_KIND = "memory/2"
 
@@ -29,6 +30,7 @@ class Payload(Struct, frozen=True, tag="memory/1", array_like=True, forbid_unkno
     limit: int
     price: int
     tip: int | None
+    tag: Annotated[str, TAG] | None = None
 
     @property
     def fee(self) -> Fee:
@@ -38,6 +40,12 @@ class Payload(Struct, frozen=True, tag="memory/1", array_like=True, forbid_unkno
     @property
     def numbers(self) -> tuple[int, ...]:
         return self.sequence, self.amount, self.limit, self.price, self.tip or 0
+
+
+class KeyedPayload(Payload, frozen=True, tag="memory/3", kw_only=True):
+    """What a payload says on a chain whose transactions have sequences and name the public key of who signs them."""
+
+    public_key: Annotated[str, Meta(pattern=r"\A0[23][0-9a-f]{64}\Z")]
 
 
 class DatedPayload(Struct, frozen=True, tag=_DATED_KIND, array_like=True, forbid_unknown_fields=True, kw_only=True):
@@ -53,6 +61,7 @@ class DatedPayload(Struct, frozen=True, tag=_DATED_KIND, array_like=True, forbid
     limit: int
     price: int
     extra: int
+    tag: Annotated[str, TAG] | None = None
 
     @property
     def fee(self) -> Fee:
@@ -93,6 +102,8 @@ def read_payload(raw: bytes) -> Payload | DatedPayload:
         raise UnreadablePayloadError("no contracts are called here")
     if isinstance(payload, DatedPayload) and payload.staking is not None and payload.contract is not None:
         raise UnreadablePayloadError("only the native coin is staked")
+    if isinstance(payload, DatedPayload) and payload.staking is not None and payload.tag is not None:
+        raise UnreadablePayloadError("a stake is for nobody at an address")
     if write_payload(payload) != raw:
         raise UnreadablePayloadError("the payload is not written in the one way")
     return payload
@@ -126,5 +137,7 @@ def open_raw(raw: bytes) -> tuple[Payload | DatedPayload, bytes]:
     return read_payload(payload), signer_of(digest_of(payload), signature)
 
 
-_DECODER: msgspec.json.Decoder[Payload | DatedPayload] = msgspec.json.Decoder(Payload | DatedPayload)
+_DECODER: msgspec.json.Decoder[Payload | KeyedPayload | DatedPayload] = msgspec.json.Decoder(
+    Payload | KeyedPayload | DatedPayload
+)
 _DATED_START = f'["{_DATED_KIND}",'.encode()

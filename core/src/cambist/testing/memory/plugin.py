@@ -17,6 +17,7 @@ from cambist.plugin import (
     ConfigError,
     PluginContext,
     Token,
+    Units,
     hookimpl,
 )
 
@@ -27,7 +28,10 @@ from .rules import MemoryRules
 
 
 class MemoryChainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One chain: ``[plugins.memory.chains.<id>]``. With ``rules`` its transactions expire."""
+    """One chain: ``[plugins.memory.chains.<id>]``. With ``rules`` its transactions expire.
+
+    ``least_units`` is the least of the native coin that arrives at an address which holds none.
+    """
 
     confirmations: int = 3
     availability: Literal["live", "simulated", "unconfigured"] = "live"
@@ -39,6 +43,7 @@ class MemoryChainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     fee_price_max: int | None = None
     legacy_fees: bool = False
     rules: MemoryRules | None = None
+    least_units: int = 1
 
 
 class MemoryConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -56,7 +61,13 @@ def memory_chain_info(chain_id: str = "memory", config: MemoryChainConfig | None
         name=f"Memory ({chain_id})",
         family=MemoryFamily.name,
         tokens=(
-            Token(symbol="MEM", contract=None, decimals=18, label="Memory coin"),
+            Token(
+                symbol="MEM",
+                contract=None,
+                decimals=18,
+                label="Memory coin",
+                least_units=Units(config.least_units),
+            ),
             Token(symbol="USDX", contract=named_address(f"{chain_id}/USDX"), decimals=6, label="Example dollar"),
             Token(symbol="DAIX", contract=named_address(f"{chain_id}/DAIX"), decimals=18, label="Example dai"),
         ),

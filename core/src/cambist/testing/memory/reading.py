@@ -59,7 +59,7 @@ class MemoryReading(Chain):
         self.faults = MemoryFaults()
         self.fees = fees or MemoryFees()
         self.rules = rules
-        self.accounts = Accounts(self.faucet, self.fees, self.faults, rules)
+        self.accounts = Accounts(self.faucet, self.fees, self.faults, rules, info.tokens)
         self.pool = Pool()
         self.chance = Random(seed)
         default_lag = None if rules is None else FINALITY_LAG_BLOCKS

@@ -144,6 +144,7 @@ class TestFlorinBridge(BridgeConformance):
             now=lambda: datetime.now(UTC), monotonic=time.monotonic, random=Random(1), user_agent="tests"
         )
         async with ExampleService(time.time) as service:
-            config = FlorinConfig(url=service.url, contracts={"here": CONTRACTS[1], "there": CONTRACTS[2]})
+            contracts = {"here": CONTRACTS[1], "there": CONTRACTS[2]}
+            config = FlorinConfig(base_url=service.url, requests_per_second=1000, contracts=contracts)
             async with FlorinPlugin().connect(config, context) as (provider,):
                 yield FlorinHarness(provider, config, service)

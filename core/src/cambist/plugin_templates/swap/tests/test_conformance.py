@@ -90,6 +90,7 @@ class TestFlorinSwaps(SwapConformance):
             now=lambda: datetime.now(UTC), monotonic=time.monotonic, random=Random(1), user_agent="tests"
         )
         async with ExampleService(time.time) as service:
-            config = FlorinConfig(url=service.url, contracts={"here": CONTRACT})
+            contracts = {"here": CONTRACT}
+            config = FlorinConfig(base_url=service.url, requests_per_second=1000, contracts=contracts)
             async with FlorinPlugin().connect(config, context) as (provider,):
                 yield FlorinHarness(provider, config, service)

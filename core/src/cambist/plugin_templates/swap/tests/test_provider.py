@@ -26,7 +26,6 @@ from cambist_florin.testing import CONTRACT, ExampleService
 
 from .test_conformance import COIN, SENDER, USDX, request
 
-CONTEXT = PluginContext(now=lambda: datetime.now(UTC), monotonic=time.monotonic, random=Random(1), user_agent="tests")
 CONTRACTS_HERE = {"here": CONTRACT}
 ASKED = request(USDX, COIN, 5_000_000)
 
@@ -38,12 +37,22 @@ async def service() -> AsyncIterator[ExampleService]:
         yield running
 
 
+def context() -> PluginContext:
+    """Return a context of a test's own: its budget of requests is one, too, and a pause ends with the test."""
+    return PluginContext(now=lambda: datetime.now(UTC), monotonic=time.monotonic, random=Random(1), user_agent="tests")
+
+
 @pytest.fixture
 async def provider(service: ExampleService) -> AsyncIterator[SwapProvider]:
     """Connect to it with a key."""
-    table = {"url": service.url, "api_key": "a key that is nobody's business", "contracts": CONTRACTS_HERE}
+    table = {
+        "base_url": service.url,
+        "key": "a key that is nobody's business",
+        "contracts": CONTRACTS_HERE,
+        "requests_per_second": 1000,
+    }
     config = msgspec.convert(table, FlorinConfig)
-    async with FlorinPlugin().connect(config, CONTEXT) as (found,):
+    async with FlorinPlugin().connect(config, context()) as (found,):
         yield found
 
 
@@ -106,11 +115,15 @@ URL = "http://service.example"
 @pytest.mark.parametrize(
     ("table", "told"),
     [
-        ({"url": "service.example", "contracts": CONTRACTS_HERE}, "url is no http"),
-        ({"url": URL}, "contracts names no contract"),
-        ({"url": URL, "contracts": {"here": "router"}}, "contracts.here is no address"),
-        ({"url": URL, "contracts": {"here": SENDER[:-1] + "9"}}, "contracts.here is no address, or one with a wrong"),
-        ({"url": URL, "contracts": CONTRACTS_HERE, "timeout_ms": 0}, "timeout_ms is between 1"),
+        ({"base_url": "service.example", "contracts": CONTRACTS_HERE}, "base_url is no http"),
+        ({"base_url": URL}, "contracts names no contract"),
+        ({"base_url": URL, "contracts": {"here": "router"}}, "contracts.here is no address"),
+        (
+            {"base_url": URL, "contracts": {"here": SENDER[:-1] + "9"}},
+            "contracts.here is no address, or one with a wrong",
+        ),
+        ({"base_url": URL, "contracts": CONTRACTS_HERE, "timeout_ms": 0}, "timeout_ms is between 1"),
+        ({"base_url": URL, "contracts": CONTRACTS_HERE, "requests_per_second": 0}, "requests_per_second is between 1"),
     ],
 )
 def test_a_mistake_of_the_operator_is_named(table: dict[str, object], told: str) -> None:

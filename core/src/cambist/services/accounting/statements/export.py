@@ -23,7 +23,7 @@ STORED_ENTRIES_MAX = 2_000_000
 BALANCES = ("available", "pending", "held", "receivable")
 COLUMNS = (
     "id", "createdAt", "type", "chain", "token", "contractAddress", "amount", "from", "to", *BALANCES,
-    "paymentId", "depositId", "payoutId", "txHash", f"fiatValue_{FIAT}",
+    "paymentId", "depositId", "payoutId", "txnId", "txHash", f"fiatValue_{FIAT}",
 )  # fmt: skip
 """The columns named as balances hold their change: each one sums up to the balance."""
 
@@ -97,6 +97,7 @@ def _line(entry: Entry, detail: Detail) -> Sequence[str]:
         detail.payment_id or "",
         detail.deposit_id or "",
         detail.outgoing_id or "",
+        detail.txn_id or "",
         _harmless(detail.tx_id or ""),
         "" if detail.fiat_value is None else format(detail.fiat_value, "f"),
     )

@@ -4,13 +4,15 @@
 
     type         from → to                  what happened
     deposit      (outside) → held           a transfer has its confirmations
-    allocation   held → available           a payment ended, and this belonged to its order
+    allocation   held → available           a payment ended, and this belonged to its order; or it counts for an account
     release      held → available           surplus, late or mistaken money was accepted or released
     reversal     any → (outside)            a reorg took a deposit back
     payout       available → pending        asked for; back again where it failed
                  pending → (outside)        deep in the chain
     refund, withdrawal, auto_payout         as a payout; a refund may also come from held
-    exchange     any                        a swap or a bridge
+    exchange     available → pending        asked for; back again where it failed
+                 pending → (outside)        a swap is final; a bridge was filled or comes back, and its fee is taken
+                 held → available           what came of it, or came back
     restore      any                        booked when the database was restored from the chains
     adjustment   any                        anything else
 """

@@ -67,26 +67,41 @@ def _shares(order_units: Units, deposits: Sequence[DepositRow]) -> Iterator[tupl
             yield row, share
 
 
-async def release(conn: AsyncConnection, mode: str, row: DepositRow, now: datetime) -> None:
-    """Move what is held of a deposit to available, where it counts for no order. The row is locked."""
+async def release(  # noqa: PLR0913  of what, how much, and for what
+    conn: AsyncConnection,
+    mode: str,
+    row: DepositRow,
+    now: datetime,
+    units: Units | None = None,
+    *,
+    kind: str = "release",
+    of: str | None = None,
+) -> None:
+    """Move what is held of a deposit, or so much of it, to available, where it counts for no order.
+
+    The row is locked. ``kind`` is the posting's, and ``of`` names what else it is about: part of the reference.
+    """
+    share = row.held_units if units is None else units
     purposes = (Purpose.HELD, Purpose.AVAILABLE, Purpose.RECEIVABLE)
     balances = dict(await lock_balances(conn, mode, {row.account(purpose) for purpose in purposes}))
-    await post(conn, mode, [_allocation(mode, "release", row, row.held_units, balances)])
+    await post(conn, mode, [_allocation(mode, kind, row, share, balances, of)])
     await conn.exec_driver_sql(
         "UPDATE deposits SET available_units = available_units + $2, released_units = released_units + $2,"
         " resolution = 'released', resolved_at = $3 WHERE id = $1",
-        (row.id, row.held_units, now),
+        (row.id, share, now),
     )
 
 
-def _allocation(mode: str, kind: str, row: DepositRow, share: int, balances: dict[Account, int]) -> Posting:
+def _allocation(  # noqa: PLR0913, PLR0917  the posting's name, and what is moved
+    mode: str, kind: str, row: DepositRow, share: int, balances: dict[Account, int], of: str | None = None
+) -> Posting:
     held, debt = row.account(Purpose.HELD), row.account(Purpose.RECEIVABLE)
     repaid = min(share, max(0, -balances[debt]))
     balances[debt] += repaid
     return Posting(
         mode=mode,
         kind=kind,
-        reference=f"{row.reference}:{row.available_units + share}",
+        reference=":".join(filter(None, (of, row.reference, str(row.available_units + share)))),
         movements=[*_move(held, debt, repaid), *_move(held, row.account(Purpose.AVAILABLE), share - repaid)],
     )
 

@@ -14,6 +14,7 @@ from cambist.db.structs import transposed
 from cambist.domain import payments as machine
 from cambist.domain.payments import Status, Terms
 from cambist.plugin import Head, Units
+from cambist.services.receiving.accounts import events as account_events
 from cambist.services.receiving.payments.events import payment_event
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
@@ -27,9 +28,10 @@ JUDGED_MAX = 2_000
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """What judging did: public ids of payments that changed, and how many events and transitions there were."""
+    """What judging did: public ids of payments and accounts that changed, and how many events and transitions."""
 
     changed: Sequence[str] = field(default_factory=tuple)
+    accounts: Sequence[str] = field(default_factory=tuple)
     events: int = 0
     transitions: int = 0
 
@@ -100,13 +102,18 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
         if status in machine.REFUNDABLE:
             ended.append((order_units, own))
     await _update(conn, updates, now)
+    # What counts for an account belongs to no order that could still change: all of it is available at once.
+    ended += [(deposit.units, [deposit]) for deposit in confirmed if deposit.counts_for_account]
     shares = await crediting.credit_and_allocate(conn, chain_scope.mode, confirmed, ended)
     fresh = {deposit.id for deposit in confirmed}
     events += telling.partial_events(cases, now)
     events += telling.held_events(cases, shares, fresh, now)
     events += await telling.mismatch_events(conn, [deposit for deposit in confirmed if not deposit.matches], now)
     await enqueue(conn, events, ids=chain_scope.ids, now=now)
-    return Judgement(changed=sorted(changed), events=len(events), transitions=transitions)
+    told = await telling.tell_accounts(conn, confirmed, chain_scope.ids, now)
+    return Judgement(
+        changed=sorted(changed), accounts=told.accounts, events=len(events) + told.events, transitions=transitions
+    )
 
 
 async def orphan_above(conn: AsyncConnection, chain_scope: WatchedChain, height: int, now: datetime) -> int:
@@ -130,8 +137,15 @@ async def orphan_above(conn: AsyncConnection, chain_scope: WatchedChain, height:
         " resolution = NULL, resolved_at = NULL, confirmed_at = NULL, orphaned_at = $2 WHERE id = ANY($1::bigint[])",
         ([row.id for row in rows], now),
     )
+    # Exchanges that came of them hear of it from their claims.
+    await conn.exec_driver_sql(
+        "UPDATE exchange_parts SET is_gone = true WHERE deposit_pk = ANY($1::bigint[])", ([row.id for row in rows],)
+    )
     await _forget_accepted(conn, rows)
     await crediting.reverse(conn, chain_scope.mode, [row for row in rows if row.status == "confirmed"])
+    # Told of what was told: what was held was none of the account's.
+    gone = [row.id for row in rows if row.counts_for_account]
+    await account_events.tell(conn, gone, account_events.ORPHANED, chain_scope.ids, now)
     return len(rows)
 
 

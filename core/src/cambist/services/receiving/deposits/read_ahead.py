@@ -8,8 +8,9 @@ from typing import Any
 
 import structlog
 
-from cambist.plugin import ChainError, ScanResult
+from cambist.plugin import ChainError
 
+from .checking import Scanned
 from .store import Cursor
 
 log = structlog.get_logger(__name__)
@@ -19,14 +20,14 @@ class ReadAhead:
     """One span at most. It is used only where it follows the cursor that is stored when its turn comes."""
 
     def __init__(self) -> None:
-        self._task: asyncio.Task[ScanResult] | None = None
+        self._task: asyncio.Task[Scanned] | None = None
         self._cursor: Cursor | None = None
 
-    def start(self, cursor: Cursor, read: Coroutine[Any, Any, ScanResult]) -> None:
+    def start(self, cursor: Cursor, read: Coroutine[Any, Any, Scanned]) -> None:
         """Read what follows this cursor, which is about to be stored."""
         self._cursor, self._task = cursor, asyncio.create_task(read)
 
-    async def take(self, cursor: Cursor) -> ScanResult | None:
+    async def take(self, cursor: Cursor) -> Scanned | None:
         """Return what follows the cursor, or None where it was not read: then the caller reads it itself."""
         if self._task is None or self._cursor != cursor:
             await self.drop()

@@ -13,7 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.plugin import Head, Units
 from cambist.services.accounting.ledger import PLATFORM, Account, Purpose, asset_key
 
-_CUSTODY = {"payment": Purpose.CUSTODY_DEPOSITS, "wallet": Purpose.CUSTODY_WALLET, "gas": Purpose.CUSTODY_GAS}
+_CUSTODY = {
+    "payment": Purpose.CUSTODY_DEPOSITS,
+    "account": Purpose.CUSTODY_DEPOSITS,
+    "wallet": Purpose.CUSTODY_WALLET,
+    "gas": Purpose.CUSTODY_GAS,
+}
 
 
 class DepositRow(Struct, frozen=True, kw_only=True):
@@ -24,6 +29,7 @@ class DepositRow(Struct, frozen=True, kw_only=True):
     merchant_pk: int
     purpose: str
     payment_pk: int | None
+    account_pk: int | None
     chain: str
     token: str
     decimals: int
@@ -46,6 +52,11 @@ class DepositRow(Struct, frozen=True, kw_only=True):
         return Units(self.units - self.available_units - self.returned_units if self.status == "confirmed" else 0)
 
     @property
+    def counts_for_account(self) -> bool:
+        """Whether it came to an account and is what the account takes, or was accepted for it."""
+        return self.account_pk is not None and (self.matches or self.resolution == "accepted")
+
+    @property
     def custody(self) -> Account:
         """Return the account that says where on the chain it lies."""
         return self.account(_CUSTODY[self.purpose])
@@ -65,9 +76,10 @@ class DepositRow(Struct, frozen=True, kw_only=True):
 
 
 COLUMNS = (
-    "d.id, d.deposit_id, d.merchant_pk, d.payment_pk, d.chain, d.token, d.decimals, d.matches, d.contract, d.units,"
-    " d.available_units, d.returned_units, d.released_units, d.resolution, d.status, d.incarnation, d.height,"
-    " d.mined_at, d.tx_id, (SELECT purpose FROM addresses WHERE addresses.id = d.address_pk) AS purpose"
+    "d.id, d.deposit_id, d.merchant_pk, d.payment_pk, d.account_pk, d.chain, d.token, d.decimals, d.matches,"
+    " d.contract, d.units, d.available_units, d.returned_units, d.released_units, d.resolution, d.status,"
+    " d.incarnation, d.height, d.mined_at, d.tx_id,"
+    " (SELECT purpose FROM addresses WHERE addresses.id = d.address_pk) AS purpose"
 )
 """What ``deposit_row`` reads, of a table that goes by ``d``."""
 
@@ -79,6 +91,7 @@ def deposit_row(row: Row[Any]) -> DepositRow:
         merchant_pk=row.merchant_pk or PLATFORM,
         purpose=row.purpose,
         payment_pk=row.payment_pk,
+        account_pk=row.account_pk,
         chain=row.chain,
         token=row.token,
         decimals=row.decimals,

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from msgspec import Struct
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
-from cambist.domain.intents import INTERNAL
 from cambist.domain.money import UNITS_MAX
 from cambist.plugin import AddressFamily, Block, Head, InconsistentChainError, ScanResult, Transfer
 from cambist.ports import Ids
 from cambist.services.chain_scope import ChainScope
+from cambist.services.receiving.accounts import events as account_events
+from cambist.services.receiving.accounts.snapshots import CURRENCIES, Snapshot, encode, fresh_points
+
+from .owners import Minimums, Owners, internal_txs, minimums_of, owners_of, why_not_counted
 
 log = structlog.get_logger(__name__)
 
@@ -25,10 +27,14 @@ KEPT_HEIGHTS_MAX = 1_000
 
 
 class WatchedChain(ChainScope, frozen=True, kw_only=True):
-    """A chain whose transfers are stored: ``ids`` makes the identifiers of deposits and events."""
+    """A chain whose transfers are stored: ``ids`` makes the identifiers of deposits and events.
+
+    ``fiat_currencies`` is what deposits to accounts are valued in.
+    """
 
     family: AddressFamily
     ids: Ids
+    fiat_currencies: Sequence[str] = CURRENCIES
 
 
 class Cursor(Struct, frozen=True):
@@ -55,12 +61,15 @@ async def load_cursor(conn: AsyncConnection, chain_scope: ChainScope) -> Cursor 
     return None if row is None else Cursor(row.height, row.hash)
 
 
-async def oldest_payment(conn: AsyncConnection, chain_scope: ChainScope) -> datetime | None:
-    """Return when the first payment was made that asks for money on this chain."""
+async def oldest_address(conn: AsyncConnection, chain_scope: ChainScope) -> datetime | None:
+    """Return when the first payment or account was given an address on this chain."""
     # A simulated chain's scope is its project, which says the same again for the sake of the index.
     created = await conn.exec_driver_sql(
-        "SELECT min(created_at) FROM payments WHERE chain = $1 AND scope = $2 AND ($2 = 0 OR project_pk = $2)",
-        chain_scope.key,
+        "SELECT least((SELECT min(created_at) FROM payments"
+        " WHERE chain = $1 AND scope = $2 AND ($2 = 0 OR project_pk = $2)),"
+        " (SELECT min(c.created_at) FROM account_chains c JOIN accounts a ON a.id = c.account_pk"
+        " WHERE c.chain = $1 AND a.mode = $3 AND ($2 = 0 OR a.project_pk = $2)))",
+        (*chain_scope.key, chain_scope.mode),
     )
     found: datetime | None = created.scalar_one()
     return found
@@ -138,51 +147,67 @@ async def _insert_blocks(
 PRUNE = "DELETE FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height < $3 AND NOT kept"
 
 
-_OWNERS = """
-SELECT a.address, a.id AS address_pk, a.merchant_pk, p.id AS payment_pk, p.chain, p.contract,
-       p.required_confirmations
-FROM addresses a LEFT JOIN payments p ON p.id = a.payment_pk
-WHERE a.mode = $1 AND a.family = $2 AND a.address = ANY($3::text[])
-    AND (p.scope = $4 OR p.id IS NULL AND $4 = 0)
-"""
+class Saved(Struct, frozen=True, kw_only=True):
+    """What storing a scan did: how many deposits are new, and of accounts, how many events and whose pages changed."""
 
-_OURS = """
-SELECT address, purpose, merchant_pk FROM addresses WHERE mode = $1 AND family = $2 AND address = ANY($3::text[])
-"""
-
-_SENT = """
-SELECT t.tx_id, i.kind FROM outbound_txs t
-    JOIN outbound_slots s ON s.id = t.slot_pk JOIN outbound_intents i ON i.id = s.intent_pk
-WHERE t.chain = $1 AND t.scope = $2 AND t.tx_id = ANY($3::text[])
-"""
+    deposits: int = 0
+    events: int = 0
+    accounts: Sequence[str] = ()
 
 
-async def save(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanResult, now: datetime) -> int:
-    """Store a scan's blocks and its transfers to addresses of ours; return how many deposits are new.
+async def save(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanResult, now: datetime) -> Saved:
+    """Store a scan's blocks and its transfers to addresses of ours, and tell of those to accounts.
 
     A transfer that is stored and stands changes nothing; one that was orphaned lives again, in its next
     incarnation. What we move between addresses of ours is no deposit.
     """
-    owners = await _owners(conn, chain_scope, result.transfers)
+    owners = await owners_of(conn, chain_scope, chain_scope.family, result.transfers)
     wanted = [
         transfer for transfer in result.transfers if transfer.recipient in owners and _countable(chain_scope, transfer)
     ]
-    internal = await _internal(conn, chain_scope, wanted, owners)
+    internal = await internal_txs(conn, chain_scope, chain_scope.family, wanted, owners)
     wanted = [transfer for transfer in wanted if transfer.tx_id not in internal]
     await _insert_blocks(conn, chain_scope, result.blocks, kept={transfer.height for transfer in wanted})
     await conn.exec_driver_sql(PRUNE, (*chain_scope.key, result.blocks[-1].height - chain_scope.info.hashes_kept))
     if not wanted:
-        return 0
-    times = {block.height: moment(block.time) for block in result.blocks}
-    rows = [
-        _row(chain_scope, transfer, owners[transfer.recipient], ordinal, times)
-        for ordinal, transfer in enumerate(wanted)
-    ]
+        return Saved()
+    known = await _known(conn, chain_scope, wanted, owners, result, now)
+    rows = [_row(chain_scope, transfer, ordinal, known) for ordinal, transfer in enumerate(wanted)]
     fresh = list(await conn.exec_driver_sql(_UPSERT, (*chain_scope.key, chain_scope.mode, now, *transposed(rows))))
     if len(fresh) < len(rows):
         await _check_standing(conn, chain_scope, wanted, {(row.tx_id, row.position) for row in fresh})
     await mark_dirty(conn, chain_scope, {row.payment_pk for row in fresh if row.payment_pk is not None})
-    return len(fresh)
+    received = [row.id for row in fresh if row.account_pk is not None and row.matches]
+    told = await account_events.tell(conn, received, account_events.RECEIVED, chain_scope.ids, now)
+    return Saved(deposits=len(fresh), events=told.events, accounts=told.accounts)
+
+
+class _Known(NamedTuple):
+    """What is known of the transfers of a scan: whose they are, when they were mined, what counts, what it is worth."""
+
+    owners: Owners
+    times: Mapping[int, datetime]
+    minimums: Minimums
+    points: Mapping[str, Snapshot]
+
+
+async def _known(  # noqa: PLR0913, PLR0917  each is one thing that is known
+    conn: AsyncConnection,
+    chain_scope: WatchedChain,
+    wanted: Sequence[Transfer],
+    owners: Owners,
+    result: ScanResult,
+    now: datetime,
+) -> _Known:
+    times = {block.height: moment(block.time) for block in result.blocks}
+    found = {transfer.recipient: owners[transfer.recipient] for transfer in wanted}.values()
+    symbols = {
+        chain_scope.token(transfer.contract).symbol
+        for transfer in wanted
+        if owners[transfer.recipient].account_pk is not None
+    }
+    points = await fresh_points(conn, symbols, chain_scope.fiat_currencies, now)
+    return _Known(owners, times, await minimums_of(conn, chain_scope, found), points)
 
 
 def _countable(chain_scope: ChainScope, transfer: Transfer) -> bool:
@@ -193,53 +218,15 @@ def _countable(chain_scope: ChainScope, transfer: Transfer) -> bool:
     return False
 
 
-async def _owners(
-    conn: AsyncConnection, chain_scope: WatchedChain, transfers: Sequence[Transfer]
-) -> Mapping[str, Row[Any]]:
-    """Return what is known of the recipients that are ours, and of the payments they were handed out for."""
-    if not transfers:
-        return {}
-    recipients = list({transfer.recipient for transfer in transfers})
-    found = await conn.exec_driver_sql(
-        _OWNERS, (chain_scope.mode, chain_scope.family.name, recipients, chain_scope.scope)
-    )
-    return {row.address: row for row in found}
-
-
-async def _internal(
-    conn: AsyncConnection, chain_scope: WatchedChain, transfers: Sequence[Transfer], owners: Mapping[str, Row[Any]]
-) -> set[str]:
-    """Return the transactions in which we moved money between addresses of ours.
-
-    The books of what we sent decide. Where they do not know a transaction, because they begin after it, gas is
-    never a deposit, nor is what a merchant's address sends to another of its own.
-    """
-    senders = list({transfer.sender for transfer in transfers if transfer.sender is not None})
-    if not senders:
-        return set()
-    ours = {
-        row.address: row
-        for row in await conn.exec_driver_sql(_OURS, (chain_scope.mode, chain_scope.family.name, senders))
-    }
-    suspects = [transfer for transfer in transfers if transfer.sender in ours]
-    if not suspects:
-        return set()
-    tx_ids = list({transfer.tx_id for transfer in suspects})
-    kinds = {row.tx_id: row.kind for row in await conn.exec_driver_sql(_SENT, (*chain_scope.key, tx_ids))}
-    internal = set()
-    for transfer in suspects:
-        kind, sender = kinds.get(transfer.tx_id), ours[transfer.sender or ""]
-        same_owner = sender.merchant_pk == owners[transfer.recipient].merchant_pk
-        if kind in INTERNAL or (kind is None and (sender.purpose == "gas" or same_owner)):
-            internal.add(transfer.tx_id)
-    return internal
-
-
-def _row(
-    chain_scope: WatchedChain, transfer: Transfer, owner: Row[Any], ordinal: int, times: Mapping[int, datetime]
-) -> tuple[Any, ...]:
-    token = chain_scope.token(transfer.contract)
+def _row(chain_scope: WatchedChain, transfer: Transfer, ordinal: int, known: _Known) -> tuple[Any, ...]:
+    owner, token = known.owners[transfer.recipient], chain_scope.token(transfer.contract)
     right_chain = owner.chain == chain_scope.info.id
+    matches = owner.payment_pk is not None and right_chain and owner.contract == transfer.contract
+    held_reason = fiat = fiat_reason = None
+    if owner.account_pk is not None:
+        held_reason = why_not_counted(owner, token, transfer.amount, known.minimums)
+        matches = held_reason is None
+        fiat, fiat_reason = encode(known.points[token.symbol.upper()], chain_scope.fiat_currencies)
     return (
         chain_scope.ids.new("dep"),
         transfer.tx_id,
@@ -247,7 +234,9 @@ def _row(
         owner.merchant_pk,
         owner.address_pk,
         owner.payment_pk,
-        owner.payment_pk is not None and right_chain and owner.contract == transfer.contract,
+        owner.account_pk,
+        matches,
+        held_reason,
         token.symbol,
         token.contract,
         token.decimals,
@@ -256,30 +245,42 @@ def _row(
         transfer.height,
         transfer.block_hash,
         ordinal,
-        times[transfer.height],
+        known.times[transfer.height],
         owner.required_confirmations if right_chain else max(1, chain_scope.info.confirmations),
+        fiat,
+        fiat_reason,
     )
 
 
+# What a deposit was worth when it was first seen stays, also where it comes back after a reorg.
 _UPSERT = """
 INSERT INTO deposits AS d (
-    chain, scope, mode, detected_at, deposit_id, tx_id, position, merchant_pk, address_pk, payment_pk, matches, token,
-    contract, decimals, units, sender, height, block_hash, ordinal, mined_at, required_confirmations
+    chain, scope, mode, detected_at, deposit_id, tx_id, position, merchant_pk, address_pk, payment_pk, account_pk,
+    matches, held_reason, token, contract, decimals, units, sender, height, block_hash, ordinal, mined_at,
+    required_confirmations, fiat, fiat_reason
 )
-SELECT $1, $2, $3, $4, * FROM unnest(
-    $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bool[], $12::text[],
-    $13::text[], $14::bigint[], $15::numeric[], $16::text[], $17::bigint[], $18::text[], $19::bigint[],
-    $20::timestamptz[], $21::bigint[]
+SELECT $1, $2, $3, $4, n.deposit_id, n.tx_id, n.position, n.merchant_pk, n.address_pk, n.payment_pk, n.account_pk,
+    n.matches, n.held_reason, n.token, n.contract, n.decimals, n.units, n.sender, n.height, n.block_hash, n.ordinal,
+    n.mined_at, n.required_confirmations, n.fiat::jsonb, n.fiat_reason
+FROM unnest(
+    $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bool[],
+    $13::text[], $14::text[], $15::text[], $16::bigint[], $17::numeric[], $18::text[], $19::bigint[], $20::text[],
+    $21::bigint[], $22::timestamptz[], $23::bigint[], $24::text[], $25::text[]
+) AS n (
+    deposit_id, tx_id, position, merchant_pk, address_pk, payment_pk, account_pk, matches, held_reason, token, contract,
+    decimals, units, sender, height, block_hash, ordinal, mined_at, required_confirmations, fiat, fiat_reason
 )
 ON CONFLICT (chain, scope, tx_id, position) DO UPDATE SET
     status = 'detected', incarnation = d.incarnation + 1, detected_at = excluded.detected_at, orphaned_at = NULL,
     confirmed_at = NULL, merchant_pk = excluded.merchant_pk, address_pk = excluded.address_pk,
-    payment_pk = excluded.payment_pk, matches = excluded.matches, token = excluded.token,
-    contract = excluded.contract, decimals = excluded.decimals, units = excluded.units, sender = excluded.sender,
-    height = excluded.height, block_hash = excluded.block_hash, ordinal = excluded.ordinal,
-    mined_at = excluded.mined_at, required_confirmations = excluded.required_confirmations
+    payment_pk = excluded.payment_pk, account_pk = excluded.account_pk, matches = excluded.matches,
+    held_reason = excluded.held_reason, token = excluded.token, contract = excluded.contract,
+    decimals = excluded.decimals, units = excluded.units, sender = excluded.sender, height = excluded.height,
+    block_hash = excluded.block_hash, ordinal = excluded.ordinal, mined_at = excluded.mined_at,
+    required_confirmations = excluded.required_confirmations, fiat = coalesce(d.fiat, excluded.fiat),
+    fiat_reason = CASE WHEN d.fiat IS NULL THEN excluded.fiat_reason ELSE d.fiat_reason END
 WHERE d.status = 'orphaned'
-RETURNING d.payment_pk, d.height, d.tx_id, d.position
+RETURNING d.id, d.payment_pk, d.account_pk, d.matches, d.height, d.tx_id, d.position
 """
 
 

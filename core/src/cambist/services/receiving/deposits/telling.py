@@ -13,6 +13,9 @@ from cambist.db.structs import AnyRow, one_of
 from cambist.domain.money import format_units
 from cambist.domain.payments import HELD_EVENT, OPEN, PARTIAL_EVENT, HeldReason, Status, held_reason
 from cambist.plugin import Units
+from cambist.ports import Ids
+from cambist.services.receiving.accounts import events as account_events
+from cambist.services.receiving.accounts.events import Told
 from cambist.services.receiving.payments.events import PAYMENTS, deposit_event
 from cambist.services.receiving.payments.views import expected_amount
 from cambist.services.webhooks.outbox import NewEvent
@@ -79,6 +82,19 @@ async def mismatch_events(conn: AsyncConnection, confirmed: Sequence[DepositRow]
             reason = HeldReason.WRONG_TOKEN if row.chain == deposit.chain else HeldReason.WRONG_CHAIN
             events.append(_held(row, deposit, deposit.units, reason, Status(row.status), now))
     return events
+
+
+async def tell_accounts(conn: AsyncConnection, confirmed: Sequence[DepositRow], ids: Ids, now: datetime) -> Told:
+    """Tell of deposits to accounts' addresses that were just confirmed: credited, or held."""
+    credited = [deposit.id for deposit in confirmed if deposit.counts_for_account]
+    held = [deposit.id for deposit in confirmed if deposit.account_pk is not None and not deposit.counts_for_account]
+    told = [
+        await account_events.tell(conn, credited, account_events.CONFIRMED, ids, now),
+        await account_events.tell(conn, held, account_events.HELD, ids, now),
+    ]
+    return Told(
+        events=sum(one.events for one in told), accounts=sorted({account for one in told for account in one.accounts})
+    )
 
 
 def _held(  # noqa: PLR0913, PLR0917  what is held of whose, and why

@@ -19,18 +19,22 @@ from cambist.plugin import (
     ChainView,
     Head,
     InconsistentChainError,
-    ScanResult,
     Span,
     SpanTooWideError,
 )
 from cambist.ports import Clock, Ids
+from cambist.services.receiving.accounts.snapshots import CURRENCIES
+from cambist.services.trackers import movements
 
 from . import judging, opening_balances, store
 from .addresses import AddressCache
+from .checking import Scanned, check_span
 from .read_ahead import ReadAhead
 from .store import Cursor, CursorMovedError, WatchedChain
 
 log = structlog.get_logger(__name__)
+
+NOTHING_SAVED = store.Saved()
 
 CLOCKS_DIFFER_MAX = timedelta(minutes=10)
 """A block's time is its maker's word: it may come after a moment by our clock and tell an earlier one."""
@@ -74,13 +78,16 @@ class Watcher:
         clock: Clock,
         ids: Ids,
         hints: Hints,
+        fiat_currencies: Sequence[str] = CURRENCIES,
     ) -> None:
         self._db = db
         self._chain = chain
         self._address_cache = address_cache
         self._clock = clock
         self._hints = hints
-        self._chain_scope = WatchedChain(info=chain.info, family=family, scope=scope, mode=mode, ids=ids)
+        self._chain_scope = WatchedChain(
+            info=chain.info, family=family, scope=scope, mode=mode, ids=ids, fiat_currencies=fiat_currencies
+        )
         self._span_blocks = chain.info.span_max
         self._books_open = scope != 0  # simulated chains have no gas station
         self._stored_since: int | None = None
@@ -135,9 +142,9 @@ class Watcher:
         return await self._advance(view, head, cursor, now)
 
     async def _begin(self, view: ChainView, head: Head, now: datetime) -> Cursor:
-        """Start where the oldest payment on this chain could first have been paid; at the head where none waits."""
+        """Start where the oldest address on this chain could first have been paid to; at the head if there is none."""
         async with self._db.transaction() as conn:
-            since = await store.oldest_payment(conn, self._chain_scope)
+            since = await store.oldest_address(conn, self._chain_scope)
         height = head.height if since is None else await _height_before(view, head.height, since)
         block = await view.block(height)
         # Ever wider apart, down to the depth of the deepest reorg: the very first block may be replaced, too.
@@ -168,7 +175,9 @@ class Watcher:
                 conn, self._chain_scope, old=cursor, new=Cursor(fork.height, fork.hash), head=head, now=now
             )
             orphaned = await judging.orphan_above(conn, self._chain_scope, fork.height, now)
+            stages = await movements.orphan_above(conn, self._chain_scope, fork.height, now)
             await store.forget_above(conn, self._chain_scope, fork.height)
+        await self._tell(judging.Judgement(), stages=stages)
         depth = cursor.height - fork.height
         log.warning(
             "reorg", chain=self._chain_scope.info.id, scope=self._chain_scope.scope, fork=fork.height, depth=depth
@@ -197,7 +206,7 @@ class Watcher:
         """Scan the next span, and commit everything it holds with the cursor."""
         span = self._next_span(head, cursor)
         try:
-            result = await self._taken(head, cursor) or await self._scan(view, head, cursor, span)
+            scanned = await self._taken(head, cursor) or await self._scan(view, head, cursor, span)
         except SpanTooWideError:
             if span.length == 1:
                 raise
@@ -208,6 +217,7 @@ class Watcher:
             self._halve(span)
             raise
         self._span_blocks = min(self._chain.info.span_max, self._span_blocks * 2)
+        result = scanned.result
         last = result.blocks[-1]
         read = Cursor(last.height, last.hash)
         if self._ahead is not None and last.height < head.height:
@@ -215,45 +225,50 @@ class Watcher:
         judgement = judging.Judgement()
         async with self._db.transaction() as conn:
             await store.move_cursor(conn, self._chain_scope, old=cursor, new=read, head=head, now=now)
-            deposits = await store.save(conn, self._chain_scope, result, now)
+            saved = await store.save(conn, self._chain_scope, result, now)
             if last.height == head.height:
                 judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=True)
-        await self._tell(judgement)
+            family, known_xid = self._chain_scope.family.name, scanned.known_xid
+            stages = await movements.save(conn, self._chain_scope, family, result, now, known_xid)
+            if last.height == head.height:
+                stages += await movements.confirm(conn, self._chain_scope, head, now)
+        await self._tell(judgement, saved, stages)
         return PollResult(
             head=head.height,
             height=last.height,
             behind=head.height - last.height,
             blocks=len(result.blocks),
-            deposits=deposits,
+            deposits=saved.deposits,
             transitions=judgement.transitions,
         )
 
     def _next_span(self, head: Head, cursor: Cursor) -> Span:
         return Span(first=cursor.height + 1, last=min(head.height, cursor.height + self._span_blocks))
 
-    async def _scan(self, view: ChainView, head: Head, cursor: Cursor, span: Span) -> ScanResult:
+    async def _scan(self, view: ChainView, head: Head, cursor: Cursor, span: Span) -> Scanned:
         """Return the span that follows the cursor, checked."""
         # The span's last block is known before the addresses are, and must be the one that is scanned. So no
         # address handed out before a block was made can be missing from the cache when that block is scanned.
         last_hash = head.hash if span.last == head.height else (await view.block(span.last)).hash
-        await self._address_cache.refresh()
-        result = await view.scan(span, self._address_cache)
-        _check(result, span, cursor, last_hash)
-        return result
+        watch = await self._address_cache.refresh()
+        known_xid = self._address_cache.known_xid
+        result = await view.scan(span, watch)
+        check_span(result, span, cursor.hash, last_hash)
+        return Scanned(result=result, known_xid=known_xid)
 
-    async def _read_on(self, head: Head, cursor: Cursor) -> ScanResult:
+    async def _read_on(self, head: Head, cursor: Cursor) -> Scanned:
         """Scan what follows a cursor that is being stored. The next poll decides whether it is of use."""
         async with self._chain.view() as view:
             return await self._scan(view, head, cursor, self._next_span(head, cursor))
 
-    async def _taken(self, head: Head, cursor: Cursor) -> ScanResult | None:
+    async def _taken(self, head: Head, cursor: Cursor) -> Scanned | None:
         """Return what was read ahead, if it follows the cursor and the head has not left it."""
-        result = None if self._ahead is None else await self._ahead.take(cursor)
-        if result is None:
+        scanned = None if self._ahead is None else await self._ahead.take(cursor)
+        if scanned is None:
             return None
-        last = result.blocks[-1]
+        last = scanned.result.blocks[-1]
         left = last.height > head.height or (last.height == head.height and last.hash != head.hash)
-        return None if left else result
+        return None if left else scanned
 
     def _halve(self, span: Span) -> None:
         self._span_blocks = max(1, span.length // 2)
@@ -264,13 +279,17 @@ class Watcher:
         async with self._db.transaction() as conn:
             await store.move_cursor(conn, self._chain_scope, old=cursor, new=cursor, head=head, now=now)
             judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=False)
-        await self._tell(judgement)
+            stages = await movements.confirm(conn, self._chain_scope, head, now)
+        await self._tell(judgement, stages=stages)
         return PollResult(head=head.height, height=cursor.height, behind=0, transitions=judgement.transitions)
 
-    async def _tell(self, judgement: judging.Judgement) -> None:
+    async def _tell(self, judgement: judging.Judgement, saved: store.Saved = NOTHING_SAVED, stages: int = 0) -> None:
         topics = [f"payment:{public_id}" for public_id in judgement.changed]
-        if judgement.events:
+        topics += [f"account:{public_id}" for public_id in {*judgement.accounts, *saved.accounts}]
+        if judgement.events or saved.events:
             topics.append("webhooks")
+        if stages:
+            topics.append(movements.TOPIC)
         await self._hints.publish(*topics)
 
 
@@ -284,24 +303,3 @@ async def _height_before(view: ChainView, head: int, since: datetime) -> int:
         else:
             high = middle - 1
     return low
-
-
-def _check(result: ScanResult, span: Span, cursor: Cursor, last_hash: str) -> None:
-    """Refuse a batch that does not lead link by link from the stored chain to the block that was its aim."""
-    if [block.height for block in result.blocks] != list(range(span.first, span.last + 1)):
-        raise InconsistentChainError(f"blocks {span.first} to {span.last} were asked for, others were answered")
-    parent = cursor.hash
-    hashes = {}
-    for block in result.blocks:
-        if block.parent_hash != parent:
-            raise InconsistentChainError(f"block {block.height} does not follow the block before it")
-        hashes[block.height] = parent = block.hash
-    if parent != last_hash:
-        raise InconsistentChainError(f"block {span.last} was replaced while it was read")
-    seen = set()
-    for transfer in result.transfers:
-        if hashes.get(transfer.height) != transfer.block_hash:
-            raise InconsistentChainError(f"transaction {transfer.tx_id} is from a block outside the scan")
-        if transfer.amount <= 0 or (transfer.tx_id, transfer.position) in seen:
-            raise InconsistentChainError(f"transaction {transfer.tx_id} moves nothing, or the same twice")
-        seen.add((transfer.tx_id, transfer.position))

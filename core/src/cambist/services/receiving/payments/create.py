@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,6 +10,7 @@ from msgspec import Struct
 
 from cambist.db.direct import Record
 from cambist.db.engine import Database
+from cambist.db.named import Statement
 from cambist.domain.usage import Operation
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
@@ -132,19 +132,6 @@ async def _replay(db: Database, claim: Claim) -> Record | None:
         return found.mappings().one()
 
 
-class _Statement:
-    """A statement with named parameters, numbered once for the driver."""
-
-    def __init__(self, text: str) -> None:
-        self._names = list(dict.fromkeys(re.findall(r"(?<!:):([a-z_]+)", text)))
-        numbers = {name: number for number, name in enumerate(self._names, start=1)}
-        self._text = re.sub(r"(?<!:):([a-z_]+)", lambda match: f"${numbers[match[1]]}", text)
-
-    def bind(self, values: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the text and the values in the order of its parameters."""
-        return (self._text, *[values[name] for name in self._names])
-
-
 # The project's row gives the terms that hold at this moment. Then comes the key: where it exists, it is not
 # inserted, and nothing follows; where a twin is inserting it, this statement waits until the twin has ended.
 _PROJECT = """
@@ -184,8 +171,8 @@ _STORED = """, payment AS (
 SELECT {columns} FROM payment
 """
 
-_WITHOUT_KEY = _Statement(_PROJECT + _STORED.format(source="project", columns=COLUMNS))
-_WITH_KEY = _Statement(
+_WITHOUT_KEY = Statement(_PROJECT + _STORED.format(source="project", columns=COLUMNS))
+_WITH_KEY = Statement(
     _PROJECT
     + _CLAIMED
     + _STORED.format(source="project JOIN claimed ON claimed.project_pk = project.id", columns=COLUMNS)

@@ -83,6 +83,10 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
         expected = Units(received + fiat_to_units(remaining, rate.value, row.decimals))
     except AmountError as error:
         raise ConflictError("AMOUNT_TOO_LARGE", f"At the rate of now the amount {error}.") from None
+    if not received and expected < asset.token.least_units:
+        raise ConflictError(
+            "AMOUNT_TOO_SMALL", f"At the rate of now the amount is less than what arrives on {asset.chain.name}."
+        )
     now = clock.now()
     reopened_until = now + timedelta(minutes=request.expires_in_minutes)
     reopened = {

@@ -7,16 +7,14 @@ from typing import Annotated, Any
 from unicodedata import category
 from urllib.parse import quote, urlsplit, urlunsplit
 
-import msgspec
 from msgspec import Meta
 
 from cambist.services.errors import InvalidError
+from cambist.services.metadata import metadata_text
 from cambist.services.pricing.quotes import Ask
 from cambist.services.webhooks.urls import check_webhook_url
 from cambist.settings import WebhookTargets
 
-METADATA_BYTES_MAX = 16 * 1024
-METADATA_DEPTH_MAX = 8
 URL_CHARS_MAX = 2048
 EXPIRES_IN_MINUTES = 60
 
@@ -55,7 +53,7 @@ def check(request: CreatePayment, targets: WebhookTargets) -> str | None:
         _check_redirect(request.cancel_url, "cancelUrl")
     if request.customer_email is not None and not _EMAIL.fullmatch(request.customer_email):
         raise InvalidError.field("customerEmail", "is no e-mail address")
-    return None if request.metadata is None else _metadata(request.metadata)
+    return None if request.metadata is None else metadata_text(request.metadata)
 
 
 def _check_redirect(url: str, field: str) -> None:
@@ -87,21 +85,3 @@ def ascii_url(url: str) -> str:
         netloc += f":{parts.port}"
     encoded = (quote(part, safe=_PRINTABLE) for part in (parts.path, parts.query, parts.fragment))
     return urlunsplit((parts.scheme, at + netloc, *encoded))
-
-
-def _metadata(value: dict[str, Any]) -> str:
-    text = msgspec.json.encode(value)
-    if len(text) > METADATA_BYTES_MAX:
-        raise InvalidError.field("metadata", f"is larger than {METADATA_BYTES_MAX} bytes of JSON")
-    if _depth(value) > METADATA_DEPTH_MAX:
-        raise InvalidError.field("metadata", f"is nested more than {METADATA_DEPTH_MAX} levels deep")
-    return text.decode()
-
-
-def _depth(value: object) -> int:
-    """Count levels breadth first: input that is nested too deep for recursion is still only a number here."""
-    level, depth = [value], 0
-    while nested := [item for item in level if isinstance(item, (dict, list))]:
-        depth += 1
-        level = [child for item in nested for child in (item.values() if isinstance(item, dict) else item)]
-    return depth

@@ -35,8 +35,9 @@ GROUPS: Mapping[str, str] = {
     "custody_gas": "gas",
     # What is staked is the gas station's all the same.
     "custody_staked": "gas",
+    "between_chains": "between_chains",
 }
-GROUP_OF_PURPOSE: Mapping[str, str] = {"payment": "deposits", "wallet": "wallet", "gas": "gas"}
+GROUP_OF_PURPOSE: Mapping[str, str] = {"payment": "deposits", "account": "deposits", "wallet": "wallet", "gas": "gas"}
 
 Group: TypeAlias = tuple[int, str]
 """A merchant's primary key (or ``PLATFORM``) and the name of the group."""
@@ -80,15 +81,17 @@ class Undone(Struct, frozen=True, kw_only=True):
 class Books(Struct, frozen=True, kw_only=True):
     """One chain's books at a height, up to which everything is stored, and ``cursor``, how far that goes by now.
 
-    ``uncollected`` is what confirmed deposits leave on their addresses until they are collected. ``waiting`` is what
-    deposits brought by then that the ledger does not say, or took for confirmed only later. ``last_moved`` is the last
-    height at which a holding is known to have changed, of those that were asked for.
+    ``bridged`` is what bridges have taken and neither paid out nor given back, by the exchanges themselves: it is the
+    merchant's, and on no chain. ``uncollected`` is what confirmed deposits leave on their addresses until they are
+    collected. ``waiting`` is what deposits brought by then that the ledger does not say, or took for confirmed only
+    later. ``last_moved`` is the last height at which a holding is known to have changed, of those that were asked for.
     """
 
     height: int
     block_hash: str | None
     cursor: tuple[int, str]
     booked: Mapping[tuple[Group, str | None], int]
+    bridged: Mapping[tuple[Group, str | None], int]
     addresses: Mapping[int, GroupedAddress]
     waiting: Mapping[Holding, int]
     uncollected: Mapping[Holding, int]
@@ -114,6 +117,15 @@ SELECT source_address_pk AS address_pk, contract, token, decimals FROM outbound_
 UNION
 SELECT recipient_address_pk, contract, token, decimals FROM outbound_intents
 WHERE chain = $1 AND scope = $2 AND recipient_address_pk IS NOT NULL
+"""
+_BRIDGED = """
+SELECT e.merchant_pk, e.source_contract, e.source_token, e.source_decimals,
+    sum(CASE WHEN i.state = 'done' THEN e.units - e.fee_units ELSE 0 END
+        - CASE WHEN e.is_settled THEN e.units - e.fee_units ELSE 0 END) AS units
+FROM exchanges e JOIN outbound_intents i ON i.id = e.intent_pk
+WHERE e.kind = 'bridge' AND e.mode = 'live' AND e.source_chain = $1 AND e.scope = $2
+    AND (i.state = 'done') <> e.is_settled
+GROUP BY 1, 2, 3, 4
 """
 _MOVES = """
 SELECT address_pk, contract, max(height) AS height FROM (
@@ -158,6 +170,10 @@ async def read_books(db: Database, info: ChainInfo, height: int | None = None, *
             names.setdefault(row.contract, (row.token, row.decimals))
             moved.add((row.address_pk, row.contract))
         known = sorted({address_pk for address_pk, _ in (*waiting, *moved)})
+        bridged: dict[tuple[Group, str | None], int] = {}
+        for row in await conn.exec_driver_sql(_BRIDGED, (info.id, SCOPE)):
+            names.setdefault(row.source_contract, (row.source_token, row.source_decimals))
+            bridged[(row.merchant_pk, "between_chains"), row.source_contract] = int(row.units)
         addresses = await _addresses(conn, info, known)
         sendings, undone = await _transactions(conn, info, height)
         block = ChainBlock.chain == info.id, ChainBlock.scope == SCOPE, ChainBlock.height == height
@@ -166,6 +182,7 @@ async def read_books(db: Database, info: ChainInfo, height: int | None = None, *
             block_hash=await conn.scalar(select(ChainBlock.hash).where(*block)),
             cursor=(cursor.height, cursor.hash),
             booked=await _booked(conn, info),
+            bridged=bridged,
             addresses=addresses,
             waiting=waiting,
             uncollected=uncollected,
@@ -228,9 +245,9 @@ async def _transactions(
     )
     sendings, undone = [], []
     for row in rows:
-        # A sweep moves what its collections say, and pays the fee for all of them. Only a transfer gives something
-        # away, and a transaction that only uses a nonce gives nothing.
-        moves = row.action == "transfer" and row.kind != IntentKind.SWEEP
+        # A sweep moves what its collections say, and pays the fee for all of them. Only a transfer and the call of an
+        # exchange give something away, and a transaction that only uses a nonce gives nothing.
+        moves = row.action in {"transfer", "call"} and row.kind != IntentKind.SWEEP
         sending = Sending(
             tx_id=row.tx_id,
             source_pk=row.source_address_pk,

@@ -33,6 +33,9 @@ class AddressLine(Struct, frozen=True, kw_only=True, rename="camel"):
 class GroupLine(Struct, frozen=True, kw_only=True, rename="camel"):
     """One token of one group of addresses: a merchant's ``deposits`` or ``wallet``, or the platform's ``gas``.
 
+    ``between_chains`` is no address: of it, ``on_chain`` is what bridges have taken, by deposits that stand on this
+    chain, and have neither paid out on another nor given back.
+
     ``booked`` is what the ledger says, ``in_transit`` what it will say of blocks that are read but not deep enough
     yet; together they should be what is ``on_chain``. ``addresses`` is there where they are not.
     """
@@ -89,7 +92,7 @@ def _differences(report: ChainReport) -> Sequence[tuple[str | None, str, str | N
 
 
 def _report(chain: Chain, books: Books, held: Held, transit: Held) -> ChainReport:
-    on_chain = _by_group(books, held)
+    on_chain = {**_by_group(books, held), **books.bridged}
     moving = _by_group(books, transit)
     keys = sorted({*on_chain, *moving, *books.booked}, key=lambda key: (key[0], key[1] or ""))
     lines = []
@@ -173,7 +176,7 @@ def as_text(report: ChainReport) -> Iterator[str]:
 
 
 def _name(line: GroupLine) -> str:
-    return f"{line.merchant_id or 'platform'} {line.group} {line.token}"
+    return f"{line.merchant_id or 'platform'} {line.group.replace('_', ' ')} {line.token}"
 
 
 def _expected(line: GroupLine) -> str:

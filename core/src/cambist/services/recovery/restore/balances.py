@@ -2,7 +2,7 @@
 
 ::
 
-    on a one-time address     the newest deposits it can still hold are there; older ones were collected
+    on a payment's address    the newest deposits it can still hold are there; older ones were collected
                               more or less native coin than that is the platform's: fees, and what was sent for them
                               more of a token than that is the merchant's, from wherever it came
     on a main wallet          less than deposits and collections brought was paid out
@@ -10,7 +10,8 @@
                               more of it; more of a token is the merchant's
     on the gas station        less was spent on fees, more was put in by the operator
 
-Whatever is the merchant's becomes available: which order it belonged to, nobody knows any more.
+Whatever is the merchant's becomes available: which order it belonged to, nobody knows any more. What came to an account
+was available as soon as it was confirmed.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ from .rebuild import KIND
 
 
 class ConfirmedDeposit(Struct, frozen=True):
-    """A confirmed deposit; those of one address are told in chain order."""
+    """A confirmed deposit; those of one address are told in chain order. ``held`` is what nobody has decided about."""
 
     pk: int
     units: int
+    held: int
 
 
 class Remains(Struct, frozen=True, kw_only=True):
@@ -64,6 +66,7 @@ class Share(Struct, kw_only=True):
     """What becomes of one token of one merchant, or of the platform."""
 
     deposited: int = 0
+    held: int = 0
     left: int = 0
     surplus: int = 0
     in_wallet_deposited: int = 0
@@ -102,7 +105,8 @@ async def confirmed_deposits(conn: AsyncConnection, info: ChainInfo) -> Mapping[
     """Return every confirmed deposit of a chain, by where it came to."""
     found: dict[Holding, list[ConfirmedDeposit]] = {}
     confirmed = Deposit.chain == info.id, Deposit.scope == SCOPE, Deposit.status == "confirmed"
-    columns = (*columns_of(ConfirmedDeposit, Deposit), Deposit.address_pk, Deposit.contract)
+    held = Deposit.units - Deposit.available_units - Deposit.returned_units
+    columns = (*columns_of(ConfirmedDeposit, Deposit, held=held), Deposit.address_pk, Deposit.contract)
     in_order = select(*columns).where(*confirmed).order_by(Deposit.height, Deposit.ordinal, Deposit.id)
     for row in await conn.execute(in_order):
         found.setdefault((row.address_pk, row.contract), []).append(to_struct(ConfirmedDeposit, row))
@@ -123,6 +127,8 @@ async def rebuild_balances(conn: AsyncConnection, info: ChainInfo, facts: Facts,
         deposited = sum(one.units for one in deposits)
         merchant_pk, name = group
         share = shares[merchant_pk, holding[1]]
+        # What counts for an account is available already.
+        share.held += sum(one.held for one in deposits)
         if name == "deposits":
             remains = remains_of(deposits, held, pays_fees=holding[1] is None)
             share.deposited += deposited
@@ -187,7 +193,7 @@ def _merchants(merchant_pk: int, asset: str, share: Share, contract: str | None)
     in_wallet = share.in_wallet_deposited + brought
     excess = share.in_wallet_held - in_wallet
     moves = [
-        (account(Purpose.HELD), available, share.deposited + share.in_wallet_deposited),
+        (account(Purpose.HELD), available, share.held),
         (wallet, deposits, brought),
     ]
     if contract is not None:

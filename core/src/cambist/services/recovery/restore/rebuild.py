@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.db.models import AccountKey, Address, Cursor, Deposit, LedgerTransaction, Merchant
+from cambist.domain.branches import ONE_TIME_BRANCH, PERMANENT_BRANCH
 from cambist.plugin import AddressFamily
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
@@ -29,13 +30,15 @@ KIND = "restore"
 BEGUN = "begun"
 NO_PASSWORD = "!"  # noqa: S105  no hash, so no password opens it until the operator issues a reset
 ADDRESSES_AT_ONCE = 2_000
+_BRANCHES = {"payment": ONE_TIME_BRANCH, "account": PERMANENT_BRANCH}
+"""What an index may have been handed out for: only the accounts' file knows, and it may be lost."""
 
 _FILLED = (Merchant, Address, Cursor, Deposit, LedgerTransaction)
 """The tables in which a database that is in use has rows."""
 
 _ADDRESSES = (
-    "INSERT INTO addresses (mode, family, address, merchant_pk, account_index, change, address_index)"
-    " SELECT $1, $2, a.address, $3, $4, 0, a.index FROM unnest($5::text[], $6::bigint[]) AS a (address, index)"
+    "INSERT INTO addresses (mode, family, address, purpose, merchant_pk, account_index, change, address_index)"
+    " SELECT $1, $2, a.address, $3, $4, $5, $6, a.index FROM unnest($7::text[], $8::bigint[]) AS a (address, index)"
     " ON CONFLICT DO NOTHING"
 )
 
@@ -103,17 +106,20 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
         for family in families:
             await main_wallet(conn, self.keys, family, merchant_pk, MODE)
             count = min(merchant.indexes.get(f"{MODE}/{family.coin_type}", 0) + self.gap, INDEXES)
-            await self._addresses(conn, family, merchant_pk, count)
-            addresses += count + 1
+            for purpose, branch in _BRANCHES.items():
+                await self._addresses(conn, family, merchant_pk, count, purpose, branch)
+            addresses += len(_BRANCHES) * count + 1
         return addresses
 
-    async def _addresses(self, conn: AsyncConnection, family: AddressFamily, merchant_pk: int, count: int) -> None:
+    async def _addresses(  # noqa: PLR0913, PLR0917  which addresses, and whose
+        self, conn: AsyncConnection, family: AddressFamily, merchant_pk: int, count: int, purpose: str, branch: int
+    ) -> None:
         key = await self.keys.get(conn, merchant_pk, MODE, family.coin_type)
         for first in range(0, count, ADDRESSES_AT_ONCE):
             indexes = list(range(first, min(count, first + ADDRESSES_AT_ONCE)))
-            derived = [family.derive_address(key.xpub, 0, index) for index in indexes]
+            derived = [family.derive_address(key.xpub, branch, index) for index in indexes]
             await conn.exec_driver_sql(
-                _ADDRESSES, (MODE, family.name, merchant_pk, key.account_index, derived, indexes)
+                _ADDRESSES, (MODE, family.name, purpose, merchant_pk, key.account_index, branch, derived, indexes)
             )
 
 

@@ -46,6 +46,7 @@ class Scanner:
             clock=clock,
             ids=ids,
             hints=Hints(None),
+            fiat_currencies=(),  # the prices of now are not those of when the money came
         )
 
     async def begin(self, first_height: int) -> None:

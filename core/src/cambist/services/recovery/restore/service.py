@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from sqlalchemy import func, select
@@ -14,6 +14,7 @@ from cambist.ports import Clock, Ids
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
 from cambist.services.addresses.account_keys import AccountKeys
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.receiving.deposits import AddressCache, opening_balances
 from cambist.services.recovery.reconcile import ChainReport, Impossible, reconcile_chain
@@ -21,6 +22,8 @@ from cambist.services.recovery.reconcile.balances import Pause, a_moment, look_u
 from cambist.services.recovery.reconcile.books import MODE, SCOPE
 from cambist.signer import XpubSource
 
+from .account_rows import AccountRebuilder
+from .accounts import Line
 from .balances import Facts, confirmed_deposits, rebuild_balances, wallet_floats
 from .manifest import Manifest, RestoreError
 from .rebuild import Rebuilder
@@ -35,6 +38,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     """What a restore brought back."""
 
     merchants: int
+    accounts: int
     addresses: int
     deposits: int
     reports: Sequence[ChainReport]
@@ -62,8 +66,11 @@ class Restorer(Struct, frozen=True, kw_only=True):
     ids: Ids
     gap: int = GAP
 
-    async def restore(self, manifest: Manifest, told: Told) -> Summary:
-        """Do it all, telling how it goes. Raises RestoreError; KeystoreError and SignerUnavailableError for keys."""
+    async def restore(self, manifest: Manifest, told: Told, accounts: Iterable[Line] = ()) -> Summary:
+        """Do it all, telling how it goes; ``accounts`` are those beside the manifest.
+
+        Raises RestoreError; KeystoreError and SignerUnavailableError for keys.
+        """
         named = {entry.chain for entry in manifest.chains}
         if missing := sorted(named - self.chains.keys()):
             raise RestoreError(f"The manifest names chains that are not configured here: {', '.join(missing)}.")
@@ -72,6 +79,10 @@ class Restorer(Struct, frozen=True, kw_only=True):
         )
         addresses = await rebuilder.rebuild(manifest, self.clock.now())
         told(f"{len(manifest.merchants)} merchants and {addresses} addresses are derived")
+        rebuilt = AccountRebuilder(db=self.db, registry=self.registry, keys=self.keys, macs=AddressMacs(self.box))
+        found = await rebuilt.rebuild(accounts, self.clock.now())
+        if found:
+            told(f"{found} accounts have their addresses again")
         caches = {name: AddressCache(self.db, family, MODE) for name, family in self.registry.families.items()}
         reports = []
         for entry in manifest.chains:
@@ -90,6 +101,7 @@ class Restorer(Struct, frozen=True, kw_only=True):
             await record(conn, GATEWAY, Action.RESTORED, self.clock.now(), details=told_of)
         return Summary(
             merchants=len(manifest.merchants),
+            accounts=found,
             addresses=addresses,
             deposits=deposits,
             reports=reports,

@@ -17,13 +17,14 @@ from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.registry import Registry
 from cambist.services.actor import Actor
-from cambist.services.addresses.checks import check_to_address
+from cambist.services.addresses.checks import check_tag, check_to_address
 from cambist.services.errors import ConflictError, UnavailableError
 from cambist.services.idempotency import by_value, choose_key, claim_of, take_key
+from cambist.services.identity.projects import require_active
 from cambist.services.paging import read_one
-from cambist.services.payouts.create import require_active, require_payouts
+from cambist.services.payouts.create import require_payouts
 from cambist.services.payouts.queue import NewPayout, PayoutContext, debit_and_queue
-from cambist.services.payouts.requests import AddressText
+from cambist.services.payouts.requests import AddressText, TagText
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.quotes import AmountText, Asset, read_units
 from cambist.services.receiving.deposits.rows import DepositRow, lock_cursor, lock_payment_deposits
@@ -40,6 +41,7 @@ class RefundRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The body of ``POST /api/payment/{paymentId}/refund``. Without an amount, all that is left goes back."""
 
     to_address: AddressText
+    to_tag: TagText | None = None
     amount: AmountText | None = None
     reason: Annotated[str, Meta(max_length=REASON_CHARS_MAX)] | None = None
     idempotency_key: str | None = None
@@ -73,11 +75,12 @@ async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
     asset = asset_of(context.registry, payment)
     settings = await require_payouts(conn, actor, asset)
     to_address = check_to_address(context.registry, asset.chain, request.to_address)
+    to_tag = check_tag(context.registry, asset.chain, request.to_tag)
     await lock_cursor(conn, payment.chain, payment.scope)
     deposits = await lock_payment_deposits(conn, payment.id)
     payment = await _find(conn, actor, payment_id, lock=True)
     units = _units(payment, deposits, request, asset.token)
-    refund = NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units)
+    refund = NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units, to_tag)
     refund = structs.replace(refund, payment_pk=payment.id, reason=request.reason)
     return await queue_refund(conn, context, settings, refund, parts.held_parts(deposits, units))
 
@@ -124,7 +127,9 @@ def asset_of(registry: Registry, row: AnyRow) -> Asset:
     chain: ChainInfo | None = registry.chains.get(row.chain)
     if chain is None:
         raise UnavailableError("CHAIN_UNAVAILABLE", f"{row.chain} is not available right now.")
-    return Asset(chain, Token(symbol=row.token, contract=row.contract, decimals=row.decimals, label=row.token))
+    token = Token(symbol=row.token, contract=row.contract, decimals=row.decimals, label=row.token)
+    known = [one.least_units for one in chain.tokens if one.contract == token.contract]
+    return Asset(chain, structs.replace(token, least_units=known[0]) if known else token)
 
 
 async def _find(conn: AsyncConnection, actor: Actor, payment_id: str, *, lock: bool = False) -> AnyRow:

@@ -59,7 +59,7 @@ def _event(refund: PayoutRow, row: AnyRow, outcome: str, now: datetime) -> NewEv
         "txHash": refund.tx_id,
         "timestamp": moment(now),
     }
-    optional = {"depositId": row.deposit_id, "orderId": row.order_id, "error": refund.error}
+    optional = {"toTag": refund.to_tag, "depositId": row.deposit_id, "orderId": row.order_id, "error": refund.error}
     return NewEvent(
         project_pk=refund.project_pk,
         project_id=row.project_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -34,6 +34,7 @@ class RefundView(Struct, frozen=True, kw_only=True, rename="camel"):
     decimals: int
     amount: str
     to_address: str
+    to_tag: str | UnsetType = UNSET
     reason: str | None
     tx_hash: str | None
     error: str | None

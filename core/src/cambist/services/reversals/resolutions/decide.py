@@ -22,11 +22,13 @@ from cambist.domain.payments import Status
 from cambist.domain.payouts import Status as PayoutStatus
 from cambist.plugin import Head, Units
 from cambist.services.actor import Actor
-from cambist.services.addresses.checks import check_to_address
+from cambist.services.addresses.checks import check_tag, check_to_address
 from cambist.services.errors import ConflictError
-from cambist.services.payouts.create import require_active, require_payouts
+from cambist.services.identity.projects import require_active
+from cambist.services.payouts.create import require_payouts
 from cambist.services.payouts.queue import NewPayout, PayoutContext
 from cambist.services.pricing.quotes import read_units
+from cambist.services.receiving.accounts import events as account_events
 from cambist.services.receiving.deposits import crediting, judging
 from cambist.services.receiving.deposits.rows import DepositRow, lock_cursor, lock_deposits
 from cambist.services.receiving.deposits.store import WatchedChain
@@ -38,10 +40,11 @@ from .read import ResolutionView, get_resolution, not_found, of_project
 
 
 class Decided(Struct, frozen=True, kw_only=True):
-    """A deposit after a decision, and the public ids of payments that changed by it."""
+    """A deposit after a decision, and the public ids of payments and accounts that changed by it."""
 
     resolution: ResolutionView
     changed: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
 
 
 class _Case(NamedTuple):
@@ -56,11 +59,14 @@ class _Case(NamedTuple):
 async def accept(conn: AsyncConnection, context: PayoutContext, actor: Actor, deposit_id: str) -> Decided:
     """Count what is held of a deposit to its order, whole, however late it came; the order is judged again at once.
 
-    After the commit, publish the hints ``webhooks`` and ``payment:<public id>``.
+    What came to an account's address is counted to the account, and told as if it had been right from the start.
+    After the commit, publish the hints ``webhooks``, ``payment:<public id>`` and ``account:<public id>``.
     """
     await require_active(conn, actor)
     case = await _lock(conn, actor, deposit_id)
     deposit, payment = case.deposit, case.payment
+    if deposit.account_pk is not None:
+        return await _accept_for_account(conn, context, actor, case)
     if payment is None or payment.status == Status.FAILED:
         raise ConflictError(
             "CANNOT_ACCEPT", "No order can take this deposit. It can be released to the wallet, or sent back."
@@ -83,6 +89,22 @@ async def accept(conn: AsyncConnection, context: PayoutContext, actor: Actor, de
         resolution=await get_resolution(conn, actor, deposit_id),
         changed=tuple({payment.public_id, *judged.changed}),
     )
+
+
+async def _accept_for_account(conn: AsyncConnection, context: PayoutContext, actor: Actor, case: _Case) -> Decided:
+    deposit, now, told = case.deposit, context.clock.now(), account_events.Told()
+    if deposit.resolution != "accepted" or deposit.held_units:
+        _refuse_decided(case)
+        if deposit.returned_units:
+            # Its event names the whole amount, for the merchant to credit.
+            raise ConflictError(
+                "CANNOT_ACCEPT", "A part of this deposit was sent back. What is left of it can be released."
+            )
+        await _resolve(conn, deposit, "accepted", now)
+        counted = Units(deposit.available_units - deposit.released_units + deposit.held_units)
+        await crediting.credit_and_allocate(conn, actor.mode, (), [(counted, [deposit])])
+        told = await account_events.tell(conn, [deposit.id], account_events.CONFIRMED, context.ids, now)
+    return Decided(resolution=await get_resolution(conn, actor, deposit.deposit_id), accounts=tuple(told.accounts))
 
 
 async def release(conn: AsyncConnection, context: PayoutContext, actor: Actor, deposit_id: str) -> Decided:
@@ -115,7 +137,8 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
     case = await _lock(conn, actor, deposit_id)
     asset = asset_of(context.registry, case.row)
     to_address = check_to_address(context.registry, asset.chain, request.to_address)
-    if (same := await _same(conn, case, to_address, request)) is not None:
+    to_tag = check_tag(context.registry, asset.chain, request.to_tag)
+    if (same := await _same(conn, case, (to_address, to_tag), request)) is not None:
         return Made(await get_refund(conn, actor.project_pk, same), replayed=True)
     _refuse_decided(case)
     settings = await require_payouts(conn, actor, asset)
@@ -127,7 +150,7 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
     if units == held:
         await _resolve(conn, case.deposit, "refunded", context.clock.now())
     new = structs.replace(
-        NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units),
+        NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units, to_tag),
         payment_pk=None if case.payment is None else case.payment.id,
         deposit_pk=case.deposit.id,
         reason=request.reason,
@@ -148,7 +171,7 @@ async def _lock(conn: AsyncConnection, actor: Actor, deposit_id: str) -> _Case:
         raise not_found()
     deposit = (await lock_deposits(conn, [row.id]))[row.id]
     payment = None
-    if row.matches:
+    if row.matches and row.payment_pk is not None:
         locked = select(Payment).where(Payment.id == row.payment_pk).with_for_update(key_share=True)
         payment = (await conn.execute(locked)).one()
     return _Case(deposit, row, payment, head)
@@ -167,7 +190,9 @@ def _refuse_decided(case: _Case) -> None:
         raise ConflictError("ALREADY_RESOLVED", f"Nothing of this deposit waits for a decision: {decision}.")
 
 
-async def _same(conn: AsyncConnection, case: _Case, to_address: str, request: RefundRequest) -> str | None:
+async def _same(
+    conn: AsyncConnection, case: _Case, target: tuple[str, str | None], request: RefundRequest
+) -> str | None:
     """Return the refund that already did what is asked for, where it left nothing to decide about."""
     if case.deposit.held_units or case.deposit.resolution != "refunded":
         return None
@@ -176,9 +201,9 @@ async def _same(conn: AsyncConnection, case: _Case, to_address: str, request: Re
         Payout.kind == IntentKind.REFUND,
         Payout.status != PayoutStatus.FAILED,
     )
-    refunds = select(Payout.payout_id, Payout.to_address, Payout.units).where(*sent)
+    refunds = select(Payout.payout_id, Payout.to_address, Payout.to_tag, Payout.units).where(*sent)
     last = (await conn.execute(refunds.order_by(Payout.id.desc()).limit(1))).one_or_none()
-    if last is None or last.to_address != to_address:
+    if last is None or (last.to_address, last.to_tag) != target:
         return None
     if request.amount is not None and format_units(last.units, case.row.decimals) != same_value(request.amount):
         return None

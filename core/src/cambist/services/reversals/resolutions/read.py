@@ -8,7 +8,7 @@ from msgspec import Struct
 from sqlalchemy import and_, case, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Address, Deposit, Payment
+from cambist.db.models import Account, Address, Deposit, Payment
 from cambist.db.structs import AnyRow, AnySelect, columns_of, literally
 from cambist.domain.money import format_units
 from cambist.domain.payments import OPEN, HeldReason, Status
@@ -21,7 +21,7 @@ class ResolutionView(Struct, frozen=True, kw_only=True, rename="camel"):
     """A deposit somebody has to decide about, or has.
 
     ``amount`` is all that came, ``held_amount`` what there is to decide about. ``resolution`` is what was decided.
-    ``can_accept`` says whether its payment could take it.
+    ``can_accept`` says whether its payment or account could take it.
     """
 
     deposit_id: str
@@ -43,9 +43,12 @@ class ResolutionView(Struct, frozen=True, kw_only=True, rename="camel"):
     payment_id: str | None
     payment_status: str | None
     order_id: str | None
+    account_id: str | None
+    external_id: str | None
 
 
 _reason = case(
+    (Deposit.held_reason.is_not(None), Deposit.held_reason),
     (Payment.id.is_(None), HeldReason.UNEXPECTED),
     (Payment.chain != Deposit.chain, HeldReason.WRONG_CHAIN),
     (~Deposit.matches, HeldReason.WRONG_TOKEN),
@@ -60,7 +63,9 @@ _SELECT = (
             ResolutionView,
             Deposit,
             reason=_reason,
-            can_accept=and_(_held > 0, _reason.in_((HeldReason.SURPLUS, HeldReason.LATE))),
+            can_accept=and_(
+                _held > 0, _reason.in_((HeldReason.SURPLUS, HeldReason.LATE)) | Deposit.account_pk.is_not(None)
+            ),
             contract_address=Deposit.contract,
             amount=Deposit.units,
             held_amount=_held,
@@ -70,16 +75,23 @@ _SELECT = (
             payment_id=Payment.payment_id,
             payment_status=Payment.status,
             order_id=Payment.order_id,
+            account_id=Account.account_id,
+            external_id=Account.external_id,
         )
     )
     .join(Address, Address.id == Deposit.address_pk)
     .outerjoin(Payment, Payment.id == Deposit.payment_pk)
+    .outerjoin(Account, Account.id == Deposit.account_pk)
 )
 
 
 def of_project(deposits: AnySelect, actor: Actor) -> AnySelect:
     """Return those of deposits, joined with their payments, that the actor's project may decide about."""
-    of_none = Payment.id.is_(None) & Deposit.scope.in_((0, actor.project_pk))
+    of_account = Account.id == Deposit.account_pk, Account.project_pk == actor.project_pk
+    own_accounts = select(Account.id).where(*of_account).correlate(Deposit).exists()
+    of_none = (
+        Payment.id.is_(None) & Deposit.scope.in_((0, actor.project_pk)) & (Deposit.account_pk.is_(None) | own_accounts)
+    )
     return deposits.where(
         Deposit.merchant_pk == actor.merchant_pk,
         Deposit.mode == actor.mode,

@@ -30,7 +30,7 @@ _UNCOLLECTED = f"""
 WITH uncollected AS (
     SELECT d.address_pk, d.contract, min(d.token) AS token, min(d.decimals) AS decimals, d.merchant_pk,
            sum(d.units) AS units, min(d.confirmed_at) AS oldest_at
-    FROM deposits d JOIN addresses a ON a.id = d.address_pk AND a.purpose = 'payment'
+    FROM deposits d JOIN addresses a ON a.id = d.address_pk AND a.purpose IN ('payment', 'account')
     WHERE d.chain = $1 AND d.scope = $2 AND d.status = 'confirmed' AND d.collection_pk IS NULL
     GROUP BY d.address_pk, d.contract, d.merchant_pk
 ), needed AS (

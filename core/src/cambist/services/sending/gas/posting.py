@@ -14,7 +14,12 @@ from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Post
 from cambist.services.sending.handler import IntentUpdate, MovingHandler, post_reversible
 from cambist.services.sending.rows import OwnPath, TxRow
 
-_FLOAT = {"payment": Purpose.FLOAT_DEPOSITS, "wallet": Purpose.FLOAT_WALLET, "gas": Purpose.CUSTODY_GAS}
+_FLOAT = {
+    "payment": Purpose.FLOAT_DEPOSITS,
+    "account": Purpose.FLOAT_DEPOSITS,
+    "wallet": Purpose.FLOAT_WALLET,
+    "gas": Purpose.CUSTODY_GAS,
+}
 
 
 def float_of(address: OwnPath, asset: str) -> Account:

@@ -30,6 +30,8 @@ from . import sweep_store
 log = structlog.get_logger(__name__)
 
 SWEPT_MAX = 50
+SWEPT_MIN = 2
+"""One alone would pay by itself for what a sweep costs whoever takes part: it goes the plain way for less."""
 
 
 class PlannedSweep(Struct, frozen=True, kw_only=True):
@@ -51,7 +53,7 @@ async def sweep_waiting(context: EngineContext) -> bool:
         reasons = (WAITS_FOR_FEES, WAITS_FOR_STATION)
         found = await sweep_store.candidates(conn, context.chain_scope, reasons, now, SWEPT_MAX)
         station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
-    if station is None or not found:
+    if station is None or len(found) < SWEPT_MIN:
         return False
     planned = await _plan(context, chain, found, station.address)
     if planned is None or not await _is_affordable(context, planned, station):
@@ -78,7 +80,7 @@ async def _plan(
     if refused:
         context.alert("sweep_refused", collections=len(refused), reason=refused[0])
     intents = [one for one, why in zip(found, plan.refused, strict=True) if why is None]
-    if plan.sweep is None:
+    if plan.sweep is None or len(intents) < SWEPT_MIN:
         return None
     return PlannedSweep(sweep=plan.sweep, intents=intents)
 

@@ -28,6 +28,8 @@ from cambist.plugin import (
     Units,
     UnreadablePayloadError,
 )
+from cambist_chainkit.eip55 import parse_address
+from cambist_chainkit.providers import other_than
 
 from . import codec
 from .reader import FlorinReader
@@ -36,6 +38,8 @@ from .wire import CallAsked, CallTold, QuoteAsked, QuoteTold, StatusAsked, Statu
 from .words import address_of
 
 WHOLE_BPS = 10_000
+BUILD_WAIT_MAX_S = 5.0
+"""Longer than quotes wait, so that many of them cannot keep a call that is to be signed from its turn."""
 DEADLINE_S_MAX = 86_400
 """Money that nobody fills is kept from its owner for so long at most."""
 
@@ -90,8 +94,12 @@ class FlorinBridge(BridgeProvider):
             recipient=request.recipient,
             units_min=str(units_min),
         )
-        told = await self._service.ask(CallTold, "call", asked)
-        call = Call(to_address=told.to, data=bytes.fromhex(told.data[2:]), value=Units(int(told.value)))
+        told = await self._service.ask(CallTold, "call", asked, wait_max_s=BUILD_WAIT_MAX_S)
+        call = Call(
+            to_address=parse_address(told.to) or told.to,
+            data=bytes.fromhex(told.data[2:]),
+            value=Units(int(told.value)),
+        )
         wanted = ExchangeEffects(
             sold_contract=request.sells.token.contract,
             sold=request.units,
@@ -103,8 +111,9 @@ class FlorinBridge(BridgeProvider):
             refund_to=request.sender,
         )
         effects = self._effects(request, call)
-        if effects is None or structs.replace(effects, valid_until=None) != wanted:
-            raise ProviderUnavailableError(f"{self.name} has built another call than it was asked for")
+        wrong = other_than(wanted, structs.replace(effects, valid_until=None))
+        if wrong:
+            raise ProviderUnavailableError(f"{self.name} has built a call with another {' and '.join(wrong)}")
         # The deadline is the service's to choose, within reason.
         if not 0 < (effects.valid_until or 0) - self._now().timestamp() <= DEADLINE_S_MAX:
             raise ProviderUnavailableError(f"{self.name} has chosen a deadline that is over, or too far away")
@@ -182,12 +191,15 @@ class FlorinBridge(BridgeProvider):
         told = await self._service.ask(StatusTold, "status", asked)
         return BridgeStatus(state=told.state, tx_id=told.tx_id)
 
-    def _effects(self, request: ExchangeRequest, call: Call) -> ExchangeEffects | None:
+    def _effects(self, request: ExchangeRequest, call: Call) -> ExchangeEffects:
         chains = {chain.id: chain for chain in (request.sells.chain, request.buys.chain)}
         try:
-            return self.reader.read(request.sells.chain, request.sender, call, chains)
-        except UnreadablePayloadError:
-            return None
+            effects = self.reader.read(request.sells.chain, request.sender, call, chains)
+        except UnreadablePayloadError as error:
+            raise ProviderUnavailableError(f"{self.name} has built a call that is not sent: {error}") from error
+        if effects is None:
+            raise ProviderUnavailableError(f"{self.name} has built a call of {call.to_address}, which is not pinned")
+        return effects
 
 
 def _number(chain: ChainInfo) -> int:

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from typing import ClassVar
 
 from cambist.plugin import AnySwapPlugin, CallReader, PluginContext, SwapPlugin, SwapProvider, hookimpl
-from cambist_chainkit.http import HttpClient, endpoint_names, open_session
+from cambist_chainkit.providers import ProviderSetup, provider_client
 
 from .config import FlorinConfig, contracts_of
 from .provider import FlorinSwaps
 from .reader import FlorinReader
-from .service import Service
+from .service import REFUSED, Service
 
 ANSWER_BYTES_MAX = 100_000
 
@@ -36,16 +36,17 @@ class FlorinPlugin(SwapPlugin[FlorinConfig]):
     ) -> AsyncIterator[Sequence[SwapProvider]]:
         """Open one HTTP session; nobody is asked yet."""
         reader = FlorinReader(contracts_of(config))
-        async with open_session(context) as session:
-            client = HttpClient(
-                session,
-                config.url.rstrip("/"),
-                endpoint_names([config.url])[0],
-                now=context.now,
-                timeout_s=config.timeout_ms / 1000,
-                response_bytes_max=ANSWER_BYTES_MAX,
-                secret_headers=None if config.api_key is None else {"Authorization": f"Bearer {config.api_key}"},
-            )
+        setup = ProviderSetup(
+            name="florin",
+            table="plugins.florin",
+            base_url=config.base_url,
+            key=config.key,
+            requests_per_second=config.requests_per_second,
+            timeout_ms=config.timeout_ms,
+            answer_bytes_max=ANSWER_BYTES_MAX,
+            refusals=frozenset({REFUSED}),
+        )
+        async with provider_client(setup, context) as client:
             yield [FlorinSwaps(Service(client), reader)]
 
 

@@ -18,6 +18,8 @@ from cambist.plugin import (
     Units,
     UnreadablePayloadError,
 )
+from cambist_chainkit.eip55 import parse_address
+from cambist_chainkit.providers import other_than
 
 from .reader import FlorinReader
 from .service import Service
@@ -25,6 +27,8 @@ from .wire import CallAsked, CallTold, QuoteAsked, QuoteTold
 from .words import address_of
 
 WHOLE_BPS = 10_000
+BUILD_WAIT_MAX_S = 5.0
+"""Longer than quotes wait, so that many of them cannot keep a call that is to be signed from its turn."""
 
 
 class FlorinSwaps(SwapProvider):
@@ -72,8 +76,12 @@ class FlorinSwaps(SwapProvider):
             recipient=request.recipient,
             units_min=str(units_min),
         )
-        told = await self._service.ask(CallTold, "call", asked)
-        call = Call(to_address=told.to, data=bytes.fromhex(told.data[2:]), value=Units(int(told.value)))
+        told = await self._service.ask(CallTold, "call", asked, wait_max_s=BUILD_WAIT_MAX_S)
+        call = Call(
+            to_address=parse_address(told.to) or told.to,
+            data=bytes.fromhex(told.data[2:]),
+            value=Units(int(told.value)),
+        )
         wanted = ExchangeEffects(
             sold_contract=request.sells.token.contract,
             sold=request.units,
@@ -83,16 +91,20 @@ class FlorinSwaps(SwapProvider):
             bought_min=units_min,
             recipient=request.recipient,
         )
-        if self._effects(request, call) != wanted:
-            raise ProviderUnavailableError(f"{self.name} has built another call than it was asked for")
+        wrong = other_than(wanted, self._effects(request, call))
+        if wrong:
+            raise ProviderUnavailableError(f"{self.name} has built a call with another {' and '.join(wrong)}")
         return call
 
-    def _effects(self, request: ExchangeRequest, call: Call) -> ExchangeEffects | None:
+    def _effects(self, request: ExchangeRequest, call: Call) -> ExchangeEffects:
         chain = request.sells.chain
         try:
-            return self.reader.read(chain, request.sender, call, {chain.id: chain})
-        except UnreadablePayloadError:
-            return None
+            effects = self.reader.read(chain, request.sender, call, {chain.id: chain})
+        except UnreadablePayloadError as error:
+            raise ProviderUnavailableError(f"{self.name} has built a call that is not sent: {error}") from error
+        if effects is None:
+            raise ProviderUnavailableError(f"{self.name} has built a call of {call.to_address}, which is not pinned")
+        return effects
 
 
 def _number(chain: ChainInfo) -> int:

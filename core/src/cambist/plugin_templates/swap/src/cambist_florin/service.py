@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-import msgspec
 from msgspec import Struct
 
-from cambist.plugin import (
-    ChainError,
-    ExchangeRefusedError,
-    ProviderUnavailableError,
-    RateLimitedError,
-    RefusalReason,
-    printable,
-)
-from cambist_chainkit.http import HttpClient
+from cambist.plugin import ExchangeRefusedError, RefusalReason, printable
+from cambist_chainkit.providers import QUOTE_WAIT_MAX_S, ProviderClient
 
 from .wire import Refusal
 
 REFUSED = 422
+"""The status with which the service says why it will not do something."""
 MESSAGE_MAX = 200
 REASONS: Mapping[str, RefusalReason] = {
     "NO_SUCH_PAIR": "unsupported",
@@ -37,28 +30,16 @@ T = TypeVar("T")
 class Service:
     """One service. Raises ExchangeError and nothing else; its key and its address are in no message."""
 
-    def __init__(self, client: HttpClient) -> None:
-        """Ask over this client, which bounds answers in size and time."""
+    def __init__(self, client: ProviderClient) -> None:
+        """Ask over this client, which keeps to the key's budget and bounds answers in size and time."""
         self._client = client
 
-    async def ask(self, kind: type[T], method: str, asked: Struct) -> T:
-        """Return the answer as a value of this kind."""
-        name = self._client.name
-        try:
-            answered = await self._client.post(msgspec.json.encode(asked), method, f"/{method}")
-            if not answered.ok and answered.status != REFUSED:
-                raise self._client.error(answered)
-        except RateLimitedError as error:
-            raise ProviderUnavailableError(str(error), retry_after=error.retry_after) from error
-        except ChainError as error:
-            # The client speaks of nodes, for which it was made. Nothing was learned here, either.
-            raise ProviderUnavailableError(str(error)) from error
-        try:
-            if answered.ok:
-                return msgspec.json.decode(answered.body, type=kind)
-            refusal = msgspec.json.decode(answered.body, type=Refusal)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ProviderUnavailableError(f"{name} answered {method} with something else") from error
+    async def ask(self, kind: type[T], method: str, asked: Struct, *, wait_max_s: float = QUOTE_WAIT_MAX_S) -> T:
+        """Return the answer as a value of this kind. The request waits for its turn for at most so long."""
+        answer = await self._client.post(f"/{method}", asked, wait_max_s=wait_max_s)
+        if not answer.refused:
+            return self._client.decode(answer, kind, f"the answer to {method}")
+        refusal = self._client.decode(answer, Refusal, "a refusal")
         # Written by strangers, and shown to merchants.
         message = printable(self._client.redacted(refusal.message))[:MESSAGE_MAX]
         raise ExchangeRefusedError(message, reason=REASONS.get(refusal.code, "refused"))

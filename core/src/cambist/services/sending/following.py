@@ -33,7 +33,7 @@ Slots = Mapping[int, Sequence[TxRow]]
 log = structlog.get_logger(__name__)
 
 
-class Tracker:
+class Follower:
     """Follows one chain's open transactions. What nodes refused is kept in memory only: it is soon learned again."""
 
     def __init__(self, context: EngineContext) -> None:
@@ -41,7 +41,7 @@ class Tracker:
         self._refused: dict[int, Broadcast] = {}
         self._proof_asked_at: datetime | None = None
 
-    async def track(self) -> None:
+    async def follow(self) -> None:
         """Ask for the status of every open transaction, and do what those need that are in no block."""
         context = self._context
         async with context.db.transaction() as conn:
@@ -243,7 +243,7 @@ class Tracker:
         if cancelled:
             native = context.chain_scope.info.native
             step = structs.replace(
-                step, to_address=step.sender, token=native, amount=Units(0), action="nothing", call=None
+                step, to_address=step.sender, token=native, amount=Units(0), action="nothing", call=None, tag=None
             )
         try:
             fee = await context.chain.outbid(step)
@@ -256,7 +256,7 @@ class Tracker:
         step = structs.replace(step, fee=fee)
         if await self._lacks_gas(tx, step.native_needed):
             return
-        (unsigned,) = await context.chain.prepare([(step, tx.sequence)])
+        (unsigned,) = await context.prepare(tx.intent.source, [(step, tx.sequence)])
         if isinstance(unsigned, Unprepared):
             context.alert("stuck", reference=reference, tx_id=tx.tx_id, error=unsigned.reason)
             return

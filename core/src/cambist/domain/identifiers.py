@@ -1,0 +1,17 @@
+"""Identifiers that are derived from what they name: whoever comes to the same thing finds the same one."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+DERIVED_CHARS = 32
+
+
+def names(*parts: str) -> str:
+    """Return the parts of a name, none of which has a line break, as one: for what many identifiers have in common."""
+    return "\n".join(parts)
+
+
+def derived_id(prefix: str, *parts: str) -> str:
+    """Return the identifier of what these parts name, none of which has a line break: 128 bits of their hash."""
+    return f"{prefix}_{sha256(names(*parts).encode()).hexdigest()[:DERIVED_CHARS]}"

@@ -1,0 +1,338 @@
+"""What an exchange needs before its call is sent: its turn, an allowance, a call that was tried, and no bad luck.
+
+The engine has found the money and waits for the call. Then, as often as needed::
+
+    build     the provider's call, read and compared
+    turn      one exchange at a time for each wallet, token and spender
+    simulate  allowance and call together, before anything is paid for
+    allow     zero first where something is left, then just what the call takes
+    store     the call, fresh: the engine signs it within half a minute, or asks for another
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import structlog
+from sqlalchemy import select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.models import Cursor, Exchange, OutboundIntent
+from cambist.domain.exchanges import Kind, Step
+from cambist.domain.intents import IntentKind
+from cambist.plugin import Call, ChainError, ContractChain, Movement, Units
+from cambist.plugin.text import printable
+from cambist.services import platform
+from cambist.services.addresses.wallets import gas_station
+from cambist.services.platform import PlatformSettings
+from cambist.services.sending.batches import WAITS_FOR_CALL
+from cambist.services.sending.intents import NewIntent, submit
+
+from . import posting
+from .calls import REASON_CHARS_MAX, Built, Never, NotNow, build, fee_difference
+from .handler import OF_SIGNER, approval_reference
+from .rows import CallIntent, ExchangeRow, lock, lock_call, save, when_idle
+from .worker import ExchangeWorker
+
+CALL_VALID = timedelta(seconds=30)
+TURN_PAUSE = timedelta(seconds=2)
+ALLOWANCE_PAUSE = timedelta(seconds=2)
+RETRY_PAUSE = timedelta(seconds=15)
+RETRY_MIN = timedelta(minutes=2)
+"""Where the signer names a time that is later, waiting helps."""
+ALERT_PAUSE = timedelta(minutes=10)
+HELD_UP_MAX = timedelta(days=14)
+ATTEMPTS_MAX = 3
+"""Trials of a call that the chain may refuse, each with another call, before the exchange fails."""
+
+TOO_LATE = "The least output that was promised could not be had in time."
+WAITS_FOR_TURN = "turn"
+WAITS_FOR_ALLOWANCE = "allowance"
+WAITS_FOR_PROVIDER = "provider"
+
+log = structlog.get_logger(__name__)
+
+
+async def prepare_call(worker: ExchangeWorker, row: ExchangeRow) -> None:
+    """Do what an exchange needs next whose call waits to be sent."""
+    chain, now = worker.chain(row.source_chain), worker.clock.now()
+    if row.intent_pk is None:
+        raise AssertionError("live exchanges have an intent")
+    async with worker.db.transaction() as conn:
+        call = await lock_call(conn, row.intent_pk)
+        row = await lock(conn, row.pk)
+        if row.step is not Step.QUEUED:
+            return
+        if call.state != "waiting":
+            await save(conn, row, now, due_at=when_idle(row.give_up_at, now))
+            return
+        if call.reason is not None and call.reason.startswith(OF_SIGNER):
+            await _wait_for_signer(worker, conn, row, call, now)
+            return
+        if now >= row.give_up_at and not row.may_be_signed:
+            await _give_up(worker, conn, row, TOO_LATE, now)
+            return
+        if call.reason != WAITS_FOR_CALL or chain is None:
+            await save(conn, row, now, due_at=when_idle(row.give_up_at, now))
+            return
+        settings = await platform.load(conn)
+    if row.spender is not None and not await _has_turn(worker, row, row.spender, now):
+        return
+    try:
+        _check_switches(settings, row)
+        await _prepare(worker, chain, row)
+    except NotNow as error:
+        pause = max(RETRY_PAUSE, timedelta(seconds=min(error.retry_after_s, 600)))
+        log.warning("exchange_waits", txn_id=row.txn_id, reason=str(error))
+        await _wait(worker, row, WAITS_FOR_PROVIDER, worker.clock.now() + pause, gives_way=True)
+    except Never as error:
+        await _fail(worker, row, str(error), now)
+
+
+async def _wait_for_signer(
+    worker: ExchangeWorker, conn: AsyncConnection, row: ExchangeRow, call: CallIntent, now: datetime
+) -> None:
+    """Leave an exchange that the signer holds up: it is not given up, for the signer may have signed it before.
+
+    Where the signer says when, there is as much time after that as there was to begin with.
+    """
+    if row.may_be_signed:
+        worker.alert("signed_before", row)
+        await save(conn, row, now, due_at=now + ALERT_PAUSE, waits_for=call.reason)
+        return
+    valid = row.give_up_at - row.created_at
+    if now >= row.give_up_at and call.due_at <= now + RETRY_MIN:
+        await _give_up(worker, conn, row, f"The signer does not sign it: {call.reason}", now)
+        return
+    until = min(call.due_at + valid, row.created_at + HELD_UP_MAX)
+    give_up_at = max(row.give_up_at, until) if call.due_at > now + RETRY_MIN else row.give_up_at
+    await save(conn, row, now, due_at=when_idle(row.give_up_at, now), give_up_at=give_up_at, waits_for=call.reason)
+
+
+def _check_switches(settings: PlatformSettings, row: ExchangeRow) -> None:
+    """Raise NotNow for what the operator has switched off since it was asked for: nothing more of it is signed."""
+    rule = settings.exchanges
+    is_on = rule.swap_enabled if row.kind is Kind.SWAP else rule.bridge_enabled
+    if not is_on or not rule.is_enabled(row.provider):
+        raise NotNow(f"{row.kind}s by {row.provider} are switched off")
+
+
+async def _has_turn(worker: ExchangeWorker, row: ExchangeRow, spender: str, now: datetime) -> bool:
+    """Take the exchange's turn. The database refuses a second one for wallet, token and spender."""
+    if row.has_turn:
+        return True
+    try:
+        async with worker.db.transaction() as conn:
+            locked = await lock(conn, row.pk)
+            if locked.step is not Step.QUEUED:
+                return False
+            await save(conn, locked, now, has_turn=True, spender=spender)
+    except IntegrityError:
+        async with worker.db.transaction() as conn:
+            locked = await lock(conn, row.pk)
+            if locked.step is Step.QUEUED:
+                await save(conn, locked, now, waits_for=WAITS_FOR_TURN, spender=spender, due_at=now + TURN_PAUSE)
+        return False
+    return True
+
+
+async def _prepare(worker: ExchangeWorker, chain: ContractChain, row: ExchangeRow) -> None:
+    if row.spender is not None and await _is_allowance_coming(worker, chain, row):
+        now = worker.clock.now()
+        await _wait(worker, row, WAITS_FOR_ALLOWANCE, now + ALLOWANCE_PAUSE)
+        return
+    async with worker.db.transaction() as conn:
+        station = await gas_station(conn, chain.info.family, row.mode)
+    built = await build(worker, row, None if station is None else station.address)
+    spender, now = built.effects.spender, worker.clock.now()
+    if row.spender not in {None, spender}:
+        worker.alert("spender_changed", row, spender=spender)
+        raise NotNow(f"{row.provider} takes tokens by another contract now")
+    if spender is not None and not await _has_turn(worker, row, spender, now):
+        return
+    allowances = await _missing_allowances(chain, row, built)
+    await _try(worker, chain, row, built, allowances, None if station is None else station.address)
+    if allowances:
+        await _allow(worker, row, spender or "", allowances[0])
+    else:
+        await _store(worker, row, built.call)
+
+
+async def _is_allowance_coming(worker: ExchangeWorker, chain: ContractChain, row: ExchangeRow) -> bool:
+    """Whether approvals are under way that the chain does not show yet. Raises Never where one has failed."""
+    if not row.approvals:
+        return False
+    intent = OutboundIntent
+    newest = intent.reference == approval_reference(row.txn_id, row.approvals - 1)
+    async with worker.db.transaction() as conn:
+        one = (await conn.execute(select(intent.state, intent.reason, intent.units).where(newest))).one()
+    if one.state == "failed":
+        raise Never(f"The allowance could not be given: {one.reason}")
+    if one.state == "done":
+        return False
+    # Mined is enough: what follows has a later nonce of the same sender, so that no reorg brings it before this.
+    there = await _allowance(chain, row, str(row.spender))
+    return there < one.units or (not one.units and there > 0)
+
+
+async def _missing_allowances(chain: ContractChain, row: ExchangeRow, built: Built) -> list[Units]:
+    """Return what must be approved, one after the other. Tokens such as USDT take no other amount before zero."""
+    spender = built.effects.spender
+    if spender is None:
+        return []
+    there = await _allowance(chain, row, spender)
+    if there >= row.given:
+        return []
+    return [Units(0), row.given] if there else [row.given]
+
+
+async def _allowance(chain: ContractChain, row: ExchangeRow, spender: str) -> Units:
+    try:
+        return await chain.allowance(row.sender, spender, row.source)
+    except ChainError as error:
+        raise NotNow(f"{chain.info.id}: {error}") from error
+
+
+async def _try(  # noqa: PLR0913, PLR0917  what is tried, on what, and who gets the fee
+    worker: ExchangeWorker,
+    chain: ContractChain,
+    row: ExchangeRow,
+    built: Built,
+    allowances: list[Units],
+    fee_recipient: str | None,
+) -> None:
+    """Try it all on the newest state. Raises NotNow, and Never after several refusals: the state may lag once."""
+    spender = built.effects.spender
+    calls = [chain.approval(row.source, spender, units) for units in allowances if spender is not None]
+    try:
+        trials = await chain.simulate(row.sender, [*calls, built.call])
+    except ChainError as error:
+        raise NotNow(f"{chain.info.id}: {error}") from error
+    refused = next((trial.refused for trial in trials if trial.refused is not None), None)
+    if refused is None:
+        refused = _differs(row, trials[-1].moved, fee_recipient)
+    if refused is None:
+        return
+    reason = printable(refused)[:REASON_CHARS_MAX]
+    log.warning("exchange_would_revert", txn_id=row.txn_id, reason=reason, attempts=row.attempts + 1)
+    if row.attempts + 1 >= ATTEMPTS_MAX:
+        raise Never(f"The chain would refuse it: {reason}")
+    async with worker.db.transaction() as conn:
+        await conn.execute(update(Exchange).where(Exchange.id == row.pk).values(attempts=Exchange.attempts + 1))
+    raise NotNow(f"the chain would refuse it: {reason}")
+
+
+def _differs(row: ExchangeRow, moved: Sequence[Movement] | None, fee_recipient: str | None) -> str | None:
+    """Return what a trial shows that was not asked for: a token that keeps a share, more that leaves, another fee."""
+    if moved is None:
+        return None
+    if (wrong := fee_difference(row, moved, fee_recipient)) is not None:
+        return wrong
+    left = sum(one.amount for one in moved if (one.source, one.contract) == (row.sender, row.source_contract))
+    if row.source_contract is not None and left != row.given:
+        return f"it would take {left} instead of {row.given}"
+    came = sum(one.amount for one in moved if (one.recipient, one.contract) == (row.recipient, row.dest_contract))
+    if row.dest_chain == row.source_chain and row.dest_contract is not None and came < row.units_min:
+        return f"it would bring {came}, and {row.units_min} was promised"
+    others = sorted({one.contract for one in moved if one.source == row.sender} - {row.source_contract}, key=str)
+    return f"it would take {others[0]}, too" if others else None
+
+
+async def _allow(worker: ExchangeWorker, row: ExchangeRow, spender: str, units: Units) -> None:
+    """Ask for the next approval: a second one is planned on a state that must show the first."""
+    now = worker.clock.now()
+    async with worker.db.transaction() as conn:
+        locked = await lock(conn, row.pk)
+        if locked.step is not Step.QUEUED or locked.approvals != row.approvals:
+            return
+        await approve(worker, conn, locked, spender, units, now)
+        due_at, approvals = now + ALLOWANCE_PAUSE, locked.approvals + 1
+        await save(conn, locked, now, approvals=approvals, waits_for=WAITS_FOR_ALLOWANCE, due_at=due_at)
+
+
+async def approve(  # noqa: PLR0913, PLR0917  who may take how much
+    worker: ExchangeWorker,
+    conn: AsyncConnection,
+    row: ExchangeRow,
+    spender: str,
+    units: Units,
+    now: datetime,
+) -> None:
+    """Queue an approval behind those that the exchange has asked for already."""
+    intent = NewIntent(
+        reference=approval_reference(row.txn_id, row.approvals),
+        kind=IntentKind.APPROVAL,
+        chain_scope=worker.scope(row, row.source_chain),
+        merchant_pk=row.merchant_pk,
+        source_pk=row.source_pk,
+        to_address=spender,
+        token=row.source,
+        units=units,
+        asked_by=row.asked_by,
+    )
+    await submit(conn, [intent], now)
+
+
+async def _store(worker: ExchangeWorker, row: ExchangeRow, call: Call) -> None:
+    """Hand the call to the engine, unless another worker was faster or it is not waited for any more."""
+    now = worker.clock.now()
+    async with worker.db.transaction() as conn:
+        intent = await lock_call(conn, row.intent_pk or 0)
+        locked = await lock(conn, row.pk)
+        if intent.state != "waiting" or locked.step is not Step.QUEUED:
+            return
+        await conn.execute(
+            update(OutboundIntent)
+            .where(OutboundIntent.id == row.intent_pk)
+            .values(
+                to_address=call.to_address,
+                call_data=call.data,
+                call_value=call.value,
+                call_valid_until=now + CALL_VALID,
+                due_at=now,
+                updated_at=now,
+            )
+        )
+        # Nothing can be paid out on the other chain before the call that asks for it.
+        height = select(Cursor.height).where(Cursor.chain == row.dest_chain, Cursor.scope == row.scope)
+        await save(
+            conn,
+            locked,
+            now,
+            waits_for=None,
+            due_at=now + CALL_VALID,
+            fill_from=None if row.dest_chain == row.source_chain else await conn.scalar(height),
+        )
+
+
+async def _wait(
+    worker: ExchangeWorker, row: ExchangeRow, reason: str, due_at: datetime, *, gives_way: bool = False
+) -> None:
+    """Look again later. Who ``gives_way`` keeps no turn, unless an allowance for it has been asked for."""
+    async with worker.db.transaction() as conn:
+        locked = await lock(conn, row.pk)
+        if locked.step is Step.QUEUED:
+            has_turn = locked.has_turn and not (gives_way and not locked.approvals)
+            await save(conn, locked, worker.clock.now(), waits_for=reason, due_at=due_at, has_turn=has_turn)
+
+
+async def _fail(worker: ExchangeWorker, row: ExchangeRow, reason: str, now: datetime) -> None:
+    async with worker.db.transaction() as conn:
+        call = await lock_call(conn, row.intent_pk or 0)
+        locked = await lock(conn, row.pk)
+        if call.state == "waiting" and locked.step is Step.QUEUED:
+            if locked.may_be_signed:
+                worker.alert("signed_before", locked, reason=reason)
+                await save(conn, locked, now, due_at=now + ALERT_PAUSE)
+                return
+            await _give_up(worker, conn, locked, reason, now)
+
+
+async def _give_up(worker: ExchangeWorker, conn: AsyncConnection, row: ExchangeRow, reason: str, now: datetime) -> None:
+    """End an exchange whose call waits: intent and exchange are locked, and the engine has not taken it."""
+    ended = {"state": "failed", "reason": reason, "finished_at": now, "updated_at": now}
+    await conn.execute(update(OutboundIntent).where(OutboundIntent.id == row.intent_pk).values(**ended))
+    await posting.post_failed(conn, row, "unsent")
+    await worker.endings.fail(conn, row, now, reason)

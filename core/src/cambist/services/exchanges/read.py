@@ -1,0 +1,121 @@
+"""An exchange as it is stored: finds one of a project's, or a page of them, and shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+from sqlalchemy import or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.models import Exchange, Payout
+from cambist.db.structs import AnyRow, columns_of, to_struct
+from cambist.domain.exchanges import Kind, MadeFor, Status
+from cambist.domain.money import format_units
+from cambist.services.errors import NotFoundError
+from cambist.services.paging import Page, read_newest, read_one
+
+from .rows import SENDER, ExchangeRow
+
+
+class FoundExchange(ExchangeRow, frozen=True, kw_only=True):
+    """An exchange to be shown. ``payout_id`` is the public one of the payout that it was made for."""
+
+    payout_id: str | None
+
+
+_PAYOUT = select(Payout.payout_id).where(Payout.id == Exchange.payout_pk).correlate(Exchange).scalar_subquery()
+_SELECT = select(*columns_of(FoundExchange, Exchange, sender=SENDER, payout_id=_PAYOUT))
+
+
+async def list_exchanges(  # noqa: PLR0913  filters and paging, each by name
+    conn: AsyncConnection,
+    project_pk: int,
+    *,
+    made_for: MadeFor | None,
+    kind: Kind | None,
+    chain: str | None,
+    status: Status | None,
+    page: int,
+    limit: int,
+    after: int | None = None,
+) -> Page[FoundExchange]:
+    """Return one page of a project's exchanges, newest first. ``chain`` is either of an exchange's two."""
+    listed = _SELECT.where(Exchange.project_pk == project_pk)
+    if chain is not None:
+        listed = listed.where(or_(Exchange.source_chain == chain, Exchange.dest_chain == chain))
+    filters = {Exchange.made_for: made_for, Exchange.kind: kind, Exchange.status: status}
+    return await read_newest(
+        conn, listed, _found, newest=Exchange.id, filters=filters, page=page, limit=limit, after=after
+    )
+
+
+async def find_exchange(conn: AsyncConnection, project_pk: int, txn_id: str) -> FoundExchange:
+    """Return an exchange of a project's. Raises NotFoundError."""
+    missing = NotFoundError("EXCHANGE_NOT_FOUND", "There is no such swap or bridge.")
+    row = await read_one(conn, _SELECT.where(Exchange.txn_id == txn_id, Exchange.project_pk == project_pk), missing)
+    return _found(row)
+
+
+def _found(row: AnyRow) -> FoundExchange:
+    return to_struct(FoundExchange, row)
+
+
+class ExchangeView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A swap or a bridge as its merchant sees it. What the provider keeps for itself is not shown.
+
+    `mode` is who wanted it. `destAmount` is what has come, null until then, and `destAmountMin` what must come at
+    least. `txHash` is the transaction on the source chain, `destTxHash` the one that brought the output. `waitsFor` is
+    why it has not been sent yet.
+    """
+
+    txn_id: str
+    kind: Kind
+    mode: MadeFor
+    status: Status
+    provider: str
+    source_chain: str
+    source_token: str
+    source_amount: str
+    dest_chain: str
+    dest_token: str
+    dest_amount: str | None
+    dest_amount_min: str
+    slippage_percent: float
+    recipient: str
+    tx_hash: str | None
+    dest_tx_hash: str | None
+    payout_id: str | None
+    waits_for: str | None
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None
+
+
+def exchange_view(row: FoundExchange) -> ExchangeView:
+    came = row.output_units
+    return ExchangeView(
+        txn_id=row.txn_id,
+        kind=row.kind,
+        mode=row.made_for,
+        status=row.status,
+        provider=row.provider,
+        source_chain=row.source_chain,
+        source_token=row.source_token,
+        source_amount=format_units(row.units, row.source_decimals),
+        dest_chain=row.dest_chain,
+        dest_token=row.dest_token,
+        dest_amount=None if came is None else format_units(came, row.dest_decimals),
+        dest_amount_min=format_units(row.units_min, row.dest_decimals),
+        slippage_percent=row.slippage_bps / 100,
+        recipient=row.recipient,
+        tx_hash=row.tx_id,
+        dest_tx_hash=row.dest_tx_id,
+        payout_id=row.payout_id,
+        waits_for=row.waits_for,
+        error=row.error,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        completed_at=row.finished_at,
+    )

@@ -1,0 +1,130 @@
+"""Looks for what pays an expired deposit of a bridge back, on its own chain.
+
+One transfer may be for several deposits, and names none: it is allotted to those that it covers, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from msgspec import Struct
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.models import ExchangePart
+from cambist.db.structs import one_of
+from cambist.domain.exchanges import Step
+from cambist.plugin import BridgeDeposit, LogQuery, Units
+
+from . import posting
+from .arriving import find_call
+from .outputs import Arrived, claim, lock_arrived, lock_cursors, sum_free
+from .rows import ExchangeRow, lock, save
+from .two_chains import SPAN_MAX, SPANS_MAX, connected_sides, find_logs, read_reach
+from .worker import ExchangeWorker, later
+
+SOON = timedelta(seconds=2)
+PAUSE = timedelta(seconds=60)
+ALERT_PAUSE = timedelta(minutes=10)
+
+NOT_FILLED = "Nobody paid it out on the other chain in time; what was given came back."
+
+
+async def look_for_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
+    """Look for what pays an expired deposit back on its own chain. One transfer may be for several deposits."""
+    sides, deposit = connected_sides(worker, row), row.bridge_deposit
+    if sides is None or deposit is None:
+        worker.alert("not_followed", row, reason="its provider or one of its chains is not there")
+        await later(worker, row, ALERT_PAUSE)
+        return
+    async with worker.db.transaction() as conn:
+        call = await find_call(conn, row)
+        reach = await read_reach(worker, conn, row, row.source_chain)
+    if call is None or reach is None:
+        await later(worker, row, SOON)
+        return
+
+    def query(low: int, high: int) -> LogQuery:
+        return sides.provider.refund_query(sides.source.info, deposit, low, high)
+
+    first = call.height if row.looked_to is None else row.looked_to
+    last = min(first + SPAN_MAX * SPANS_MAX, reach.deep)
+    seen = dict(row.refunds)
+    for low in range(first, last + 1, SPAN_MAX):
+        logs = await find_logs(sides.source, query, low, min(low + SPAN_MAX - 1, last))
+        for tx_id in dict.fromkeys(found.tx_id for found in logs):
+            receipt = await sides.source.receipt(tx_id)
+            units = None if receipt is None else sides.provider.refund(sides.source.info, deposit, receipt)
+            if units is not None:
+                seen[tx_id] = str(units)
+    await _claim_refund(worker, row, deposit, seen, looked_to=max(first, last + 1), is_behind=last < reach.deep)
+
+
+async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
+    worker: ExchangeWorker,
+    row: ExchangeRow,
+    deposit: BridgeDeposit,
+    seen: Mapping[str, str],
+    *,
+    looked_to: int,
+    is_behind: bool,
+) -> None:
+    """End an exchange whose deposit has come back: out of all that was paid back and is nobody else's.
+
+    Transfers name no deposits, so that those of a wallet share what has come in the order in which they are looked at;
+    one that is just as large comes first.
+    """
+    async with worker.db.transaction() as conn:
+        await lock_cursors(conn, row)
+        pools = [await _pool(conn, row, deposit, tx_id, Units(int(told))) for tx_id, told in seen.items()]
+        locked = await lock(conn, row.pk)
+        now = worker.clock.now()
+        if locked.step is not Step.REFUNDING:
+            return
+        left, chosen = row.given, []
+        for pool in sorted(pools, key=lambda one: one.free != row.given):
+            share = Units(min(left, pool.free))
+            left = Units(left - share)
+            chosen.append((pool, share))
+        if left:
+            if sum(pool.told for pool in pools) - sum(pool.claimed for pool in pools) >= row.given:
+                worker.alert("refund_not_stored", locked, contract=deposit.refund_contract, seen=str(seen))
+            pause = SOON if is_behind or any(pool.is_coming for pool in pools) else PAUSE
+            await save(conn, locked, now, refunds=dict(seen), looked_to=looked_to, due_at=now + pause)
+            return
+        for pool, share in chosen:
+            await claim(conn, locked, pool.arrived, share, "refund", now)
+        await posting.post_settled(conn, locked, refunded=True)
+        settled = {"is_settled": True, "settlements": locked.settlements + 1, "refunds": {}}
+        await worker.endings.fail(conn, locked, now, NOT_FILLED, **settled)
+
+
+class Pool(Struct, frozen=True, kw_only=True):
+    """What one transaction paid back to the wallet, and how much of it no exchange has claimed and is confirmed."""
+
+    told: Units
+    claimed: Units
+    arrived: Sequence[Arrived]
+    free: Units
+    is_coming: bool
+
+
+async def _pool(conn: AsyncConnection, row: ExchangeRow, deposit: BridgeDeposit, tx_id: str, told: Units) -> Pool:
+    where = (row.source_chain, row.scope, tx_id, row.source_pk, deposit.refund_contract)
+    arrived = await lock_arrived(conn, *where)
+    claimed = await conn.scalar(
+        select(func.coalesce(func.sum(ExchangePart.units), 0)).where(
+            one_of(ExchangePart.deposit_pk, [one.deposit.id for one in arrived]),
+            ExchangePart.role == "refund",
+            ~ExchangePart.is_gone,
+        )
+    )
+    confirmed = [one for one in arrived if one.deposit.status == "confirmed"]
+    return Pool(
+        told=told,
+        claimed=Units(int(claimed or 0)),
+        arrived=confirmed,
+        free=Units(max(0, min(sum_free(confirmed), told - int(claimed or 0)))),
+        is_coming=len(confirmed) < len(arrived),
+    )

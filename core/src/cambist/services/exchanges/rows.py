@@ -1,0 +1,177 @@
+"""Exchanges as they are stored: read, locked, and written back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Select, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.models import Address, Exchange, OutboundIntent
+from cambist.db.structs import AnyRow, columns_of, one_of, to_struct
+from cambist.domain.exchanges import FINISHED, Kind, MadeFor, Status, Step
+from cambist.domain.intents import AskedBy
+from cambist.plugin import BridgeDeposit, Token, Units
+from cambist.services.accounting.ledger import Account, Purpose, asset_key
+
+IDLE_PAUSE = timedelta(minutes=10)
+"""Who waits for the engine is woken by it: see the handler."""
+
+
+class ExchangeRow(Struct, frozen=True, kw_only=True):
+    """One exchange: see the table. ``sender`` is the wallet's address; names in ``_pk`` are of the database alone."""
+
+    pk: int
+    txn_id: str
+    kind: Kind
+    made_for: MadeFor
+    project_pk: int
+    merchant_pk: int
+    mode: str
+    scope: int
+    provider: str
+    source_chain: str
+    source_token: str
+    source_contract: str | None
+    source_decimals: int
+    source_pk: int
+    sender: str
+    units: Units
+    fee_units: Units
+    dest_chain: str
+    dest_token: str
+    dest_contract: str | None
+    dest_decimals: int
+    recipient: str
+    recipient_pk: int | None
+    payout_pk: int | None
+    quoted_units: Units
+    units_min: Units
+    slippage_bps: int
+    fee_bps: int
+    asked_by: AskedBy
+    status: Status
+    step: Step
+    waits_for: str | None
+    error: str | None
+    intent_pk: int | None
+    approvals: int
+    spender: str | None
+    has_turn: bool
+    attempts: int
+    may_be_signed: bool
+    tx_id: str | None
+    deposit: dict[str, Any] | None
+    fill_from: int | None
+    looked_to: int | None
+    is_settled: bool
+    settlements: int
+    dest_tx_id: str | None
+    output_units: Units | None
+    unseen_units: Units
+    unseen_height: int | None
+    unseen_hash: str | None
+    refunds: dict[str, str]
+    sandbox_fails: str | None
+    sandbox_refund_tx_id: str | None
+    due_at: datetime | None
+    give_up_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    broadcast_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def given(self) -> Units:
+        """What goes to the provider: all but the platform's own fee."""
+        return Units(self.units - self.fee_units)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.step in FINISHED
+
+    @property
+    def source(self) -> Token:
+        return Token(
+            symbol=self.source_token,
+            contract=self.source_contract,
+            decimals=self.source_decimals,
+            label=self.source_token,
+        )
+
+    @property
+    def dest(self) -> Token:
+        return Token(
+            symbol=self.dest_token, contract=self.dest_contract, decimals=self.dest_decimals, label=self.dest_token
+        )
+
+    @property
+    def bridge_deposit(self) -> BridgeDeposit | None:
+        return None if self.deposit is None else msgspec.convert(self.deposit, BridgeDeposit)
+
+    def account(self, purpose: Purpose) -> Account:
+        """Return the merchant's account of this purpose in what is given."""
+        return Account(self.merchant_pk, asset_key(self.source_chain, self.source_contract), purpose)
+
+    def dest_account(self, purpose: Purpose) -> Account:
+        """Return the merchant's account of this purpose in what comes."""
+        return Account(self.merchant_pk, asset_key(self.dest_chain, self.dest_contract), purpose)
+
+
+SENDER = select(Address.address).where(Address.id == Exchange.source_pk).correlate(Exchange).scalar_subquery()
+COLUMNS = columns_of(ExchangeRow, Exchange, sender=SENDER)
+SELECT: Select[*tuple[Any, ...]] = select(*COLUMNS)
+
+
+def exchange_row(row: AnyRow) -> ExchangeRow:
+    return to_struct(ExchangeRow, row)
+
+
+def when_idle(give_up_at: datetime, now: datetime) -> datetime:
+    """Return when to look again at one that waits for the engine: once more when its time is over."""
+    return min(now + IDLE_PAUSE, give_up_at) if give_up_at > now else now + IDLE_PAUSE
+
+
+async def lock_by_intents(conn: AsyncConnection, intent_pks: Sequence[int]) -> dict[int, ExchangeRow]:
+    """Return exchanges by the primary keys of their calls' intents, locked in id order until the transaction ends."""
+    found = await conn.execute(
+        SELECT.where(one_of(Exchange.intent_pk, intent_pks))
+        .order_by(Exchange.id)
+        .with_for_update(key_share=True, of=Exchange)
+    )
+    rows = [exchange_row(row) for row in found]
+    return {row.intent_pk: row for row in rows if row.intent_pk is not None}
+
+
+async def lock(conn: AsyncConnection, pk: int) -> ExchangeRow:
+    """Return one exchange, locked until the transaction ends."""
+    found = await conn.execute(SELECT.where(Exchange.id == pk).with_for_update(key_share=True, of=Exchange))
+    return exchange_row(found.one())
+
+
+async def save(conn: AsyncConnection, row: ExchangeRow, now: datetime, **changed: object) -> ExchangeRow:
+    """Write what has changed of a locked exchange, and return it as it is now."""
+    await conn.execute(update(Exchange).where(Exchange.id == row.pk).values(**changed, updated_at=now))
+    return msgspec.structs.replace(row, **changed, updated_at=now)
+
+
+class CallIntent(Struct, frozen=True):
+    """What of a call's intent decides what is done next."""
+
+    state: str
+    reason: str | None
+    due_at: datetime
+
+
+async def lock_call(conn: AsyncConnection, intent_pk: int) -> CallIntent:
+    """Return the intent of a call, locked: the engine locks intents before exchanges, and so does everybody."""
+    intent = OutboundIntent
+    found = await conn.execute(
+        select(intent.state, intent.reason, intent.due_at).where(intent.id == intent_pk).with_for_update(key_share=True)
+    )
+    row = found.one()
+    return CallIntent(row.state, row.reason, row.due_at)

@@ -1,0 +1,169 @@
+"""Follows every exchange to its end: claims those whose time it is, and does for each what its step asks for.
+
+Any number of workers may do so at once: a claim moves an exchange's time on, and what is decided is decided behind the
+locks of its rows. So a claim that is lost with its worker costs two minutes,
+and one that is had twice does nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+import structlog
+from sqlalchemy import delete, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.models import Exchange, ExchangePart
+from cambist.db.structs import one_of
+from cambist.domain.exchanges import Kind, Step
+
+from . import posting
+from .arriving import look_for_output
+from .clearing import clear, give_back_turn
+from .filling import look_for_fill
+from .handler import NOT_SEEN
+from .outputs import lock_cursors
+from .queued import prepare_call
+from .refunding import look_for_refund
+from .rows import SELECT, ExchangeRow, exchange_row, lock
+from .worker import ExchangeWorker, later
+
+CLAIM = timedelta(seconds=120)
+"""Longer than anybody looks at an exchange."""
+PLACES = 4
+SENT_PAUSE = timedelta(seconds=60)
+REOPENED_MAX = 50
+
+log = structlog.get_logger(__name__)
+
+_AWAKEN = """
+UPDATE exchanges SET due_at = $1 WHERE id IN (
+    SELECT e.id FROM exchanges e WHERE e.step = 'filling' AND e.due_at > $1 AND EXISTS (
+        SELECT FROM deposits d WHERE d.status = 'detected' AND d.chain = e.dest_chain AND d.scope = e.scope
+            AND d.address_pk = e.recipient_pk AND d.contract IS NOT DISTINCT FROM e.dest_contract
+            AND d.detected_at > e.updated_at
+    ) ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED
+)
+"""
+# Each provider has places of its own for what it builds, and what follows the chains has others: one that is slow is
+# in nobody's way.
+_CLAIM = """
+WITH lanes AS (
+    SELECT e.id, e.due_at, row_number() OVER (PARTITION BY l.lane ORDER BY e.due_at) AS nth, coalesce(b.busy, 0) AS busy
+    FROM exchanges e
+        CROSS JOIN LATERAL (SELECT CASE e.step WHEN 'queued' THEN e.provider ELSE '' END) l (lane)
+        LEFT JOIN unnest($4::text[], $5::bigint[]) AS b (lane, busy) ON b.lane = l.lane
+    WHERE e.due_at <= $1 AND e.mode = 'live' AND e.source_chain = ANY($2::text[])
+), due AS (
+    SELECT e.id FROM exchanges e JOIN lanes ON lanes.id = e.id AND lanes.nth <= $6 - lanes.busy
+    WHERE e.due_at <= $1 ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED
+)
+UPDATE exchanges e SET due_at = $3 FROM due WHERE e.id = due.id RETURNING e.id
+"""
+# Coin that was credited by the balance, in a block that is not there any more.
+_UNSEEN_GONE = """
+SELECT e.id FROM chain_cursors c JOIN exchanges e ON e.dest_chain = c.chain AND e.scope = c.scope
+    LEFT JOIN chain_blocks b ON b.chain = c.chain AND b.scope = c.scope AND b.height = e.unseen_height
+WHERE e.unseen_units > 0 AND e.kind = 'bridge' AND e.unseen_height > c.height - 1024
+    AND (e.unseen_height > c.height OR b.hash <> e.unseen_hash)
+ORDER BY e.id LIMIT 50
+"""
+
+
+def lane_of(row: ExchangeRow) -> str:
+    """Return whose places an exchange takes while it is looked at: its provider's while its call is built."""
+    return row.provider if row.step is Step.QUEUED else ""
+
+
+async def claim_due(worker: ExchangeWorker, busy: Mapping[str, int] | None = None) -> Sequence[ExchangeRow]:
+    """Return exchanges whose time it is, which nobody else gets for a while; ``busy`` are places taken, by lane."""
+    now, busy = worker.clock.now(), busy or {}
+    places = (now, sorted(worker.chains), now + CLAIM, list(busy), list(busy.values()), PLACES)
+    async with worker.db.transaction() as conn:
+        await conn.exec_driver_sql(_AWAKEN, (now,))
+        claimed = await conn.exec_driver_sql(_CLAIM, places)
+        rows = await conn.execute(SELECT.where(one_of(Exchange.id, list(claimed.scalars()))).order_by(Exchange.id))
+        return [exchange_row(row) for row in rows]
+
+
+async def count_open(conn: AsyncConnection) -> Mapping[tuple[str, str], int]:
+    """Return how many live exchanges have not ended, by kind and step."""
+    is_open = Exchange.due_at.is_not(None), Exchange.mode == "live"
+    counted = select(Exchange.kind, Exchange.step, func.count().label("number")).where(*is_open)
+    rows = await conn.execute(counted.group_by(Exchange.kind, Exchange.step))
+    return {(row.kind, row.step): row.number for row in rows}
+
+
+async def look_at(worker: ExchangeWorker, row: ExchangeRow) -> None:
+    """Do what an exchange's step asks for. Raises ChainError, and whatever a plugin raises."""
+    match row.step:
+        case Step.QUEUED:
+            await prepare_call(worker, row)
+        case Step.SENT:
+            # The engine says at once when a transaction is final, or will never be.
+            await later(worker, row, SENT_PAUSE)
+        case Step.ARRIVING:
+            await give_back_turn(worker, row)
+            await look_for_output(worker, row)
+        case Step.FILLING:
+            await give_back_turn(worker, row)
+            await look_for_fill(worker, row)
+        case Step.REFUNDING:
+            await look_for_refund(worker, row)
+        case Step.CLEARING:
+            await clear(worker, row)
+        case Step.ENDED:
+            return
+
+
+async def reopen_orphaned(worker: ExchangeWorker, project_pk: int | None = None) -> int:
+    """Open exchanges again whose claims a reorg has ended, of all projects or one; return how many."""
+    async with worker.db.transaction() as conn:
+        gone = select(ExchangePart.exchange_pk).where(ExchangePart.is_gone)
+        if project_pk is not None:
+            own = select(Exchange.id).where(Exchange.project_pk == project_pk)
+            gone = gone.where(ExchangePart.exchange_pk.in_(own))
+        pks = {
+            *(await conn.execute(gone.distinct().limit(REOPENED_MAX))).scalars(),
+            *(await conn.exec_driver_sql(_UNSEEN_GONE)).scalars(),
+        }
+    for pk in sorted(pks):
+        try:
+            async with worker.db.transaction() as conn:
+                await _reopen(worker, conn, pk)
+        except Exception as error:  # one that cannot be opened again keeps no other
+            worker.alerts["not_reopened"] += 1
+            log.exception("exchange_not_reopened", exchange=pk, error=repr(error))
+    return len(pks)
+
+
+async def _reopen(worker: ExchangeWorker, conn: AsyncConnection, pk: int) -> None:
+    """Drop an exchange's claims, whose credit went with their deposits, and look for them again.
+
+    What still stands of them stays available, and is claimed again as it is.
+    """
+    row = exchange_row((await conn.execute(SELECT.where(Exchange.id == pk))).one())
+    await lock_cursors(conn, row)
+    row, now = await lock(conn, pk), worker.clock.now()
+    gone = await conn.execute(delete(ExchangePart).where(ExchangePart.exchange_pk == pk).returning(ExchangePart.role))
+    roles = set(gone.scalars())
+    if not row.is_finished or not (roles or (row.kind is Kind.BRIDGE and row.unseen_units)):
+        return
+    if row.unseen_units and row.kind is Kind.BRIDGE:
+        life = f"{row.dest_tx_id}:{row.settlements - 1}"
+        await posting.post_unseen(conn, row, row.unseen_units, life, back=True)
+    if row.kind is Kind.SWAP:
+        await worker.endings.reopen(conn, row, now, Step.ARRIVING)
+        return
+    is_refund = "refund" in roles
+    await posting.post_settled(conn, row, refunded=is_refund, back=True)
+    step = Step.REFUNDING if is_refund else Step.FILLING
+    changed: dict[str, object] = {
+        "is_settled": False,
+        "settlements": row.settlements + 1,
+        "looked_to": None,
+        "refunds": {},
+        **NOT_SEEN,
+    }
+    await worker.endings.reopen(conn, row, now, step, **changed)

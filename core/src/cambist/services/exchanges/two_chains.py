@@ -1,0 +1,67 @@
+"""The two chains of a bridge, connected, and how far each was read: what fills and refunds are looked for on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.models import ChainBlock, Cursor
+from cambist.plugin import BridgeProvider, ContractChain, FoundLog, LogQuery, SpanTooWideError
+
+from .rows import ExchangeRow
+from .worker import ExchangeWorker
+
+SPAN_MAX = 2_000
+SPANS_MAX = 20
+"""Spans of blocks that are asked for in one look."""
+
+
+class Sides(Struct, frozen=True):
+    """The provider and both chains, connected."""
+
+    provider: BridgeProvider
+    source: ContractChain
+    dest: ContractChain
+
+
+class Reach(Struct, frozen=True):
+    """How far a chain was read: the height, the deepest block that counts as final, and that one's time."""
+
+    height: int
+    deep: int
+    deep_time: datetime | None
+
+
+def connected_sides(worker: ExchangeWorker, row: ExchangeRow) -> Sides | None:
+    provider, source, dest = worker.bridge(row), worker.chain(row.source_chain), worker.chain(row.dest_chain)
+    return None if provider is None or source is None or dest is None else Sides(provider, source, dest)
+
+
+async def read_reach(worker: ExchangeWorker, conn: AsyncConnection, row: ExchangeRow, chain_id: str) -> Reach | None:
+    scope = worker.scope(row, chain_id)
+    found = await conn.execute(
+        select(Cursor.height, Cursor.finalized).where(Cursor.chain == chain_id, Cursor.scope == row.scope)
+    )
+    cursor = found.one_or_none()
+    if cursor is None:
+        return None
+    deep = scope.deepest(cursor.height - max(1, scope.info.confirmations), cursor.finalized)
+    block = ChainBlock.chain == chain_id, ChainBlock.scope == row.scope, ChainBlock.height == deep
+    return Reach(cursor.height, deep, await conn.scalar(select(ChainBlock.mined_at).where(*block)))
+
+
+async def find_logs(
+    chain: ContractChain, query: Callable[[int, int], LogQuery], first: int, last: int
+) -> Sequence[FoundLog]:
+    """Return logs of a span, asked for in halves where it is too wide."""
+    try:
+        return await chain.logs(query(first, last))
+    except SpanTooWideError:
+        if first >= last:
+            raise
+        middle = (first + last) // 2
+        return [*await find_logs(chain, query, first, middle), *await find_logs(chain, query, middle + 1, last)]

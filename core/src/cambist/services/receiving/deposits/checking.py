@@ -1,0 +1,40 @@
+"""Whether what an endpoint says of a span can be: link by link, and every transfer from one of its blocks."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from cambist.plugin import InconsistentChainError, ScanResult, Span
+
+
+class Scanned(Struct, frozen=True, kw_only=True):
+    """A span that was read and checked.
+
+    What transactions from ``known_xid`` on added was not surely known to the scan; None where it knew everything.
+    """
+
+    result: ScanResult
+    known_xid: int | None
+
+
+def check_span(result: ScanResult, span: Span, parent: str | None, last_hash: str) -> None:
+    """Refuse a batch that does not lead link by link from the block before it to the block that was its aim.
+
+    ``parent`` is the hash of the block before it, None where that is not known.
+    """
+    if [block.height for block in result.blocks] != list(range(span.first, span.last + 1)):
+        raise InconsistentChainError(f"blocks {span.first} to {span.last} were asked for, others were answered")
+    hashes = {}
+    for block in result.blocks:
+        if parent is not None and block.parent_hash != parent:
+            raise InconsistentChainError(f"block {block.height} does not follow the block before it")
+        hashes[block.height] = parent = block.hash
+    if parent != last_hash:
+        raise InconsistentChainError(f"block {span.last} was replaced while it was read")
+    seen = set()
+    for transfer in result.transfers:
+        if hashes.get(transfer.height) != transfer.block_hash:
+            raise InconsistentChainError(f"transaction {transfer.tx_id} is from a block outside the scan")
+        if transfer.amount <= 0 or (transfer.tx_id, transfer.position) in seen:
+            raise InconsistentChainError(f"transaction {transfer.tx_id} moves nothing, or the same twice")
+        seen.add((transfer.tx_id, transfer.position))

@@ -1,0 +1,256 @@
+"""Reads a chain's past for trackers, a span at a time, beside the live watch: see ``docs/decisions``, 0030.
+
+All trackers of a chain share one reading, which goes up from block to block as a lift does: it takes along whoever
+waits where it is, and begins at the bottom again when nobody is left above. So nobody waits longer than for one ride.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.engine import Database
+from cambist.hints import Hints
+from cambist.plugin import (
+    AddressFamily,
+    Chain,
+    ChainError,
+    ChainView,
+    InconsistentChainError,
+    ScanResult,
+    Span,
+    SpanTooWideError,
+)
+from cambist.ports import Clock
+from cambist.services.chain_scope import ChainScope
+from cambist.services.platform import PlatformSettingsCache
+from cambist.services.receiving.deposits.address_filter import AddressFilter
+from cambist.services.receiving.deposits.checking import check_span
+from cambist.services.receiving.deposits.rows import lock_cursor
+from cambist.services.receiving.deposits.store import stored_hash
+from cambist.services.trackers import movements
+from cambist.services.trackers.fan_out import hold_cursor
+from cambist.services.trackers.telling import Stage, tell
+
+from . import rows
+from .rows import Anchor, Ground, Wanting
+
+log = structlog.get_logger(__name__)
+
+SCAN_TIMEOUT_S = 15.0
+BEHIND_MAX = 1
+"""While the live watch has more blocks than this left to read, the past waits."""
+BEHIND_PAUSE_S = 0.5
+MOVEMENTS_MAX = 600
+"""Movements that are told of in one transaction."""
+KEYS_MAX = 10_000
+ERROR_CHARS_MAX = 300
+
+Saving: TypeAlias = Callable[[Mapping[str, Any]], AbstractAsyncContextManager[AsyncConnection]]
+"""Opens a transaction that also keeps the progress, and is committed only by who may still read."""
+
+_KEYS = "SELECT id, address FROM tracker_addresses WHERE tracker_pk = $1 AND id > $2 ORDER BY id LIMIT $3"
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """Where the lift is: the last block that was read, and how many are read at once, 0 for as many as the chain lets.
+
+    ``block_hash`` is that block's, None where it is not known.
+    """
+
+    height: int = -1
+    block_hash: str | None = None
+    span_blocks: int = 0
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """What one step came to. ``over``: nothing is left to read now. ``retry_s`` and ``error``: what is, just failed."""
+
+    progress: Progress
+    blocks: int = 0
+    over: bool = False
+    retry_s: float | None = None
+    error: str | None = None
+
+
+class HistoryReader:
+    """Reads the past of one chain in one scope. Any number may: what is stored and told twice changes nothing."""
+
+    def __init__(  # noqa: PLR0913  a composition root's parts, each by name
+        self,
+        *,
+        db: Database,
+        chain: Chain,
+        family: AddressFamily,
+        scope: int,
+        mode: str,
+        clock: Clock,
+        hints: Hints,
+        blocks_max: int,
+    ) -> None:
+        self._db, self._chain, self._family = db, chain, family
+        self._chain_scope = ChainScope(info=chain.info, scope=scope, mode=mode)
+        self._clock, self._hints, self._blocks_max = clock, hints, blocks_max
+        self._platform = PlatformSettingsCache(db, clock)
+        self._watch = AddressFilter(0)
+        self._known: dict[int, tuple[str, int]] = {}
+
+    async def step(self, progress: Progress, saving: Saving) -> Step:
+        """Read the next span for all who want it, store and tell it; or find that there is nothing to read now.
+
+        An endpoint that cannot or does not tell the truth postpones those who wanted the span, and nobody else.
+        """
+        ground = await self._ground()
+        if ground is None:
+            return Step(progress=progress, over=True)
+        async with self._db.autocommit() as conn:
+            everybody = await rows.wanting(conn, self._chain_scope, ground.deep, self._clock.now())
+        if not everybody:
+            return await self._idle(progress)
+        if ground.head - ground.height > BEHIND_MAX:
+            await asyncio.sleep(BEHIND_PAUSE_S)
+            return Step(progress=progress)
+        span, served = self._next(progress, ground, everybody)
+        await self._learn(served)
+        try:
+            result, anchor = await self._read(span, progress)
+        except SpanTooWideError as error:
+            if span.length == 1:
+                return await self._postpone(progress, served, error, saving)
+            async with self._saving(saving, narrowed := self._narrowed(progress, span)):
+                return Step(progress=narrowed)
+        except TimeoutError as error:
+            return await self._postpone(self._narrowed(progress, span), served, error, saving)
+        except ChainError as error:
+            return await self._postpone(progress, served, error, saving)
+        return await self._store(progress, served, result, anchor, saving)
+
+    async def _ground(self) -> Ground | None:
+        """Begin and end what is due, and return where the live watch is."""
+        async with self._db.transaction() as conn:
+            ground = await rows.settle(conn, self._chain_scope)
+            begins = ground is not None and await rows.any_to_begin(conn, self._chain_scope)
+        if begins:
+            async with self._db.transaction() as conn:
+                await rows.begin(conn, self._chain_scope, self._blocks_max)
+        return ground
+
+    async def _idle(self, progress: Progress) -> Step:
+        now = self._clock.now()
+        async with self._db.autocommit() as conn:
+            due_at, error = await rows.failed(conn, self._chain_scope, now)
+        if due_at is None:
+            return Step(progress=progress, over=True)
+        return Step(progress=progress, retry_s=(due_at - now) / timedelta(seconds=1), error=error)
+
+    def _next(self, progress: Progress, ground: Ground, everybody: Sequence[Wanting]) -> tuple[Span, Sequence[Wanting]]:
+        """Return the next blocks, and who wants them: at the lift's height or above it, or else from the bottom on."""
+        waiting = [one for one in everybody if one.read_block >= progress.height] or everybody
+        first = waiting[0].read_block + 1
+        blocks = progress.span_blocks or self._chain.info.span_max
+        last = min(first + blocks - 1, ground.deep, max(one.to_block for one in waiting))
+        return Span(first=first, last=last), [one for one in waiting if one.read_block < last]
+
+    async def _learn(self, served: Sequence[Wanting]) -> None:
+        """Have the addresses of these trackers in the filter. A list's addresses are numbered as they are committed."""
+        for one in served:
+            xid, last_id = self._known.get(one.tracker_pk, ("", 0))
+            while xid != one.xid:
+                async with self._db.autocommit() as conn:
+                    found = (await conn.exec_driver_sql(_KEYS, (one.tracker_pk, last_id, KEYS_MAX))).all()
+                self._watch.update([self._family.address_key(row.address) for row in found])
+                if len(found) < KEYS_MAX:
+                    xid = one.xid
+                if found:
+                    last_id = found[-1].id
+                self._known[one.tracker_pk] = (xid, last_id)
+
+    async def _read(self, span: Span, progress: Progress) -> tuple[ScanResult, Anchor]:
+        """Return the span, checked, from an endpoint that is on the chain which the live watch follows."""
+        async with self._db.autocommit() as conn:
+            anchor = await rows.anchor_of(conn, self._chain_scope, span.last)
+        if anchor is None:
+            raise InconsistentChainError(f"no block from {span.last} on is known")
+        parent = progress.block_hash if progress.height == span.first - 1 else None
+        async with asyncio.timeout(SCAN_TIMEOUT_S), self._chain.view() as view:
+            await _check_branch(view, anchor)
+            last_hash = anchor.hash if anchor.height == span.last else (await view.block(span.last)).hash
+            result = await view.scan(span, self._watch)
+            check_span(result, span, parent, last_hash)
+        return result, anchor
+
+    def _narrowed(self, progress: Progress, span: Span) -> Progress:
+        blocks = max(1, span.length // 2)
+        log.info("history_span_halved", chain=self._chain.info.id, blocks=blocks)
+        return replace(progress, span_blocks=blocks)
+
+    async def _postpone(self, progress: Progress, served: Sequence[Wanting], error: Exception, saving: Saving) -> Step:
+        # Should the chain have left the block that was read last, the next try must not insist on it.
+        progress = replace(progress, block_hash=None)
+        text = str(error) or f"The endpoint took longer than {SCAN_TIMEOUT_S:g} s."
+        log.warning("history_failed", chain=self._chain.info.id, scope=self._chain_scope.scope, error=text)
+        async with self._saving(saving, progress) as conn:
+            await rows.postpone(conn, served, text[:ERROR_CHARS_MAX], self._clock.now())
+        return Step(progress=progress)
+
+    async def _store(
+        self, progress: Progress, served: Sequence[Wanting], result: ScanResult, anchor: Anchor, saving: Saving
+    ) -> Step:
+        trackers = [one.tracker_pk for one in served]
+        async with self._db.autocommit() as conn:
+            moved = await movements.of_trackers(conn, self._chain_scope, trackers, result)
+        if moved:
+            async with self._saving(saving, progress) as conn:
+                await lock_cursor(conn, *self._chain_scope.key)
+                if await stored_hash(conn, self._chain_scope, anchor.height) != anchor.hash:
+                    # A reorg went below what is deep, or the live watch is so far ahead that it forgot this block.
+                    return Step(progress=progress)
+                await movements.save_past(conn, self._chain_scope, moved)
+        last = result.blocks[-1]
+        blocks = progress.span_blocks and min(self._chain.info.span_max, progress.span_blocks * 2)
+        done = Progress(height=last.height, block_hash=last.hash, span_blocks=blocks)
+        await self._tell((result.blocks[0].height, last.height), done, served, saving)
+        return Step(progress=done, blocks=len(result.blocks))
+
+    async def _tell(self, blocks: tuple[int, int], done: Progress, served: Sequence[Wanting], saving: Saving) -> None:
+        """Tell of all that stands in a span, a bounded part in a transaction, which says what is read by then."""
+        trackers = [one.tracker_pk for one in served]
+        left: Sequence[Stage] = ()
+        after: tuple[int, int] | None = (-1, 0)
+        while after is not None or left:
+            settings, now = await self._platform.get(), self._clock.now()
+            async with self._saving(saving, done) as conn:
+                head = await hold_cursor(conn, *self._chain_scope.key)
+                if left:
+                    left = await rows.still_standing(conn, left)
+                elif after is not None:
+                    found, after = await rows.stages_of(conn, self._chain_scope, blocks, after, trackers, MOVEMENTS_MAX)
+                    left = [Stage(movement_pk, stage, head, now) for movement_pk, stage in found]
+                told = await tell(
+                    conn, *self._chain_scope.key, left, settings=settings, now=now, only_trackers=trackers
+                )
+                left = left[told.stages :]
+                if not left:
+                    # Of the block where the next part begins more may follow; those before it need no second reading.
+                    await rows.advance(conn, served, done.height if after is None else after[0] - 1)
+            if told.deliveries:
+                await self._hints.publish("webhooks", movements.TOPIC)
+
+    def _saving(self, saving: Saving, progress: Progress) -> AbstractAsyncContextManager[AsyncConnection]:
+        return saving(asdict(progress))
+
+
+async def _check_branch(view: ChainView, anchor: Anchor) -> None:
+    head = await view.head()
+    if head.height < anchor.height:
+        raise InconsistentChainError(f"the endpoint's newest block is {head.height}, and {anchor.height} was seen")
+    if (await view.block(anchor.height)).hash != anchor.hash:
+        raise InconsistentChainError(f"the endpoint has another block {anchor.height} than the one that was read")

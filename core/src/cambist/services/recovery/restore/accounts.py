@@ -1,0 +1,167 @@
+"""Accounts in a file of their own beside the manifest, for there may be millions of them: written and read in parts.
+
+One JSON object in each line; a project's stands before those of its accounts::
+
+    {"type": "project", "projectId": "prj_...", "merchantId": "mer_...", "name": "Shop", "isActive": true}
+    {
+        "type": "account",
+        "accountId": "acc_...",
+        "publicId": "pub_...",
+        "externalId": "user-1",
+        "projectId": "prj_...",
+        "isActive": true,
+        "chains": ["base", "ethereum"],
+        "indexes": {"evm": 12},
+    }
+
+``indexes`` say from which index of the merchant's keys the address in each family is derived. Sandbox accounts and
+``metadata`` are left out: they are lost, as payments are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from cambist.db.engine import Database
+
+from .manifest import INDEX_MAX, RestoreError, Text
+
+ROWS_AT_ONCE = 2_000
+LINE_BYTES_MAX = 65_536
+CHAINS_MAX = 1_000
+
+
+class ProjectLine(
+    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel", tag_field="type", tag="project"
+):
+    """A project that has accounts. Its keys and its webhook are not here."""
+
+    project_id: Text
+    merchant_id: Text
+    name: Text
+    is_active: bool
+
+
+class AccountLine(
+    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel", tag_field="type", tag="account"
+):
+    """An account, the chains on which it takes deposits, and the index of its address in each family."""
+
+    account_id: Text
+    public_id: Text
+    external_id: Annotated[str, Meta(min_length=1, max_length=4096)]
+    project_id: Text
+    is_active: bool
+    chains: Annotated[Sequence[Text], Meta(max_length=CHAINS_MAX)]
+    indexes: dict[Text, Annotated[int, Meta(ge=0, lt=INDEX_MAX)]]
+
+
+Line: TypeAlias = ProjectLine | AccountLine
+
+_decoder = msgspec.json.Decoder(Line)
+
+_ACCOUNTS = """
+SELECT a.id, a.account_id, a.public_id, a.external_id, a.is_active, j.id AS project_pk, j.project_id, j.name,
+    j.is_active AS project_is_active, m.merchant_id,
+    ARRAY(SELECT c.chain FROM account_chains c WHERE c.account_pk = a.id ORDER BY c.chain) AS chains,
+    (SELECT json_object_agg(d.family, d.address_index) FROM addresses d WHERE d.account_pk = a.id)::text AS indexes
+FROM accounts a JOIN projects j ON j.id = a.project_pk JOIN merchants m ON m.id = j.merchant_pk
+WHERE a.id > $1 AND a.mode = 'live' ORDER BY a.id LIMIT $2
+"""
+
+
+def accounts_path(manifest: Path) -> Path:
+    """Return where the accounts are that belong to a manifest."""
+    return manifest.with_name(f"{manifest.name}.accounts")
+
+
+async def newest_account(db: Database) -> int:
+    """Return a number that grows with every account."""
+    async with db.autocommit() as conn:
+        found: int = (await conn.exec_driver_sql("SELECT coalesce(max(id), 0) FROM accounts")).scalar_one()
+    return found
+
+
+async def write_accounts(db: Database, path: Path) -> int:
+    """Write every live account over what was there, in one piece, for its owner's eyes; return how many there are.
+
+    Raises OSError.
+    """
+    written = 0
+    with _replacing(path) as stream:
+        async for lines, accounts in _lines(db):
+            await asyncio.to_thread(stream.write, lines)
+            written += accounts
+    return written
+
+
+def read_accounts(path: Path) -> Iterator[Line]:
+    """Yield what is in a file, line by line. Raises RestoreError."""
+    try:
+        with path.open("rb") as stream:
+            for number, line in enumerate(iter(lambda: stream.readline(LINE_BYTES_MAX), b""), start=1):
+                try:
+                    yield _decoder.decode(line)
+                except msgspec.DecodeError as error:
+                    raise RestoreError(f"Line {number} of {path} is none of a file of accounts: {error}.") from None
+    except OSError as error:
+        raise RestoreError(f"The accounts in {path} cannot be read: {error.strerror}.") from None
+
+
+async def _lines(db: Database) -> AsyncIterator[tuple[bytes, int]]:
+    """Yield parts of the file, each with the number of its accounts."""
+    known: set[int] = set()
+    last = 0
+    while True:
+        async with db.autocommit() as conn:
+            rows = (await conn.exec_driver_sql(_ACCOUNTS, (last, ROWS_AT_ONCE))).all()
+        lines: list[Line] = []
+        for row in rows:
+            if row.project_pk not in known:
+                known.add(row.project_pk)
+                lines.append(
+                    ProjectLine(
+                        project_id=row.project_id,
+                        merchant_id=row.merchant_id,
+                        name=row.name,
+                        is_active=row.project_is_active,
+                    )
+                )
+            lines.append(
+                AccountLine(
+                    account_id=row.account_id,
+                    public_id=row.public_id,
+                    external_id=row.external_id,
+                    project_id=row.project_id,
+                    is_active=row.is_active,
+                    chains=row.chains,
+                    indexes=msgspec.json.decode(row.indexes or "{}"),
+                )
+            )
+            last = row.id
+        yield b"".join(msgspec.json.encode(line) + b"\n" for line in lines), len(rows)
+        if len(rows) < ROWS_AT_ONCE:
+            return
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Give a stream whose content takes the place of a file when all of it was written."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(descriptor)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,189 @@
+"""The movements of a poll as rows: found, confirmed, orphaned. Whoever calls these holds the chain's cursor.
+
+Nothing here can fail for what a chain shows: a poll that cannot store movements could not credit deposits either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.structs import transposed
+from cambist.domain.money import UNITS_MAX
+from cambist.plugin import Head, ScanResult, Token, Transfer
+from cambist.services.chain_scope import ChainScope
+
+from . import history
+
+TOPIC = "trackers"
+"""The hint that there are new stages, published after the commit."""
+
+ROWS_MAX = 5_000
+"""Movements that one statement stores or confirms."""
+
+_TRACKED = "SELECT address FROM tracked_addresses WHERE mode = $1 AND family = $2 AND address = ANY($3::text[])"
+_LISTED = (
+    "SELECT DISTINCT address FROM tracker_addresses WHERE tracker_pk = ANY($1::bigint[]) AND address = ANY($2::text[])"
+)
+
+# One that stands already changes nothing: this block was read before, or its history was. The earlier
+# incarnation is found in an index that holds nothing but what was orphaned: whatever the planner knows, that is quick.
+# The newest counts, not how many there are: retention deletes earlier ones.
+_INSERT = """
+INSERT INTO movements (
+    chain, scope, required_confirmations, status, incarnation, tx_id, position, sender, recipient, token, contract,
+    decimals, units, height, block_hash, ordinal, mined_at
+)
+SELECT $1, $2, $3, $4, 1 + (
+    SELECT coalesce(max(m.incarnation), 0) FROM movements m
+    WHERE m.chain = $1 AND m.scope = $2 AND m.tx_id = new.tx_id AND m.position = new.position
+        AND m.status = 'orphaned'
+), new.*
+FROM unnest(
+    $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::numeric[],
+    $13::bigint[], $14::text[], $15::bigint[], $16::timestamptz[]
+) AS new (
+    tx_id, position, sender, recipient, token, contract, decimals, units, height, block_hash, ordinal, mined_at
+)
+ON CONFLICT DO NOTHING
+RETURNING id
+"""
+_INSERT_AND_TELL = f"""
+WITH stored AS ({_INSERT})
+INSERT INTO movement_stages (chain, scope, movement_pk, stage, head, at)
+SELECT $1, $2, id, 'detected', $17, $18 FROM stored ORDER BY id
+"""  # noqa: S608  constants
+
+_CONFIRM = """
+WITH due AS (
+    SELECT id FROM movements
+    WHERE chain = $1 AND scope = $2 AND status = 'detected' AND height <= $3 AND height <= $4 - required_confirmations
+    ORDER BY height LIMIT $5
+), confirmed AS (
+    UPDATE movements m SET status = 'confirmed' FROM due WHERE m.id = due.id RETURNING m.id
+)
+INSERT INTO movement_stages (chain, scope, movement_pk, stage, head, at)
+SELECT $1, $2, id, 'confirmed', $4, $6 FROM confirmed ORDER BY id
+"""
+
+_ORPHAN = """
+WITH gone AS (
+    UPDATE movements SET status = 'orphaned'
+    WHERE chain = $1 AND scope = $2 AND height > $3 AND status <> 'orphaned' RETURNING id
+)
+INSERT INTO movement_stages (chain, scope, movement_pk, stage, head, at)
+SELECT $1, $2, id, 'orphaned', $3, $4 FROM gone ORDER BY id
+"""
+
+
+async def save(  # noqa: PLR0913, PLR0917  what is stored, and what was known of it
+    conn: AsyncConnection,
+    chain_scope: ChainScope,
+    family: str,
+    result: ScanResult,
+    now: datetime,
+    known_xid: int | None = None,
+) -> int:
+    """Store what moved from or to tracked addresses of the family in a span; return how many movements are new.
+
+    What one contract says to have moved beyond any sum is left out, as for deposits; so is a token that is not
+    registered. Transactions from ``known_xid`` on may have added addresses of which the scan did not know: those who
+    asked for their past are read that span again. None where it looked for every address there is.
+    """
+    if known_xid is not None:
+        await history.extend(conn, chain_scope, result.blocks[-1].height, known_xid)
+    tracked = await _tracked(conn, chain_scope, family, result.transfers)
+    if not tracked:
+        return 0
+    rows = list(_rows(chain_scope, result, tracked))
+    stored = 0
+    fixed, seen = (*chain_scope.key, confirmations(chain_scope), "detected"), (result.blocks[-1].height, now)
+    for first in range(0, len(rows), ROWS_MAX):
+        columns = transposed(rows[first : first + ROWS_MAX])
+        done = await conn.exec_driver_sql(_INSERT_AND_TELL, (*fixed, *columns, *seen))
+        stored += done.rowcount
+    return stored
+
+
+async def of_trackers(
+    conn: AsyncConnection, chain_scope: ChainScope, tracker_pks: Sequence[int], result: ScanResult
+) -> Sequence[tuple[Any, ...]]:
+    """Return what moved from or to addresses of these trackers in a span, for ``save_past``."""
+    ends = _ends(result.transfers)
+    if not ends:
+        return []
+    found = await conn.exec_driver_sql(_LISTED, (list(tracker_pks), list(ends)))
+    return list(_rows(chain_scope, result, set(found.scalars())))
+
+
+async def save_past(conn: AsyncConnection, chain_scope: ChainScope, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Store what moved in blocks that are deep enough, as confirmed. It has no stages: who asked is told by itself.
+
+    Whoever calls this holds the chain's cursor, and knows that the blocks stand below it.
+    """
+    fixed = (*chain_scope.key, confirmations(chain_scope), "confirmed")
+    for first in range(0, len(rows), ROWS_MAX):
+        await conn.exec_driver_sql(_INSERT, (*fixed, *transposed(rows[first : first + ROWS_MAX])))
+
+
+async def confirm(conn: AsyncConnection, chain_scope: ChainScope, head: Head, now: datetime) -> int:
+    """Confirm what is deep enough in a chain that was read to ``head``; return how many, at most ``ROWS_MAX``.
+
+    What is left the next poll confirms.
+    """
+    deepest = min(head.height - confirmations(chain_scope), chain_scope.deepest(head.height, head.finalized_height))
+    done = await conn.exec_driver_sql(_CONFIRM, (*chain_scope.key, deepest, head.height, ROWS_MAX, now))
+    return done.rowcount
+
+
+async def orphan_above(conn: AsyncConnection, chain_scope: ChainScope, height: int, now: datetime) -> int:
+    """Orphan every movement above a fork; return how many."""
+    done = await conn.exec_driver_sql(_ORPHAN, (*chain_scope.key, height, now))
+    return done.rowcount
+
+
+def confirmations(chain_scope: ChainScope) -> int:
+    """Return how many confirmations movements of a chain need."""
+    return max(1, chain_scope.info.confirmations)
+
+
+async def _tracked(
+    conn: AsyncConnection, chain_scope: ChainScope, family: str, transfers: Sequence[Transfer]
+) -> set[str]:
+    addresses = _ends(transfers)
+    if not addresses:
+        return set()
+    found = await conn.exec_driver_sql(_TRACKED, (chain_scope.mode, family, list(addresses)))
+    return set(found.scalars())
+
+
+def _ends(transfers: Sequence[Transfer]) -> set[str]:
+    addresses = {transfer.recipient for transfer in transfers}
+    return addresses | {transfer.sender for transfer in transfers if transfer.sender is not None}
+
+
+def _rows(chain_scope: ChainScope, result: ScanResult, tracked: set[str]) -> Iterator[tuple[Any, ...]]:
+    tokens: Mapping[str | None, Token] = {token.contract: token for token in chain_scope.info.tokens}
+    times = {block.height: datetime.fromtimestamp(block.time, UTC) for block in result.blocks}
+    for ordinal, transfer in enumerate(result.transfers):
+        token = tokens.get(transfer.contract)
+        if token is None or transfer.amount > UNITS_MAX:
+            continue
+        if transfer.recipient in tracked or transfer.sender in tracked:
+            yield (
+                transfer.tx_id,
+                transfer.position,
+                transfer.sender,
+                transfer.recipient,
+                token.symbol,
+                token.contract,
+                token.decimals,
+                transfer.amount,
+                transfer.height,
+                transfer.block_hash,
+                ordinal,
+                times[transfer.height],
+            )

@@ -1,0 +1,140 @@
+"""Trackers as merchants see them: one, or a page of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any, cast
+
+from msgspec import Raw, Struct
+from sqlalchemy import ColumnElement, Text, func, select
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db import models
+from cambist.db.structs import AnyRow, AnySelect
+from cambist.services.errors import NotFoundError
+from cambist.services.paging import Page, read_one, read_page
+
+from .credentials import TrackerSecrets
+from .history import HistoryView
+
+
+class TrackerView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A tracker. `startBlock` is the first block that it tells of, `addresses` how many addresses it watches.
+
+    `history` says how far the past of its addresses was read, and is null where none was asked for.
+    """
+
+    webhook_id: str
+    project_id: str
+    url: str
+    name: str
+    chain: str
+    mode: str
+    start_block: int
+    max_addresses: int
+    addresses: int
+    is_active: bool
+    history: HistoryView | None
+    metadata: dict[str, Any] | None
+    credentials_rotated_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class TrackerWithToken(TrackerView, frozen=True, kw_only=True, rename="camel"):
+    """A tracker, with the token that it is managed by."""
+
+    auth_token: str
+
+
+_watched = (
+    select(func.count()).where(models.TrackerAddress.tracker_pk == models.Tracker.id).correlate(models.Tracker)
+).scalar_subquery()
+
+
+def _selected(*where: ColumnElement[bool]) -> AnySelect:
+    tracker = models.Tracker
+    plain = (
+        tracker.webhook_id,
+        models.Project.project_id,
+        tracker.url,
+        tracker.name,
+        tracker.chain,
+        tracker.mode,
+        tracker.start_block,
+        tracker.max_addresses,
+        tracker.is_active,
+        tracker.credentials_rotated_at,
+        tracker.created_at,
+        tracker.updated_at,
+        tracker.token_encrypted,
+    )
+    past = models.TrackerHistory
+    history = past.state.label("history"), past.from_block, past.to_block, past.read_block, past.error
+    metadata = sql_cast(tracker.metadata_, Text).label("metadata")
+    selected = select(*plain, *history, metadata, _watched.label("addresses")).join(models.Project)
+    selected = selected.outerjoin(past, past.tracker_pk == tracker.id)
+    return selected.where(*where, tracker.deleted_at.is_(None))
+
+
+def _view(row: AnyRow) -> TrackerView:
+    # JSON that came out of the database goes into the answer as it is.
+    metadata = None if row.metadata is None else cast("dict[str, Any]", Raw(row.metadata.encode()))
+    blocks = {"from_block": row.from_block, "to_block": row.to_block, "read_block": row.read_block}
+    history = None if row.history is None else HistoryView(state=row.history, **blocks, error=row.error)
+    return TrackerView(
+        webhook_id=row.webhook_id,
+        project_id=row.project_id,
+        url=row.url,
+        name=row.name,
+        chain=row.chain,
+        mode=row.mode,
+        start_block=row.start_block,
+        max_addresses=row.max_addresses,
+        addresses=row.addresses,
+        is_active=row.is_active,
+        history=history,
+        metadata=metadata,
+        credentials_rotated_at=row.credentials_rotated_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _with_token(secrets: TrackerSecrets, row: AnyRow) -> TrackerWithToken:
+    view = _view(row)
+    shown = {name: getattr(view, name) for name in view.__struct_fields__}
+    return TrackerWithToken(**shown, auth_token=secrets.reveal_token(row.webhook_id, row.token_encrypted))
+
+
+def not_found() -> NotFoundError:
+    """Return the refusal for a tracker that is not there, or not this project's."""
+    return NotFoundError("TRACKER_NOT_FOUND", "There is no such tracker webhook.")
+
+
+async def get(conn: AsyncConnection, tracker_pk: int) -> TrackerView:
+    """Return a tracker. Raises NotFoundError for one that was deleted."""
+    return _view(await read_one(conn, _selected(models.Tracker.id == tracker_pk), not_found()))
+
+
+async def list_of_merchant(  # noqa: PLR0913  whose, and which part
+    conn: AsyncConnection,
+    secrets: TrackerSecrets,
+    merchant_pk: int,
+    project_id: str | None,
+    *,
+    page: int,
+    limit: int,
+) -> Page[TrackerWithToken]:
+    """Return one page of a merchant's trackers with their tokens, oldest first; of one project where it is named."""
+    listed = _selected(models.Project.merchant_pk == merchant_pk).order_by(models.Tracker.id)
+    filters = {models.Project.project_id: project_id}
+    return await read_page(conn, listed, partial(_with_token, secrets), filters=filters, page=page, limit=limit)
+
+
+async def list_of_project(conn: AsyncConnection, project_pk: int, *, page: int, limit: int) -> Page[TrackerView]:
+    """Return one page of a project's trackers, oldest first."""
+    listed = _selected(models.Tracker.project_pk == project_pk).order_by(models.Tracker.id)
+    return await read_page(conn, listed, _view, page=page, limit=limit)

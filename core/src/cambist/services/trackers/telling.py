@@ -1,0 +1,255 @@
+"""Finds the trackers that hear of a movement, and queues what they are told: the same id for the same news, always."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.structs import AnyRow, transposed
+from cambist.domain.identifiers import derived_id, names
+from cambist.domain.usage import Operation
+from cambist.services.accounting.usage import Metered, meter_sums
+from cambist.services.platform import PlatformSettings
+from cambist.services.webhooks.outbox import TrackerDelivery, enqueue_for_trackers
+
+from .bodies import EVENTS, body, pieces
+
+MATCHES_MAX = 5_000
+"""What trackers are told in one transaction, unless one movement alone is told to more."""
+DIRECTIONS = ("in", "out")
+
+
+class Stage(NamedTuple):
+    """What became of a movement: ``detected``, ``confirmed`` or ``orphaned``; ``head`` was the newest block then."""
+
+    movement_pk: int
+    stage: str
+    head: int
+    at: datetime
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """How many of the given stages were dealt with, from the first on, and how many deliveries were queued."""
+
+    stages: int
+    deliveries: int
+
+
+class _News(NamedTuple):
+    """One thing that one tracker is told."""
+
+    transaction_id: str
+    number: int
+    tracker_pk: int
+    direction: str
+    address: str
+    label: str | None
+
+
+_MOVEMENTS = """
+SELECT id, tx_id, position, sender, recipient, token, contract, decimals, units, height, block_hash, mined_at,
+    required_confirmations, incarnation, status
+FROM movements WHERE id = ANY($1::bigint[])
+"""
+
+# Each address is looked up by itself: no plan can begin at the other end. Then each tracker once, however many of its
+# addresses were found. Lists of trackers that are switched off are passed by there: a merchant has few of them.
+_MATCH = """
+WITH listed AS MATERIALIZED (
+    SELECT e.number, e.height, a.tracker_pk, a.label
+    FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS e (number, address, height)
+    CROSS JOIN LATERAL (
+        SELECT tracker_pk, label FROM tracker_addresses
+        WHERE chain = $4 AND scope = $5 AND address = e.address AND ($6::bigint[] IS NULL OR tracker_pk = ANY($6))
+        OFFSET 0
+    ) AS a
+), told AS MATERIALIZED (
+    SELECT t.id, t.webhook_id, t.start_block
+    FROM (SELECT DISTINCT tracker_pk FROM listed OFFSET 0) AS one
+    CROSS JOIN LATERAL (
+        SELECT id, webhook_id, start_block FROM trackers WHERE id = one.tracker_pk AND is_active OFFSET 0
+    ) AS t
+)
+SELECT listed.number, listed.tracker_pk, told.webhook_id, listed.label
+FROM listed JOIN told ON told.id = listed.tracker_pk AND told.start_block <= listed.height
+ORDER BY listed.number, listed.tracker_pk
+LIMIT $7
+"""
+
+_TRACKERS = """
+SELECT t.id, t.webhook_id, t.url, t.project_pk, p.merchant_pk, p.mode
+FROM trackers t JOIN projects p ON p.id = t.project_pk WHERE t.id = ANY($1::bigint[])
+"""
+
+_HEARD = "SELECT transaction_id, movement_pk FROM tracker_transactions WHERE transaction_id = ANY($1::text[])"
+
+# A transfer that was mined again is the same transaction to a tracker, whose newest incarnation is shown.
+_REMEMBER = """
+WITH stored AS (
+    INSERT INTO tracker_transactions AS t (transaction_id, tracker_pk, movement_pk, direction, address, created_at)
+    SELECT new.*, $6 FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[]) AS new
+    ON CONFLICT (transaction_id) DO UPDATE SET movement_pk = excluded.movement_pk
+    WHERE t.movement_pk < excluded.movement_pk
+    RETURNING id, transaction_id, tracker_pk, xmax = 0 AS is_new
+)
+SELECT tracker_pk, count(*) AS number, (array_agg(transaction_id ORDER BY id))[1] AS first
+FROM stored WHERE is_new GROUP BY tracker_pk ORDER BY min(id)
+"""
+
+
+async def tell(  # noqa: PLR0913  each by name
+    conn: AsyncConnection,
+    chain: str,
+    scope: int,
+    stages: Sequence[Stage],
+    *,
+    settings: PlatformSettings,
+    now: datetime,
+    only_trackers: Sequence[int] | None = None,
+) -> Told:
+    """Queue what trackers hear of these stages, in their order; what was queued before is not queued again.
+
+    Heard by every tracker that is active, watches sender or recipient, and begins no later than that block; or by
+    ``only_trackers`` (primary keys) where their history is read. Deals with as many stages as trackers can be told
+    of in one transaction: with one at least, so that whoever calls again with the others comes to an end.
+    """
+    if not stages:
+        return Told(stages=0, deliveries=0)
+    found = await conn.exec_driver_sql(_MOVEMENTS, (list({stage.movement_pk for stage in stages}),))
+    movements = {row.id: row for row in found}
+    told = [movements[stage.movement_pk] for stage in stages]
+    done = len(stages)
+    matched = await _match(conn, chain, scope, told, only_trackers, MATCHES_MAX + 1)
+    if len(matched) > MATCHES_MAX:
+        # Of the last stage there may be more.
+        done = matched[-1].number // 2
+        matched = [row for row in matched if row.number < 2 * done]
+    if not done:
+        done, matched = 1, await _match(conn, chain, scope, told[:1], only_trackers, None)
+    news = await _newsworthy(conn, _news(chain, told, matched), stages, told)
+    if not news:
+        return Told(stages=done, deliveries=0)
+    rows = await conn.exec_driver_sql(_TRACKERS, (list({one.tracker_pk for one in news}),))
+    trackers = {row.id: row for row in rows}
+    # Bodies are written while the database is at work. Whatever fails, it is done with that before this ends.
+    remembering = asyncio.create_task(_remember(conn, chain, news, stages, trackers, settings, now))
+    try:
+        await asyncio.sleep(0)
+        bodies = _deliveries(chain, news, stages, told, trackers)
+    finally:
+        await remembering
+    deliveries = await enqueue_for_trackers(conn, bodies, now=now)
+    return Told(stages=done, deliveries=deliveries)
+
+
+async def _match(  # noqa: PLR0913, PLR0917  what is matched, and for whom
+    conn: AsyncConnection,
+    chain: str,
+    scope: int,
+    told: Sequence[AnyRow],
+    only_trackers: Sequence[int] | None,
+    rows_max: int | None,
+) -> Sequence[AnyRow]:
+    """Return who watches the ends of these movements: ``number`` is twice the movement's, plus 1 for its sender."""
+    ends = [
+        (2 * number + is_out, address, movement.height)
+        for number, movement in enumerate(told)
+        for is_out, address in enumerate((movement.recipient, movement.sender))
+        if address is not None
+    ]
+    found = await conn.exec_driver_sql(_MATCH, (*transposed(ends), chain, scope, only_trackers, rows_max))
+    return found.all()
+
+
+def _news(chain: str, told: Sequence[AnyRow], matched: Sequence[AnyRow]) -> Sequence[_News]:
+    news = []
+    ends: dict[int, tuple[str, str, str]] = {}
+    for end, tracker_pk, webhook_id, label in matched:
+        number = end // 2
+        seen = ends.get(end)
+        if seen is None:
+            movement, direction = told[number], DIRECTIONS[end % 2]
+            address = movement.sender if end % 2 else movement.recipient
+            # A transaction that is mined again may pay somebody else: what is told of one address ends with that one's
+            # list.
+            named = names(chain, movement.tx_id, movement.position, direction, address)
+            seen = ends[end] = named, direction, address
+        named, direction, address = seen
+        news.append(_News(derived_id("mov", webhook_id, named), number, tracker_pk, direction, address, label))
+    return news
+
+
+async def _newsworthy(
+    conn: AsyncConnection, news: Sequence[_News], stages: Sequence[Stage], told: Sequence[AnyRow]
+) -> Sequence[_News]:
+    """Leave out the end of what a tracker never heard of, and what became of it before what was told of last.
+
+    Who had its past read meanwhile may have heard of a transfer that was mined again.
+    """
+    gone = [one.transaction_id for one in news if told[one.number].status == "orphaned"]
+    if not gone:
+        return news
+    heard = {row.transaction_id: row.movement_pk for row in await conn.exec_driver_sql(_HEARD, (gone,))}
+    found = []
+    for one in news:
+        stage = stages[one.number]
+        last = heard.get(one.transaction_id, 0)
+        if last == stage.movement_pk or (last < stage.movement_pk and stage.stage != "orphaned"):
+            heard[one.transaction_id] = stage.movement_pk
+            found.append(one)
+    return found
+
+
+async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
+    conn: AsyncConnection,
+    chain: str,
+    news: Sequence[_News],
+    stages: Sequence[Stage],
+    trackers: Mapping[int, AnyRow],
+    settings: PlatformSettings,
+    now: datetime,
+) -> None:
+    """Store the trackers' transactions, and meter those that are new: one record for each tracker."""
+    newest = {
+        transaction_id: (transaction_id, tracker_pk, stages[number].movement_pk, direction, address)
+        for transaction_id, number, tracker_pk, direction, address, _ in news
+    }
+    added = await conn.exec_driver_sql(_REMEMBER, (*transposed(list(newest.values())), now))
+    metered = []
+    for row in added:
+        tracker = trackers[row.tracker_pk]
+        metered.append((Metered(tracker.merchant_pk, tracker.mode, Operation.TRACKER, chain, row.first), row.number))
+    await meter_sums(conn, metered, settings, now)
+
+
+def _deliveries(
+    chain: str,
+    news: Sequence[_News],
+    stages: Sequence[Stage],
+    told: Sequence[AnyRow],
+    trackers: Mapping[int, AnyRow],
+) -> Sequence[TrackerDelivery]:
+    deliveries = []
+    alike: dict[int, Sequence[bytes]] = {}
+    for transaction_id, number, tracker_pk, direction, address, label in news:
+        stage, tracker = stages[number].stage, trackers[tracker_pk]
+        written = alike.get(number)
+        if written is None:
+            written = alike[number] = pieces(chain, told[number], *stages[number][1:])
+        deliveries.append(
+            TrackerDelivery(
+                derived_id("evt", transaction_id, str(told[number].incarnation), stage),
+                tracker.project_pk,
+                tracker_pk,
+                EVENTS[stage],
+                transaction_id,
+                tracker.url,
+                body(written, tracker.webhook_id, transaction_id, direction, address, label),
+            )
+        )
+    return deliveries

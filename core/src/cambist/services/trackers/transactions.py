@@ -1,0 +1,153 @@
+"""What a tracker has told: every movement of its addresses, with what has become of it by now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec import Struct, field
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
+
+from cambist.db import models
+from cambist.db.structs import AnyRow, one_of
+from cambist.domain.money import format_units
+from cambist.services.errors import InvalidError
+from cambist.services.paging import Page, read_newest
+
+from .credentials import TrackerAccess
+
+WINDOW = 5_000
+"""Transactions that one request with filters looks through."""
+
+Direction = Literal["in", "out"]
+MovementStatus = Literal["detected", "confirmed", "orphaned"]
+
+
+class TrackedTransaction(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A transfer from or to a watched address. `direction` is seen from `address`; native coin has no contract."""
+
+    transaction_id: str
+    chain: str
+    address: str
+    direction: str
+    token: str
+    contract_address: str | None
+    amount: str
+    sender: str | None = field(name="from")
+    recipient: str = field(name="to")
+    tx_hash: str
+    block_number: int
+    block_hash: str
+    block_time: datetime
+    confirmations: int
+    required_confirmations: int
+    status: str
+    created_at: datetime
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """Which transactions are wanted. Both blocks are included; ``address`` is normalized."""
+
+    address: str | None = None
+    direction: Direction | None = None
+    token: str | None = None
+    status: MovementStatus | None = None
+    tx_hash: str | None = None
+    from_block: int | None = None
+    to_block: int | None = None
+
+
+async def list_transactions(  # noqa: PLR0913  whose, which, and which part
+    conn: AsyncConnection, tracker: TrackerAccess, wanted: Wanted, *, page: int, limit: int, after: int | None
+) -> Page[TrackedTransaction]:
+    """Return one page of what the tracker has told, the newest first. Raises InvalidError for blocks the wrong way.
+
+    Filters look through ``WINDOW`` transactions of the tracker at most, and where there are older ones the list goes on
+    behind them: a page may have fewer than ``limit``, and be followed by others. A transaction's hash is found at once.
+    """
+    if wanted.from_block is not None and wanted.to_block is not None and wanted.from_block > wanted.to_block:
+        raise InvalidError.field("toBlock", "must not be less than fromBlock")
+    told = models.TrackerTransaction
+    # Looked up for each transaction by itself: no plan can begin with all movements there are.
+    of_told = select(models.Movement).where(models.Movement.id == told.movement_pk).offset(0)
+    movement = of_told.lateral("movement").c
+    here = models.Cursor.chain == tracker.chain, models.Cursor.scope == tracker.scope
+    columns = (
+        *(told.transaction_id, told.address, told.direction, told.created_at),
+        *(movement.chain, movement.token, movement.contract, movement.units, movement.decimals, movement.sender),
+        *(movement.recipient, movement.tx_id, movement.height, movement.block_hash, movement.mined_at),
+        *(movement.required_confirmations, movement.status),
+        select(models.Cursor.head).where(*here).scalar_subquery().label("head"),
+    )
+    listed = select(*columns).where(told.tracker_pk == tracker.pk, *_conditions(movement, wanted))
+    oldest = None
+    if wanted.tx_hash is not None:
+        listed = listed.where(one_of(told.movement_pk, await _of_hash(conn, tracker, wanted.tx_hash)))
+    elif wanted != Wanted():
+        oldest = await _oldest(conn, tracker, after)
+        listed = listed.where(told.id >= (oldest or 0))
+    filters = {told.address: wanted.address, told.direction: wanted.direction}
+    found = await read_newest(conn, listed, _view, newest=told.id, filters=filters, page=page, limit=limit, after=after)
+    return found if found.last is not None else Page(items=found.items, total=found.total, last=oldest)
+
+
+def _conditions(movement: ReadOnlyColumnCollection[str, Any], wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+    if wanted.token is not None:
+        yield movement.token == wanted.token
+    if wanted.status is not None:
+        yield movement.status == wanted.status
+    if wanted.from_block is not None:
+        yield movement.height >= wanted.from_block
+    if wanted.to_block is not None:
+        yield movement.height <= wanted.to_block
+
+
+async def _of_hash(conn: AsyncConnection, tracker: TrackerAccess, tx_hash: str) -> Sequence[int]:
+    """Return the primary keys of a transaction's movements, from the two indexes that hold them."""
+    found = await conn.exec_driver_sql(_OF_HASH, (tracker.chain, tracker.scope, tx_hash))
+    return list(found.scalars())
+
+
+_OF_HASH = """
+SELECT id FROM movements WHERE chain = $1 AND scope = $2 AND tx_id = $3 AND status <> 'orphaned'
+UNION ALL
+SELECT id FROM movements WHERE chain = $1 AND scope = $2 AND tx_id = $3 AND status = 'orphaned'
+"""
+
+
+async def _oldest(conn: AsyncConnection, tracker: TrackerAccess, after: int | None) -> int | None:
+    """Return the last transaction that a filter looks at, None where it comes to the first that there is."""
+    told = models.TrackerTransaction
+    older = select(told.id).where(told.tracker_pk == tracker.pk, told.id < (2**62 if after is None else after))
+    oldest: int | None = await conn.scalar(older.order_by(told.id.desc()).offset(WINDOW - 1).limit(1))
+    return oldest
+
+
+def _view(row: AnyRow) -> TrackedTransaction:
+    return TrackedTransaction(
+        transaction_id=row.transaction_id,
+        chain=row.chain,
+        address=row.address,
+        direction=row.direction,
+        token=row.token,
+        contract_address=row.contract,
+        amount=format_units(int(row.units), row.decimals),
+        sender=row.sender,
+        recipient=row.recipient,
+        tx_hash=row.tx_id,
+        block_number=row.height,
+        block_hash=row.block_hash,
+        block_time=row.mined_at,
+        confirmations=_confirmations(row),
+        required_confirmations=row.required_confirmations,
+        status=row.status,
+        created_at=row.created_at,
+    )
+
+
+def _confirmations(row: AnyRow) -> int:
+    """Count as deliveries do: what left the chain has none."""
+    return 0 if row.status == "orphaned" or row.head is None else max(0, row.head - row.height)
