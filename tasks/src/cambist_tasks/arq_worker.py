@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from arq.connections import ArqRedis, RedisSettings
 from arq.constants import in_progress_key_prefix
+from arq.jobs import Job
 from arq.worker import Worker, func
 from msgspec import Struct
 from redis.asyncio import ConnectionPool
@@ -56,12 +57,37 @@ def arq_options(redis_url: str) -> dict[str, Any]:
     }
 
 
-def open_pool(redis_url: str) -> ArqRedis:
+class _Redis(ArqRedis):
+    """arq's client, which knows who queues a job: arq leaves those alone that it queues at once, once one is cancelled.
+
+    What they do then may open a connection anew.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  as arq calls it
+        super().__init__(*arguments, **options)
+        self.queueing: set[asyncio.Task[Any]] = set()
+
+    async def enqueue_job(self, *what: Any, **how: Any) -> Job | None:  # noqa: ANN401  as arq calls it
+        with _among(self.queueing):
+            return await super().enqueue_job(*what, **how)
+
+
+@contextmanager
+def _among(tasks: set[asyncio.Task[Any]]) -> Iterator[None]:
+    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    tasks.add(task)
+    try:
+        yield
+    finally:
+        tasks.discard(task)
+
+
+def open_pool(redis_url: str) -> _Redis:
     """Return arq's client; nothing is opened before it is used."""
     connections = ConnectionPool.from_url(
         redis_url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S, **redis_tls(redis_url)
     )
-    return ArqRedis(connections, job_serializer=encode, job_deserializer=decode, default_queue_name=QUEUE)
+    return _Redis(connections, job_serializer=encode, job_deserializer=decode, default_queue_name=QUEUE)
 
 
 class _Worker(Worker):
@@ -84,22 +110,13 @@ class _Worker(Worker):
         self.not_begun.discard(ctx["job_id"])
 
     async def finish_job(self, *what: Any) -> None:  # noqa: ANN401  as arq calls it
-        with self._writes():
+        with _among(self.writing):
             await super().finish_job(*what)
 
     async def finish_failed_job(self, job_id: str, *what: Any) -> None:  # noqa: ANN401  as arq calls it
         self.not_begun.discard(job_id)  # one that cannot begin
-        with self._writes():
+        with _among(self.writing):
             await super().finish_failed_job(job_id, *what)
-
-    @contextmanager
-    def _writes(self) -> Iterator[None]:
-        task = cast("asyncio.Task[Any]", asyncio.current_task())
-        self.writing.add(task)
-        try:
-            yield
-        finally:
-            self.writing.discard(task)
 
 
 class Runners(Struct, frozen=True, kw_only=True):
@@ -131,19 +148,38 @@ async def run_arq(redis_url: str, runners: Runners) -> None:
     try:
         ended, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        # Worker.close() would talk to Redis first, which may be the reason for closing.
-        await end_tasks(both)
-        await end_tasks(set(worker.tasks.values()))
-        # A job whose end is written down is not run again by the next worker.
-        if worker.writing:
-            await asyncio.wait(worker.writing, timeout=CANCEL_AGAIN_S)
-        await end_tasks(worker.writing)
-        try:
-            await _give_back(worker.pool, worker.not_begun)
-        finally:
-            await worker.pool.aclose(close_connection_pool=True)
+        closing = asyncio.create_task(_close(worker, both), name="arq closing")
+        await _to_its_end(closing)
     for task in ended:
         task.result()
+
+
+async def _close(worker: _Worker, tasks: set[asyncio.Task[None]]) -> None:
+    # Worker.close() would talk to Redis first, which may be the reason for closing.
+    await end_tasks(tasks)
+    await end_tasks(set(worker.tasks.values()))
+    await end_tasks(set(cast("_Redis", worker.pool).queueing))
+    # A job whose end is written down is not run again by the next worker.
+    if worker.writing:
+        await asyncio.wait(worker.writing, timeout=CANCEL_AGAIN_S)
+    await end_tasks(worker.writing)
+    try:
+        await _give_back(worker.pool, worker.not_begun)
+    finally:
+        await worker.pool.aclose(close_connection_pool=True)
+
+
+async def _to_its_end(task: asyncio.Task[None]) -> None:
+    """Wait for a task however often the wait is cancelled, and be cancelled then: who insists must not interrupt it."""
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 async def _give_back(pool: ArqRedis, job_ids: AbstractSet[str]) -> None:

@@ -18,13 +18,16 @@ from cambist.services.jobs.cron_runs import CronRun
 
 from .jobs.account_keys import derive_account_keys
 from .jobs.audit import seal_audit_log
+from .jobs.conversions import convert_coins
 from .jobs.forgotten import queue_forgotten
 from .jobs.gas_stations import check_gas_stations
 from .jobs.payouts import derive_payout_minimums, queue_auto_payouts
-from .jobs.prices import record_prices
+from .jobs.prices import fill_snapshots, record_prices
 from .jobs.retention import delete_what_is_over
 from .jobs.sandbox import judge_sandbox
-from .jobs.usage import give_allowances, post_usage
+from .jobs.tracker_history import queue_histories
+from .jobs.usage import give_allowances, give_months, post_usage
+from .jobs.webhooks import settle_endpoints
 from .run_counts import RunCounts
 from .supervision import Backoff
 
@@ -58,11 +61,16 @@ CRONS: Sequence[Cron] = (
     Cron(name="usage", work=post_usage, every_s=2),
     Cron(name="account_keys", work=derive_account_keys, every_s=5),
     Cron(name="requested_jobs", work=queue_forgotten, every_s=5),
+    Cron(name="tracker_histories", work=queue_histories, every_s=5),
     Cron(name="auto_payouts", work=queue_auto_payouts, every_s=10),
+    Cron(name="webhook_endpoints", work=settle_endpoints, every_s=10),
+    Cron(name="auto_converts", work=convert_coins, every_s=30),
     Cron(name="gas_stations", work=check_gas_stations, every_s=30),
     Cron(name="audit_seals", work=seal_audit_log, every_s=MINUTE_S),
     Cron(name="allowances", work=give_allowances, every_s=MINUTE_S),
+    Cron(name="cpt_months", work=give_months, every_s=5 * MINUTE_S, tries=3),
     Cron(name="prices", work=record_prices, every_s=5 * MINUTE_S, tries=3),
+    Cron(name="fiat_snapshots", work=fill_snapshots, every_s=MINUTE_S),
     Cron(name="payout_minimums", work=derive_payout_minimums, every_s=5 * MINUTE_S),
     Cron(name="retention", work=delete_what_is_over, every_s=5 * MINUTE_S, tries=3),
 )

@@ -23,12 +23,21 @@ def lease_end(now: datetime) -> datetime:
     return now + timedelta(seconds=LEASE_S)
 
 
+class LaterError(Exception):
+    """The slice did what it could; the job goes on after ``pause_s``. The message says what is in the way."""
+
+    def __init__(self, reason: str, pause_s: float) -> None:
+        super().__init__(reason)
+        self.pause_s = pause_s
+
+
 class Lease:
-    """A job whose lease this process holds."""
+    """A job whose lease this process holds. ``kept`` is what a handler keeps in memory from slice to slice."""
 
     def __init__(self, gateway: Gateway, job: Job) -> None:
         self._gateway = gateway
         self.job = job
+        self.kept: object = None
 
     @asynccontextmanager
     async def saving(self, progress: Mapping[str, Any]) -> AsyncIterator[AsyncConnection]:

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus that are in the database: how jobs go, and what gas stations hold."""
+"""Numbers for Prometheus that are in the database: how jobs and exchanges go, what gas stations hold, what waits."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
+from cambist.domain.exchanges import Kind, Step
+from cambist.services.exchanges.runner import count_open
 from cambist.services.jobs import cron_runs, requests
 from cambist.services.sending.gas.gas_stations import GasStation, list_stations
+from cambist.services.trackers import deferred
 
 from .arq_worker import Runners
 from .run_counts import RunCounts
@@ -30,6 +33,8 @@ class StoredFacts(Collector):
         self._gateway = runners.gateway
         self._counts: Mapping[tuple[str, str], int] = {}
         self._succeeded: Mapping[str, datetime] = {}
+        self._exchanges: Mapping[tuple[str, str], int] = {}
+        self._deferred: Mapping[str, int] = {}
         self.stations: list[GasStation] = []
 
     async def refresh(self) -> None:
@@ -37,6 +42,8 @@ class StoredFacts(Collector):
             async with asyncio.timeout(TIMEOUT_S), self._gateway.db.autocommit() as conn:
                 self._succeeded = await cron_runs.last_successes(conn, list(self._runners.crons.states))
                 self._counts = await requests.counts(conn)
+                self._exchanges = await count_open(conn)
+                self._deferred = await deferred.counts(conn)
                 self.stations[:] = [one for one in await list_stations(conn) if one.chain in self._gateway.chains]
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             log.warning("metrics_not_refreshed", error=repr(error))
@@ -44,6 +51,26 @@ class StoredFacts(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from self._crons()
         yield from self._jobs()
+        yield from self._open_exchanges()
+        yield self._deferred_stages()
+
+    def _deferred_stages(self) -> Metric:
+        gauge = GaugeMetricFamily(
+            "cambist_tracker_stages_deferred", "What trackers could not be told yet, by live chain.", labels=["chain"]
+        )
+        for chain in self._gateway.chains:
+            gauge.add_metric([chain], self._deferred.get(chain, 0))
+        return gauge
+
+    def _open_exchanges(self) -> Iterator[Metric]:
+        gauge = GaugeMetricFamily(
+            "cambist_exchanges", "Exchanges that have not ended, in any worker.", labels=["kind", "step"]
+        )
+        for kind in Kind:
+            for step in Step:
+                if step is not Step.ENDED:
+                    gauge.add_metric([kind, step], self._exchanges.get((kind, step), 0))
+        yield gauge
 
     def _jobs(self) -> Iterator[Metric]:
         for state in ("queued", "running", "failed"):

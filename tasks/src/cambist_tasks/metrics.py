@@ -29,16 +29,19 @@ class WorkerCollector(Collector):
         senders: Sequence[SendState],
         deliverer: Deliverer,
         stations: Sequence[GasStation],
+        exchange_alerts: Mapping[str, int] | None = None,
     ) -> None:
         self._chains = chains
         self._senders = senders
         self._deliverer = deliverer
         self._stations = stations
+        self._exchange_alerts = {} if exchange_alerts is None else exchange_alerts
 
     def collect(self) -> Iterator[Metric]:
         yield from self._watching()
         yield from self._endpoints()
         yield from self._sending()
+        yield from self._exchanges()
         yield from self._gas_stations()
         yield from self._webhooks()
 
@@ -73,6 +76,14 @@ class WorkerCollector(Collector):
         for chain, state in states.items():
             for alert, count in sorted(state.alerts.items()):
                 alerts.add_metric([chain, alert], count)
+        yield alerts
+
+    def _exchanges(self) -> Iterator[Metric]:
+        alerts = CounterMetricFamily(
+            "cambist_exchange_alerts", "Exchanges that an operator should look at.", labels=["alert"]
+        )
+        for alert, count in sorted(self._exchange_alerts.items()):
+            alerts.add_metric([alert], count)
         yield alerts
 
     def _gas_stations(self) -> Iterator[Metric]:

@@ -3,29 +3,114 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from pathlib import Path
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.bootstrap import Gateway
 from cambist.db.engine import Database
+from cambist.ports import Clock
 from cambist.services.audit import seals
 from cambist.services.payouts.signer_learning import ADDRESSES_MAX, Learner
+from cambist.services.receiving.deposits import AddressCache, SnapshotError
 from cambist.services.recovery import restore
 
 MANIFEST_INTERVAL_S = 60.0
 MANIFEST_FILE = "recovery.json"
+ACCOUNTS_INTERVAL_S = 3_600.0
+ACCOUNTS_REST = 20
+"""How much longer than writing the accounts took they are left alone."""
 ADDRESSES_INTERVAL_S = 5.0
 SEALS_INTERVAL_S = 10.0
+FILTERS_INTERVAL_S = 10.0
+SNAPSHOT_INTERVAL_S = 900.0
+SNAPSHOT_TIMEOUT_S = 5.0
+"""How long a stopping worker writes: half a snapshot is none, and the last one is a quarter of an hour old at most."""
+
+log = structlog.get_logger(__name__)
 
 
 async def write_manifests(gateway: Gateway) -> None:
     """Leave what a restore needs in the data directory, for backups that are made of files; again every minute."""
     folder = gateway.settings.data_dir
+    accounts = AccountsFile(gateway.db, folder / MANIFEST_FILE, gateway.clock)
+    writing: asyncio.Task[bool] | None = None
+    try:
+        while True:
+            async with gateway.db.transaction() as conn:
+                manifest = await restore.compose(conn, gateway.registry, gateway.clock.now())
+            folder.mkdir(parents=True, exist_ok=True)
+            await asyncio.to_thread(restore.write_manifest, folder / MANIFEST_FILE, manifest)
+            # Many accounts take minutes to write. The manifest, which says what is used, does not wait for them.
+            if writing is not None and writing.done():
+                writing.result()
+                writing = None
+            writing = writing or asyncio.create_task(accounts.write_if_due())
+            await asyncio.sleep(MANIFEST_INTERVAL_S)
+    finally:
+        if writing is not None:
+            writing.cancel()
+
+
+class AccountsFile:
+    """The accounts beside the manifest: written when there are new ones, and for what changes of them once an hour.
+
+    Where there are millions, writing them takes its time; it is left alone for so much longer then.
+    """
+
+    def __init__(self, db: Database, manifest: Path, clock: Clock) -> None:
+        self._db = db
+        self._path = restore.accounts_path(manifest)
+        self._clock = clock
+        self._newest: int | None = None
+        self._begun = self._took_s = 0.0
+
+    async def write_if_due(self) -> bool:
+        """Write them unless the file says enough, or was written so lately. Return whether that was done."""
+        now = self._clock.monotonic()
+        if self._newest is not None and now - self._begun < self._took_s * ACCOUNTS_REST:
+            return False
+        newest = await restore.newest_account(self._db)
+        if newest == self._newest and now - self._begun < ACCOUNTS_INTERVAL_S:
+            return False
+        await restore.write_accounts(self._db, self._path)
+        self._newest, self._begun, self._took_s = newest, now, self._clock.monotonic() - now
+        return True
+
+
+async def keep_filters(caches: Collection[AddressCache]) -> None:
+    """Build filters of addresses anew that have grown crowded, and save what is new every quarter of an hour."""
+    loop = asyncio.get_running_loop()
+    due: dict[AddressCache, float] = {}
     while True:
-        async with gateway.db.transaction() as conn:
-            manifest = await restore.compose(conn, gateway.registry, gateway.clock.now())
-        folder.mkdir(parents=True, exist_ok=True)
-        await asyncio.to_thread(restore.write_manifest, folder / MANIFEST_FILE, manifest)
-        await asyncio.sleep(MANIFEST_INTERVAL_S)
+        for cache in caches:
+            await cache.tend()
+            # What was read from the tables at the start is saved as soon as it is there.
+            if len(cache) and loop.time() >= due.get(cache, 0.0):
+                await _save(cache)
+                due[cache] = loop.time() + SNAPSHOT_INTERVAL_S
+        await asyncio.sleep(FILTERS_INTERVAL_S)
+
+
+async def save_filters(caches: Collection[AddressCache]) -> None:
+    """Save what is new before the process ends, for a quick start."""
+    try:
+        async with asyncio.timeout(SNAPSHOT_TIMEOUT_S):
+            for cache in caches:
+                await cache.aclose()
+                await _save(cache)
+    except TimeoutError:
+        log.warning("address_snapshot_unfinished", seconds=SNAPSHOT_TIMEOUT_S)
+
+
+async def _save(cache: AddressCache) -> None:
+    """Save one; a start without a snapshot is slow, and no more than that."""
+    try:
+        await cache.save()
+    except (OSError, SnapshotError, SQLAlchemyError) as error:
+        log.warning("address_snapshot_failed", error=str(error))
 
 
 async def teach_signer(gateway: Gateway) -> None:

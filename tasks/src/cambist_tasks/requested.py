@@ -21,9 +21,10 @@ from cambist.services.jobs import leases, requests
 from cambist.services.jobs.leases import LeaseLostError
 from cambist.services.jobs.requests import Job, Kind
 
-from .job_lease import Lease, lease_end
+from .job_lease import LaterError, Lease, lease_end
 from .jobs.reconcile import reconcile
 from .jobs.statements import export_statement
+from .jobs.tracker_history import read_history
 from .run_counts import RunCounts
 
 log = structlog.get_logger(__name__)
@@ -55,6 +56,7 @@ class Requested(Struct, frozen=True, kw_only=True):
 REQUESTED: Mapping[Kind, Requested] = {
     Kind.RECONCILE: Requested(handler=reconcile, slice_timeout_s=45),
     Kind.STATEMENT_EXPORT: Requested(handler=export_statement, slice_timeout_s=15),
+    Kind.TRACKER_HISTORY: Requested(handler=read_history, slice_timeout_s=30),
 }
 
 
@@ -91,6 +93,8 @@ class JobRunner:
         except asyncio.CancelledError:
             await asyncio.shield(self._release(job))
             raise
+        except LaterError as later:
+            await self._release(job, str(later), later.pause_s)
         except LeaseLostError:
             log.info("job_lease_lost", job=job.job_id, kind=job.kind)
         except ServiceError as error:
@@ -119,9 +123,10 @@ class JobRunner:
             await leases.succeed(conn, job, result, self._gateway.clock.now())
         return True
 
-    async def _release(self, job: Job) -> None:
+    async def _release(self, job: Job, error: str | None = None, pause_s: float = 0) -> None:
+        due_at = self._gateway.clock.now() + timedelta(seconds=pause_s)
         async with self._gateway.db.transaction() as conn:
-            await leases.release(conn, job, self._gateway.clock.now())
+            await leases.release(conn, job, due_at, error)
         await self._gateway.hints.publish(requests.TOPIC)
 
     async def _fail(self, job: Job, error: str, *, again: bool) -> bool:

@@ -22,6 +22,8 @@ log = structlog.get_logger(__name__)
 
 TOPIC = "outbound"
 TICK_TIMEOUT_S = 120.0
+PACE_S = 0.1
+"""Of all hints that come within it, one tick makes use: many who ask at once cost no tick each."""
 
 
 class SendState(LoopState, kw_only=True):
@@ -59,7 +61,11 @@ class ChainSender:
         async with self._hints.subscribe(TOPIC) as hints:
             while await self._leases.holds(self._lease):
                 pause_s = await self._tick(pauses)
-                if pause_s > 0:
+                if self.state.failing:
+                    # Whoever asks for something meanwhile does not bring a node back, and would only have it asked.
+                    await asyncio.sleep(pause_s)
+                elif pause_s > 0:
+                    await asyncio.sleep(min(PACE_S, pause_s))
                     await hints.wait(pause_s)
 
     async def _tick(self, pauses: Pauses) -> float:

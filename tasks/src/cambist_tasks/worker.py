@@ -10,7 +10,7 @@ import asyncio
 import os
 import resource
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, cast
@@ -27,14 +27,16 @@ from cambist.settings import Settings, SettingsError
 from cambist.settings_file import process_settings
 
 from .arq_worker import arq_options, end_tasks, insist, run_arq, runners_of
+from .exchanges import exchange_follower
 from .job_metrics import StoredFacts
 from .leases import Leases
 from .memory import tune_memory
 from .metrics import WorkerCollector, serve_metrics
-from .per_process import copy_seals, teach_signer, write_manifests
+from .per_process import copy_seals, keep_filters, save_filters, teach_signer, write_manifests
 from .requested import keep_queueing
 from .sending import chain_senders
 from .supervision import keep_running, run_all
+from .trackers import keep_telling
 from .watching import ChainWatch
 from .webhooks import open_deliverer
 
@@ -43,6 +45,7 @@ log = structlog.get_logger(__name__)
 GRACE_S = 8.0
 """How long a stopping worker lets its tasks finish: less than the ten seconds that supervisors usually give."""
 OPEN_FILES_WANTED = 8192
+FILTERS_FOLDER = "filters"
 
 
 def main(settings: Settings) -> None:
@@ -68,22 +71,33 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
     async with AsyncExitStack() as stack:
         stack.push_async_callback(leases.aclose)
         deliverer = await stack.enter_async_context(open_deliverer(gateway))
-        watches = chain_watches(gateway, leases)
+        caches = address_caches(gateway)
+        stack.push_async_callback(save_filters, caches.values())
+        watches = chain_watches(gateway, leases, caches)
         senders = chain_senders(gateway, leases)
+        follower = exchange_follower(gateway)
         runners = runners_of(gateway)
         if gateway.settings.worker.metrics_port is not None:
             stored = StoredFacts(runners)
             collector = WorkerCollector(
-                [watch.state for watch in watches], [sender.state for sender in senders], deliverer, stored.stations
+                [watch.state for watch in watches],
+                [sender.state for sender in senders],
+                deliverer,
+                stored.stations,
+                None if follower is None else follower.worker.alerts,
             )
             await stack.enter_async_context(serve_metrics([collector, stored], gateway.settings.worker, stored.refresh))
         works: dict[str, Callable[[], Awaitable[None]]] = {
             f"watch {watch.state.chain.info.id}": watch.run for watch in watches
         }
         works |= {f"send {sender.state.chain.info.id}": sender.run for sender in senders}
+        if follower is not None:
+            works["exchanges"] = follower.run
+        works |= {f"track {chain}": partial(keep_telling, gateway, chain) for chain in gateway.chains}
         works["webhooks"] = deliverer.run
         works["arq"] = partial(run_arq, redis_url(gateway.settings), runners)
         works["recovery_manifest"] = partial(write_manifests, gateway)
+        works["address_filters"] = partial(keep_filters, caches.values())
         works["signer_addresses"] = partial(teach_signer, gateway)
         if (seals_file := gateway.settings.audit.seals_file) is not None:
             works["audit_seals_file"] = partial(copy_seals, gateway, seals_file)
@@ -126,23 +140,33 @@ async def _close(ctx: dict[str, Any]) -> None:
     await ctx["gateway"].aclose()
 
 
-def chain_watches(gateway: Gateway, leases: Leases) -> list[ChainWatch]:
-    """Return a watch for every connected chain; chains of one family share the set of its addresses."""
-    caches: dict[str, AddressCache] = {}
+def address_caches(gateway: Gateway) -> dict[str, AddressCache]:
+    """Return what knows the addresses of each family that has a connected chain."""
+    names = {chain.info.family for chain in gateway.chains.values()}
+    families = [gateway.registry.families[name] for name in sorted(names)]
+    folder = gateway.settings.data_dir / FILTERS_FOLDER
+    return {
+        family.name: AddressCache(gateway.db, family, "live", folder=folder, random_bytes=gateway.ids.random_bytes)
+        for family in families
+    }
+
+
+def chain_watches(gateway: Gateway, leases: Leases, caches: Mapping[str, AddressCache]) -> list[ChainWatch]:
+    """Return a watch for every connected chain; chains of one family share the filter of its addresses."""
     watches = []
     for chain in gateway.chains.values():
         family = gateway.registry.families[chain.info.family]
-        address_cache = caches.setdefault(family.name, AddressCache(gateway.db, family, "live"))
         watcher = Watcher(
             db=gateway.db,
             chain=chain,
             family=family,
-            address_cache=address_cache,
+            address_cache=caches[family.name],
             scope=0,
             mode="live",
             clock=gateway.clock,
             ids=gateway.ids,
             hints=gateway.hints,
+            fiat_currencies=gateway.settings.prices.snapshot_currencies,
         )
         watches.append(ChainWatch(watcher, chain, leases))
     return watches

@@ -22,5 +22,6 @@ async def judge_sandbox(gateway: Gateway) -> bool:
         ids=gateway.ids,
         hints=gateway.hints,
         macs=AddressMacs(gateway.secrets),
+        fiat_currencies=gateway.settings.prices.snapshot_currencies,
     )
     return await sandbox.judge_due(gateway.clock.now()) >= JUDGED_MAX
