@@ -8,11 +8,12 @@ import jwt
 
 from cambist.ports import Clock
 from cambist.services.errors import UnauthenticatedError
-from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.identity.people import Principal
 
 ALGORITHM = "HS256"
 ISSUER = "cambist"
-AUDIENCE = "cambist-dashboard"
+MERCHANTS_AUDIENCE = "cambist-dashboard"
+OPERATORS_AUDIENCE = "cambist-admin"
 LEEWAY = timedelta(seconds=5)
 """How far apart the clocks of two web servers may be."""
 
@@ -20,20 +21,21 @@ REQUIRED = ("exp", "iat", "iss", "aud", "sub", "sid")
 
 
 class AccessTokens:
-    """Issues and reads access tokens with one key."""
+    """Issues and reads access tokens of one kind of people, with one key."""
 
-    def __init__(self, key: bytes, clock: Clock, *, lifetime_s: int) -> None:
+    def __init__(self, key: bytes, clock: Clock, *, lifetime_s: int, audience: str) -> None:
         """Sign with ``key``, which is used for nothing else."""
         self._key = key
         self._clock = clock
         self._lifetime_s = lifetime_s
+        self._audience = audience
 
-    def issue(self, principal: SessionPrincipal) -> str:
+    def issue(self, principal: Principal) -> str:
         now = self._clock.now()
         claims = {
             "iss": ISSUER,
-            "aud": AUDIENCE,
-            "sub": principal.merchant_id,
+            "aud": self._audience,
+            "sub": principal.person_id,
             "sid": principal.session_id,
             "iat": now,
             "exp": now + timedelta(seconds=self._lifetime_s),
@@ -47,7 +49,7 @@ class AccessTokens:
                 token,
                 self._key,
                 algorithms=[ALGORITHM],
-                audience=AUDIENCE,
+                audience=self._audience,
                 issuer=ISSUER,
                 # Times are checked below, against the clock that is injected.
                 options={"require": list(REQUIRED), "verify_exp": False, "verify_iat": False, "verify_nbf": False},

@@ -7,9 +7,10 @@ import importlib
 import pkgutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Literal, TypeAlias
 
 import structlog
-from litestar import Litestar
+from litestar import Litestar, Router
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
@@ -19,6 +20,7 @@ from cambist.bootstrap import Gateway
 from cambist.db.engine import BusyError
 from cambist.services.audit.sums import Sums
 from cambist.services.errors import ServiceError
+from cambist.services.identity import operators
 from cambist.services.webhooks.sender import Sender, open_sender
 from cambist.settings import WebSettings
 
@@ -46,20 +48,26 @@ AUDIT_SUMS_INTERVAL_S = 5.0
 
 log = structlog.get_logger(__name__)
 
-PUBLIC_PATH = "/api/public/"
+PUBLIC_PATHS = ("/api/public/", "/api/status")
 ANY_ORIGIN = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-allow-methods", b"GET, OPTIONS"),
     (b"access-control-allow-headers", b"*"),
 )
-"""What answers below the public path carry: a shop's page in a browser may read what anybody may."""
+"""What answers below the public paths carry: a shop's page in a browser may read what anybody may."""
 
 HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
 
-def create_app(gateway: Gateway) -> Litestar:
+Serves: TypeAlias = Literal["all", "public", "admin"]
+"""What one app has: everything, or what is at one of the two addresses where operators have one of their own."""
+
+ADMIN_PATH = "/api/admin"
+
+
+def create_app(gateway: Gateway, serves: Serves = "all") -> Litestar:
     """Return the web side on top of an open gateway, which stays its owner's to close."""
-    app = build_app(gateway.settings.web)
+    app = build_app(gateway.settings.web, serves)
     attach(app, gateway)
     return app
 
@@ -72,11 +80,13 @@ def attach(app: Litestar, gateway: Gateway) -> None:
     )
 
 
-def build_app(settings: WebSettings) -> Litestar:
+def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
     """Return the routes, and what holds for all of them; they work once a gateway is attached."""
-    secure = settings.base_url.startswith("https://")
+    url = operators.base_url(settings) if serves == "admin" else settings.base_url
+    secure = url.lower().startswith("https://")
+    pages = () if serves == "admin" else checkout.controllers
     app = Litestar(
-        route_handlers=[*_endpoints(), *checkout.controllers, Swagger],
+        route_handlers=[*(one for one in _endpoints() if _is_served(one, serves)), *pages, Swagger],
         dependencies={
             "web": Provide(_web, sync_to_thread=False),
             "audit": Provide(provide_audit),
@@ -109,6 +119,13 @@ def _endpoints() -> Iterator[ControllerRouterHandler]:
     """Yield the ``controllers`` of every module of ``api``."""
     for module in pkgutil.iter_modules(api.__path__):
         yield from importlib.import_module(f"{api.__name__}.{module.name}").controllers
+
+
+def _is_served(endpoint: ControllerRouterHandler, serves: Serves) -> bool:
+    """Say whether these routes are there: those that are not answer 404 as if there had never been any."""
+    if serves == "all" or not isinstance(endpoint, Router):
+        return True  # what is in no router tells of the process's health
+    return endpoint.path.startswith(ADMIN_PATH) == (serves == "admin")
 
 
 @asynccontextmanager
@@ -172,7 +189,7 @@ def _add_headers(wanted: Sequence[tuple[bytes, bytes]]) -> BeforeMessageSendHook
             headers = list(message.get("headers", ()))
             present = {name.lower() for name, _ in headers}
             headers += [header for header in wanted if header[0] not in present]
-            if scope.get("path", "").startswith(PUBLIC_PATH):
+            if scope.get("path", "").startswith(PUBLIC_PATHS):
                 headers += ANY_ORIGIN
             message["headers"] = headers
 

@@ -11,7 +11,8 @@ Handlers of a project get an ``actor``, wherever they are mounted::
 
 The first answers to ``X-Api-Key`` at ``/api/payment``, the second to a Bearer token at
 ``/api/dashboard/projects/{projectId}/payments``, for the merchant whose project it is. ``session_routes`` gives
-handlers a ``session``, and ``public_routes`` only counts who comes.
+handlers a ``session``, and ``public_routes`` only counts who comes. What is for operators in person is in
+``operator_auth.py``.
 
 Beside each handler of a project stands what it takes to be let in: ``@post("/payout", opt=needs("payouts",
 step_up=True))`` is for keys with the scope ``payouts``, and for sessions that have stepped up, in live mode. A handler
@@ -36,15 +37,17 @@ from litestar.params import FromPath
 from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
 from cambist.services.actor import Actor
-from cambist.services.errors import ForbiddenError, NotFoundError, UnauthenticatedError, project_inactive
+from cambist.services.errors import ForbiddenError, UnauthenticatedError, project_inactive
 from cambist.services.identity import api_keys, projects
 from cambist.services.identity.api_keys import KeyAccess
 from cambist.services.identity.merchants import live_not_granted
+from cambist.services.identity.people import P, V
 from cambist.services.identity.sessions import USER_AGENT_CHARS_MAX, SessionPrincipal, Visitor
 
-from .context import Web, web_of
+from .context import SignIns, Web, web_of
 from .errors import AnyRequest
 from .origin import Connection, address_of, host_of
+from .permissions import PERMISSION, PERMISSIONS, check_permitted
 
 TOKEN_CHARS_MAX = 4_096
 """Of an access token. Ours are shorter."""
@@ -54,6 +57,8 @@ READING = frozenset({"GET", "HEAD"})
 API_KEY_SCHEME = "apiKey"
 SESSION_SCHEME = "session"
 ADMIN_SCHEME = "adminKey"
+OPERATOR_SCHEME = "operatorSession"
+TRACKER_SCHEME = "trackerToken"
 
 SCOPE, STEP_UP = "scope", "step_up"
 
@@ -95,18 +100,18 @@ async def require_key(connection: Connection, handler: BaseRouteHandler) -> None
     if access.networks and not access.allows_ip(host_of(connection)):
         await web.limiter.take(web.limits.bad_credentials, address_of(connection))
         raise ForbiddenError("IP_NOT_ALLOWED", "This API key may not be used from this IP address.")
-    await web.limiter.take(web.limits.per_key, str(access.actor.key_pk))
+    await web.limiter.take(web.limits.of_key(access.requests_per_minute), str(access.actor.key_pk))
     scope = handler.opt.get(SCOPE)
     if scope not in access.scopes:
         raise ForbiddenError("SCOPE_MISSING", f"This API key lacks the scope {scope}.")
     if access.actor.mode == "live" and not access.live and scope != "read":
         raise live_not_granted()
-    _refuse_inactive(connection, access.actor)
+    refuse_inactive(connection, access.actor)
     if access.last_used_at is None or now - access.last_used_at >= api_keys.NOTE_USE_AFTER:
         await _note_use(web, secret, access, connection, now)
 
 
-def _refuse_inactive(connection: Connection, actor: Actor) -> None:
+def refuse_inactive(connection: Connection, actor: Actor) -> None:
     """Let a project that is switched off be read, and nothing else. A quote is no reading: it is for a payment."""
     if not actor.is_active and connection.scope.get("method") not in READING:
         raise project_inactive()
@@ -163,21 +168,22 @@ async def require_session(connection: Connection, _: BaseRouteHandler) -> None:
     """Let in a merchant who is signed in. A guard; the request's ``session`` is the principal."""
     web = web_of(connection.app)
     try:
-        connection.state.session = await _session_of(web, connection)
+        connection.state.session = await _session_of(web, web.merchants, connection)
     except UnauthenticatedError:
         await web.limiter.take(web.limits.bad_credentials, address_of(connection))
         raise
 
 
-async def _session_of(web: Web, connection: Connection) -> SessionPrincipal:
+async def _session_of(web: Web, sign_ins: SignIns[V, P], connection: Connection) -> P:
+    """Return who is signed in. Raises UnauthenticatedError for everybody else, and for people of another kind."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token or len(token) > TOKEN_CHARS_MAX:
         raise UnauthenticatedError("SESSION_REQUIRED", "Sign in, and send Authorization: Bearer with the access token.")
-    session_id = web.access_tokens.session_of(token.strip())
+    session_id = sign_ins.access_tokens.session_of(token.strip())
     # Signed by us, so nobody else's session is counted. It may have ended: that is looked up so many times, too.
     await web.limiter.take(web.limits.per_session, session_id)
     async with web.db.autocommit() as conn:
-        principal = await web.sessions.use(conn, session_id, host_of(connection), now=web.clock.now())
+        principal = await sign_ins.sessions.use(conn, session_id, host_of(connection), now=web.clock.now())
     if principal is None:
         raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
     return principal
@@ -207,18 +213,48 @@ async def require_step_up(connection: Connection, handler: BaseRouteHandler) -> 
 
 async def require_active(connection: Connection, _: BaseRouteHandler) -> None:
     """Let nothing be done for a project that is switched off. A guard, after ``require_project``."""
-    _refuse_inactive(connection, connection.state.actor)
+    refuse_inactive(connection, connection.state.actor)
 
 
-async def require_admin(connection: Connection, _: BaseRouteHandler) -> None:
-    """Let in the operator with the admin key. A guard; without a key in the settings there is no such door."""
-    web = web_of(connection.app)
-    if web.admin_key_hash is None:
-        raise NotFoundError("ROUTE_NOT_FOUND", "There is nothing at this path.")
-    if not hmac.compare_digest(api_keys.key_hash(connection.headers.get("x-admin-key", "")), web.admin_key_hash):
+async def require_admin_key(connection: Connection, _: BaseRouteHandler) -> None:
+    """Let in a program with the admin key. A guard; without a key in the settings there is none."""
+    web, key = web_of(connection.app), connection.headers.get("x-admin-key", "")
+    if web.admin_key_hash is None or not hmac.compare_digest(api_keys.key_hash(key), web.admin_key_hash):
         await web.limiter.take(web.limits.bad_credentials, address_of(connection))
-        raise UnauthenticatedError("ADMIN_KEY_INVALID", "The header X-Admin-Key is missing or wrong.")
-    connection.state.operator = True
+        words = (
+            "Sign in as an operator and send Authorization: Bearer, or send the admin key in the header X-Admin-Key."
+        )
+        raise UnauthenticatedError("ADMIN_KEY_INVALID", words)
+    connection.state.operator = "admin key"
+
+
+async def require_operator(connection: Connection, _: BaseRouteHandler) -> None:
+    """Let in an operator who is signed in. A guard; sets the request's ``operator_session``."""
+    web = web_of(connection.app)
+    try:
+        principal = await _session_of(web, web.operators, connection)
+    except UnauthenticatedError:
+        await web.limiter.take(web.limits.bad_credentials, address_of(connection))
+        raise
+    connection.state.operator_session, connection.state.operator = principal, principal.operator_id
+
+
+async def require_admin(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Let in the admin key, or an operator whose role has the handler's permission. A guard.
+
+    A key that is sent counts, whether it is good or not.
+    """
+    if "x-admin-key" in connection.headers or "authorization" not in connection.headers:
+        await require_admin_key(connection, handler)
+        return
+    await require_operator(connection, handler)
+    principal, permission = connection.state.operator_session, PERMISSIONS[handler.opt[PERMISSION]]
+    if principal.role not in permission.roles:
+        raise ForbiddenError(
+            "ROLE_NOT_ALLOWED", f"This is for {' and '.join(permission.roles)}, not for {principal.role}."
+        )
+    if permission.step_up:
+        await web_of(connection.app).operators.two_factor.check_step_up(principal)
 
 
 # These ask for ``web`` so that they come after it: what could come at once, Litestar starts as tasks of a group,
@@ -286,13 +322,17 @@ def session_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
 
 
 def admin_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
-    """Mount handlers for the operator, whose programs send ``X-Admin-Key``."""
+    """Mount handlers for operators, and for their programs, which send ``X-Admin-Key``.
+
+    Each names a permission: ``@get("/", opt=permits("money.read"))``. Raises TypeError for one that does not.
+    """
+    check_permitted(*handlers)
     return Router(
         path=path,
         route_handlers=handlers,
         middleware=[LimitAddress()],
         guards=[require_admin],
-        security=[{ADMIN_SCHEME: []}],
+        security=[{ADMIN_SCHEME: []}, {OPERATOR_SCHEME: []}],
     )
 
 

@@ -5,26 +5,36 @@ from __future__ import annotations
 import hmac
 import math
 from collections import Counter
+from typing import Generic
 
 from litestar import Litestar
 
 from cambist.bootstrap import Gateway
+from cambist.db.cached import Cached
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.audit.sums import Sums
 from cambist.services.identity.api_keys import KeyAccess, key_hash
+from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.identity.operators import OPERATORS
 from cambist.services.identity.passwords import Passwords
+from cambist.services.identity.people import P, People, V
+from cambist.services.identity.plan_catalog import load_offers
 from cambist.services.identity.projects import Projects
 from cambist.services.identity.sessions import RefreshTokens, Sessions
 from cambist.services.identity.two_factor import TwoFactor
 from cambist.services.paging import Cursors
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.sandbox import Sandbox
+from cambist.services.trackers.create import TrackerContext
+from cambist.services.trackers.credentials import TrackerSecrets
+from cambist.services.webhooks.endpoints import Endpoints
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.settings import RateLimitSettings
 
-from .access_tokens import AccessTokens
+from .access_tokens import MERCHANTS_AUDIENCE, OPERATORS_AUDIENCE, AccessTokens
 from .client_address import parse_networks
 from .ratelimit import RateLimit, RateLimiter
+from .status_board import StatusBoard
 
 BAD_CREDENTIALS_PER_MINUTE = 60
 """How often an address may be wrong about a key or token. Right ones are not counted here."""
@@ -44,6 +54,7 @@ class Limits:
     def __init__(self, settings: RateLimitSettings) -> None:
         self.per_key = RateLimit("key", settings.per_key)
         self.per_session = RateLimit("session", settings.per_key)
+        self.per_tracker = RateLimit("tracker", settings.per_key)
         self.per_address = RateLimit("address", settings.per_address)
         self.login_per_address = RateLimit("login", settings.login_per_address)
         self.failed_login = RateLimit("failed-login", settings.login_per_address, FAILED_LOGINS_PERIOD_S)
@@ -52,13 +63,45 @@ class Limits:
         )
         self.bad_credentials = RateLimit("bad-credentials", BAD_CREDENTIALS_PER_MINUTE if settings.per_address else 0)
 
+    def of_key(self, requests_per_minute: int | None) -> RateLimit:
+        """Return the limit of a key: what the merchant's plan says, or the operator's where it says nothing."""
+        return _planned(self.per_key, requests_per_minute)
 
-class KeyCache:
+    def of_tracker(self, requests_per_minute: int | None) -> RateLimit:
+        """Return the limit of a tracker's token, which is that of a key."""
+        return _planned(self.per_tracker, requests_per_minute)
+
+
+def _planned(limit: RateLimit, most: int | None) -> RateLimit:
+    return limit if most is None else RateLimit(limit.name, most)
+
+
+class GoodHashes:
+    """Hashes of keys or tokens that were good when this worker looked last. They may have been revoked since."""
+
+    def __init__(self) -> None:
+        self._good: set[bytes] = set()
+
+    def add(self, hashed: bytes) -> None:
+        if len(self._good) >= KEY_CACHE_MAX:
+            self._good.clear()
+        self._good.add(hashed)
+
+    def was_good(self, hashed: bytes) -> bool:
+        """Say whether this was good when this worker looked last."""
+        return hashed in self._good
+
+    def forget(self, hashed: bytes) -> None:
+        """Forget what is not good any more."""
+        self._good.discard(hashed)
+
+
+class KeyCache(GoodHashes):
     """The keys that were good a moment ago, by hash, so that a busy shop's key is not looked up every time."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._found: dict[bytes, tuple[KeyAccess, float]] = {}
-        self._good: set[bytes] = set()
 
     def get(self, hashed: bytes, now: float) -> KeyAccess | None:
         found = self._found.get(hashed)
@@ -68,21 +111,30 @@ class KeyCache:
         if len(self._found) >= KEY_CACHE_MAX:
             self._found.clear()
         self._found[hashed] = (access, now + KEY_CACHE_TTL_S)
-        if len(self._good) >= KEY_CACHE_MAX:
-            self._good.clear()
-        self._good.add(hashed)
-
-    def was_good(self, hashed: bytes) -> bool:
-        """Say whether the key was good when this worker looked last. It may have been revoked since."""
-        return hashed in self._good
-
-    def forget(self, hashed: bytes) -> None:
-        """Forget a key that is not good any more."""
-        self._good.discard(hashed)
+        self.add(hashed)
 
     def clear(self) -> None:
         """Forget every key: one was revoked, a project switched off, or live mode taken back, in this very process."""
         self._found.clear()
+
+
+class SignIns(Generic[V, P]):
+    """What one kind of people signs in with. Its keys are its own, so no token of one kind is any of the other's."""
+
+    def __init__(self, gateway: Gateway, people: People[V, P], audience: str, whose: str = "") -> None:
+        auth = gateway.settings.auth
+        self.people = people
+        self.access_tokens = AccessTokens(
+            _derive(gateway.jwt_secret, f"{whose}access tokens"),
+            gateway.clock,
+            lifetime_s=auth.access_token_s,
+            audience=audience,
+        )
+        self.refresh_tokens = RefreshTokens(_derive(gateway.jwt_secret, f"{whose}refresh tokens"), gateway.ids)
+        self.sessions = Sessions(
+            people, self.refresh_tokens, gateway.ids, lifetime_s=auth.refresh_token_s, idle_s=auth.session_idle_s
+        )
+        self.two_factor = TwoFactor(people, gateway.db, gateway.secrets, gateway.ids, gateway.clock)
 
 
 class Web:
@@ -96,23 +148,26 @@ class Web:
         self.db = gateway.db
         self.clock = gateway.clock
         self.ids = gateway.ids
-        self.access_tokens = AccessTokens(
-            _derive(gateway.jwt_secret, "access tokens"), gateway.clock, lifetime_s=settings.auth.access_token_s
-        )
-        self.refresh_tokens = RefreshTokens(_derive(gateway.jwt_secret, "refresh tokens"), gateway.ids)
-        self.sessions = Sessions(
-            self.refresh_tokens,
-            gateway.ids,
-            lifetime_s=settings.auth.refresh_token_s,
-            idle_s=settings.auth.session_idle_s,
-        )
+        self.merchants = SignIns(gateway, MERCHANTS, MERCHANTS_AUDIENCE)
+        self.operators = SignIns(gateway, OPERATORS, OPERATORS_AUDIENCE, "operators' ")
+        self.access_tokens, self.refresh_tokens = self.merchants.access_tokens, self.merchants.refresh_tokens
+        self.sessions, self.two_factor = self.merchants.sessions, self.merchants.two_factor
         self.passwords = Passwords(gateway.ids.random_bytes)
-        self.two_factor = TwoFactor(gateway.db, gateway.secrets, gateway.ids, gateway.clock)
         self.secrets = SigningSecrets(gateway.secrets)
         self.projects = Projects(self.secrets, gateway.ids, targets=settings.webhook_targets)
+        self.trackers = TrackerContext(
+            registry=gateway.registry,
+            secrets=TrackerSecrets(gateway.secrets),
+            clock=gateway.clock,
+            ids=gateway.ids,
+            targets=settings.webhook_targets,
+            history_blocks_max=settings.trackers.history_blocks_max,
+        )
+        self.endpoints = Endpoints(self.secrets, gateway.ids, targets=settings.webhook_targets)
         self.limiter = RateLimiter(gateway.redis, gateway.clock)
         self.limits = Limits(settings.web.rate_limits)
         self.key_cache = KeyCache()
+        self.good_tokens = GoodHashes()
         self.macs = AddressMacs(gateway.secrets)
         self.audit_sums = Sums(gateway.db, gateway.clock)
         self.unfinished: Counter[str] = Counter()
@@ -124,9 +179,11 @@ class Web:
             ids=gateway.ids,
             hints=gateway.hints,
             macs=self.macs,
+            fiat_currencies=settings.prices.snapshot_currencies,
         )
         self.platform = PlatformSettingsCache(gateway.db, gateway.clock)
-        self.calculator_settings = PlatformSettingsCache(gateway.db, gateway.clock, CALCULATOR_CACHE_S)
+        self.offers = Cached(gateway.db, gateway.clock, load_offers, CALCULATOR_CACHE_S)
+        self.status = StatusBoard(gateway)
         self.trusted_proxies = parse_networks(settings.web.trusted_proxies)
         self.admin_key_hash = None if admin_key is None else key_hash(admin_key)
 

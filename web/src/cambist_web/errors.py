@@ -81,6 +81,8 @@ CHALLENGES: Mapping[str, str] = {
     "API_KEY_INVALID": "ApiKey",
     "API_KEY_EXPIRED": "ApiKey",
     "ADMIN_KEY_INVALID": "AdminKey",
+    "AUTH_TOKEN_MISSING": "AuthToken",
+    "AUTH_TOKEN_INVALID": "AuthToken",
 }
 """What a 401 asks for where that is no Bearer token. Only Bearer is a registered scheme: clients act on it."""
 
@@ -123,9 +125,9 @@ def status_of(error: ServiceError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
-_NO_CREDENTIAL = frozenset({"API_KEY_MISSING", "SESSION_REQUIRED"})
+_NO_CREDENTIAL = frozenset({"API_KEY_MISSING", "SESSION_REQUIRED", "AUTH_TOKEN_MISSING"})
 """Who shows nothing is no intruder."""
-_OF_SIGN_IN = frozenset({"INVALID_CREDENTIALS", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"})
+_OF_SIGN_IN = frozenset({"INVALID_CREDENTIALS", "TWO_FACTOR_NOT_ENROLLED", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"})
 _OF_CREDENTIALS = frozenset({"RESET_TOKEN_INVALID", "PASSWORD_INVALID", "TWO_FACTOR_INVALID", "TOO_MANY_CODES"})
 
 
@@ -147,7 +149,8 @@ def on_service_error(request: AnyRequest, error: ServiceError) -> Response[Error
     action = refused_action(error)
     if action is not None:
         email = None if action is Action.REQUESTS_LIMITED else request.state.get("claimed_email")
-        Audit(web_of(request.app), origin_of(request)).count(action, code=error.code, email=email)
+        people = request.state.get("claimed_kind") if action is Action.SIGN_IN_REFUSED else None
+        Audit(web_of(request.app), origin_of(request)).count(action, code=error.code, email=email, people=people)
     if isinstance(error, TooManyError):
         headers["Retry-After"] = str(error.retry_after_s)
     if error.code == "TOO_MANY_UNFINISHED":

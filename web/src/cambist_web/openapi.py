@@ -27,7 +27,7 @@ from litestar.types import Method
 from litestar.types.internal_types import PathParameterDefinition
 from litestar.typing import FieldDefinition
 
-from .auth import ADMIN_SCHEME, API_KEY_SCHEME, SESSION_SCHEME
+from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, TRACKER_SCHEME
 from .errors import camel
 from .openapi_errors import codes_of, error_answer
 from .openapi_examples import answer_example, answered_by, body_example
@@ -44,8 +44,10 @@ Amounts are decimal strings, times are ISO 8601 in UTC. Every error is
 
 TAGS = (
     ("Payments", "What customers pay."),
+    ("Accounts", "End users with permanent addresses."),
     ("Quotes", "What a payment would cost."),
     ("Wallet", "What merchants have."),
+    ("Exchanges", "Swaps and bridges of what merchants have."),
     ("Resolutions", "Money that came too late, too much or wrong."),
     ("Withdrawals", "Money that merchants take out in person."),
     ("Usage", "What using the gateway costs."),
@@ -55,7 +57,10 @@ TAGS = (
     ("Projects", "A merchant's shops."),
     ("API keys", "What programs authenticate with."),
     ("Webhooks", "How merchants are told."),
+    ("Trackers", "Addresses that merchants watch, and where they are told of what moves there."),
     ("Operator", "For whoever runs the gateway."),
+    ("Operator sessions", "Operators in person: signing in, always with a second factor."),
+    ("Operators", "The people who run the gateway, and what each may do."),
     ("Operation", "For load balancers and monitoring."),
 )
 
@@ -283,6 +288,12 @@ def openapi_config() -> OpenAPIConfig:
                 ),
                 ADMIN_SCHEME: SecurityScheme(
                     type="apiKey", name="X-Admin-Key", security_scheme_in="header", description="The operator's key."
+                ),
+                OPERATOR_SCHEME: SecurityScheme(
+                    type="http", scheme="Bearer", bearer_format="JWT", description="An operator's access token."
+                ),
+                TRACKER_SCHEME: SecurityScheme(
+                    type="apiKey", name="X-Auth-Token", security_scheme_in="header", description="A tracker's token."
                 ),
             }
         ),

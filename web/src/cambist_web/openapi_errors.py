@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from .auth import ADMIN_SCHEME, API_KEY_SCHEME, SCOPE, SESSION_SCHEME, STEP_UP
+from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SCOPE, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
 from .errors import HTTP_ERRORS
+from .permissions import PERMISSION, PERMISSIONS, READ
 
 _WHOLE = frozenset({401, 413, 415, 500})
 """The statuses of which every code is known: of the others, a new one may come."""
@@ -19,7 +20,9 @@ _OF_SCHEME: Mapping[str, Mapping[int, Sequence[str]]] = {
         403: ["IP_NOT_ALLOWED", "SCOPE_MISSING"],
     },
     SESSION_SCHEME: {401: ["SESSION_REQUIRED", "INVALID_TOKEN", "SESSION_ENDED"]},
-    ADMIN_SCHEME: {401: ["ADMIN_KEY_INVALID"], 404: ["ROUTE_NOT_FOUND"]},
+    ADMIN_SCHEME: {401: ["ADMIN_KEY_INVALID"]},
+    OPERATOR_SCHEME: {401: ["SESSION_REQUIRED", "INVALID_TOKEN", "SESSION_ENDED"]},
+    TRACKER_SCHEME: {401: ["AUTH_TOKEN_MISSING", "AUTH_TOKEN_INVALID"]},
 }
 _OF_BODY: Mapping[int, Sequence[str]] = {
     400: ["INVALID_JSON"],
@@ -38,16 +41,28 @@ _OF_PROJECT: Mapping[int, Sequence[str]] = {403: ["PROJECT_NOT_OWNED"], 404: ["P
 _OF_BUSY: Mapping[int, Sequence[str]] = {503: ["UNAVAILABLE"]}
 """Of what changes something, perhaps in more than one transaction: see ``on_busy``."""
 
-_IS_ACTIVE = re.compile(r"^/api/(payment|sandbox|merchant/(wallet|resolutions|usage)|dashboard/projects)(/|$)")
+_IS_ACTIVE = re.compile(
+    r"^/api/(account|payment|events|sandbox|webhook|merchant/(wallet|swap-bridge|resolutions|usage)|dashboard/projects)(/|$)"
+)
 
 _PRICED = ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN", "INVALID_AMOUNT", "UNSUPPORTED_CURRENCY"]
 _REPEATED = ["IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_OTHER_PROJECT"]
 _COVERED = ["PROJECT_INACTIVE", "INSUFFICIENT_BALANCE", "INSUFFICIENT_CPT", "RECEIVABLE_OUTSTANDING"]
 _SENT = [*_COVERED, "PAYOUT_LIMIT_EXCEEDED", "TARGET_NOT_ALLOWED"]
-_SENT_TO = ["INVALID_ADDRESS", "TARGET_IS_CONTRACT", "INVALID_AMOUNT", "IDEMPOTENCY_KEY_MISMATCH"]
+_SENT_TO = [
+    "INVALID_ADDRESS",
+    "TARGET_IS_CONTRACT",
+    "TAG_NOT_SUPPORTED",
+    "INVALID_TAG",
+    "INVALID_AMOUNT",
+    "PAYOUT_BELOW_MINIMUM",
+    "IDEMPOTENCY_KEY_MISMATCH",
+]
 _AWAY = ["PAYOUT_DISABLED", "CHAIN_UNAVAILABLE", "KEYS_UNAVAILABLE"]
 _CODE = {403: ["TWO_FACTOR_NOT_ENROLLED", "TWO_FACTOR_REQUIRED", "TWO_FACTOR_INVALID"], 429: ["TOO_MANY_CODES"]}
 _SHOWN = {503: ["ADDRESS_NOT_VERIFIED"]}
+_GIVEN = {400: ["UNSUPPORTED_CHAIN"], 503: ["CHAIN_UNAVAILABLE", "KEYS_UNAVAILABLE", "ADDRESS_NOT_VERIFIED"]}
+"""Of what gives an account addresses."""
 _SWAPPED = [
     "INVALID_PAYOUT_MODE",
     "TOKEN_NOT_ENABLED",
@@ -56,6 +71,29 @@ _SWAPPED = [
     "UNSUPPORTED_CHAIN",
     "UNSUPPORTED_TOKEN",
 ]
+
+_OFFERED = [
+    "PAIR_NOT_SUPPORTED",
+    "EXCHANGE_AMOUNT_TOO_LOW",
+    "EXCHANGE_AMOUNT_TOO_HIGH",
+    "EXCHANGE_NO_LIQUIDITY",
+    "EXCHANGE_REFUSED",
+    "EXCHANGE_PRICE_UNKNOWN",
+    "PRICE_BELOW_GUARD",
+]
+_NOT_OFFERED = ["SWAP_DISABLED", "BRIDGE_DISABLED", "EXCHANGE_UNAVAILABLE", "RATE_UNAVAILABLE"]
+_EXCHANGED = {
+    400: [
+        "UNSUPPORTED_CHAIN",
+        "UNSUPPORTED_TOKEN",
+        "INVALID_AMOUNT",
+        "SWAP_NOT_SUPPORTED_FOR_CHAIN",
+        *_OFFERED,
+    ],
+    402: ["INSUFFICIENT_CPT"],
+    503: ["EXCHANGE_UNAVAILABLE", "RATE_UNAVAILABLE", "CHAIN_UNAVAILABLE", "KEYS_UNAVAILABLE"],
+}
+_TAKEN = {400: ["IDEMPOTENCY_KEY_MISMATCH"], 403: ["INSUFFICIENT_BALANCE", "RECEIVABLE_OUTSTANDING"], 409: _REPEATED}
 
 _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = tuple(
     (re.compile(path), method, codes)
@@ -68,11 +106,18 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/(payment|payments)$", "get", {400: ["INVALID_AMOUNT"]}),
         (r"/(payment|payments)(/\{paymentId\}(/recalculate)?)?$", "", _SHOWN),
         (r"\{publicId\}|/sandbox/deposit$", "", _SHOWN),
-        (r"\{paymentId\}|\{publicId\}", "", {404: ["PAYMENT_NOT_FOUND"]}),
+        (r"\{paymentId\}|/payment/public/\{publicId\}", "", {404: ["PAYMENT_NOT_FOUND"]}),
+        (r"/account/\{publicId\}", "", {404: ["ACCOUNT_NOT_FOUND"]}),
+        (r"/accounts?$", "post", _GIVEN),
+        (r"/accounts?$", "get", {404: ["ACCOUNT_NOT_FOUND"], **_SHOWN}),
+        (r"\{accountId\}", "", {404: ["ACCOUNT_NOT_FOUND"]}),
+        (r"\{accountId\}(/activate|/deactivate|/deposits)?$", "", _SHOWN),
+        (r"\{accountId\}/chains$", "post", _GIVEN),
+        (r"/resolutions(/\{depositId\}(/accept|/release)?)?$", "", _SHOWN),
         (r"/recalculate$", "post", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
         (r"/recalculate$", "post", {503: ["RATE_UNAVAILABLE", "CHAIN_UNAVAILABLE"]}),
         (r"/recalculate$", "post", {409: ["PAYMENT_NOT_FIAT", "PAYMENT_NOT_EXPIRED", "NOTHING_REMAINS"]}),
-        (r"/recalculate$", "post", {409: ["MONEY_SET_ASIDE", "AMOUNT_TOO_LARGE"]}),
+        (r"/recalculate$", "post", {409: ["MONEY_SET_ASIDE", "AMOUNT_TOO_LARGE", "AMOUNT_TOO_SMALL"]}),
         (r"\{paymentId\}/refund$", "post", {400: _SENT_TO, 403: _SENT, 503: _AWAY}),
         (r"\{paymentId\}/refund$", "post", {409: ["PAYMENT_NOT_REFUNDABLE", "REFUND_EXCEEDS_RECEIVED", *_REPEATED]}),
         (r"\{refundId\}", "", {404: ["REFUND_NOT_FOUND"]}),
@@ -82,23 +127,29 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"\{depositId\}/refund$", "post", {400: _SENT_TO, 403: _SENT, 503: _AWAY}),
         (r"\{depositId\}/refund$", "post", {409: ["REFUND_EXCEEDS_HELD", *_REPEATED]}),
         (r"/wallet/payout$", "post", {400: [*_SWAPPED, *_SENT_TO], 403: _SENT, 409: _REPEATED, 503: _AWAY}),
-        (r"/(wallet/payout|dashboard/withdrawals)$", "post", {400: ["PAYOUT_BELOW_MINIMUM"]}),
+        (r"/swap-bridge/(swap|bridge)/", "post", _EXCHANGED),
+        (r"/swap-bridge/swap/", "post", {503: ["SWAP_DISABLED"]}),
+        (r"/swap-bridge/bridge/", "post", {503: ["BRIDGE_DISABLED"]}),
+        (r"/swap-bridge/(swap|bridge)/execute$", "post", _TAKEN),
+        (r"\{txnId\}", "", {404: ["EXCHANGE_NOT_FOUND"]}),
+        (r"/wallet/payout$", "post", {400: _OFFERED, 503: _NOT_OFFERED}),
         (r"/wallet/coins", "p", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
-        (r"/wallet/coins/.*/settings$", "patch", {400: ["SWAP_NOT_AVAILABLE"], 403: ["ADDRESS_NOT_APPROVED"]}),
+        (r"/wallet/coins/.*/settings$", "patch", {400: ["TOKEN_NOT_ENABLED"], 403: ["ADDRESS_NOT_APPROVED"]}),
         (r"/wallet/transactions.csv$", "get", {400: ["EXPORT_TOO_LARGE"]}),
         (r"/wallet/payout/batch$", "post", {400: ["BATCH_REJECTED", "UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
         (r"/wallet/payout/batch$", "post", {400: ["TOKEN_NOT_ENABLED", "IDEMPOTENCY_KEY_MISMATCH"]}),
         (r"/wallet/payout/batch$", "post", {403: _COVERED, 409: _REPEATED, 503: _AWAY}),
         (r"\{payoutId\}", "", {404: ["PAYOUT_NOT_FOUND"]}),
         (r"/wallet/addresses$", "get", {503: ["KEYS_UNAVAILABLE"]}),
-        (r"/wallet/coins/.*/settings$", "patch", {400: ["INVALID_AMOUNT", "INVALID_ADDRESS", "TARGET_IS_CONTRACT"]}),
-        (r"/wallet/coins/.*/settings$", "patch", {400: ["SWAP_NOT_SUPPORTED_FOR_CHAIN"]}),
+        (r"/wallet/coins/.*/settings$", "patch", {400: ["INVALID_AMOUNT", "INVALID_ADDRESS", "INVALID_TAG"]}),
+        (r"/wallet/coins/.*/settings$", "patch", {400: ["TARGET_IS_CONTRACT"]}),
+        (r"/wallet/coins/.*/settings$", "patch", {400: ["SWAP_NOT_SUPPORTED_FOR_CHAIN"], 409: ["AUTO_CONVERT_CIRCLE"]}),
         (r"/wallet/transactions(.csv)?$", "get", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
         (r"/wallet/balance$", "get", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
         (r"/dashboard/withdrawals$", "post", _CODE),
         (r"/dashboard/approved-addresses$", "post", _CODE),
         (r"/dashboard/approved-addresses$", "post", _OF_LIVE),
-        (r"/dashboard/approved-addresses$", "post", {400: ["INVALID_ADDRESS", "UNSUPPORTED_CHAIN"]}),
+        (r"/dashboard/approved-addresses$", "post", {400: ["INVALID_ADDRESS", "INVALID_TAG", "UNSUPPORTED_CHAIN"]}),
         (r"/dashboard/approved-addresses$", "post", {400: ["TARGET_IS_CONTRACT"]}),
         (r"/dashboard/approved-addresses$", "post", {409: ["TOO_MANY_APPROVED_ADDRESSES"]}),
         (r"\{approvalId\}", "", {404: ["APPROVED_ADDRESS_NOT_FOUND"]}),
@@ -107,17 +158,33 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/dashboard/withdrawals$", "post", {404: ["PROJECT_NOT_FOUND"]}),
         (r"/dashboard/withdrawals$", "post", {400: _SENT_TO, 403: _SENT, 409: _REPEATED, 503: _AWAY}),
         (r"\{withdrawalId\}", "", {404: ["WITHDRAWAL_NOT_FOUND"]}),
+        (r"/(webhook/create|trackers)$", "post", {400: ["UNSUPPORTED_CHAIN"], 403: ["PLAN_LIMIT"]}),
+        (r"/(webhook/create|trackers)$", "post", {409: ["TOO_MANY_TRACKERS"], 503: ["CHAIN_UNAVAILABLE"]}),
+        (r"/webhook/create$", "post", {403: ["PROJECT_NOT_OWNED"], 404: ["PROJECT_NOT_FOUND", "MERCHANT_NOT_FOUND"]}),
+        (r"/webhook/(update|address/add)$", "post", {403: ["PLAN_LIMIT"], 409: ["TOO_MANY_ADDRESSES"]}),
+        (r"/(webhook|\{webhookId\})/activate$", "post", {403: ["PLAN_LIMIT"]}),
+        (r"\{webhookId\}", "", {404: ["TRACKER_NOT_FOUND"]}),
+        (r"/webhook/address/(add|update|remove)$", "post", {400: ["INVALID_ADDRESS"]}),
+        (r"/webhook/address/(update|remove)$", "post", {404: ["ADDRESS_NOT_WATCHED"]}),
+        (r"/webhook/(address|transaction)/list$", "get", {400: ["INVALID_ADDRESS"]}),
         (r"^/health/ready$", "get", {503: ["NOT_READY"]}),
         (r"/public/tokens$", "get", {400: ["UNSUPPORTED_CHAIN"]}),
         (r"/sandbox/", "post", {400: ["UNSUPPORTED_CHAIN"], 403: ["SANDBOX_ONLY"]}),
-        (r"/sandbox/(deposit|mine|reorg|advance-time)$", "post", {503: ["SANDBOX_BUSY"]}),
+        (r"/sandbox/(deposit|mine|reorg|advance-time|fail-exchange)$", "post", {503: ["SANDBOX_BUSY"]}),
         (r"/sandbox/deposit$", "post", {400: ["UNSUPPORTED_TOKEN", "INVALID_AMOUNT", "INVALID_ADDRESS"]}),
-        (r"/sandbox/deposit$", "post", {404: ["PAYMENT_NOT_FOUND"]}),
+        (r"/sandbox/deposit$", "post", {404: ["PAYMENT_NOT_FOUND", "ACCOUNT_NOT_FOUND"]}),
         (r"/sandbox/reorg$", "post", {400: ["REORG_TOO_DEEP"]}),
         (r"/sandbox/fail-payout$", "post", {404: ["PAYOUT_NOT_FOUND"], 409: ["PAYOUT_ALREADY_MINED"]}),
+        (r"/sandbox/fail-exchange$", "post", {404: ["EXCHANGE_NOT_FOUND"], 409: ["EXCHANGE_ALREADY_MINED"]}),
         (r"/test-webhook$", "post", {400: ["INVALID_EVENT", "NO_WEBHOOK_TARGET"]}),
         (r"\{deliveryId\}", "", {404: ["DELIVERY_NOT_FOUND"]}),
-        (r"/redeliver$", "post", {409: ["DELIVERY_PENDING", "NO_WEBHOOK_TARGET"]}),
+        (r"\}/redeliver$", "post", {409: ["DELIVERY_PENDING", "NO_WEBHOOK_TARGET"]}),
+        (r"\{eventId\}", "", {404: ["EVENT_NOT_FOUND"]}),
+        (r"/events/(\{eventId\}/)?redeliver$", "post", {404: ["ENDPOINT_NOT_FOUND"]}),
+        (r"\{endpointId\}", "", {404: ["ENDPOINT_NOT_FOUND"]}),
+        (r"/webhook-endpoints$", "post", {400: ["INVALID_EVENT"], 409: ["TOO_MANY_ENDPOINTS"]}),
+        (r"\{endpointId\}$", "patch", {400: ["INVALID_EVENT"]}),
+        (r"\{endpointId\}/test$", "post", {400: ["INVALID_EVENT"]}),
         (r"\{keyId\}", "", {404: ["API_KEY_NOT_FOUND"]}),
         (r"/api-keys$", "post", {409: ["TOO_MANY_API_KEYS"]}),
         (r"/merchant/projects$", "post", {409: ["TOO_MANY_PROJECTS"]}),
@@ -138,9 +205,23 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
             "post",
             {403: ["PASSWORD_INVALID", *_CODE[403]], 429: _CODE[429]},
         ),
+        (r"^/api/admin/auth/(sign-in|two-factor/\w+|refresh|sign-out|set-password)$", "", {403: ["OTHER_SITE"]}),
+        (r"/admin/auth/(sign-in|two-factor/\w+)$", "post", {401: ["INVALID_CREDENTIALS"], 429: _CODE[429]}),
+        (r"/admin/auth/(sign-in|two-factor/confirm)$", "post", {401: _CODE[403]}),
+        (r"/admin/auth/set-password$", "post", {400: ["RESET_TOKEN_INVALID"]}),
+        (r"/admin/auth/(step-up|password|recovery-codes)$", "post", _CODE),
+        (r"/admin/auth/(password|recovery-codes)$", "post", {403: ["PASSWORD_INVALID"]}),
+        (r"/admin/operators$", "post", {409: ["EMAIL_TAKEN"]}),
+        (r"\{operatorId\}", "", {404: ["OPERATOR_NOT_FOUND"]}),
+        (r"\{operatorId\}(/disable)?$", "p", {409: ["LAST_OWNER"]}),
         (r"/admin/merchants$", "post", {409: ["EMAIL_TAKEN"], 503: ["KEYS_UNAVAILABLE"]}),
         (r"/merchant/projects$", "post", {403: ["LIVE_NOT_GRANTED"]}),
         (r"/admin/(merchants/|password-resets$)", "", {404: ["MERCHANT_NOT_FOUND"]}),
+        (r"/admin/plans", "p", {409: ["PLAN_NAME_TAKEN"]}),
+        (r"/admin/plans$", "post", {409: ["TOO_MANY_PLANS"]}),
+        (r"\{planId\}", "", {404: ["PLAN_NOT_FOUND"], 409: ["PLAN_IS_DEFAULT"]}),
+        (r"/admin/merchants/\{merchantId\}/plan$", "put", {404: ["PLAN_NOT_FOUND"], 409: ["PLAN_ARCHIVED"]}),
+        (r"^/api/status$", "get", {503: ["NOT_READY"]}),
         (r"/admin/merchants/\{merchantId\}/credits$", "post", {409: ["CREDIT_REFERENCE_REUSED"]}),
         (r"/admin/stakes$", "post", {400: ["UNSUPPORTED_CHAIN", "INVALID_AMOUNT"], 503: ["CHAIN_UNAVAILABLE"]}),
         (r"/admin/stakes$", "post", {400: ["CHAIN_WITHOUT_STAKES", "STAKE_OUT_OF_RANGE"], 409: ["STAKE_CHANGING"]}),
@@ -167,6 +248,20 @@ def error_answer(status: int, codes: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _of_opt(opt: Mapping[str, Any], schemes: Collection[str]) -> Iterator[Mapping[int, Sequence[str]]]:
+    """Yield what a handler's own needs refuse: a scope, a step-up, a permission."""
+    if opt.get(SCOPE) not in {None, "read"}:
+        yield _OF_LIVE
+    if opt.get(STEP_UP) and SESSION_SCHEME in schemes:
+        yield _OF_STEP_UP
+    if PERMISSION in opt:
+        permission = PERMISSIONS[opt[PERMISSION]]
+        if permission.roles != READ:
+            yield {403: ["ROLE_NOT_ALLOWED"]}
+        if permission.step_up:
+            yield {403: ["STEP_UP_REQUIRED"]}
+
+
 def codes_of(path: str, operation: dict[str, Any], opt: Mapping[str, Any]) -> dict[int, list[str]]:
     """Return the codes of an operation's errors, by status: those of all, of its credential, its body and its noun.
 
@@ -177,10 +272,7 @@ def codes_of(path: str, operation: dict[str, Any], opt: Mapping[str, Any]) -> di
     if not path.startswith("/health/"):
         found[429] = ["RATE_LIMITED", "BUSY"]
     parts: list[Mapping[int, Sequence[str]]] = [_OF_SCHEME[name] for name in sorted(schemes)]
-    if opt.get(SCOPE) not in {None, "read"}:
-        parts.append(_OF_LIVE)
-    if opt.get(STEP_UP) and SESSION_SCHEME in schemes:
-        parts.append(_OF_STEP_UP)
+    parts += _of_opt(opt, schemes)
     if not operation["operationId"].startswith("get") and _IS_ACTIVE.search(path):
         parts.append(_OF_ACTIVE)
     if operation.get("requestBody") is not None:

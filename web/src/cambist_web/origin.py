@@ -51,7 +51,7 @@ def address_of(connection: Connection) -> str:
 def origin_of(connection: Connection) -> Origin:
     """Return who asks, as far as guards have found out, and from where."""
     state = connection.state
-    session, actor = state.get("session"), state.get("actor")
+    session, actor, tracker = state.get("session"), state.get("actor"), state.get("tracker")
     origin = Origin(
         actor_kind="stranger",
         address=host_of(connection),
@@ -61,8 +61,15 @@ def origin_of(connection: Connection) -> Origin:
         return replace(origin, actor_kind="merchant", actor=session.session_id, merchant_id=session.merchant_id)
     if actor is not None:
         return replace(origin, actor_kind="key", key_pk=actor.key_pk, merchant_id=actor.merchant_id)
-    if state.get("operator"):
-        return replace(origin, actor_kind="operator", actor="admin key")
+    if tracker is not None:
+        whose = tracker.actor
+        told = replace(origin, merchant_id=whose.merchant_id, project_id=whose.project_id)
+        return replace(told, actor_kind="tracker", actor=tracker.webhook_id)
+    operator = state.get("operator")
+    if operator is not None:
+        in_person = state.get("operator_session")
+        session_id = None if in_person is None else in_person.session_id
+        return replace(origin, actor_kind="operator", actor=operator, session_id=session_id)
     return origin
 
 
@@ -76,6 +83,10 @@ class Audit:
     def of_merchant(self, merchant_id: str, session_id: str | None = None) -> Audit:
         """Return the same for a merchant who has shown who he is in this request, in the session that he opened."""
         return Audit(self._web, replace(self.origin, actor_kind="merchant", actor=session_id, merchant_id=merchant_id))
+
+    def of_operator(self, operator_id: str) -> Audit:
+        """Return the same for an operator who has shown who he is in this request."""
+        return Audit(self._web, replace(self.origin, actor_kind="operator", actor=operator_id))
 
     async def record(
         self,
@@ -95,14 +106,16 @@ class Audit:
         told = {name: value for name, value in details.items() if value is not None}
         await record(conn, origin, action, self._web.clock.now(), subject=subject, details=told)
 
-    def count(self, action: Action, *, code: str | None = None, email: str | None = None) -> None:
+    def count(
+        self, action: Action, *, code: str | None = None, email: str | None = None, people: str | None = None
+    ) -> None:
         """Count what anybody may do without end: the sum of its minute becomes an entry, with some e-mail addresses.
 
         Summed by the address that requests are counted for, the /64 of IPv6.
         """
         address = None if self.origin.address is None else counted_as(self.origin.address)
         origin = replace(self.origin, address=address)
-        self._web.audit_sums.add(Kind(action=action, origin=origin, code=code), email=email)
+        self._web.audit_sums.add(Kind(action=action, origin=origin, code=code, people=people), email=email)
 
     def recorder(self, action: Action) -> Callable[[AsyncConnection], Awaitable[None]]:
         """Return what writes this entry, for use cases that open their transactions themselves."""

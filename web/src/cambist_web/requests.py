@@ -5,6 +5,7 @@ What is wrong is said by the name of its field.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -30,7 +31,10 @@ _PATH = re.compile(r" - at `\$\.?(.*)`$")
 _NAMED = re.compile(r"Object (missing required|contains unknown) field `(.*?)`")
 
 
-METADATA = ("metadata.", "metadata[")
+LARGE_BYTES = 64 * 1024
+"""From here on a body is decoded in a thread: what may hide in it takes long to look for."""
+
+_OF_METADATA = re.compile(r"(^|\.)metadata[.\[]")
 JUDGED_ELSEWHERE = ("password", "amount", "address", "threshold")
 
 
@@ -45,7 +49,11 @@ class JsonRequest(Request[UserT, AuthT, StateT]):
     async def json(self) -> Any:  # noqa: ANN401  it is what the handler says it is
         """Return the body as the handler's type. Raises InvalidError, naming the field where there is one."""
         if self._json is Empty:
-            self._json = self._decode(await self.body())
+            body = await self.body()
+            if len(body) > LARGE_BYTES:
+                self._json = await asyncio.to_thread(self._decode, body)
+            else:
+                self._json = self._decode(body)
         return self._json
 
     def _decode(self, body: bytes) -> object:
@@ -95,7 +103,7 @@ def refuse_hidden(value: object, path: str) -> None:
     own, which say better what is wrong: these are only refused NUL.
     """
     if isinstance(value, str):
-        own = path.startswith(METADATA)
+        own = _OF_METADATA.search(path) is not None
         if own or not path.lower().endswith(JUDGED_ELSEWHERE):
             check_text(value, path or "body", lines=own)
         elif "\0" in value:

@@ -12,6 +12,15 @@ if TYPE_CHECKING:
 
 def worker() -> Worker:
     """Return one worker's ASGI application. Called in the worker's process."""
+    return _worker(for_operators=False)
+
+
+def operators_worker() -> Worker:
+    """Return the application of the address that operators have to themselves."""
+    return _worker(for_operators=True)
+
+
+def _worker(*, for_operators: bool) -> Worker:
     with collector_off():
         from .worker import worker as made  # noqa: PLC0415  see collector_off
-    return made()
+    return made(for_operators=for_operators)

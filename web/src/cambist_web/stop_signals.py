@@ -1,15 +1,21 @@
-"""Tells of a stop before the server does: it waits for open requests first, and streams would never end."""
+"""Stopping: before the server tells of it, which waits for open requests first; and when the server is gone."""
 
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNAL_EVERY_S = 1.0
+SIGNALS_MAX = 15
+"""So long a worker without its server has for what it serves."""
 
 
 @contextmanager
@@ -38,3 +44,20 @@ def on_stop_signal(then: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def stop_with_the_server() -> None:
+    """End this process when the one that started it is gone, however it went: it would go on taking requests."""
+    server = multiprocessing.parent_process()
+    if server is None:
+        return
+
+    def wait() -> None:
+        server.join()
+        # Granian loses a signal that comes while a worker starts, and a worker without its server must not stay.
+        for _ in range(SIGNALS_MAX):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(SIGNAL_EVERY_S)
+        os._exit(1)
+
+    threading.Thread(target=wait, name="server", daemon=True).start()

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
-import time
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -19,47 +14,28 @@ from cambist.logs import configure_logs
 from cambist.settings import Settings
 from cambist.settings_file import process_settings
 
-from .app import create_app
+from .app import Serves, create_app
 from .checkout import checkout_of
-from .stop_signals import on_stop_signal
-
-SIGNAL_EVERY_S = 1.0
-SIGNALS_MAX = 15
-"""So long a worker without its server has for what it serves."""
+from .stop_signals import on_stop_signal, stop_with_the_server
 
 log = structlog.get_logger(__name__)
 
 
-def worker() -> Worker:
+def worker(*, for_operators: bool = False) -> Worker:
     """Return one worker's ASGI application. Called in the worker's process."""
-    _stop_with_the_server()
+    stop_with_the_server()
     settings = process_settings()
     configure_logs(level=settings.log.level, json=settings.logs_json)
-    return Worker(settings)
-
-
-def _stop_with_the_server() -> None:
-    """End this worker when its server is gone, however it went: it would go on taking requests from the port."""
-    server = multiprocessing.parent_process()
-    if server is None:
-        return
-
-    def wait() -> None:
-        server.join()
-        # Granian loses a signal that comes while a worker starts, and a worker without its server must not stay.
-        for _ in range(SIGNALS_MAX):
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(SIGNAL_EVERY_S)
-        os._exit(1)
-
-    threading.Thread(target=wait, name="server", daemon=True).start()
+    serves: Serves = "all" if settings.web.admin_port is None else "admin" if for_operators else "public"
+    return Worker(settings, serves)
 
 
 class Worker:
     """Opens the gateway when the server starts, and closes it when it ends."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, serves: Serves) -> None:
         self._settings = settings
+        self._serves = serves
         self._app: Litestar | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,7 +49,7 @@ class Worker:
         async with AsyncExitStack() as stack:
             try:
                 gateway = await stack.enter_async_context(open_gateway(self._settings, role="web"))
-                self._app = create_app(gateway)
+                self._app = create_app(gateway, self._serves)
             except Exception:
                 # Told like this, the worker ends and is started again; raised, it would stay and serve nothing.
                 log.exception("web_worker_not_started")

@@ -19,11 +19,13 @@ from cambist.services import platform
 from cambist.services.accounting import usage
 from cambist.services.audit.entries import Action
 from cambist.services.identity import merchants, sessions
+from cambist.services.identity.merchants import MERCHANTS
 from cambist.services.payouts import minimums
 from cambist.services.platform import PlatformPatch, PlatformSettings
 from cambist_web.auth import admin_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
+from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body, MadeAnswer, made_response, sent
 
 from .usage import SystemCredit, system_credit
@@ -82,13 +84,13 @@ class PlatformSettingsRoutes(Controller):
     path = "/settings"
     tags = ("Operator",)
 
-    @get("/", summary="Read the platform settings")
+    @get("/", summary="Read the platform settings", opt=permits("settings.read"))
     async def read(self, web: NamedDependency[Web]) -> PlatformSettingsAnswer:
         """Return every setting, defaults included."""
         async with web.db.autocommit() as conn:
             return await settings_answer(conn, web, await platform.load(conn))
 
-    @put("/", summary="Change platform settings")
+    @put("/", summary="Change platform settings", opt=permits("settings.change"))
     async def change(
         self, data: JSONBody[PlatformPatch], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> PlatformSettingsAnswer:
@@ -107,7 +109,12 @@ class PlatformSettingsRoutes(Controller):
 class Credits(Controller):
     tags = ("Operator",)
 
-    @post("/merchants/{merchant_id:str}/credits", status_code=201, summary="Grant usage credits")
+    @post(
+        "/merchants/{merchant_id:str}/credits",
+        status_code=201,
+        summary="Grant usage credits",
+        opt=permits("merchants.credits"),
+    )
     async def grant(
         self,
         merchant_id: FromPath[str],
@@ -133,12 +140,17 @@ class Credits(Controller):
 class MerchantSessions(Controller):
     tags = ("Operator",)
 
-    @delete("/merchants/{merchant_id:str}/sessions", status_code=200, summary="End a merchant's sessions")
+    @delete(
+        "/merchants/{merchant_id:str}/sessions",
+        status_code=200,
+        summary="End a merchant's sessions",
+        opt=permits("merchants.sign_out"),
+    )
     async def end(self, merchant_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]) -> Answer:
         """End every session of a merchant at once, access tokens included. API keys go on working."""
         async with web.db.transaction() as conn:
             merchant_pk = await merchants.find_pk(conn, merchant_id)
-            await sessions.revoke_all(conn, merchant_pk, now=web.clock.now())
+            await sessions.revoke_all(conn, MERCHANTS, merchant_pk, now=web.clock.now())
             await audit.record(conn, Action.SESSION_ENDED, subject="all sessions", merchant_id=merchant_id)
         return Answer()
 

@@ -8,11 +8,12 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
 from cambist.services.audit.entries import Action
-from cambist.services.identity import merchants
-from cambist.services.identity.merchants import Name
+from cambist.services.identity import credentials, merchants
+from cambist.services.identity.merchants import MERCHANTS, Name
 from cambist_web.auth import admin_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
+from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body
 
 from .merchants import Email, MerchantView, ResetRequest
@@ -65,14 +66,15 @@ class PasswordResets(Controller):
 
     tags = ("Operator",)
 
-    @post("/password-resets", status_code=201, summary="Issue a password reset token")
+    @post("/password-resets", status_code=201, summary="Issue a password reset token", opt=permits("merchants.recover"))
     async def issue(
         self, data: JSONBody[ResetRequest], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> ResetIssued:
         """Return a token that its bearer can set a new password with, once. An earlier one stops working."""
         lifetime_s, email = web.settings.auth.password_reset_s, merchants.normalize_email(data.email)
         async with web.db.transaction() as conn:
-            token = await merchants.issue_reset(conn, email, ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s)
+            now = web.clock.now()
+            token = await credentials.issue_link(conn, MERCHANTS, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
             await audit.record(conn, Action.PASSWORD_RESET_ISSUED, email=email)
         return ResetIssued(token=token, link=password_link(web, token), expires_in=lifetime_s)
 
@@ -82,7 +84,7 @@ class NewMerchants(Controller):
 
     tags = ("Operator",)
 
-    @post("/merchants", status_code=201, summary="Make a merchant")
+    @post("/merchants", status_code=201, summary="Make a merchant", opt=permits("merchants.add"))
     async def make(
         self, data: JSONBody[NewMerchant], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> MerchantMade:
@@ -98,7 +100,7 @@ class NewMerchants(Controller):
             merchant = await merchants.register(
                 conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now, live=data.live
             )
-            token = await merchants.issue_reset(conn, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
+            token = await credentials.issue_link(conn, MERCHANTS, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
             made = merchant.merchant_id
             live = data.live or None
             await audit.record(conn, Action.MERCHANT_MADE, subject=made, merchant_id=made, email=email, live=live)
@@ -111,7 +113,7 @@ class Grants(Controller):
 
     tags = ("Operator",)
 
-    @put("/merchants/{merchant_id:str}", summary="Grant live mode")
+    @put("/merchants/{merchant_id:str}", summary="Grant live mode", opt=permits("merchants.live"))
     async def grant(
         self,
         merchant_id: FromPath[str],

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from litestar import Controller, get, patch, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from cambist.domain.money import format_units
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
-from cambist.services.payouts import auto_payout_reasons, coin_settings
+from cambist.services.payouts import auto_convert_reasons, auto_payout_reasons, coin_settings
+from cambist.services.payouts.auto_convert_reasons import Conversion
 from cambist.services.payouts.auto_payout_reasons import Coin, Reason
 from cambist.services.payouts.coin_settings import Coin as CoinName
 from cambist.services.payouts.coin_settings import CoinPatch, CoinSettings, EnabledCoins
@@ -20,15 +21,18 @@ from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, sent
+from cambist_web.sending import payout_context
 
-from .payouts import payout_context
+from .discovery import least_amount
 
 
 class CoinView(Struct, frozen=True, kw_only=True, rename="camel"):
     """A coin, and what the merchant has decided about it.
 
     `autopayoutWaitsFor` says all that keeps the policy `limit` from paying out now; it is empty where it is about to
-    or off. What is above the threshold has to be worth `autopayoutMinimumUsd`.
+    or off. What is above the threshold has to be worth `autopayoutMinimumUsd`. `autoConvertWaitsFor` and
+    `autoConvertMinimumUsd` say the same of converting. `leastAmount` is there where less than that does not arrive, and
+    is refused. Less than `minDeposit` is held where it comes to an account.
     """
 
     chain: str
@@ -36,15 +40,19 @@ class CoinView(Struct, frozen=True, kw_only=True, rename="camel"):
     contract_address: str | None
     decimals: int
     label: str
+    least_amount: str | UnsetType = UNSET
     enabled: bool
     auto_convert_enabled: bool
     auto_convert_dest_chain: str | None
     auto_convert_dest_token: str | None
+    auto_convert_minimum_usd: str
+    auto_convert_waits_for: Sequence[Reason]
     autopayout_policy: str
     autopayout_threshold: str | None
     autopayout_address: str | None
     autopayout_minimum_usd: str
     autopayout_waits_for: Sequence[Reason]
+    min_deposit: str | None
 
 
 class CoinList(Answer, frozen=True, kw_only=True):
@@ -59,7 +67,7 @@ class CoinAnswer(Answer, frozen=True, kw_only=True):
     coin: CoinView
 
 
-def coin_view(explained: Coin) -> CoinView:
+def coin_view(explained: Coin, conversion: Conversion) -> CoinView:
     coin = explained.settings
     token, threshold = coin.token, coin.autopayout_threshold
     return CoinView(
@@ -68,21 +76,29 @@ def coin_view(explained: Coin) -> CoinView:
         contract_address=token.contract,
         decimals=token.decimals,
         label=token.label,
+        least_amount=least_amount(token),
         enabled=coin.enabled,
         auto_convert_enabled=coin.auto_convert_enabled,
         auto_convert_dest_chain=coin.auto_convert_dest_chain,
         auto_convert_dest_token=coin.auto_convert_dest_token,
+        auto_convert_minimum_usd=conversion.minimum_usd,
+        auto_convert_waits_for=conversion.reasons,
         autopayout_policy=coin.autopayout_policy,
         autopayout_threshold=None if threshold is None else format_units(threshold, token.decimals),
         autopayout_address=coin.autopayout_address,
         autopayout_minimum_usd=explained.minimum_usd,
         autopayout_waits_for=explained.reasons,
+        min_deposit=None if coin.min_deposit is None else format_units(coin.min_deposit, token.decimals),
     )
 
 
 async def explained(web: Web, actor: Actor, coins: Sequence[CoinSettings]) -> Sequence[CoinView]:
-    found = await auto_payout_reasons.explain(web.db, payout_context(web), web.gateway.rates, actor, coins)
-    return [coin_view(coin) for coin in found]
+    gateway = web.gateway
+    paid_out = await auto_payout_reasons.explain(web.db, payout_context(web), gateway.rates, actor, coins)
+    converted = await auto_convert_reasons.explain(
+        web.db, gateway.registry, gateway.rates, actor, coins, web.clock.now()
+    )
+    return [coin_view(*both) for both in zip(paid_out, converted, strict=True)]
 
 
 class Coins(Controller):
@@ -126,6 +142,7 @@ class Coins(Controller):
         """Change what is sent, leave the rest. An auto-payout goes to an approved address only.
 
         `{"autopayoutPolicy": "limit"}` alone has all that is available be paid out to the one address that is approved.
+        With `autoConvertEnabled` it is exchanged for another coin.
         """
         coin = CoinName(chain=chain, token=symbol)
         async with web.db.transaction() as conn:

@@ -20,6 +20,7 @@ from cambist.services.sending.collections import listing
 from cambist.services.sending.collections.listing import Collection
 from cambist_web.auth import admin_routes, key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.permissions import permits
 from cambist_web.schemas import (
     Cursor,
     CursorPageAnswer,
@@ -88,7 +89,7 @@ class Collections(Controller):
 class AllCollections(Controller):
     tags = ("Operator",)
 
-    @get("/", summary="List everybody's collections")
+    @get("/", summary="List everybody's collections", opt=permits("money.read"))
     async def list(  # noqa: PLR0913  every query parameter is one
         self,
         web: NamedDependency[Web],

@@ -13,9 +13,9 @@ from msgspec import Meta, Raw
 from cambist.services.actor import Actor
 from cambist.services.identity.projects import Url
 from cambist.services.paging import LIMIT
-from cambist.services.webhooks import log, test_deliveries
+from cambist.services.webhooks import log, redelivery, test_deliveries
 from cambist.services.webhooks.log import DeliveryAnswer, Json
-from cambist.services.webhooks.sender import Sender
+from cambist.services.webhooks.sender import AttemptResult, Message, Sender
 from cambist_web.auth import owned_project_routes, project_routes
 from cambist_web.context import Web
 from cambist_web.ratelimit import RateLimit
@@ -83,7 +83,7 @@ class Deliveries(Controller):
         limit: Limit = LIMIT,
         cursor: Cursor = None,
     ) -> DeliveryList:
-        """Return the project's events, newest first, each with its attempts."""
+        """Return the project's deliveries, newest first, each with its attempts: one for each event and target."""
         cursors = web.cursors("deliveries", actor.project_pk)
         async with web.db.transaction() as conn:
             found = await log.list_deliveries(
@@ -104,18 +104,18 @@ class Deliveries(Controller):
     async def read(
         self, delivery_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> DeliveryDetail:
-        """Return one event with its attempts."""
+        """Return one delivery with its attempts."""
         async with web.db.transaction() as conn:
             found = await log.get_delivery(conn, actor.project_pk, delivery_id)
         return DeliveryDetail(delivery=found)
 
-    @post("/{delivery_id:str}/redeliver", status_code=200, summary="Send an event again")
+    @post("/{delivery_id:str}/redeliver", status_code=200, summary="Send a delivery again")
     async def redeliver(
         self, delivery_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> DeliveryDetail:
-        """Make the event due at once, with a fresh set of attempts. 409 while it is still being delivered."""
+        """Make the delivery due at once, with a fresh set of attempts. 409 while it is still being delivered."""
         async with web.db.transaction() as conn:
-            delivery = await log.redeliver(conn, actor.project_pk, delivery_id, now=web.clock.now())
+            delivery = await redelivery.redeliver(conn, actor.project_pk, delivery_id, now=web.clock.now())
         await web.gateway.hints.publish("webhooks")
         return DeliveryDetail(delivery=delivery)
 
@@ -135,29 +135,42 @@ class WebhookTests(Controller):
 
         The header `X-Webhook-Test` is `true`, `data.isTest` too, and identifiers have the form `pay_test_...`.
         """
-        await web.limiter.take(TESTS, actor.project_id)
-        async with web.db.autocommit() as conn:
-            url, message = await test_deliveries.prepare(
-                conn,
-                actor,
-                event=data.event,
-                url=data.url,
-                secrets=web.secrets,
-                ids=web.ids,
-                now=web.clock.now(),
-                targets=web.settings.webhook_targets,
-            )
-        result = await sender.send_once(url, message)
-        return TestResult(
-            delivered=result.delivered,
-            status_code=result.status_code,
-            duration_ms=result.duration_ms,
-            signature=result.signature,
-            timestamp=str(result.timestamp_ms),
-            payload=Raw(message.body),
-            response_body=result.response_preview,
-            error=result.error,
+        return await send_test(web, sender, actor, data)
+
+
+async def send_test(
+    web: Web, sender: Sender, actor: Actor, asked: TestWebhook, endpoint_id: str | None = None
+) -> TestResult:
+    """Send a made-up event to the project's URL or an endpoint's, signed by its real secret."""
+    await web.limiter.take(TESTS, actor.project_id)
+    async with web.db.autocommit() as conn:
+        url, message = await test_deliveries.prepare(
+            conn,
+            actor,
+            event=asked.event,
+            url=asked.url,
+            endpoint_id=endpoint_id,
+            secrets=web.secrets,
+            ids=web.ids,
+            now=web.clock.now(),
+            targets=web.settings.webhook_targets,
         )
+    result = await sender.send_once(url, message)
+    return told_of_test(message, result)
+
+
+def told_of_test(message: Message, result: AttemptResult) -> TestResult:
+    """Return what a test delivery was, and what came of it."""
+    return TestResult(
+        delivered=result.delivered,
+        status_code=result.status_code,
+        duration_ms=result.duration_ms,
+        signature=result.signature,
+        timestamp=str(result.timestamp_ms),
+        payload=Raw(message.body),
+        response_body=result.response_preview,
+        error=result.error,
+    )
 
 
 controllers = [

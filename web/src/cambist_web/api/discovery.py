@@ -14,6 +14,7 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 from msgspec import UNSET, Struct, UnsetType
 
+from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo, Token
 from cambist.registry import Registry
 from cambist.services.supported import find_chain
@@ -27,7 +28,7 @@ ChainFilter = Annotated[str | None, QueryParameter(description="Tokens of this c
 
 
 class ChainView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A chain. `sandboxOnly` is there where chains for sandbox projects were asked for."""
+    """A chain. `chainIdNum` is null where it runs no EVM; `sandboxOnly` is there with chains for sandbox projects."""
 
     chain: str
     name: str
@@ -39,7 +40,10 @@ class ChainView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class TokenView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A token. `contractAddress` is null for a chain's own coin."""
+    """A token. `contractAddress` is null for a chain's own coin.
+
+    `leastAmount` is there where less than that does not arrive, and is refused.
+    """
 
     chain: str
     symbol: str
@@ -47,6 +51,7 @@ class TokenView(Struct, frozen=True, kw_only=True, rename="camel"):
     decimals: int
     is_native: bool
     label: str
+    least_amount: str | UnsetType = UNSET
 
 
 class ChainList(Answer, frozen=True, kw_only=True):
@@ -76,11 +81,16 @@ def chain_view(chain: ChainInfo, mode: Mode) -> ChainView:
         chain=chain.id,
         name=chain.name,
         native_symbol=chain.native.symbol,
-        chain_id_num=chain.chain_id_num,
+        chain_id_num=chain.chain_id_num if chain.is_evm else None,  # TRON has one, which no wallet is told of so
         is_evm=chain.is_evm,
         default_confirmations=chain.confirmations,
         sandbox_only=chain.availability == "simulated" if mode == "sandbox" else UNSET,
     )
+
+
+def least_amount(token: Token) -> str | UnsetType:
+    """Return the least that can be sent of a token, where that is more than its smallest unit."""
+    return format_units(token.least_units, token.decimals) if token.least_units > 1 else UNSET
 
 
 def token_view(chain: ChainInfo, token: Token) -> TokenView:
@@ -91,6 +101,7 @@ def token_view(chain: ChainInfo, token: Token) -> TokenView:
         decimals=token.decimals,
         is_native=token.is_native,
         label=token.label,
+        least_amount=least_amount(token),
     )
 
 

@@ -15,6 +15,7 @@ from cambist.services.sending.gas import gas_stations
 from cambist.services.sending.gas.gas_stations import GasStation
 from cambist_web.auth import admin_routes
 from cambist_web.context import Web
+from cambist_web.permissions import permits
 from cambist_web.schemas import Answer
 
 
@@ -55,7 +56,7 @@ class GasStationList(Answer, frozen=True, kw_only=True):
 class GasStations(Controller):
     tags = ("Operator",)
 
-    @get("/", summary="List gas stations")
+    @get("/", summary="List gas stations", opt=permits("money.read"))
     async def list(self, web: NamedDependency[Web]) -> GasStationList:
         """Return what pays for gas on each live chain. `waiting` is how many transfers wait for it."""
         chains = [chain for chain in web.gateway.registry.chains.values() if chain.availability == "live"]

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import structlog
 from litestar import Controller, Request, Response, post
-from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.params import CookieParameter, JSONBody
 from msgspec import Meta
@@ -14,14 +13,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
-from cambist.services.identity import merchants, sessions
-from cambist.services.identity.merchants import Merchant, Name
-from cambist.services.identity.sessions import OpenSession, Replayed
+from cambist.services.identity import credentials, merchants, people, sessions
+from cambist.services.identity.merchants import MERCHANTS, Merchant, Name
+from cambist.services.identity.sessions import OpenSession, Replayed, SessionPrincipal
 from cambist_web.auth import public_routes, visitor_of
 from cambist_web.context import Web
 from cambist_web.fetch_site import refuse_other_sites
 from cambist_web.login_attempts import check_password
 from cambist_web.origin import Audit, Connection, address_of
+from cambist_web.refresh_cookies import RefreshCookie
 from cambist_web.schemas import Answer, Body
 
 from .two_factor import TotpCode
@@ -30,14 +30,12 @@ Email = Annotated[str, Meta(min_length=3, max_length=254)]
 Password = Annotated[str, Meta(max_length=1024)]
 Token = Annotated[str, Meta(min_length=1, max_length=256)]
 
-COOKIE, COOKIE_PATH = "cambist_refresh", "/api/auth"
-SECURE_COOKIE, SECURE_COOKIE_PATH = "__Host-cambist_refresh", "/"
-"""On HTTPS. Browsers take a cookie of this name from the host itself alone, so that no other host can plant one."""
+COOKIE = RefreshCookie("cambist_refresh", "/api/auth")
 
 log = structlog.get_logger(__name__)
 
-RefreshCookie = Annotated[str | None, CookieParameter(name=COOKIE, description="Over http alone.")]
-SecureRefreshCookie = Annotated[str | None, CookieParameter(name=SECURE_COOKIE, description="Over HTTPS.")]
+PlainToken = Annotated[str | None, CookieParameter(name=COOKIE.name, description="Over http alone.")]
+SecureToken = Annotated[str | None, CookieParameter(name=COOKIE.secure_name, description="Over HTTPS.")]
 
 
 class Register(Body, frozen=True, kw_only=True):
@@ -139,18 +137,19 @@ class Auth(Controller):
         """
         email = merchants.spelling_of(data.email)
         # A refusal is written down with this address: unless it is none, such as a password in the wrong field.
+        request.state.claimed_kind = MERCHANTS.kind
         request.state.claimed_email = email if merchants.is_email(email) else None
         await web.limiter.take(web.limits.login_per_address, address_of(request))
-        sign_in = await check_password(web, request, email, data.password)
-        shown = await web.two_factor.check_sign_in(sign_in.merchant.pk, data.totp_code)
+        sign_in = await check_password(web, MERCHANTS, request, email, data.password)
+        shown = await web.two_factor.check_sign_in(sign_in.person.pk, data.totp_code)
         async with web.db.transaction() as conn:
-            await merchants.lock_password(conn, sign_in)
-            await web.two_factor.lock_sign_in(conn, sign_in.merchant.pk, shown=shown)
+            await credentials.lock_password(conn, MERCHANTS, sign_in)
+            await web.two_factor.lock_sign_in(conn, sign_in.person.pk, shown=shown)
             await _end_the_one_before(web, conn, request, audit)
-            session = await open_session(web, conn, sign_in.merchant, request)
-            by = audit.of_merchant(sign_in.merchant.merchant_id, session.principal.session_id)
+            session = await open_session(web, conn, sign_in.person, request)
+            by = audit.of_merchant(sign_in.person.merchant_id, session.principal.session_id)
             await by.record(conn, Action.SESSION_OPENED, subject=session.principal.session_id, totp=shown or None)
-        return signed_in(web, sign_in.merchant, session)
+        return signed_in(web, sign_in.person, session)
 
     @post("/refresh", status_code=200, summary="Get the next access token")
     async def refresh(
@@ -158,11 +157,11 @@ class Auth(Controller):
         request: Request[Any, Any, Any],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
-        refresh_token: RefreshCookie = None,
-        secure_refresh_token: SecureRefreshCookie = None,
+        refresh_token: PlainToken = None,
+        secure_refresh_token: SecureToken = None,
     ) -> Response[SignedIn]:
         """Exchange the cookie's refresh token for the next one. Presenting a used one ends the session."""
-        token = secure_refresh_token if _is_secure(web) else refresh_token
+        token = secure_refresh_token if COOKIE.is_secure(web) else refresh_token
         if not token:
             raise UnauthenticatedError("SESSION_REQUIRED", "Sign in first.")
         merchant = None
@@ -170,10 +169,10 @@ class Auth(Controller):
             session = await web.sessions.rotate(conn, token, visitor_of(request), now=web.clock.now())
             if isinstance(session, Replayed):
                 await audit.record(
-                    conn, Action.REFRESH_REPLAYED, subject=session.session_id, merchant_id=session.merchant_id
+                    conn, Action.REFRESH_REPLAYED, subject=session.session_id, merchant_id=session.person_id
                 )
             elif session is not None:
-                merchant = await merchants.get(conn, session.principal.merchant_pk)
+                merchant = await people.get(conn, MERCHANTS, session.principal.merchant_pk)
         if session is None or isinstance(session, Replayed) or merchant is None:
             raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
         return signed_in(web, merchant, session)
@@ -183,19 +182,19 @@ class Auth(Controller):
         self,
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
-        refresh_token: RefreshCookie = None,
-        secure_refresh_token: SecureRefreshCookie = None,
+        refresh_token: PlainToken = None,
+        secure_refresh_token: SecureToken = None,
     ) -> Response[Message]:
         """End the cookie's session at once, its access tokens included. Without a session, nothing happens."""
-        token = secure_refresh_token if _is_secure(web) else refresh_token
+        token = secure_refresh_token if COOKIE.is_secure(web) else refresh_token
         session_id = web.refresh_tokens.session_of(token) if token else None
         if session_id is not None:
             async with web.db.transaction() as conn:
-                merchant_id = await sessions.revoke(conn, session_id, now=web.clock.now())
+                merchant_id = await sessions.revoke(conn, MERCHANTS, session_id, now=web.clock.now())
                 if merchant_id is not None:
                     by = audit.of_merchant(merchant_id, session_id)
                     await by.record(conn, Action.SESSION_ENDED, subject=session_id)
-        return Response(Message(message="Signed out."), cookies=[_cookie(web, "", max_age_s=0)])
+        return Response(Message(message="Signed out."), cookies=[COOKIE.make(web, "", max_age_s=0)])
 
     @post("/password-reset/request", status_code=200, summary="Ask for a password reset")
     async def request_reset(
@@ -223,60 +222,38 @@ class Auth(Controller):
         """Set a new password with a reset token, and end every session of the merchant."""
         await web.limiter.take(web.limits.login_per_address, address_of(request))
         async with web.db.autocommit() as conn:
-            merchant = await merchants.of_reset(conn, data.token, now=web.clock.now())
+            merchant = await credentials.of_link(conn, MERCHANTS, data.token, now=web.clock.now())
         password_hash = await web.passwords.hash_new(data.password, [merchant.email, merchant.name])
         async with web.db.transaction() as conn:
-            merchant_id = await merchants.reset_password(conn, data.token, password_hash, now=web.clock.now())
-            by = audit.of_merchant(merchant_id)
-            await by.record(conn, Action.PASSWORD_CHANGED, subject=merchant_id, by="reset link")
+            now = web.clock.now()
+            merchant = await credentials.set_by_link(conn, MERCHANTS, data.token, password_hash, now=now)
+            by = audit.of_merchant(merchant.merchant_id)
+            await by.record(conn, Action.PASSWORD_CHANGED, subject=merchant.merchant_id, by="reset link")
         return Message(message="The password was changed. Sign in with the new one.")
 
 
 async def _end_the_one_before(web: Web, conn: AsyncConnection, request: Request[Any, Any, Any], audit: Audit) -> None:
-    """End the session whose cookie the browser brought along: the one that is opened takes its cookie's place.
-
-    After the merchant who signs in is locked: whoever changes the password locks the merchant before the sessions.
-    """
-    for name in (COOKIE, SECURE_COOKIE):
-        session_id = web.refresh_tokens.session_of(request.cookies.get(name, ""))
-        ended = None if session_id is None else await sessions.revoke(conn, session_id, now=web.clock.now())
-        if session_id is not None and ended is not None:
-            await audit.of_merchant(ended, session_id).record(conn, Action.SESSION_ENDED, subject=session_id)
+    for merchant_id, session_id in await COOKIE.end_session(conn, web.merchants, request, web.clock.now()):
+        await audit.of_merchant(merchant_id, session_id).record(conn, Action.SESSION_ENDED, subject=session_id)
 
 
-async def open_session(web: Web, conn: AsyncConnection, merchant: Merchant, connection: Connection) -> OpenSession:
+async def open_session(
+    web: Web, conn: AsyncConnection, merchant: Merchant, connection: Connection
+) -> OpenSession[SessionPrincipal]:
     """Begin a session of a merchant who has signed in from there."""
-    now = web.clock.now()
-    return await web.sessions.open(conn, merchant.pk, merchant.merchant_id, visitor_of(connection), now=now)
+    return await web.sessions.open(conn, merchant.pk, visitor_of(connection), now=web.clock.now())
 
 
-def signed_in(web: Web, merchant: Merchant, session: OpenSession, *, status_code: int = 200) -> Response[SignedIn]:
+def signed_in(
+    web: Web, merchant: Merchant, session: OpenSession[SessionPrincipal], *, status_code: int = 200
+) -> Response[SignedIn]:
     """Answer with an access token of the session, and the cookie that prolongs it."""
     body = SignedIn(
         access_token=web.access_tokens.issue(session.principal),
         expires_in=web.settings.auth.access_token_s,
         merchant=MerchantView(merchant_id=merchant.merchant_id, email=merchant.email, name=merchant.name),
     )
-    max_age_s = int((session.expires_at - web.clock.now()).total_seconds())
-    cookie = _cookie(web, session.refresh_token, max_age_s=max_age_s)
-    return Response(body, status_code=status_code, cookies=[cookie])
-
-
-def _cookie(web: Web, value: str, *, max_age_s: int) -> Cookie:
-    secure = _is_secure(web)
-    return Cookie(
-        key=SECURE_COOKIE if secure else COOKIE,
-        value=value,
-        path=SECURE_COOKIE_PATH if secure else COOKIE_PATH,
-        max_age=max_age_s,
-        httponly=True,
-        samesite="strict",
-        secure=secure,
-    )
-
-
-def _is_secure(web: Web) -> bool:
-    return web.settings.web.base_url.startswith("https://")
+    return Response(body, status_code=status_code, cookies=[COOKIE.lasting(web, session)])
 
 
 controllers = [

@@ -7,6 +7,7 @@ import hashlib
 
 from litestar import Controller, MediaType, Response, get
 
+from cambist.services.identity import operators
 from cambist_web.auth import public_routes
 
 PASSWORD_PATH = "/set-password"  # noqa: S105  a path
@@ -22,7 +23,7 @@ form.addEventListener("submit", async (event) => {
   if (password !== form.elements.again.value) { told.textContent = "The two passwords differ."; return; }
   form.elements.send.disabled = true;
   try {
-    const answer = await fetch("/api/auth/password-reset/confirm", {
+    const answer = await fetch("ENDPOINT", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ token, password }),
@@ -40,12 +41,12 @@ _STYLE = (
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:24rem;margin:4rem auto;padding:0 1rem}"
     "input,button{font:inherit;display:block;width:100%;box-sizing:border-box;margin:.25rem 0 1rem;padding:.5rem}"
 )
-PAGE = f"""<!doctype html>
+_PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Set a password</title>
-<style>{_STYLE}</style>
+<style>STYLE</style>
 <h1>Set a password</h1>
 <form>
 <label>Password<input name="password" type="password" autocomplete="new-password" maxlength="1024" required></label>
@@ -54,7 +55,7 @@ PAGE = f"""<!doctype html>
 </form>
 <output role="status"></output>
 <noscript>This page needs JavaScript.</noscript>
-<script>{_SCRIPT}</script>
+<script>SCRIPT</script>
 </html>
 """
 
@@ -63,17 +64,32 @@ def _source(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-POLICY = (
-    f"default-src 'none'; script-src {_source(_SCRIPT)}; style-src {_source(_STYLE)}; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+def _page(endpoint: str) -> Response[str]:
+    """Return the page, which sends token and password there."""
+    script = _SCRIPT.replace("ENDPOINT", endpoint)
+    policy = (
+        f"default-src 'none'; script-src {_source(script)}; style-src {_source(_STYLE)}; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    page = _PAGE.replace("<style>STYLE<", f"<style>{_STYLE}<").replace("<script>SCRIPT<", f"<script>{script}<")
+    return Response(page, media_type=MediaType.HTML, headers={"Content-Security-Policy": policy})
 
 
 class PasswordPage(Controller):
     @get("/", include_in_schema=False)
     async def show(self) -> Response[str]:
         """Answer the same page to everybody: what is in the link stays in the browser."""
-        return Response(PAGE, media_type=MediaType.HTML, headers={"Content-Security-Policy": POLICY})
+        return _page("/api/auth/password-reset/confirm")
 
 
-controllers = [public_routes(PASSWORD_PATH, PasswordPage)]
+class OperatorsPasswordPage(Controller):
+    @get("/", include_in_schema=False)
+    async def show(self) -> Response[str]:
+        """Answer likewise, for the links of operators."""
+        return _page("/api/admin/auth/set-password")
+
+
+controllers = [
+    public_routes(PASSWORD_PATH, PasswordPage),
+    public_routes(operators.PASSWORD_PATH, OperatorsPasswordPage),
+]

@@ -11,20 +11,20 @@ from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.engine import BusyError
+from cambist.bootstrap import exchange_context
 from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
-from cambist.services.errors import UnavailableError
 from cambist.services.paging import LIMIT
-from cambist.services.payouts import batch, create, read
+from cambist.services.payouts import batch, create, read, with_swap
 from cambist.services.payouts.batch import Batch
 from cambist.services.payouts.batch_rows import Rejected
-from cambist.services.payouts.queue import PayoutContext
+from cambist.services.payouts.create import Made
 from cambist.services.payouts.read import PayoutView, payout_view
-from cambist.services.payouts.requests import BatchRequest, PayoutRequest
+from cambist.services.payouts.requests import BatchRequest, PayoutRequest, wants_swap
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
@@ -39,6 +39,7 @@ from cambist_web.schemas import (
     idempotency_header,
     made_response,
 )
+from cambist_web.sending import payout_context, sent_on
 
 log = structlog.get_logger(__name__)
 
@@ -98,25 +99,6 @@ def batch_view(batch: Batch) -> BatchView:
     )
 
 
-def payout_context(web: Web) -> PayoutContext:
-    gateway = web.gateway
-    return PayoutContext(registry=gateway.registry, keys=gateway.keys, clock=gateway.clock, ids=gateway.ids)
-
-
-async def sent_on(web: Web, actor: Actor, chain: str) -> None:
-    """Wake the engine after the commit. What is simulated is sent at once, with what was there when it was asked.
-
-    On a busy simulated chain or database the worker sends it a moment later: the request itself has succeeded.
-    """
-    await web.gateway.hints.publish("outbound")
-    if actor.mode != "sandbox":
-        return
-    try:
-        await web.sandbox.send_queued(actor.project_pk, [chain])
-    except (UnavailableError, BusyError) as error:
-        log.warning("sandbox_left_to_the_worker", project=actor.project_id, reason=str(error))
-
-
 class Payouts(Controller):
     """The payouts of one project, out of its merchant's wallet."""
 
@@ -133,15 +115,18 @@ class Payouts(Controller):
     ) -> Response[PayoutMade]:
         """Debit the wallet and queue the payout. The recipient gets the amount whole: the platform pays the fee.
 
-        A repetition with the same idempotency key returns the first payout with status 200 and `idempotent`.
+        With `srcChain`, `srcToken` and `srcAmount`, that is swapped or bridged on its way, and the recipient gets what
+        comes of it, bounded by `slippage`. A repetition with the same idempotency key returns the first payout with
+        status 200 and `idempotent`.
         """
-        async with web.db.transaction() as conn:
-            made = await create.create_payout(conn, payout_context(web), actor, data, idempotency_key)
+        if wants_swap(data):
+            made = await _pay_with_swap(web, audit, actor, data, idempotency_key)
+        else:
+            async with web.db.transaction() as conn:
+                made = await create.create_payout(conn, payout_context(web), actor, data, idempotency_key)
+                await _note(audit, conn, data, made)
             if not made.replayed:
-                told = {"chain": data.chain, "token": data.token, "amount": data.amount, "toAddress": data.to_address}
-                await audit.record(conn, Action.PAYOUT_ASKED, subject=made.payout.payout_id, **told)
-        if not made.replayed:
-            await sent_on(web, actor, made.payout.chain)
+                await sent_on(web, actor, made.payout.chain)
         answer = PayoutMade(payout=payout_view(made.payout, web.gateway.registry))
         return made_response(answer, replayed=made.replayed)
 
@@ -214,6 +199,42 @@ class Payouts(Controller):
         async with web.db.autocommit() as conn:
             found = await read.find_payout(conn, actor.project_pk, payout_id)
         return PayoutAnswer(payout=payout_view(found, web.gateway.registry))
+
+
+async def _pay_with_swap(
+    web: Web, audit: Audit, actor: Actor, data: PayoutRequest, idempotency_key: str | None
+) -> Made:
+    """Ask for quotes between two transactions: no connection waits for somebody's server."""
+    context = exchange_context(web.gateway)
+    async with web.db.transaction() as conn:
+        wanted = await with_swap.prepare_payout(conn, context, actor, data, idempotency_key)
+    if isinstance(wanted, Made):
+        return wanted
+    offer = await with_swap.find_offer(context, wanted)
+    async with web.db.transaction() as conn:
+        made = await with_swap.start_payout(conn, context, wanted, offer)
+        await _note(audit, conn, data, made)
+    if made.payout.swap is not None and not made.replayed:
+        await sent_on(web, actor, made.payout.swap.source_chain, "exchanges")
+    return made
+
+
+async def _note(audit: Audit, conn: AsyncConnection, data: PayoutRequest, made: Made) -> None:
+    """Write into the audit log what was asked for, and not that it was asked for again."""
+    if made.replayed:
+        return
+    told = {
+        "chain": data.chain,
+        "token": data.token,
+        "amount": data.amount,
+        "srcChain": data.src_chain,
+        "srcToken": data.src_token,
+        "srcAmount": data.src_amount,
+        "toAddress": data.to_address,
+        "toTag": data.to_tag,
+    }
+    said = {name: value for name, value in told.items() if value is not None}
+    await audit.record(conn, Action.PAYOUT_ASKED, subject=made.payout.payout_id, **said)
 
 
 controllers = [key_routes("/api/merchant/wallet", Payouts), project_routes("/wallet", Payouts)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Literal
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
 
 from litestar import Controller, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
@@ -18,6 +18,7 @@ from cambist.services.identity.merchants import Name
 from cambist.services.identity.projects import ChangeProject, Url
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.paging import LIMIT
+from cambist.services.webhooks.secrets import OVERLAP_MINUTES_MAX
 from cambist_web.auth import needs, owned_project_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
@@ -62,12 +63,29 @@ class ProjectList(PageAnswer, frozen=True, kw_only=True):
     projects: Sequence[ProjectView]
 
 
+class RotateSecret(Body, frozen=True, kw_only=True):
+    """How long the old secret goes on signing beside the new one, in `X-Webhook-Signature-Previous`."""
+
+    overlap_minutes: Annotated[int, Meta(ge=0, le=OVERLAP_MINUTES_MAX)] = 0
+
+    @property
+    def overlap(self) -> timedelta:
+        return timedelta(minutes=self.overlap_minutes)
+
+
 class SecretRotated(Answer, frozen=True, kw_only=True):
-    """The new signing secret, shown once."""
+    """The new signing secret, shown once. `previousSecretUntil` is there where the old one goes on beside it."""
 
     message: str
     webhook_secret: str
     rotated_at: datetime
+    previous_secret_until: datetime | UnsetType = UNSET
+
+
+def rotated(secret: str, overlap: timedelta, now: datetime) -> SecretRotated:
+    message = "The new secret signs every webhook from now on. It is not shown again."
+    until = now + overlap if overlap else UNSET
+    return SecretRotated(message=message, webhook_secret=secret, rotated_at=now, previous_secret_until=until)
 
 
 def project_view(project: projects.Project) -> ProjectView:
@@ -161,15 +179,20 @@ class Project(Controller):
 
     @post("/rotate-webhook-secret", status_code=200, summary="Replace the signing secret", opt=needs(step_up=True))
     async def rotate_secret(
-        self, actor: NamedDependency[Actor], web: NamedDependency[Web], audit: NamedDependency[Audit]
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        data: JSONBody[RotateSecret | None] = None,
     ) -> SecretRotated:
-        """Return a new signing secret, shown this once. The old one is invalid at once."""
-        now = web.clock.now()
+        """Return a new signing secret, shown this once. The old one is invalid at once, if no overlap is asked for."""
+        asked, now = data or RotateSecret(), web.clock.now()
         async with web.db.transaction() as conn:
-            secret = await web.projects.rotate_secret(conn, actor, now=now)
-            await audit.record(conn, Action.WEBHOOK_SECRET_ROTATED, subject=actor.project_id)
-        message = "The new secret signs every webhook from now on. It is not shown again."
-        return SecretRotated(message=message, webhook_secret=secret, rotated_at=now)
+            secret = await web.projects.rotate_secret(conn, actor, overlap=asked.overlap, now=now)
+            await audit.record(
+                conn, Action.WEBHOOK_SECRET_ROTATED, subject=actor.project_id, overlap_minutes=asked.overlap_minutes
+            )
+        return rotated(secret, asked.overlap, now)
 
 
 controllers = [

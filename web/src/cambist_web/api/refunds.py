@@ -30,8 +30,7 @@ from cambist_web.schemas import (
     idempotency_header,
     made_response,
 )
-
-from .payouts import payout_context, sent_on
+from cambist_web.sending import payout_context, sent_on
 
 IdempotencyKey = Annotated[str | None, idempotency_header("The same key never refunds twice.")]
 
@@ -60,6 +59,8 @@ async def record_refund(audit: Audit, conn: AsyncConnection, made: Made) -> None
         return
     one = made.refund
     told = {"chain": one.chain, "token": one.token, "amount": one.amount, "toAddress": one.to_address}
+    if one.to_tag:
+        told["toTag"] = one.to_tag
     about = {"paymentId": one.payment_id, "depositId": one.deposit_id}
     await audit.record(conn, Action.REFUND_ASKED, subject=one.refund_id, **told, **about)
 

@@ -8,11 +8,13 @@ from typing import Annotated
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.payments import HeldReason
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.paging import LIMIT
+from cambist.services.receiving.accounts.read import check_addresses
 from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.resolutions import decide
 from cambist.services.reversals.resolutions.read import ResolutionView, get_resolution, list_resolutions
@@ -27,8 +29,8 @@ from cambist_web.schemas import (
     Limit,
     Page,
 )
+from cambist_web.sending import payout_context
 
-from .payouts import payout_context
 from .refunds import IdempotencyKey, RefundMade, made_answer, record_refund
 
 
@@ -42,6 +44,12 @@ class ResolutionAnswer(Answer, frozen=True, kw_only=True):
     """A deposit, after the decision."""
 
     resolution: ResolutionView
+
+
+async def _check(conn: AsyncConnection, web: Web, *shown: ResolutionView) -> None:
+    """Refuse to show the address of an account that is not proven to be its own."""
+    of_accounts = [(one.account_id, one.address) for one in shown if one.account_id is not None]
+    await check_addresses(conn, of_accounts, web.macs)
 
 
 class Resolutions(Controller):
@@ -67,6 +75,7 @@ class Resolutions(Controller):
             found = await list_resolutions(
                 conn, actor, reason=reason, chain=chain, page=page, limit=limit, after=cursors.open(cursor)
             )
+            await _check(conn, web, *found.items)
         return ResolutionList(
             resolutions=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
         )
@@ -77,7 +86,9 @@ class Resolutions(Controller):
     ) -> ResolutionAnswer:
         """Return the deposit, and what was decided about it."""
         async with web.db.autocommit() as conn:
-            return ResolutionAnswer(resolution=await get_resolution(conn, actor, deposit_id))
+            resolution = await get_resolution(conn, actor, deposit_id)
+            await _check(conn, web, resolution)
+        return ResolutionAnswer(resolution=resolution)
 
     @post("/{deposit_id:str}/accept", status_code=200, summary="Count a deposit to its order", opt=needs("payments"))
     async def accept(
@@ -90,8 +101,11 @@ class Resolutions(Controller):
         """Take the deposit for its order, however late it came; the payment is judged again at once."""
         async with web.db.transaction() as conn:
             decided = await decide.accept(conn, payout_context(web), actor, deposit_id)
+            await _check(conn, web, decided.resolution)
             await audit.record(conn, Action.DEPOSIT_ACCEPTED, subject=deposit_id)
-        await web.gateway.hints.publish("webhooks", *(f"payment:{public_id}" for public_id in decided.changed))
+        topics = [f"payment:{public_id}" for public_id in decided.changed]
+        topics += [f"account:{public_id}" for public_id in decided.accounts]
+        await web.gateway.hints.publish("webhooks", *topics)
         return ResolutionAnswer(resolution=decided.resolution)
 
     @post(
@@ -107,6 +121,7 @@ class Resolutions(Controller):
         """Make the deposit available, and leave its payment as it is."""
         async with web.db.transaction() as conn:
             decided = await decide.release(conn, payout_context(web), actor, deposit_id)
+            await _check(conn, web, decided.resolution)
             await audit.record(conn, Action.DEPOSIT_RELEASED, subject=deposit_id)
         return ResolutionAnswer(resolution=decided.resolution)
 

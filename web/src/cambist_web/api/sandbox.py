@@ -8,11 +8,14 @@ import msgspec
 from litestar import Controller, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
+from msgspec import UNSET, UnsetType
 
+from cambist.domain.exchanges import Kind, Status
 from cambist.services.actor import Actor
 from cambist.services.payouts.read import PayoutView, payout_view
+from cambist.services.receiving.accounts.deposits import AccountDeposit
 from cambist.services.receiving.payments.views import PaymentView
-from cambist.services.sandbox.requests import AdvanceTime, Deposit, FailPayout, Mine, Reorg
+from cambist.services.sandbox.requests import AdvanceTime, Deposit, FailExchange, FailPayout, Mine, Reorg
 from cambist.services.sandbox.service import ChainState
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
@@ -28,10 +31,11 @@ class ChainAnswer(Answer, frozen=True, kw_only=True):
 
 
 class DepositAnswer(ChainAnswer, frozen=True, kw_only=True):
-    """The transfer that was made, and what became of the payment."""
+    """The transfer that was made, and what became of the payment, or what it is to the account."""
 
     tx_hash: str
-    payment: PaymentView
+    payment: PaymentView | UnsetType = UNSET
+    deposit: AccountDeposit | UnsetType = UNSET
 
 
 class ChainsAnswer(Answer, frozen=True, kw_only=True):
@@ -46,18 +50,31 @@ class FailingPayout(Answer, frozen=True, kw_only=True):
     payout: PayoutView
 
 
+class FailingExchange(Answer, frozen=True, kw_only=True):
+    """An exchange that will fail, as it is until its chains show that."""
+
+    txn_id: str
+    kind: Kind
+    status: Status
+
+
 class SandboxChains(Controller):
     """The simulated chains of one project. Answers come when the gateway has read what they made happen."""
 
     tags = ("Sandbox",)
 
-    @post("/deposit", status_code=200, summary="Pay a payment", opt=needs("payments"))
+    @post("/deposit", status_code=200, summary="Pay a payment, or to an account", opt=needs("payments"))
     async def deposit(
         self, data: JSONBody[Deposit], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> DepositAnswer:
-        """Send money to a payment's address, in a block of its own."""
+        """Send money to an address of a payment or an account, in a block of its own."""
         made = await web.sandbox.deposit(actor, data)
-        return DepositAnswer(**msgspec.structs.asdict(made.state), tx_hash=made.tx_id, payment=made.payment)
+        return DepositAnswer(
+            **msgspec.structs.asdict(made.state),
+            tx_hash=made.tx_id,
+            payment=made.payment or UNSET,
+            deposit=made.deposit or UNSET,
+        )
 
     @post("/mine", status_code=200, summary="Mine blocks", opt=needs("payments"))
     async def mine(self, data: JSONBody[Mine], actor: NamedDependency[Actor], web: NamedDependency[Web]) -> ChainAnswer:
@@ -78,6 +95,14 @@ class SandboxChains(Controller):
         """Have a payout, refund or withdrawal that is not mined yet fail when it is: its money comes back."""
         payout = await web.sandbox.fail_payout(actor, data)
         return FailingPayout(payout=payout_view(payout, web.gateway.registry))
+
+    @post("/fail-exchange", status_code=200, summary="Have a swap or bridge fail", opt=needs("exchange"))
+    async def fail_exchange(
+        self, data: JSONBody[FailExchange], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> FailingExchange:
+        """Have a swap or bridge that is not mined yet fail when it is, or a bridge expire before anybody fills it."""
+        row = await web.sandbox.fail_exchange(actor, data)
+        return FailingExchange(txn_id=row.txn_id, kind=row.kind, status=row.status)
 
     @post("/advance-time", status_code=200, summary="Let time pass", opt=needs("payments"))
     async def advance_time(

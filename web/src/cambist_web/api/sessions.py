@@ -13,7 +13,8 @@ from msgspec import Meta
 
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
-from cambist.services.identity import merchants, sessions
+from cambist.services.identity import credentials, sessions
+from cambist.services.identity.merchants import MERCHANTS
 from cambist.services.identity.sessions import STEP_UP_S, SessionPrincipal, SessionView
 from cambist.services.paging import LIMIT
 from cambist_web.auth import session_routes
@@ -104,7 +105,7 @@ class SessionRoutes(Controller):
     ) -> Answer:
         """End every session of yours but this one, access tokens included."""
         async with web.db.transaction() as conn:
-            await sessions.revoke_all(conn, session.merchant_pk, now=web.clock.now(), but=session.session_id)
+            await sessions.revoke_all(conn, MERCHANTS, session.merchant_pk, now=web.clock.now(), but=session.session_id)
             await audit.record(conn, Action.SESSION_ENDED, subject="all other sessions")
         return Answer()
 
@@ -136,14 +137,14 @@ class SessionRoutes(Controller):
         Needs the password in force, and with two-factor authentication on, `totpCode` or a step-up.
         """
         shown = await show_password(web, request, session, data.current_password)
-        merchant = shown.merchant
+        merchant = shown.person
         password_hash = await web.passwords.hash_new(
             data.new_password, [merchant.email, merchant.name], field="newPassword"
         )
         await _show_second_factor(web, session, data.totp_code)
         async with web.db.transaction() as conn:
             try:
-                await merchants.change_password(conn, shown, password_hash, now=web.clock.now())
+                await credentials.change_password(conn, MERCHANTS, shown, password_hash, now=web.clock.now())
             except UnauthenticatedError:
                 raise ForbiddenError("PASSWORD_INVALID", "The password was changed a moment ago.") from None
             await audit.record(conn, Action.PASSWORD_CHANGED, subject=merchant.merchant_id, by="the password before")

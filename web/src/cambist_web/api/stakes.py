@@ -21,6 +21,7 @@ from cambist.services.supported import find_chain
 from cambist_web.auth import admin_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
+from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body, Cursor, CursorPageAnswer, Limit, NonEmptyFilter, Page
 
 
@@ -77,7 +78,7 @@ def stake_view(registry: Registry, request: StakeRequest) -> StakeView:
 class Stakes(Controller):
     tags = ("Operator",)
 
-    @post("/", status_code=201, summary="Change a stake")
+    @post("/", status_code=201, summary="Change a stake", opt=permits("stakes.change"))
     async def change(
         self, data: JSONBody[StakeBody], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> StakeAsked:
@@ -97,7 +98,7 @@ class Stakes(Controller):
         (made,) = [one for one in found.items if one.reference == reference]
         return StakeAsked(stake=stake_view(registry, made))
 
-    @get("/", summary="List changes of stakes")
+    @get("/", summary="List changes of stakes", opt=permits("money.read"))
     async def list(
         self,
         web: NamedDependency[Web],

@@ -59,6 +59,7 @@ class TransactionView(Struct, frozen=True, kw_only=True, rename="camel", omit_de
     payout_id: str | None = None
     refund_id: str | None = None
     withdrawal_id: str | None = None
+    txn_id: str | None = None
 
 
 class TransactionList(Answer, frozen=True, kw_only=True):
@@ -168,6 +169,7 @@ def _view(entry: Entry, detail: Detail) -> TransactionView:
         tx_hash=detail.tx_id,
         payment_id=detail.payment_id,
         deposit_id=detail.deposit_id,
+        txn_id=detail.txn_id,
         **named,
     )
 

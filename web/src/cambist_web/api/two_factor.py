@@ -14,14 +14,17 @@ from msgspec import Meta
 
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
-from cambist.services.identity import merchants, two_factor
-from cambist.services.identity.merchants import SignIn
+from cambist.services.identity import merchants, people, two_factor
+from cambist.services.identity.credentials import SignIn
+from cambist.services.identity.merchants import MERCHANTS, Merchant
 from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.identity.two_factor import Enrolment
 from cambist_web.auth import admin_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
 from cambist_web.login_attempts import check_password
 from cambist_web.origin import Audit, address_of
+from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body
 
 TotpCode = Annotated[str, Meta(max_length=64)]
@@ -97,10 +100,9 @@ class TwoFactorRoutes(Controller):
     ) -> Enrolled:
         """Return a new secret. It is good for nothing until confirmed; an authenticator in use stays so till then."""
         shown = await show_password(web, request, session, data.password)
-        email, record = shown.merchant.email, audit.recorder(Action.TWO_FACTOR_ENROLLED)
+        email, record = shown.person.email, audit.recorder(Action.TWO_FACTOR_ENROLLED)
         enrolment = await web.two_factor.enrol(session.merchant_pk, email, data.totp_code, record=record)
-        qr_code = segno.make(enrolment.uri, micro=False).svg_data_uri(border=4)
-        return Enrolled(secret=enrolment.secret, otpauth_uri=enrolment.uri, qr_code=qr_code)
+        return enrolled(enrolment)
 
     @post("/confirm", status_code=200, summary="Turn two-factor authentication on")
     async def confirm(
@@ -153,29 +155,40 @@ class TwoFactorReset(Controller):
 
     tags = ("Operator",)
 
-    @post("/merchants/two-factor/reset", status_code=200, summary="Take a merchant's second factor away")
+    @post(
+        "/merchants/two-factor/reset",
+        status_code=200,
+        summary="Take a merchant's second factor away",
+        opt=permits("merchants.recover"),
+    )
     async def reset(
         self, data: JSONBody[ResetTwoFactor], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> Answer:
         """Turn two-factor authentication off for a merchant, and end every session."""
         email = merchants.normalize_email(data.email)
         async with web.db.transaction() as conn:
-            merchant_id = await two_factor.reset(conn, email, now=web.clock.now())
+            merchant_id = await two_factor.reset(conn, MERCHANTS, email, now=web.clock.now())
             await audit.record(conn, Action.TWO_FACTOR_RESET, subject=merchant_id, merchant_id=merchant_id)
         log.warning("two_factor_reset_by_operator", merchant_id=merchant_id)
         return Answer()
 
 
-async def show_password(web: Web, request: AnyRequest, session: SessionPrincipal, password: str) -> SignIn:
+def enrolled(enrolment: Enrolment) -> Enrolled:
+    """Answer a new secret."""
+    qr_code = segno.make(enrolment.uri, micro=False).svg_data_uri(border=4)
+    return Enrolled(secret=enrolment.secret, otpauth_uri=enrolment.uri, qr_code=qr_code)
+
+
+async def show_password(web: Web, request: AnyRequest, session: SessionPrincipal, password: str) -> SignIn[Merchant]:
     """Check the password of a merchant who is signed in. Raises ForbiddenError.
 
     A right one is counted for the address, too: it costs as much as one that opens a session.
     """
     await web.limiter.take(web.limits.login_per_address, address_of(request))
     async with web.db.autocommit() as conn:
-        email = (await merchants.get(conn, session.merchant_pk)).email
+        email = (await people.get(conn, MERCHANTS, session.merchant_pk)).email
     try:
-        return await check_password(web, request, email, password)
+        return await check_password(web, MERCHANTS, request, email, password)
     except UnauthenticatedError:
         # The session is good, so no 401, at which a client would sign in again.
         raise ForbiddenError("PASSWORD_INVALID", "The password is wrong.") from None

@@ -10,15 +10,17 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 from msgspec import Struct
 
+from cambist.domain.plans import Plan
 from cambist.domain.usage import DEFAULT_CHAIN, ChainWeights, Operation, Pack, Tier
 from cambist.registry import Registry
 from cambist.services.accounting import usage
 from cambist.services.accounting.usage import UsageView
 from cambist.services.actor import Actor
+from cambist.services.identity.plan_catalog import Offers
 from cambist.services.paging import LIMIT
 from cambist.services.platform import PlatformSettings
 from cambist_web.auth import key_routes, needs, project_routes, public_routes
-from cambist_web.context import Web
+from cambist_web.context import Limits, Web
 from cambist_web.schemas import (
     Answer,
     Cursor,
@@ -68,16 +70,50 @@ class CalculatorWeights(Struct, frozen=True, kw_only=True, rename="camel"):
     webhook_delivery: int
 
 
+class PlanOffer(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A plan. `chains` are those that trackers may watch, null for every one.
+
+    `maxWebhooks` counts active trackers in each mode, `maxAddresses` is for each of them, and `requestsPerMinute` for
+    each API key, null where there is no limit. `cptPerMonth` are usage credits that a month includes; null is none.
+    """
+
+    plan_id: str
+    name: str
+    has_tracker: bool
+    chains: Sequence[str] | None
+    max_webhooks: int
+    max_addresses: int
+    requests_per_minute: int | None
+    cpt_per_month: int | None
+    price_usd: str | None
+
+
+def plan_offer(plan: Plan, limits: Limits) -> PlanOffer:
+    return PlanOffer(
+        plan_id=plan.plan_id,
+        name=plan.name,
+        has_tracker=plan.has_tracker,
+        chains=plan.chains,
+        max_webhooks=plan.webhooks_max,
+        max_addresses=plan.addresses_max,
+        requests_per_minute=limits.of_key(plan.requests_per_minute).most or None,
+        cpt_per_month=plan.cpt_per_month,
+        price_usd=plan.price_usd,
+    )
+
+
 class CalculatorConfig(Answer, frozen=True, kw_only=True):
-    """What a calculator of costs needs."""
+    """What a calculator of costs needs. The first of `plans` is everybody's who was given no other."""
 
     chains: Sequence[CalculatorChain]
     weights: CalculatorWeights
     tiers: Sequence[Tier]
     packs: Sequence[Pack]
+    plans: Sequence[PlanOffer]
 
 
-def calculator_config(registry: Registry, settings: PlatformSettings) -> CalculatorConfig:
+def calculator_config(registry: Registry, offers: Offers, limits: Limits) -> CalculatorConfig:
+    settings = offers.settings
     weights = settings.cpt.weights
     return CalculatorConfig(
         chains=[
@@ -92,6 +128,7 @@ def calculator_config(registry: Registry, settings: PlatformSettings) -> Calcula
         ),
         tiers=settings.cpt.tiers,
         packs=settings.cpt.packs,
+        plans=[plan_offer(plan, limits) for plan in (offers.default, *offers.others)],
     )
 
 
@@ -140,8 +177,8 @@ class Calculator(Controller):
 
     @get("/", summary="Read what usage credits cost")
     async def read(self, web: NamedDependency[Web]) -> CalculatorConfig:
-        """Return chains, weights, tiers and packs: the data that usage is metered by. Up to a minute old."""
-        return calculator_config(web.gateway.registry, await web.calculator_settings.get())
+        """Return chains, weights, tiers, packs and plans: the data that usage is metered by. Up to a minute old."""
+        return calculator_config(web.gateway.registry, await web.offers.get(), web.limits)
 
 
 controllers = [

@@ -29,8 +29,7 @@ from cambist_web.schemas import (
     idempotency_header,
     made_response,
 )
-
-from .payouts import payout_context, sent_on
+from cambist_web.sending import payout_context, sent_on
 
 IdempotencyKey = Annotated[str | None, idempotency_header("The same key never withdraws twice.")]
 ProjectFilter = Annotated[str | None, QueryParameter(name="projectId", max_length=64)]
@@ -86,6 +85,8 @@ class Withdrawals(Controller):
                 if not made.replayed:
                     one = made.withdrawal
                     told = {"chain": one.chain, "token": one.token, "amount": one.amount, "toAddress": one.to_address}
+                    if one.to_tag:
+                        told["toTag"] = one.to_tag
                     told |= {"projectId": data.project_id}
                     await audit.record(conn, Action.WITHDRAWAL_ASKED, subject=one.withdrawal_id, **told)
         if not made.replayed:

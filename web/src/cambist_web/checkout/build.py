@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from urllib.parse import quote
 
 from cambist.domain.money import format_rate, format_units, minor_units
 from cambist.domain.payments import OPEN, Status
@@ -11,6 +10,7 @@ from cambist.plugin import AddressFamily, ChainInfo, Token, Units
 from cambist.services.receiving.checkout import CheckoutDeposit, CheckoutPayment
 
 from . import returns
+from .links import address_parts, explorer_url, named, tx_short
 from .steps import confirmations, steps
 from .view import CheckoutView, Countdown, PayBox, TransferLine
 from .wording import Amounts, clock_text, moment_text, words
@@ -22,10 +22,6 @@ REFRESH_LATE_S = 60
 
 FAILED_WATCHED = timedelta(hours=1)
 """A transfer that a reorg threw out is usually mined again within minutes."""
-
-ADDRESS_HEAD_CHARS = 6
-ADDRESS_TAIL_CHARS = 6
-TX_SHORT_CHARS = 20
 
 
 def checkout_view(
@@ -134,20 +130,19 @@ def _pay_box(
     if chain is not None and family is not None:
         token = Token(symbol=payment.token, contract=payment.contract, decimals=payment.decimals, label=payment.token)
         uri = family.payment_uri(chain, payment.address, token, missing)
-    address = payment.address
-    only_address = uri is None or uri == address
-    on = network if standard is None else f"{network} ({standard})"
+    head, middle, tail = address_parts(payment.address)
+    only_address = uri is None or uri == payment.address
     return PayBox(
         amount=format_units(missing, payment.decimals),
         amount_label="Amount still to send" if payment.received else "Amount to send",
-        address_head=address[:ADDRESS_HEAD_CHARS],
-        address_middle=address[ADDRESS_HEAD_CHARS:-ADDRESS_TAIL_CHARS],
-        address_tail=address[-ADDRESS_TAIL_CHARS:],
-        qr_text=uri or address,
+        address_head=head,
+        address_middle=middle,
+        address_tail=tail,
+        qr_text=uri or payment.address,
         qr_caption="Scan the address, then enter the amount" if only_address else "Scan with your wallet",
         # Real money must not go to a test address by one careless tap.
         wallet_uri=None if only_address or payment.mode == "sandbox" else uri,
-        warning=f"Send only {payment.token} on {on}. Anything else may be lost.",
+        warning=f"Send only {payment.token} on {named(network, standard)}. Anything else may be lost.",
     )
 
 
@@ -168,24 +163,15 @@ def _transfer(payment: CheckoutPayment, deposit: CheckoutDeposit, chain: ChainIn
         finality_required = chain is not None and chain.finality_required
         detail = f"{confirmations(deposit, finality_required=finality_required)} of {deposit.required_confirmations}"
         detail += " confirmations"
-    tx_id = deposit.tx_id
     return TransferLine(
         amount=f"{format_units(deposit.units, deposit.decimals)} {deposit.token}",
-        tx_id=tx_id,
-        tx_short=tx_id if len(tx_id) <= TX_SHORT_CHARS else f"{tx_id[:10]}…{tx_id[-8:]}",
-        url=_explorer_url(payment, deposit, chain),
+        tx_id=deposit.tx_id,
+        tx_short=tx_short(deposit.tx_id),
+        # A transfer on another chain would need that chain's explorer.
+        url=explorer_url(payment.mode, chain, deposit.tx_id) if deposit.chain == payment.chain else None,
         detail=detail if deposit.matches else f"{detail} · not what was asked for",
         matches=deposit.matches,
     )
-
-
-def _explorer_url(payment: CheckoutPayment, deposit: CheckoutDeposit, chain: ChainInfo | None) -> str | None:
-    # A transfer on another chain would need that chain's explorer, and a simulated one has none.
-    if chain is None or payment.mode != "live" or deposit.chain != chain.id or not chain.explorer_tx_url:
-        return None
-    if not chain.explorer_tx_url.startswith(("https://", "http://")):
-        return None
-    return chain.explorer_tx_url.replace("{tx_id}", quote(deposit.tx_id, safe=""))
 
 
 def _details(payment: CheckoutPayment, network: str) -> tuple[tuple[str, str], ...]:

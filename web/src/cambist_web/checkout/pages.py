@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
+from .account_view import AccountView
 from .view import CheckoutView
 
 QR_CACHED_MAX = 2_048
@@ -95,6 +96,13 @@ class Pages:
 
     def receipt(self, view: CheckoutView) -> str:
         return self._environment.get_template("receipt.html").render(view=view)
+
+    def account(self, view: AccountView) -> str:
+        return self._environment.get_template("account.html").render(view=view)
+
+    def account_card(self, view: AccountView) -> str:
+        """Return the part of that page that changes, for a page that is already open."""
+        return self._environment.get_template("account_card.html").render(view=view)
 
     def message(self, headline: str, message: str) -> str:
         return self._environment.get_template("message.html").render(headline=headline, message=message)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
 from litestar import Controller, Litestar, MediaType, Response, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import FromPath
+from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 
-from .live import RETRY_S, Checkout
+from .live import Checkout
 from .pages import ASSETS_PATH
+from .streams import RETRY_S
 
 YEAR_S = 31_536_000
 
 NO_SUCH_PAYMENT = "This link does not lead to a payment. Please check it, or go back to the shop and start again."
+NO_SUCH_ACCOUNT = (
+    "This link does not lead to a deposit page. Please check it, or ask whoever gave it to you for a new one."
+)
 
+ChosenChain = Annotated[str | None, QueryParameter(name="chain", max_length=64)]
 
 PAGE_HEADERS = {
     "Content-Security-Policy": (
@@ -46,15 +54,10 @@ class CheckoutPages(Controller):
     async def events(self, public_id: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[str] | Stream:
         """Stream the card of an open page. Without room, the page asks by itself every few seconds."""
         if not checkout.has_room(public_id):
-            return Response("busy", status_code=503, media_type=MediaType.TEXT, headers={"Retry-After": str(RETRY_S)})
+            return _busy()
         if await checkout.view(public_id) is None:
             return _missing(checkout)
-        return Stream(
-            checkout.events(public_id),
-            media_type="text/event-stream",
-            # Proxies such as nginx would otherwise hold events back until a buffer is full.
-            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"},
-        )
+        return _stream(checkout.events(public_id))
 
     @get("/receipt/{public_id:str}")
     async def receipt(self, public_id: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[str]:
@@ -66,6 +69,25 @@ class CheckoutPages(Controller):
             headers = {**PAGE_HEADERS, "Location": f"/pay/{view.public_id}"}
             return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
         return _page(checkout.pages.receipt(view))
+
+    @get("/account/{public_id:str}")
+    async def account(
+        self, public_id: FromPath[str], checkout: NamedDependency[Checkout], chain: ChosenChain = None
+    ) -> Response[str]:
+        """Show where an end user deposits, on the chosen chain, and what came."""
+        view = await checkout.account_view(public_id, chain)
+        return _no_account(checkout) if view is None else _page(checkout.pages.account(view))
+
+    @get("/account/{public_id:str}/events")
+    async def account_events(
+        self, public_id: FromPath[str], checkout: NamedDependency[Checkout], chain: ChosenChain = None
+    ) -> Response[str] | Stream:
+        """Stream the card of an account's open page."""
+        if not checkout.has_account_room(public_id):
+            return _busy()
+        if await checkout.account_view(public_id, chain) is None:
+            return _no_account(checkout)
+        return _stream(checkout.account_events(public_id, chain))
 
 
 @get(f"{ASSETS_PATH}/{{name:str}}", include_in_schema=False, sync_to_thread=False)
@@ -102,3 +124,20 @@ def _page(html: str, status_code: int = 200) -> Response[str]:
 
 def _missing(checkout: Checkout) -> Response[str]:
     return _page(checkout.pages.message("No such payment", NO_SUCH_PAYMENT), status_code=404)
+
+
+def _no_account(checkout: Checkout) -> Response[str]:
+    return _page(checkout.pages.message("No such page", NO_SUCH_ACCOUNT), status_code=404)
+
+
+def _busy() -> Response[str]:
+    return Response("busy", status_code=503, media_type=MediaType.TEXT, headers={"Retry-After": str(RETRY_S)})
+
+
+def _stream(events: AsyncGenerator[bytes, None]) -> Stream:
+    return Stream(
+        events,
+        media_type="text/event-stream",
+        # Proxies such as nginx would otherwise hold events back until a buffer is full.
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"},
+    )

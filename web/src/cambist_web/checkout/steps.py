@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from cambist.domain.payments import Status
 from cambist.services.receiving.checkout import CheckoutDeposit, CheckoutPayment
 
@@ -9,7 +11,22 @@ from .view import Step
 from .wording import Amounts
 
 
-def confirmations(deposit: CheckoutDeposit, *, finality_required: bool = False) -> int:
+class Confirming(Protocol):
+    """What has confirmations: a transfer in the chain, whatever it is for."""
+
+    @property
+    def height(self) -> int: ...
+    @property
+    def head(self) -> int | None: ...
+    @property
+    def finalized(self) -> int | None: ...
+    @property
+    def required_confirmations(self) -> int: ...
+    @property
+    def confirmed(self) -> bool: ...
+
+
+def confirmations(deposit: Confirming, *, finality_required: bool = False) -> int:
     """Return how many confirmations the transfer has, at most as many as it needs.
 
     The last one is shown when the block is final, where that is asked for.

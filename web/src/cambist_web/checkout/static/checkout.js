@@ -115,7 +115,7 @@ function stay() {
   document.getElementById("forward").focus();
 }
 
-// -- following the payment -----------------------------------------------------------------------------------------
+// -- following the payment or account -----------------------------------------------------------------------------------------
 
 function apply(html) {
   const next = new DOMParser().parseFromString(html, "text/html").getElementById("card");
@@ -138,7 +138,7 @@ function apply(html) {
 
 async function refresh() {
   try {
-    const answer = await fetch(location.pathname, { cache: "no-store" });
+    const answer = await fetch(location.pathname + location.search, { cache: "no-store" });
     if (answer.ok) apply(await answer.text());
   } catch {
     // Offline for a moment; the next try comes by itself.
@@ -151,7 +151,7 @@ function canChange() {
 
 function follow() {
   if (!canChange()) return;
-  const events = new EventSource(`${location.pathname}/events`);
+  const events = new EventSource(`${location.pathname}/events${location.search}`);
   events.addEventListener("card", (event) => apply(event.data));
   events.addEventListener("end", () => events.close());
   events.addEventListener("error", () => {

@@ -1,0 +1,155 @@
+"""A project's events, for receivers that catch up: each as it was sent, and sending again what did not arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from litestar import Controller, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import Meta
+
+from cambist.services.actor import Actor
+from cambist.services.errors import InvalidError
+from cambist.services.paging import FIRST_MOMENT, LAST_MOMENT, LIMIT, check_period, parse_moment
+from cambist.services.webhooks import events, redelivery
+from cambist.services.webhooks.events import EventAnswer, EventFilters
+from cambist_web.auth import key_routes, needs, project_routes
+from cambist_web.context import Web
+from cambist_web.schemas import Answer, Body, Cursor, CursorPageAnswer, Limit, Page, Since, Until
+
+Names = Annotated[
+    str | None,
+    QueryParameter(
+        description="Of this name, or of one of several, with commas between.",
+        pattern=r"^[a-z_.]{1,64}(,[a-z_.]{1,64}){0,49}$",
+        max_length=64 * 50 + 49,
+    ),
+]
+ResourceFilter = Annotated[str | None, QueryParameter(name="resourceId", min_length=1, max_length=64)]
+EndpointId = Annotated[str, Meta(min_length=1, max_length=64)]
+Moment = Annotated[str, Meta(min_length=1, max_length=40)]
+
+
+class RedeliverEvent(Body, frozen=True, kw_only=True):
+    """Where to send it again, if not to every target that it had."""
+
+    endpoint_id: EndpointId | None = None
+
+
+class RedeliverFailed(Body, frozen=True, kw_only=True):
+    """What is meant: what happened from `since`, included, to `until`, not included, at one endpoint or at all."""
+
+    since: Moment
+    until: Moment | None = None
+    endpoint_id: EndpointId | None = None
+
+
+class EventDetail(Answer, frozen=True, kw_only=True):
+    """One event."""
+
+    event: EventAnswer
+
+
+class EventList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of a project's events, newest first."""
+
+    events: Sequence[EventAnswer]
+
+
+class FailedRedelivered(Answer, frozen=True, kw_only=True):
+    """How many deliveries were started, and whether asking again would start more."""
+
+    queued: int
+    more: bool
+
+
+class Events(Controller):
+    tags = ("Webhooks",)
+
+    @get("/", summary="List events", opt=needs("read"))
+    async def list(  # noqa: PLR0913  filters and paging, each by name
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        event: Names = None,
+        resource_id: ResourceFilter = None,
+        since: Since = None,
+        until: Until = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+        cursor: Cursor = None,
+    ) -> EventList:
+        """Return the project's events, newest first, whether they were delivered or not.
+
+        `payload` is the body, byte for byte as it was or would have been sent, and `eventId` its `X-Webhook-Id`.
+        """
+        wanted = EventFilters(
+            names=() if event is None else event.split(","),
+            resource_id=resource_id,
+            since=parse_moment("from", since),
+            until=parse_moment("to", until),
+        )
+        check_period(wanted.since, wanted.until)
+        cursors = web.cursors("events", actor.project_pk)
+        async with web.db.transaction() as conn:
+            found = await events.list_events(
+                conn, actor.project_pk, wanted, page=page, limit=limit, after=cursors.open(cursor)
+            )
+        return EventList(
+            events=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        )
+
+    @get("/{event_id:str}", summary="Read an event", opt=needs("read"))
+    async def read(
+        self, event_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> EventDetail:
+        """Return one event, and what became of it at each target."""
+        async with web.db.transaction() as conn:
+            return EventDetail(event=await events.get_event(conn, actor.project_pk, event_id))
+
+    @post("/{event_id:str}/redeliver", status_code=200, summary="Send an event again", opt=needs("payments"))
+    async def redeliver(
+        self,
+        event_id: FromPath[str],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        data: JSONBody[RedeliverEvent | None] = None,
+    ) -> EventDetail:
+        """Send the event again to each of its targets, or to one endpoint, with a fresh set of attempts.
+
+        One that had no target goes to those that there are now. 409 while it is still being delivered to all.
+        """
+        endpoint_id = None if data is None else data.endpoint_id
+        async with web.db.transaction() as conn:
+            event = await redelivery.redeliver_event(
+                conn, actor.project_pk, event_id, endpoint_id=endpoint_id, now=web.clock.now()
+            )
+        await web.gateway.hints.publish("webhooks")
+        return EventDetail(event=event)
+
+    @post("/redeliver", status_code=200, summary="Send again what failed", opt=needs("payments"))
+    async def redeliver_failed(
+        self, data: JSONBody[RedeliverFailed], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> FailedRedelivered:
+        """Send again all events of a time that were dropped, or had no target then: up to 10,000, the oldest first.
+
+        What is still being delivered is not started twice, so the request can be repeated.
+        """
+        now = web.clock.now()
+        since = parse_moment("since", data.since) or FIRST_MOMENT
+        until = parse_moment("until", data.until) or LAST_MOMENT
+        if since >= until:
+            raise InvalidError.field("until", "must be later than since")
+        async with web.db.transaction() as conn:
+            done = await redelivery.redeliver_failed(
+                conn, actor.project_pk, since=since, until=until, endpoint_id=data.endpoint_id, now=now
+            )
+        if done.queued:
+            await web.gateway.hints.publish("webhooks")
+        return FailedRedelivered(queued=done.queued, more=done.more)
+
+
+controllers = [key_routes("/api/events", Events), project_routes("/events", Events)]

@@ -1,0 +1,171 @@
+"""The people who run the gateway, for its owners: who they are, what each may do, and letting them in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from litestar import Controller, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+
+from cambist.services.audit.entries import Action
+from cambist.services.identity import credentials, merchants, operators
+from cambist.services.identity.merchants import Name
+from cambist.services.identity.operators import OPERATORS, OperatorView, Role
+from cambist.services.paging import LIMIT
+from cambist_web.auth import admin_routes
+from cambist_web.context import Web
+from cambist_web.origin import Audit
+from cambist_web.permissions import permits
+from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer
+
+from .merchants import Email
+
+
+class NewOperator(Body, frozen=True, kw_only=True):
+    """Somebody to invite."""
+
+    email: Email
+    name: Name
+    role: Role
+
+
+class ChangeOperator(Body, frozen=True, kw_only=True):
+    """What an operator may do from now on."""
+
+    role: Role
+
+
+class OperatorAnswer(Answer, frozen=True, kw_only=True):
+    """An operator."""
+
+    operator: OperatorView
+
+
+class OperatorInvited(OperatorAnswer, frozen=True, kw_only=True):
+    """An operator, and a link: whoever opens it first sets the password, and enrols an authenticator with it."""
+
+    link: str
+    expires_in: int
+
+
+class OperatorList(PageAnswer, frozen=True, kw_only=True):
+    """One page of the operators, oldest first."""
+
+    operators: Sequence[OperatorView]
+
+
+class Operators(Controller):
+    tags = ("Operators",)
+
+    @get("/", summary="List operators", opt=permits("operators.read"))
+    async def list(self, web: NamedDependency[Web], *, page: Page = 1, limit: Limit = LIMIT) -> OperatorList:
+        """Return every operator, disabled ones included, oldest first."""
+        async with web.db.transaction() as conn:
+            found = await operators.list_operators(conn, page=page, limit=limit)
+        return OperatorList(operators=found.items, page=page, limit=limit, total=found.total)
+
+    @post("/", status_code=201, summary="Invite an operator", opt=permits("operators.manage"))
+    async def invite(
+        self, data: JSONBody[NewOperator], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> OperatorInvited:
+        """Add an operator without a password, and return a link that sets one, once and soon."""
+        email, name = merchants.normalize_email(data.email), merchants.check_name(data.name)
+        # Nobody knows this one.
+        password_hash = await web.passwords.hash(web.ids.hex_secret())
+        now = web.clock.now()
+        async with web.db.transaction() as conn:
+            made = await operators.add(
+                conn, email=email, name=name, role=data.role, password_hash=password_hash, ids=web.ids, now=now
+            )
+            lifetime_s = web.settings.auth.password_reset_s
+            token = await credentials.issue_link(conn, OPERATORS, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
+            told = {"email": email, "role": data.role}
+            await audit.record(conn, Action.OPERATOR_MADE, subject=made.operator_id, **told)
+            view = await operators.read(conn, made.operator_id)
+        return OperatorInvited(
+            operator=view, link=operators.password_link(web.settings.web, token), expires_in=lifetime_s
+        )
+
+    @patch("/{operator_id:str}", summary="Change an operator's role", opt=permits("operators.manage"))
+    async def change(
+        self,
+        operator_id: FromPath[str],
+        data: JSONBody[ChangeOperator],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> OperatorAnswer:
+        """Give an operator another role, which holds from the next request on. The last owner stays one."""
+        async with web.db.transaction() as conn:
+            view, former = await operators.set_role(conn, operator_id, data.role)
+            told = {"role": data.role, "former_role": former}
+            await audit.record(conn, Action.OPERATOR_ROLE_CHANGED, subject=operator_id, **told)
+        return OperatorAnswer(operator=view)
+
+    @post("/{operator_id:str}/disable", status_code=200, summary="Disable an operator", opt=permits("operators.manage"))
+    async def disable(
+        self, operator_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> OperatorAnswer:
+        """Let an operator in no more, and end all sessions at once. The last owner cannot be disabled."""
+        async with web.db.transaction() as conn:
+            view = await operators.disable(conn, operator_id, now=web.clock.now())
+            await audit.record(conn, Action.OPERATOR_DISABLED, subject=operator_id)
+        return OperatorAnswer(operator=view)
+
+    @post("/{operator_id:str}/enable", status_code=200, summary="Enable an operator", opt=permits("operators.manage"))
+    async def enable(
+        self, operator_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> OperatorAnswer:
+        """Let an operator in again, with the password and the authenticator from before."""
+        async with web.db.transaction() as conn:
+            view = await operators.enable(conn, operator_id)
+            await audit.record(conn, Action.OPERATOR_ENABLED, subject=operator_id)
+        return OperatorAnswer(operator=view)
+
+    @post(
+        "/{operator_id:str}/link", status_code=201, summary="Let an operator back in", opt=permits("operators.manage")
+    )
+    async def link(
+        self, operator_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> OperatorInvited:
+        """Return a link that sets a new password, once and soon. An earlier one stops working."""
+        lifetime_s = web.settings.auth.password_reset_s
+        async with web.db.transaction() as conn:
+            view = await operators.read(conn, operator_id)
+            token = await credentials.issue_link(
+                conn, OPERATORS, view.email, ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s
+            )
+            await audit.record(conn, Action.PASSWORD_RESET_ISSUED, subject=operator_id, email=view.email)
+        return OperatorInvited(
+            operator=view, link=operators.password_link(web.settings.web, token), expires_in=lifetime_s
+        )
+
+    @post(
+        "/{operator_id:str}/two-factor/reset",
+        status_code=200,
+        summary="Take an operator's second factor away",
+        opt=permits("operators.manage"),
+    )
+    async def reset_two_factor(
+        self, operator_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> OperatorInvited:
+        """Forget an operator's authenticator and password, end all sessions, and return a link that sets a password.
+
+        The sign-in after that enrols another authenticator.
+        """
+        # Nobody knows this one.
+        password_hash = await web.passwords.hash(web.ids.hex_secret())
+        lifetime_s, now = web.settings.auth.password_reset_s, web.clock.now()
+        async with web.db.transaction() as conn:
+            email = (await operators.read(conn, operator_id)).email
+            token = await operators.reset_two_factor(
+                conn, email, password_hash=password_hash, ids=web.ids, now=now, lifetime_s=lifetime_s
+            )
+            await audit.record(conn, Action.TWO_FACTOR_RESET, subject=operator_id)
+            view = await operators.read(conn, operator_id)
+        return OperatorInvited(
+            operator=view, link=operators.password_link(web.settings.web, token), expires_in=lifetime_s
+        )
+
+
+controllers = [admin_routes("/api/admin/operators", Operators)]

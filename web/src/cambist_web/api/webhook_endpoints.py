@@ -1,0 +1,223 @@
+"""A project's webhook endpoints: where its events go beside the default URL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from litestar import Controller, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+from msgspec import Struct
+
+from cambist.services.actor import Actor
+from cambist.services.audit.entries import Action
+from cambist.services.paging import LIMIT
+from cambist.services.webhooks import endpoints, log
+from cambist.services.webhooks.endpoints import ChangeEndpoint, Endpoint, EventNames, Url
+from cambist.services.webhooks.sender import Sender
+from cambist_web.auth import needs, owned_project_routes
+from cambist_web.context import Web
+from cambist_web.origin import Audit
+from cambist_web.schemas import Answer, Body, Cursor, Limit, NonEmptyFilter, Page, PageAnswer, sent
+
+from .deliveries import DeliveryList, ResourceFilter, TestResult, TestWebhook, send_test
+from .projects import RotateSecret, SecretRotated, rotated
+
+
+class CreateEndpoint(Body, frozen=True, kw_only=True):
+    """A new endpoint. `events` are the names that it hears of; with none it hears of all, new ones too."""
+
+    url: Url
+    events: EventNames = []  # noqa: RUF012  msgspec copies it
+    paused: bool = False
+
+
+class EndpointView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An endpoint. `previousSecretUntil` is there while a rotated secret still signs beside the new one."""
+
+    endpoint_id: str
+    url: str
+    events: Sequence[str]
+    paused: bool
+    secret_rotated_at: datetime
+    previous_secret_until: datetime | None
+    created_at: datetime
+
+
+class EndpointDetail(Answer, frozen=True, kw_only=True):
+    """One endpoint."""
+
+    endpoint: EndpointView
+
+
+class EndpointMade(EndpointDetail, frozen=True, kw_only=True):
+    """The new endpoint, with its signing secret, shown once."""
+
+    webhook_secret: str
+
+
+class EndpointList(PageAnswer, frozen=True, kw_only=True):
+    """One page of a project's endpoints, oldest first."""
+
+    endpoints: Sequence[EndpointView]
+
+
+def endpoint_view(endpoint: Endpoint, now: datetime) -> EndpointView:
+    until = endpoint.previous_secret_until
+    return EndpointView(
+        endpoint_id=endpoint.endpoint_id,
+        url=endpoint.url,
+        events=endpoint.events,
+        paused=endpoint.paused,
+        secret_rotated_at=endpoint.secret_rotated_at,
+        previous_secret_until=until if until is not None and until > now else None,
+        created_at=endpoint.created_at,
+    )
+
+
+class WebhookEndpoints(Controller):
+    tags = ("Webhooks",)
+
+    @post("/", status_code=201, summary="Add a webhook endpoint", opt=needs(step_up=True))
+    async def create(
+        self,
+        data: JSONBody[CreateEndpoint],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> EndpointMade:
+        """Add a URL that hears of the project's events from now on. `webhookSecret` is shown this once."""
+        now = web.clock.now()
+        async with web.db.transaction() as conn:
+            endpoint, secret = await web.endpoints.create(
+                conn, actor.project_pk, url=data.url, events=data.events, paused=data.paused, now=now
+            )
+            await audit.record(conn, Action.ENDPOINT_ADDED, subject=endpoint.endpoint_id, changed=sent(data))
+        return EndpointMade(endpoint=endpoint_view(endpoint, now), webhook_secret=secret)
+
+    @get("/", summary="List webhook endpoints")
+    async def list(
+        self, actor: NamedDependency[Actor], web: NamedDependency[Web], *, page: Page = 1, limit: Limit = LIMIT
+    ) -> EndpointList:
+        """Return the project's endpoints, oldest first, without their secrets."""
+        async with web.db.transaction() as conn:
+            found = await endpoints.list_endpoints(conn, actor.project_pk, page=page, limit=limit)
+        views = [endpoint_view(endpoint, web.clock.now()) for endpoint in found.items]
+        return EndpointList(endpoints=views, page=page, limit=limit, total=found.total)
+
+    @get("/{endpoint_id:str}", summary="Read a webhook endpoint")
+    async def read(
+        self, endpoint_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> EndpointDetail:
+        """Return one endpoint."""
+        async with web.db.autocommit() as conn:
+            endpoint = await endpoints.find(conn, actor.project_pk, endpoint_id)
+        return EndpointDetail(endpoint=endpoint_view(endpoint, web.clock.now()))
+
+    @patch("/{endpoint_id:str}", summary="Change a webhook endpoint", opt=needs(step_up=True))
+    async def change(
+        self,
+        endpoint_id: FromPath[str],
+        data: JSONBody[ChangeEndpoint],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> EndpointDetail:
+        """Change what is sent and leave the rest. What is queued goes to a new URL, too.
+
+        While `paused` is true, events queue; what was under way may still arrive. They are delivered when it is false.
+        """
+        now = web.clock.now()
+        async with web.db.transaction() as conn:
+            endpoint = await web.endpoints.change(conn, actor.project_pk, endpoint_id, data, now=now)
+            await audit.record(conn, Action.ENDPOINT_CHANGED, subject=endpoint_id, changed=sent(data))
+        await web.gateway.hints.publish("webhooks")
+        return EndpointDetail(endpoint=endpoint_view(endpoint, now))
+
+    @delete("/{endpoint_id:str}", status_code=200, summary="Delete a webhook endpoint", opt=needs(step_up=True))
+    async def remove(
+        self,
+        endpoint_id: FromPath[str],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> Answer:
+        """Send nothing there any more. What it has not been sent is dropped; its log stays with the deliveries."""
+        async with web.db.transaction() as conn:
+            await endpoints.delete(conn, actor.project_pk, endpoint_id, now=web.clock.now())
+            await audit.record(conn, Action.ENDPOINT_DELETED, subject=endpoint_id)
+        return Answer()
+
+    @post(
+        "/{endpoint_id:str}/rotate-secret",
+        status_code=200,
+        summary="Replace an endpoint's secret",
+        opt=needs(step_up=True),
+    )
+    async def rotate_secret(
+        self,
+        endpoint_id: FromPath[str],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        data: JSONBody[RotateSecret | None] = None,
+    ) -> SecretRotated:
+        """Return a new signing secret, shown this once. The old one is invalid at once, if no overlap is asked for."""
+        asked, now = data or RotateSecret(), web.clock.now()
+        async with web.db.transaction() as conn:
+            secret = await web.endpoints.rotate_secret(
+                conn, actor.project_pk, endpoint_id, overlap=asked.overlap, now=now
+            )
+            await audit.record(
+                conn, Action.WEBHOOK_SECRET_ROTATED, subject=endpoint_id, overlap_minutes=asked.overlap_minutes
+            )
+        return rotated(secret, asked.overlap, now)
+
+    @post("/{endpoint_id:str}/test", status_code=200, summary="Send a test webhook to an endpoint")
+    async def test(
+        self,
+        endpoint_id: FromPath[str],
+        data: JSONBody[TestWebhook],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        sender: NamedDependency[Sender],
+    ) -> TestResult:
+        """Send a made-up event now, signed with the endpoint's real secret, paused or not: to it, or to `url`."""
+        return await send_test(web, sender, actor, data, endpoint_id)
+
+    @get("/{endpoint_id:str}/deliveries", summary="List an endpoint's deliveries")
+    async def deliveries(  # noqa: PLR0913  filters and paging, each by name
+        self,
+        endpoint_id: FromPath[str],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        *,
+        status: NonEmptyFilter = None,
+        event: NonEmptyFilter = None,
+        resource_id: ResourceFilter = None,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+        cursor: Cursor = None,
+    ) -> DeliveryList:
+        """Return what the endpoint was sent or will be, newest first, each with its attempts."""
+        cursors = web.cursors("endpoint deliveries", actor.project_pk, endpoint_id)
+        async with web.db.transaction() as conn:
+            endpoint = await endpoints.find(conn, actor.project_pk, endpoint_id)
+            found = await log.list_deliveries(
+                conn,
+                actor.project_pk,
+                endpoint_pk=endpoint.pk,
+                status=status,
+                event=event,
+                resource_id=resource_id,
+                page=page,
+                limit=limit,
+                after=cursors.open(cursor),
+            )
+        return DeliveryList(
+            deliveries=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        )
+
+
+controllers = [owned_project_routes("/api/merchant/projects/{project_id:str}/webhook-endpoints", WebhookEndpoints)]

@@ -1,0 +1,38 @@
+"""How addresses and transactions are written on the pages, and where they lead."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from cambist.plugin import ChainInfo
+
+ADDRESS_HEAD_CHARS = 6
+ADDRESS_TAIL_CHARS = 6
+TX_SHORT_CHARS = 20
+
+
+def address_parts(address: str) -> tuple[str, str, str]:
+    """Return head, middle and tail of an address: its ends are what people compare."""
+    return (
+        address[:ADDRESS_HEAD_CHARS],
+        address[ADDRESS_HEAD_CHARS:-ADDRESS_TAIL_CHARS],
+        address[-ADDRESS_TAIL_CHARS:],
+    )
+
+
+def tx_short(tx_id: str) -> str:
+    return tx_id if len(tx_id) <= TX_SHORT_CHARS else f"{tx_id[:10]}…{tx_id[-8:]}"
+
+
+def explorer_url(mode: str, chain: ChainInfo | None, tx_id: str) -> str | None:
+    """Return where a transaction of a chain is shown; None where nothing shows it, as with a simulated one."""
+    if chain is None or mode != "live" or not chain.explorer_tx_url:
+        return None
+    if not chain.explorer_tx_url.startswith(("https://", "http://")):
+        return None
+    return chain.explorer_tx_url.replace("{tx_id}", quote(tx_id, safe=""))
+
+
+def named(network: str, standard: str | None) -> str:
+    """Return a network with what wallets and exchanges call it, such as Ethereum (ERC-20)."""
+    return network if standard is None else f"{network} ({standard})"

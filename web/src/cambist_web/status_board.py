@@ -1,0 +1,68 @@
+"""How the gateway does, for a status page: looked up at most every few seconds, however many ask."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from datetime import datetime
+
+import structlog
+from msgspec import Struct
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.bootstrap import Gateway
+from cambist.db.engine import BusyError
+from cambist.domain.chain_status import ChainReading
+from cambist.services.receiving.chain_readings import read_chains
+
+CACHE_S = 3.0
+CHECK_TIMEOUT_S = 2.0
+
+log = structlog.get_logger(__name__)
+
+
+class Look(Struct, frozen=True, kw_only=True):
+    """What was seen at one moment. ``readings`` is None while the database cannot be asked."""
+
+    at: datetime
+    readings: Mapping[str, ChainReading] | None
+    has_redis: bool
+
+
+class StatusBoard:
+    """One process's last look at what works, whether it succeeded or not."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self.chains = {name: info for name, info in gateway.registry.chains.items() if info.availability == "live"}
+        self._last: Look | None = None
+        self._looked_at = -math.inf
+        self._looking = asyncio.Lock()
+
+    async def look(self) -> Look:
+        """Return the last look, never older than ``CACHE_S``. One of those who ask looks, the others wait for it."""
+        clock = self._gateway.clock
+        async with self._looking:
+            if self._last is None or clock.monotonic() - self._looked_at >= CACHE_S:
+                readings, has_redis = await asyncio.gather(self._readings(), self._has_redis())
+                self._last = Look(at=clock.now(), readings=readings, has_redis=has_redis)
+                self._looked_at = clock.monotonic()
+            return self._last
+
+    async def _readings(self) -> Mapping[str, ChainReading] | None:
+        try:
+            async with asyncio.timeout(CHECK_TIMEOUT_S), self._gateway.db.autocommit() as conn:
+                return await read_chains(conn, list(self.chains))
+        except (SQLAlchemyError, BusyError, OSError, TimeoutError) as error:
+            log.warning("status_without_database", error=repr(error))
+            return None
+
+    async def _has_redis(self) -> bool:
+        try:
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
+                await self._gateway.redis.ping()
+        except (RedisError, OSError, TimeoutError):
+            return False
+        return True
