@@ -14,6 +14,13 @@ from typing import Any
 import pytest
 import structlog
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
+
+from cambist_chainkit.imports import limit_kept
+
+# Modules import web3.py or eth_account, which raise the process' recursion limit, and kits look at it in the same one.
+with limit_kept():
+    pass
 
 gc.disable()  # until all tests are imported: nothing of them is garbage
 
@@ -30,10 +37,19 @@ _CONFIGURED, _configure = structlog.get_config(), structlog.configure
 
 SLOW_FOLDERS = ("tests/e2e/", "tests/browser/", "tests/bench/")
 ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")
-SLOW_FIXTURES = frozenset({"net", "network", "node", "pytester", "shared_node"})
+SLOW_FIXTURES = frozenset({"deployed", "net", "network", "node", "pytester", "shared_node"})
 SLOW_NAMES = frozenset(
-    {"Anvil", "AnvilMachine", "AnvilNetwork", "EmbeddedServers", "TronNode", "anvil_treasury", "tron_treasury"}
-    | {"create_subprocess_exec", "run_command", "runpytest_subprocess", "subprocess"}
+    {
+        "Anvil",
+        "AnvilMachine",
+        "AnvilNetwork",
+        "AnvilProcess",
+        "EmbeddedServers",
+        "TronNode",
+        "anvil_treasury",
+        "tron_treasury",
+    }
+    | {"create_subprocess_exec", "network_of", "run_command", "runpytest_subprocess", "subprocess"}
 )
 """What a module imports, or a test calls, that starts a chain's node or a process."""
 
@@ -58,7 +74,7 @@ def _logs_as_ever(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is fast, and begin with the files that take longest, so that none of them is left for the end."""
+    """Mark what is fast, and put first the files that take longest, so that none of them is left for the end."""
     slow_files = set()
     for item in items:
         if is_fast(item):
@@ -88,8 +104,15 @@ def is_fast(item: pytest.Item) -> bool:
 class FilesAndNetworks(LoadFileScheduling):
     """Gives a file's tests to one worker; where they are run once on each kind of chain, each time to any.
 
-    A folder whose files share a gateway counts as one file.
+    A folder whose files share a gateway counts as one file. Of any two workers, one begins with what takes longest,
+    which waits for blocks a third of the time, and the other with what is fast, which keeps a core busy: they meet in
+    between.
     """
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if int(node.gateway.id.removeprefix("gw")) % 2:
+            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
         network = re.search(r"\[(anvil|tron)\b", nodeid)

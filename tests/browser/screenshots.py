@@ -1,6 +1,7 @@
 """Takes pictures of the checkout in every state: ``python -m tests.browser.screenshots FOLDER [STATE ...]``.
 
-Those in ``docs/images`` are from here; ``checkout.png`` is the pending one on a desktop.
+States of an account's page are called ``account-STATE``. Those in ``docs/images`` are from here; ``checkout.png``
+is the pending one on a desktop, ``account.png`` the used one.
 """
 
 from __future__ import annotations
@@ -13,9 +14,21 @@ from playwright.async_api import async_playwright
 
 from tests.browser.conftest import CHROMIUM
 from tests.browser.test_checkout_layout import PAGES, show
+from tests.support import account_samples
 from tests.support.checkout_samples import SAMPLES, view
 
 SCREENS = {"desktop": (1280, 860, 1.0), "phone": (390, 844, 2.0)}
+
+
+ACCOUNT = "account-"
+
+
+def drawn(name: str) -> str:
+    """Return the page of this state."""
+    if name.startswith(ACCOUNT):
+        return PAGES.account(account_samples.SAMPLES[name.removeprefix(ACCOUNT)])
+    sample = view(SAMPLES[name.removeprefix("receipt-")])
+    return PAGES.receipt(sample) if name.startswith("receipt-") else PAGES.checkout(sample)
 
 
 async def take(folder: Path, names: list[str], scheme: str) -> None:
@@ -27,19 +40,19 @@ async def take(folder: Path, names: list[str], scheme: str) -> None:
             )
             page = await context.new_page()
             for name in names:
-                sample = view(SAMPLES[name.removeprefix("receipt-")])
-                html = PAGES.receipt(sample) if name.startswith("receipt-") else PAGES.checkout(sample)
+                html = drawn(name)
                 await page.unroute_all()
                 await show(page, html)
                 # The start of an animation is the same in every picture.
                 await page.evaluate("document.getAnimations().forEach((animation) => animation.cancel())")
-                await page.screenshot(
-                    path=folder / f"checkout-{name}-{screen}{'-dark' * (scheme == 'dark')}.png", full_page=True
-                )
+                file = name if name.startswith(ACCOUNT) else f"checkout-{name}"
+                dark = "-dark" * (scheme == "dark")
+                await page.screenshot(path=folder / f"{file}-{screen}{dark}.png", full_page=True)
         await browser.close()
 
 
 if __name__ == "__main__":
     target = Path(sys.argv[1])
+    accounts = [f"{ACCOUNT}{name}" for name in account_samples.SAMPLES]
     target.mkdir(parents=True, exist_ok=True)
-    asyncio.run(take(target, sys.argv[2:] or [*SAMPLES, "receipt-paid"], "light"))
+    asyncio.run(take(target, sys.argv[2:] or [*SAMPLES, "receipt-paid", *accounts], "light"))

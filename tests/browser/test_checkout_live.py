@@ -4,7 +4,7 @@ import re
 
 from playwright.async_api import expect
 
-from cambist_web.checkout.live import CheckoutOptions
+from cambist_web.checkout.streams import CheckoutOptions
 from tests.support.checkout import checkout_app, serving
 
 ONE = 1_000_000

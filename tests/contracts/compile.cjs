@@ -1,5 +1,5 @@
-// Compiles the contracts beside this file into core/src/cambist/testing/artifacts, and each plugin's own beside their
-// sources, where all are committed: nobody else needs a compiler. After a change:
+// Compiles the contracts beside this file into core/src/cambist/testing/artifacts, each plugin's own beside their
+// sources, and the local 1inch's into its package, where all are committed: nobody else needs a compiler. After a change:
 //
 //     npm install --no-save --prefix /somewhere solc@0.8.37
 //     NODE_PATH=/somewhere/node_modules node tests/contracts/compile.cjs
@@ -9,10 +9,16 @@ const solc = require("solc");
 
 const workspace = path.join(__dirname, "../..");
 const evmContracts = path.join(workspace, "plugins/evm/src/cambist_evm/contracts");
+const oneInch = path.join(workspace, "devnets/oneinch");
 const folders = [
   // The tests' contracts run on the oldest chains that tests start; the EVM plugin's own need EIP-7702 anyway.
   { from: __dirname, to: path.join(workspace, "core/src/cambist/testing/artifacts"), evmVersion: "paris" },
   { from: evmContracts, to: evmContracts, evmVersion: "prague" },
+  {
+    from: path.join(oneInch, "contracts"),
+    to: path.join(oneInch, "src/cambist_oneinch_node/artifacts"),
+    evmVersion: "paris",
+  },
 ];
 
 function compile({ from, to, evmVersion }) {

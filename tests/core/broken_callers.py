@@ -11,7 +11,7 @@ from cambist.plugin import Call, CallTrial, Effects, FoundLog, LogQuery, Plan, R
 from cambist.testing.memory import MemoryChain, MemoryFamily, MemoryHarness
 from tests.core.broken_lenders import BROKEN
 from tests.core.broken_senders import TooTimid
-from tests.core.memory_calls import INFO, MemoryCallFamily, MemoryCallHarness, MemoryContractChain
+from tests.support.memory_calls import INFO, MemoryCallFamily, MemoryCallHarness, MemoryContractChain
 
 __all__ = ["BROKEN"]
 
@@ -53,6 +53,13 @@ class ChangedTrials(MemoryContractChain):
 class EachAlone(MemoryContractChain):
     async def simulate(self, sender, calls) -> Sequence[CallTrial]:
         return [trial for call in calls for trial in await super(EachAlone, self).simulate(sender, [call])]
+
+
+@caught_by("test_a_trial_tells_what_tokens_a_call_moves")
+class TellsTheCallOnly(ChangedTrials):
+    def change(self, trial):
+        moved = tuple(replace(one, amount=Units(one.amount + 1)) for one in trial.moved or ())
+        return replace(trial, moved=moved)
 
 
 @caught_by("test_a_trial_tells_why_a_call_is_refused")

@@ -430,6 +430,12 @@ class ShortKeys(MemoryFamily):
 
 
 @caught_by("test_payment_uris_say_who_is_paid")
+class NamelessAddress(MemoryFamily):
+    def address_uri(self, chain, address):
+        return f"memory:?chain={chain.id}"
+
+
+@caught_by("test_payment_uris_say_who_is_paid")
 class Anonymous(MemoryFamily):
     def payment_uri(self, chain, address, token, amount):
         return f"memory:{chain.id}"

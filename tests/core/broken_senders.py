@@ -20,7 +20,7 @@ from cambist.plugin import (
     UnreadablePayloadError,
     UnsignedTx,
 )
-from cambist.testing.memory import MemoryChain, MemoryFamily, MemoryFees
+from cambist.testing.memory import MemoryChain, MemoryFamily, MemoryFees, MemoryKeyedChain
 from cambist.testing.memory.keys import SIGNATURE_BYTES
 from cambist.testing.memory.payload import digest_of, read_payload, tx_id_of
 from tests.core.broken_chains import BROKEN, caught_by
@@ -39,6 +39,20 @@ class SmallNumbers(MemoryFamily):
         return replace(effects, movements=(replace(movement, amount=Units(movement.amount % 2**64)),))
 
 
+@caught_by("test_a_tag_is_part_of_what_is_signed")
+class SilentAboutTags(MemoryFamily):
+    def effects(self, chain, payload) -> Effects:
+        effects = super().effects(chain, payload)
+        return replace(effects, movements=tuple(replace(movement, tag=None) for movement in effects.movements))
+
+
+@caught_by("test_every_tag_has_one_normal_form")
+class TagsAsTheyCome(MemoryFamily):
+    def normalize_tag(self, text) -> str:
+        super().normalize_tag(text)
+        return text
+
+
 @caught_by("test_what_is_paid_is_no_more_than_the_payload_allows")
 class FreeOfCharge(MemoryFamily):
     def effects(self, chain, payload) -> Effects:
@@ -49,6 +63,13 @@ class FreeOfCharge(MemoryFamily):
 class HasBoth(MemoryFamily):
     def effects(self, chain, payload) -> Effects:
         return replace(super().effects(chain, payload), valid_until=2**31)
+
+
+@caught_by("test_each_sender_is_prepared_for_with_its_own_key")
+class KeepsTheFirstKey(MemoryKeyedChain):
+    def _unsigned(self, step, sequence) -> UnsignedTx:
+        key = self.__dict__.setdefault("key", step.public_key)
+        return super()._unsigned(replace(step, public_key=key), sequence)
 
 
 @caught_by("test_a_payload_for_another_chain_is_unreadable")
@@ -139,6 +160,14 @@ class ChangedSteps(MemoryChain):
 class CutTaken(ChangedSteps):
     def change(self, step):
         return replace(step, amount=Units(step.amount - step.amount // 1000))
+
+
+@caught_by("test_the_least_that_can_be_sent_arrives")
+class SaysTooLittle(MemoryChain):
+    def __init__(self, info, **kwargs) -> None:
+        native, *others = info.tokens
+        super().__init__(replace(info, tokens=(replace(native, least_units=Units(1_000)), *others)), **kwargs)
+        self.info = info
 
 
 @caught_by("test_a_plan_is_the_intent_and_no_more")

@@ -287,10 +287,14 @@ async def test_no_flood_hides_whose_key_is_refused(db, clock):
         sums.add(refusal(number))
     for number in range(2 * KINDS_PER_MERCHANT_MAX):
         sums.add(refusal("thief", actor_kind="merchant", actor="ses_ada", merchant_id="mer_ada"))
+        sums.add(refusal("thief", actor_kind="operator", actor="opr_ada"))
         sums.add(refusal("eve", actor_kind="merchant", actor=f"ses_{number}", merchant_id="mer_eve"))
     await sums.write(unfinished=True)
     async with db.autocommit() as conn:
-        found = [one for one in await newest(conn, limit=5_000) if one.merchant_id is not None]
+        told = await newest(conn, limit=5_000)
+    (officer,) = (one for one in told if one.actor_kind == "operator")
+    assert (officer.actor, officer.address, officer.count) == ("opr_ada", None, 2 * KINDS_PER_MERCHANT_MAX)
+    found = [one for one in told if one.merchant_id is not None]
     (ada,) = (one for one in found if one.merchant_id == "mer_ada")
     assert (ada.actor, ada.address, ada.count) == ("ses_ada", None, 2 * KINDS_PER_MERCHANT_MAX)
     assert [one.count for one in found if one.merchant_id == "mer_eve"] == [1] * KINDS_PER_MERCHANT_MAX

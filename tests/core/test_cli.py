@@ -243,14 +243,32 @@ def test_migrate_tells_when_the_database_is_out_of_reach(cambist):
 
 
 def test_plugins_are_listed_with_what_is_wrong_with_them(cambist):
-    answer = cambist("plugins", settings="[plugins.prices]")
+    answer = cambist("plugins", settings='[plugins.prices.static]\nUSDX = { usd = "1" }')
     assert answer.returncode == 0, answer.stdout
     assert re.search(r"^evm +no +cambist-evm +\S+ +1$", answer.stdout, re.MULTILINE)
     assert re.search(r"^prices +yes +cambist-prices +\S+ +1$", answer.stdout, re.MULTILINE)
     assert re.search(r"^tron +yes +cambist-tron +\S+ +1$", answer.stdout, re.MULTILINE)
+    assert "The tables of all that are enabled are right: tron, prices." in answer.stdout
     missing = cambist("plugins", settings="[plugins.evn]")
     assert missing.returncode == 1
     assert "evn: it is not installed" in missing.stdout
+
+
+@pytest.mark.parametrize(
+    "settings, sentence",
+    [
+        ("[plugins.prices]", "no source is configured"),
+        ("[plugins.evm]\nspeed = 1", "[plugins.evm] has an unknown field 'speed'"),
+        ("[plugins.evm.chains.local]\nrpc_urls = ['http://127.0.0.1:1']", "[plugins.evm] chains.local"),
+        ("[plugins.swap_1inch]\nkey = 'k'\n[plugins.swap_1inch.chains.ethereum]\nrouter = '0x1'", "router"),
+        ("[signer]\nfee_caps = { etherium = '1' }", "etherium"),
+    ],
+)
+def test_a_table_with_which_no_process_would_start_is_said_where_plugins_are_listed(cambist, settings, sentence):
+    answer = cambist("plugins", settings=settings)
+    assert answer.returncode == 1
+    assert "No process would start: " in answer.stdout
+    assert sentence in answer.stdout
 
 
 def test_the_doctor_finds_a_healthy_gateway_healthy(cambist, database_url, redis_url):

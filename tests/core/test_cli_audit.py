@@ -14,14 +14,14 @@ from cambist.ports import SystemClock
 from cambist.secrets import SecretsBox
 from cambist.services.audit.entries import Action, Origin, newest, record
 from cambist.services.audit.seals import append_lines, seal
-from cambist.settings_file import CONFIG_VARIABLE
+from tests.support.command import leave_no_config
 
 KEY = "ab" * 32
 
 
 @pytest.fixture
 def typed(tmp_path, database_url, redis_url, monkeypatch):
-    monkeypatch.delenv(CONFIG_VARIABLE, raising=False)
+    leave_no_config(monkeypatch)
     config = tmp_path / "cambist.toml"
     config.write_text(
         f'[database]\nurl = "{database_url}"\n[redis]\nurl = "{redis_url}"\n'

@@ -13,7 +13,7 @@ from cambist.cli import cambist
 from cambist.hints import PREFIX
 from cambist.services.jobs import leases, requests
 from cambist.services.jobs.requests import Kind, NewJob
-from cambist.settings_file import CONFIG_VARIABLE
+from tests.support.command import leave_no_config
 from tests.support.webhooks import make_project
 
 NEW = NewJob(kind=Kind.RECONCILE, arguments={"chain": "memory"}, requested_by="operator")
@@ -21,7 +21,7 @@ NEW = NewJob(kind=Kind.RECONCILE, arguments={"chain": "memory"}, requested_by="o
 
 @pytest.fixture
 def typed(tmp_path, database_url, redis_url, monkeypatch):
-    monkeypatch.delenv(CONFIG_VARIABLE, raising=False)  # a command leaves it to the processes that it starts
+    leave_no_config(monkeypatch)
     config = tmp_path / "cambist.toml"
     config.write_text(f'[database]\nurl = "{database_url}"\n[redis]\nurl = "{redis_url}"\n')
 

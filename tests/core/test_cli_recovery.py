@@ -56,7 +56,11 @@ def test_a_chain_that_is_not_there_is_refused(cambist):
 def test_the_manifest_of_a_new_gateway_is_empty(cambist, tmp_path):
     answer = cambist("manifest", "recovery.json")
     assert answer.returncode == 0, answer.stderr
-    assert answer.stdout == "0 merchants and 0 chains are in recovery.json.\n"
+    assert answer.stdout == (
+        "0 merchants and 0 chains are in recovery.json.\n"
+        "0 accounts are in recovery.json.accounts: a restore needs both.\n"
+    )
+    assert (tmp_path / "recovery.json.accounts").read_text() == ""
     found = json.loads((tmp_path / "recovery.json").read_text())
     coin_types = [family["coinType"] for family in found["families"]]
     assert (found["version"], found["merchants"], coin_types) == (1, [], [195, 60])
@@ -82,7 +86,8 @@ def test_a_restore_that_finds_nothing_ends_well(cambist, keystore, tmp_path):
     )
     answer = cambist("restore", "recovery.json", "--gap", "4", settings=keystore)
     assert answer.returncode == 0, answer.stderr
-    assert "Restored: 1 merchants, 13 addresses, 0 deposits." in answer.stdout
+    assert "There is no recovery.json.accounts: addresses of accounts come back" in answer.stdout
+    assert "Restored: 1 merchants, 24 addresses, 0 accounts, 0 deposits." in answer.stdout
     assert "Not read, because nothing says from where on: ethereum." in answer.stdout
     again = cambist("manifest", "again.json")
     assert again.returncode == 0

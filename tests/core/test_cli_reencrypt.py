@@ -11,19 +11,24 @@ from msgspec.structs import replace
 from cambist.cli import cambist
 from cambist.db.models import Base
 from cambist.secrets import SecretsBox, SecretsError
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.audit.entries import Action, newest
 from cambist.services.identity import two_factor
-from cambist.services.recovery.reencryption import COLUMNS, reencrypt_some
+from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.recovery.reencryption import COLUMNS, Renewed, reencrypt_some, renew_some
 from cambist.settings import KeySettings
-from cambist.settings_file import CONFIG_VARIABLE
-from tests.support.web import Merchant, memory_gateway, web_client, web_settings
+from tests.support.accounts import AccountEnv
+from tests.support.command import leave_no_config
+from tests.support.payment_env import PaymentEnv
+from tests.support.tracker_api import make
+from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
 
 OLD, NEW = "5c" * 32, "ab" * 32
 
 
 @pytest.fixture
 def typed(tmp_path, database_url, redis_url, monkeypatch):
-    monkeypatch.delenv(CONFIG_VARIABLE, raising=False)  # a command leaves it to the processes that it starts
+    leave_no_config(monkeypatch)
 
     def run(*, previous=(OLD,)):
         config = tmp_path / "cambist.toml"
@@ -51,17 +56,24 @@ async def test_afterwards_the_new_key_opens_everything_alone(database_url, redis
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
         merchant = await Merchant(client).open()
         secret = merchant.webhook_secret
-        factor = two_factor.TwoFactor(gateway.db, gateway.secrets, gateway.ids, gateway.clock)
+        tracker = await make(client, merchant.key, startBlock=1)
+        factor = two_factor.TwoFactor(MERCHANTS, gateway.db, gateway.secrets, gateway.ids, gateway.clock)
         async with gateway.db.autocommit() as conn:
             pk = (await conn.exec_driver_sql("SELECT id FROM merchants")).scalar_one()
         await factor.enrol(pk, merchant.email, None)
+        account = await make_account(client, merchant, "carol")
+        changed = await make_account(client, merchant, "dave")
+        async with gateway.db.transaction() as conn:
+            await conn.exec_driver_sql("UPDATE addresses SET address = 'mem1thief' WHERE address = $1", (changed[1],))
 
-    refused = await typed(previous=())
-    assert refused.exit_code == 1
-    assert "which is not configured" in refused.output
+    missing = await typed(previous=())
+    assert missing.exit_code == 1
+    assert "which is not configured" in missing.output
 
     answer = await typed()
-    assert answer.exit_code == 0, answer.output
+    assert "Proven anew: 1 " in answer.output
+    assert answer.exit_code == 1, answer.output
+    assert "1 addresses of accounts cannot be verified" in answer.output
     assert "Encrypted anew: " in answer.output
     assert "Encrypted anew: 0." not in answer.output
     assert "Encrypted anew: 0." in (await typed(previous=())).output
@@ -77,11 +89,47 @@ async def test_afterwards_the_new_key_opens_everything_alone(database_url, redis
             audited = await newest(conn, action=Action.REENCRYPTED, limit=100)
         web = client._transport.app.state.web
         assert web.secrets.reveal(project_id, sealed) == secret
+        shown = await client.get("/api/merchant/webhooks", headers=merchant.bearer)
+        (listed,) = shown.json()["webhooks"]
+        assert listed["authToken"] == tracker.made["authToken"]
+        read = await client.get(f"/api/account/{account[0]}", headers=merchant.key)
+        assert read.json()["account"]["addresses"] == [{"chain": "memory", "address": account[1]}]
+        refused(await client.get(f"/api/account/{changed[0]}", headers=merchant.key), 503, "ADDRESS_NOT_VERIFIED")
+        async with gateway.db.autocommit() as conn:
+            sealed = (await conn.exec_driver_sql("SELECT secret_encrypted FROM trackers")).scalar_one()
+        assert web.trackers.secrets.reveal_secret(tracker.webhook_id, sealed) == tracker.made["secretKey"]
     assert {one.actor_kind for one in audited} == {"operator"}
     assert {one.details["column"] for one in audited} == {
-        "projects.webhook_secret_encrypted", "two_factor_states.pending_encrypted", "account_keys.xpub_encrypted"
+        "projects.webhook_secret_encrypted", "two_factor_states.pending_encrypted", "account_keys.xpub_encrypted",
+        "trackers.token_encrypted", "trackers.secret_encrypted", "account_chains.address_mac",
     }  # fmt: skip
-    assert f"Encrypted anew: {sum(one.details['rows'] for one in audited)}." in answer.output
+    assert f"Encrypted anew: {sum(one.details['rows'] for one in audited) - 1}." in answer.output
+
+
+async def make_account(client, merchant, external_id):
+    body = {"externalId": external_id, "chains": ["memory"]}
+    made = await client.post("/api/account", json=body, headers=merchant.key)
+    assert made.status_code == 201, made.text
+    account = made.json()["account"]
+    return account["accountId"], account["addresses"][0]["address"]
+
+
+async def test_proofs_are_made_anew_in_slices_that_a_later_run_goes_on_from(db, clock, ids):
+    accounts = AccountEnv(await PaymentEnv(db, clock, ids).open())
+    for name in ("a", "b", "c"):
+        await accounts.make(name, chains=["memory", "other"])
+    env = accounts.payment_env
+    macs = AddressMacs(SecretsBox([bytes.fromhex(NEW), bytes(32)], ids.random_bytes))
+
+    async def step(after):
+        async with env.db.transaction() as conn:
+            return await renew_some(conn, macs, after, rows_max=4)
+
+    first = await step(None)
+    assert (first.rows, first.unverified) == (4, 0)
+    again = await step(None)  # a run that knows nothing of the first
+    assert (again.rows, again.unverified) == (2, 0)
+    assert await step(again.last) == await step(None) == Renewed(rows=0, unverified=0, last=None)
 
 
 async def test_what_no_key_opens_stays_as_it_is(gateway, ids, db):

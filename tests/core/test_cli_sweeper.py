@@ -39,8 +39,10 @@ def test_it_tells_where_the_sweeper_is_and_what_deploys_it(cambist, station):
     assert answer.returncode == 0, answer.stderr
     for text in (f"address: {made.address}", f"to:      {made.to_address}", f"data:    0x{made.data.hex()}"):
         assert text in answer.stdout.splitlines()
+    assert f'signer.delegates = {{ ethereum = ["{made.delegate}"] }}' in answer.stdout
     answer = cambist("sweeper", "ethereum", settings=f'{CHAIN}sweeper = "{made.address}"\n')
     assert "It is the one that is configured." in answer.stdout
+    assert f"delegate to {made.delegate}" in answer.stdout
 
 
 def test_without_a_gas_station_or_such_a_chain_it_says_so(cambist):

@@ -7,7 +7,7 @@ from sqlalchemy import CheckConstraint
 
 from cambist.db.engine import Database
 from cambist.db.models.outbound import OutboundIntent
-from cambist.domain.intents import DELAYED, FACTS, SPENDING, STAKING, HandlerName, IntentKind, metered_as
+from cambist.domain.intents import DELAYED, EXCHANGING, FACTS, SPENDING, STAKING, HandlerName, IntentKind, metered_as
 from cambist.domain.usage import Operation
 from cambist.ports import system_ids
 from cambist.services.intent_handlers import intent_handlers
@@ -19,7 +19,8 @@ UPDATES = ("on_waiting", "on_broadcast", "on_final", "on_failed", "on_undone")
 def test_every_kind_has_its_facts() -> None:
     assert list(FACTS) == list(IntentKind)
     for kind, facts in FACTS.items():
-        assert facts.is_internal != facts.spends_merchant_money, kind
+        ways = facts.is_internal, facts.spends_merchant_money, facts.handler is HandlerName.EXCHANGES
+        assert sum(ways) == 1, kind
         assert facts.is_delayed <= facts.spends_merchant_money <= (facts.metered_as is not None)
         assert (facts.handler is HandlerName.PAYOUTS) == facts.spends_merchant_money
 
@@ -34,7 +35,10 @@ def test_the_facts_are_these() -> None:
         "withdrawal": "withdrawal",
         "auto_payout": "payout",
         "collection": "collection",
+        "swap": "swap",
+        "bridge": "bridge",
     }
+    assert {"swap", "bridge"} == EXCHANGING
     assert {kind: facts.action for kind, facts in FACTS.items() if facts.action != "transfer"} == {
         "repair": "nothing",
         "loan": "lend",
@@ -42,10 +46,13 @@ def test_the_facts_are_these() -> None:
         "stake": "stake",
         "unstake": "unstake",
         "withdraw_stake": "withdraw",
+        "approval": "approve",
+        "swap": "call",
+        "bridge": "call",
     }
     first = {kind for kind, facts in FACTS.items() if facts.priority == 0}
     assert first == {"repair", "top_up", "loan", "loan_return"}
-    assert {kind for kind, facts in FACTS.items() if facts.priority not in {0, 100}} == {"collection"}
+    assert {kind for kind, facts in FACTS.items() if facts.priority not in {0, 100}} == {"collection", "approval"}
     assert metered_as("auto_payout") is Operation.PAYOUT
     with pytest.raises(ValueError, match="costs no usage credits"):
         metered_as("sweep")

@@ -198,7 +198,7 @@ def test_a_chain_without_confirmations_is_refused():
         MemoryPlugin().chains(MemoryConfig(chains={"one": MemoryChainConfig(confirmations=0)}))
 
 
-@pytest.mark.parametrize("xpub, change, index", [("short", 0, 0), (XPUB, 2, 0), (XPUB, 0, -1), (XPUB, 0, 2**31)])
+@pytest.mark.parametrize("xpub, change, index", [("short", 0, 0), (XPUB, 3, 0), (XPUB, 0, -1), (XPUB, 0, 2**31)])
 def test_nonsense_is_not_derived(xpub, change, index):
     with pytest.raises(ValueError, match=r"account key|no derivation"):
         FAMILY.derive_address(xpub, change, index)

@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from cambist.testing.conformance import ChainConformance
-from cambist.testing.memory import MemoryChain, MemoryFees, MemoryHarness, MemoryRules, memory_chain_info
-from tests.core.memory_calls import MemoryCallHarness
+from cambist.testing.memory import (
+    MemoryChain,
+    MemoryChainConfig,
+    MemoryFees,
+    MemoryHarness,
+    MemoryKeyedChain,
+    MemoryRules,
+    memory_chain_info,
+)
+from tests.support.memory_calls import MemoryCallHarness
 
 
 class TestMemoryChain(ChainConformance):
@@ -27,6 +35,19 @@ class TestMemoryChainWithLegacyFees(ChainConformance):
     @pytest.fixture
     async def harness(self) -> MemoryHarness:
         return MemoryHarness(MemoryChain(memory_chain_info(), finality_lag_blocks=5, fees=MemoryFees(legacy=True)))
+
+
+class TestMemoryChainThatSignsPublicKeys(ChainConformance):
+    @pytest.fixture
+    async def harness(self) -> MemoryHarness:
+        return MemoryHarness(MemoryKeyedChain(memory_chain_info(), finality_lag_blocks=5))
+
+
+class TestMemoryChainThatTakesNoDust(ChainConformance):
+    @pytest.fixture
+    async def harness(self) -> MemoryHarness:
+        info = memory_chain_info(config=MemoryChainConfig(least_units=1_000_000))
+        return MemoryHarness(MemoryChain(info, finality_lag_blocks=5))
 
 
 class TestMemoryChainThatExpires(ChainConformance):

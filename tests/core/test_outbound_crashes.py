@@ -34,7 +34,7 @@ async def lives(treasury: Treasury, life: Life) -> bool:
 
 async def events(treasury: Treasury) -> list[tuple[str, str]]:
     async with treasury.db.transaction() as conn:
-        rows = await conn.exec_driver_sql("SELECT event, resource_id FROM webhook_deliveries ORDER BY id")
+        rows = await conn.exec_driver_sql("SELECT event, resource_id FROM webhook_events ORDER BY id")
         return [tuple(row) for row in rows]
 
 

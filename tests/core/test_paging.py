@@ -14,15 +14,20 @@ from cambist.registry import Registry
 from cambist.secrets import SecretsBox
 from cambist.services.accounting.usage import list_usage
 from cambist.services.actor import Actor
+from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import InvalidError
 from cambist.services.paging import Cursors
 from cambist.services.payouts.read import list_payouts
 from cambist.services.payouts.withdrawals import list_withdrawals
+from cambist.services.receiving.accounts.deposits import Wanted, list_deposits
+from cambist.services.receiving.accounts.read import list_accounts
+from cambist.services.receiving.accounts.views import Presenter
 from cambist.services.receiving.payments.read import Filters, list_payments
 from cambist.services.reversals.refunds.read import list_refunds
 from cambist.services.reversals.resolutions.read import list_resolutions
 from cambist.services.sending.collections.listing import list_collections
 from cambist.services.sending.gas.stakes import list_stake_requests
+from cambist.services.webhooks.events import EventFilters, list_events
 from cambist.services.webhooks.log import list_deliveries
 
 MANY, LIMIT = 40_000, 10
@@ -46,9 +51,18 @@ INSERT INTO payouts (payout_id, kind, project_pk, merchant_pk, mode, chain, scop
 SELECT 'po_' || $2 || n, ('{payout,auto_payout,refund,withdrawal}'::text[])[n / 100 % 4 + 1], n % 100 + 1, n % 100 + 1,
     'live', 'memory', 0, 'USDX', 6, 'mem1', 1, now(), now() FROM generate_series(1, $1::int) n
 """
+EVENTS = """
+INSERT INTO webhook_events (event_id, project_pk, event, resource, resource_id, body)
+SELECT 'evt_' || $2 || n, n % 100 + 1, 'payment.paid', 'payment', 'pay_' || n, '{}' FROM generate_series(1, $1::int) n
+"""
 DELIVERIES = """
-INSERT INTO webhook_deliveries (delivery_id, project_pk, event, resource_id, body, due_at)
-SELECT 'dlv_' || $2 || n, n % 100 + 1, 'payment.paid', 'pay_' || n, '{}', now() FROM generate_series(1, $1::int) n
+WITH told AS (
+    INSERT INTO webhook_events (event_id, project_pk, event, resource, resource_id, body)
+    SELECT 'evt_' || $2 || n, n % 100 + 1, 'payment.paid', 'payment', 'pay_' || n, '{}'
+    FROM generate_series(1, $1::int) n RETURNING *
+)
+INSERT INTO webhook_deliveries (delivery_id, project_pk, event_pk, event, resource_id, due_at)
+SELECT 'dlv_' || event_id, project_pk, id, event, resource_id, now() FROM told ORDER BY id
 """
 USAGE = """
 INSERT INTO usage_records (merchant_pk, mode, operation, reference, weight, created_at)
@@ -67,7 +81,22 @@ INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_
 SELECT 'dep_' || $2 || n, 'memory', 0, $2 || n, '0', 'live', n % 10 + 1, 1, true, 'USDX', 6, 1, 1, 'b', 0, now(), 1,
     'confirmed' FROM generate_series(1, $1::int) n
 """
+ACCOUNTS = """
+INSERT INTO accounts (account_id, public_id, project_pk, merchant_pk, mode, external_id)
+SELECT 'acc_' || $2 || n, 'pub_' || $2 || n, n % 100 + 1, 1, 'live', $2 || n FROM generate_series(1, $1::int) n
+"""
+ACCOUNT_DEPOSITS = """
+WITH own AS (
+    INSERT INTO accounts (account_id, public_id, project_pk, merchant_pk, mode, external_id)
+    SELECT 'acc_1', 'pub_1', 1, 1, 'live', 'user-1' ON CONFLICT DO NOTHING
+)
+INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_pk, address_pk, account_pk, matches,
+    token, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations, status)
+SELECT 'dep_' || $2 || n, 'memory', 0, $2 || n, '0', 'live', 1, 1, n % 100 + 1, true, 'USDX', 6, 1, 1, 'b', 0, now(), 1,
+    'confirmed' FROM generate_series(1, $1::int) n
+"""
 REGISTRY = Registry({}, found=[])
+PRESENTER = Presenter(macs=AddressMacs(SecretsBox([bytes(32)], bytes)), base_url="https://pay.example")
 ACTOR = Actor(
     project_pk=1, project_id="prj_1", merchant_pk=1, merchant_id="mer_1", mode="live", is_active=True, key_pk=None
 )
@@ -97,6 +126,18 @@ LISTS = {
         "ix_payments_project_pk_id",
         100,
     ),
+    "accounts": Listed(
+        ACCOUNTS,
+        lambda conn, **part: list_accounts(conn, 1, PRESENTER, is_active=None, **part),
+        "ix_accounts_project_pk_id",
+        100,
+    ),
+    "deposits of an account": Listed(
+        ACCOUNT_DEPOSITS,
+        lambda conn, **part: list_deposits(conn, 1, "acc_1", Wanted(), **part),
+        "ix_deposits_account_pk_id",
+        100,
+    ),
     "payouts": Listed(
         PAYOUTS,
         lambda conn, **part: list_payouts(conn, 1, status=None, chain=None, token=None, batch_id=None, **part),
@@ -114,6 +155,12 @@ LISTS = {
     ),
     "deliveries": Listed(
         DELIVERIES, lambda conn, **part: list_deliveries(conn, 1, **part), "ix_webhook_deliveries_project_pk_id", 100
+    ),
+    "events": Listed(
+        EVENTS,
+        lambda conn, **part: list_events(conn, 1, EventFilters(), **part),
+        "ix_webhook_events_project_pk_id",
+        100,
     ),
     "usage": Listed(
         USAGE,

@@ -50,7 +50,8 @@ def asked(registry):
 async def look():
     tables = tomllib.loads(Path(settings).read_text())["plugins"]
     async with getattr(example, running)(time.time) as server:
-        tables[name] |= {"rpc_urls": [server.url]} if kind == "chain" else {"url": server.url}
+        told = {"chain": {"rpc_urls": [server.url]}, "price": {"url": server.url}}
+        tables[name] |= told.get(kind, {"base_url": server.url})
         registry = Registry(tables)
         if kind == "chain":
             server.ledger.mine()

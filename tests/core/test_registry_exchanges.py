@@ -10,77 +10,16 @@ import pytest
 
 from cambist.plugin import PluginContext
 from cambist.registry import Registry, RegistryError
+from tests.support.exchange_plugin import exchange_plugin
 
 CONTEXT = PluginContext(
     now=lambda: datetime(2026, 1, 1, tzinfo=UTC), monotonic=lambda: 0.0, random=Random(1), user_agent="tests"
 )
 
-EXCHANGES = """
-    from contextlib import asynccontextmanager
-    from msgspec import Struct
-    from cambist.plugin import BridgePlugin, BridgeProvider, CallReader, SwapPlugin, SwapProvider, hookimpl
-
-    class Config(Struct, frozen=True, forbid_unknown_fields=True):
-        router: str = "0xrouter"
-
-    class Reader(CallReader):
-        def __init__(self, router):
-            self.router = router
-
-        def spenders(self, chain):
-            return frozenset({self.router})
-
-        def read(self, chain, sender, call, chains):
-            return None
-
-    class Swapper(SwapProvider):
-        name = "fair"
-
-        def supports(self, sells, buys):
-            return True
-
-        async def quote(self, request): ...
-        async def build(self, request, units_min): ...
-
-    class Bridge(BridgeProvider, Swapper):
-        def deposit(self, chain, receipt, chains): ...
-        def fill_query(self, chain, deposit, origin, first, last): ...
-        def fill(self, chain, deposit, origin, found): ...
-        def refund_query(self, chain, deposit, first, last): ...
-        def refund(self, chain, deposit, receipt): ...
-        async def status(self, origin, deposit): ...
-
-    class Common:
-        name = "NAME"
-        api_version = 1
-        config_type = Config
-
-        def readers(self, config):
-            return READERS
-
-    class Swaps(Common, SwapPlugin[Config]):
-        @asynccontextmanager
-        async def connect(self, config, context):
-            yield [Swapper()]
-
-    class Bridges(Common, BridgePlugin[Config]):
-        @asynccontextmanager
-        async def connect(self, config, context):
-            yield [Bridge()]
-
-    @hookimpl
-    def register_swap_providers():
-        return [Swaps()]
-
-    @hookimpl
-    def register_bridge_providers():
-        return [Bridges()]
-"""
-
 
 async def test_providers_are_connected_by_kind_and_a_second_of_one_name_is_left_out(install):
-    install("fair", EXCHANGES.replace("NAME", "fair"))
-    install("again", EXCHANGES.replace("NAME", "again"))
+    install("fair", exchange_plugin("fair"))
+    install("again", exchange_plugin("again"))
     registry = Registry({"fair": {}, "again": {}})
     problems = []
     async with registry.connect_swaps(CONTEXT, report=problems.append) as swaps:
@@ -94,7 +33,7 @@ async def test_providers_are_connected_by_kind_and_a_second_of_one_name_is_left_
 
 
 def test_readers_are_asked_for_with_the_operators_table(install):
-    install("fair", EXCHANGES.replace("NAME", "fair").replace("READERS", "[Reader(config.router)]"))
+    install("fair", exchange_plugin("fair", "[Reader(config.router)]"))
     readers = Registry({"fair": {"router": "0xmine"}}).call_readers()
     assert [reader.router for reader in readers] == ["0xmine", "0xmine"]
 
@@ -107,6 +46,6 @@ def test_readers_are_asked_for_with_the_operators_table(install):
     ],
 )
 def test_what_is_no_reader_is_refused(install, readers, problem):
-    install("fair", EXCHANGES.replace("NAME", "fair").replace("READERS", readers))
+    install("fair", exchange_plugin("fair", readers))
     with pytest.raises(RegistryError, match=re.escape(problem)):
         Registry({"fair": {}}).call_readers()

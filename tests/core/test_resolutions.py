@@ -150,7 +150,7 @@ async def test_a_project_without_extended_events_hears_of_the_catalogue_alone(pa
     await refund_env.finish()
     await payment_env.reorg(9)
     async with payment_env.db.autocommit() as conn:
-        told = await conn.exec_driver_sql("SELECT DISTINCT event FROM webhook_deliveries")
+        told = await conn.exec_driver_sql("SELECT DISTINCT event FROM webhook_events")
         assert set(told.scalars()) == {*OVERPAID, "payment.refunded"}
 
 

@@ -12,15 +12,13 @@ from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.recovery import restore
 from cambist.services.recovery.reconcile import reconcile_chain
-from cambist.services.recovery.restore import RestoreError, Restorer
+from cambist.services.recovery.restore import RestoreError
 from cambist.services.recovery.restore.balances import ConfirmedDeposit, remains_of
 from cambist.signer.keystore import Keystore
-from cambist.signer.local import KeystoreXpubs
 from tests.support.forgetful import FINALITY_LAG, forgetful_chain
-from tests.support.payment_env import KEYSTORE, registry
+from tests.support.payment_env import registry
+from tests.support.restoring import GAP, addresses, manifest_of, money, restorer
 from tests.support.treasury import Treasury
-
-GAP = 5
 
 
 @pytest.fixture
@@ -44,58 +42,12 @@ async def empty(databases):
         await database.close()
 
 
-async def manifest_of(treasury):
-    """Write down what the database knows, as the worker does; the treasury hands out its addresses by hand."""
-    async with treasury.db.transaction() as conn:
-        await conn.exec_driver_sql(
-            "UPDATE account_keys SET next_index = $1 WHERE mode = 'live' AND merchant_pk IS NOT NULL",
-            (treasury._index + 1,),
-        )
-        return await restore.compose(conn, treasury.registry, treasury.clock.now())
-
-
-def restorer(treasury, database, *, keystore=KEYSTORE, gap=GAP):
-    box = SecretsBox([b"\1" * 32], treasury.ids.random_bytes)
-    return Restorer(
-        db=database,
-        registry=treasury.registry,
-        chains={treasury.info.id: treasury.chain},
-        signer=KeystoreXpubs(keystore),
-        box=box,
-        keys=AccountKeys(box),
-        clock=treasury.clock,
-        ids=treasury.ids,
-        gap=gap,
-    )
-
-
 async def run(treasury, database, manifest=None, **options):
     told = []
     summary = await restorer(treasury, database, **options).restore(
         manifest or await manifest_of(treasury), told.append
     )
     return summary, told
-
-
-async def money(database):
-    """Return what each merchant has of each asset, wherever he has it, and where it lies."""
-    async with database.transaction() as conn:
-        rows = await conn.exec_driver_sql(
-            "SELECT m.merchant_id, a.asset, CASE WHEN a.debit_normal THEN a.purpose ELSE 'owned' END AS what,"
-            " sum(CASE WHEN a.debit_normal THEN -a.balance ELSE a.balance END) AS units FROM ledger_accounts a"
-            " JOIN merchants m ON m.id = a.merchant_pk WHERE a.mode = 'live' AND a.asset <> 'cpt'"
-            " AND a.purpose NOT LIKE 'float%' GROUP BY 1, 2, 3"
-        )
-        return {(row.merchant_id, row.asset, row.what): int(row.units) for row in rows if row.units}
-
-
-async def addresses(database):
-    async with database.transaction() as conn:
-        rows = await conn.exec_driver_sql(
-            "SELECT a.address, a.purpose, m.merchant_id FROM addresses a LEFT JOIN merchants m ON m.id = a.merchant_pk"
-            " WHERE a.mode = 'live'"
-        )
-        return {row.address: (row.purpose, row.merchant_id) for row in rows}
 
 
 async def paid_addresses(database):
@@ -294,7 +246,7 @@ def test_a_missing_file_is_told(tmp_path):
     "held, left, surplus", [(0, [], 0), (10, [10], 0), (14, [10], 4), (15, [5, 10], 0), (9, [], 9), (18, [3, 5, 10], 0)]
 )
 def test_what_is_left_are_the_newest_deposits_that_the_address_can_hold(held, left, surplus):
-    deposits = [ConfirmedDeposit(row, units) for row, units in enumerate([3, 5, 10])]
+    deposits = [ConfirmedDeposit(row, units, units) for row, units in enumerate([3, 5, 10])]
     remains = remains_of(deposits, held, pays_fees=False)
     assert [one.units for one in remains.left] == left
     assert remains.surplus == surplus
@@ -313,7 +265,7 @@ def test_what_is_left_are_the_newest_deposits_that_the_address_can_hold(held, le
     ],
 )
 def test_of_the_coin_that_pays_fees_the_nearest_sum_is_what_is_left(held, left, surplus):
-    deposits = [ConfirmedDeposit(1, 500), ConfirmedDeposit(2, 1000)]
+    deposits = [ConfirmedDeposit(1, 500, 500), ConfirmedDeposit(2, 1000, 1000)]
     remains = remains_of(deposits, held, pays_fees=True)
     assert ([one.units for one in remains.left], remains.surplus) == (left, surplus)
 

@@ -25,7 +25,7 @@ async def send(payment_env, actor, address, symbol, units):
     async with payment_env.db.transaction() as conn:
         tip = await blocks.lock_tip(conn, actor.project_pk, info, payment_env.clock.now())
         new = blocks.NewTransfer(recipient=address, contract=info.token(symbol).contract, units=units)
-        await blocks.transfers(conn, tip, [new], ids=payment_env.ids)
+        await blocks.transactions(conn, tip, [[new]], ids=payment_env.ids)
         await blocks.mine(conn, tip, 5, payment_env.clock.now())
 
 

@@ -15,6 +15,7 @@ import structlog
 from cambist.logs import REDACTED, configure_logs, redact_text
 from cambist.ports import Ids
 from cambist.provision import provision
+from cambist.services.identity.operators import base_url
 from cambist.settings import Group, Settings, SettingsError
 from cambist.settings_file import load_settings, secret_variables
 from cambist.signer.keystore import Kdf, open_keystore
@@ -135,6 +136,10 @@ def test_variables_win_over_the_file_and_may_hold_lists_and_references(load):
         ("[web]\npublic_url = 'https://pay.example?x#y'", "web.public_url must be"),
         ("[web]\npublic_url = 'https://me:secret@pay.example'", "web.public_url must be"),
         ("[web]\npublic_url = 'ftp://pay.example'", "web.public_url must be"),
+        ("[web]\nadmin_port = 8081\nadmin_url = 'admin.example'", "web.admin_url must be"),
+        ("[web]\nadmin_url = 'https://admin.example'", "set web.admin_port, too"),
+        ("[web]\nport = 8081\nadmin_port = 8081\nadmin_host = 'localhost'", "another port than web.port"),
+        ("[web]\nadmin_port = 8081\nadmin_host = '0:0::0'", "web.admin_url must be set"),
         ("[webhooks]\nretries = 21", "webhooks.retries: expected `int` <= 20"),
         ("[keys]\napplication_key = 'short'", "keys.application_key"),
         ("[keys]\nkeystore = 1", "keys.keystore: expected a path"),
@@ -203,6 +208,22 @@ def test_production_is_served_over_https(production):
         with pytest.raises(SettingsError, match=r"web\.public_url must be https"):
             production("https://pay.example", url)
     assert production("https://pay.example", "HTTPS://pay.example").production
+
+
+def test_production_shows_no_operators_password_to_who_is_on_the_way(production):
+    public = 'public_url = "https://pay.example"'
+    own = f'{public}\nadmin_port = 8081\nadmin_host = "%s"\nadmin_url = "%s"'
+    tunnelled = own % ("127.0.0.1", "http://localhost:8081")
+    for web in (own % ("10.0.0.5", "HTTPS://admin.example"), tunnelled, f"{public}\nadmin_port = 8081"):
+        assert production(public, web).production
+    for web in (
+        own % ("10.0.0.5", "http://admin.example"),
+        own % ("127.0.0.1", "http://admin.example"),
+        own % ("10.0.0.5", "http://localhost:8081"),
+        f'{public}\nadmin_port = 8081\nadmin_host = "10.0.0.5"',
+    ):
+        with pytest.raises(SettingsError, match=r"web\.admin_url must be https"):
+            production(public, web)
 
 
 DATABASE = "postgresql://cambist@db/cambist?sslmode=verify-full"
@@ -456,6 +477,14 @@ def test_every_setting_is_documented_and_nothing_else_is():
     page = Path(__file__).parents[2].joinpath("docs/operators/settings.md").read_text()
     documented = set(re.findall(r"^\| `([a-z_.]+)` \|", page, re.MULTILINE))
     assert documented == set(_paths(Settings)) - {"environment", "data_dir", "plugins"}
+
+
+def test_links_of_operators_start_with_their_own_address_where_they_have_one(load):
+    web = "[web]\npublic_url = 'https://pay.example'\n"
+    assert base_url(load(web).web) == "https://pay.example"
+    assert base_url(load(web + "admin_port = 8081").web) == "http://127.0.0.1:8081"
+    own = load(web + "admin_port = 8081\nadmin_url = 'https://admin.example/'").web
+    assert (base_url(own), own.base_url) == ("https://admin.example", "https://pay.example")
 
 
 @pytest.mark.parametrize("url", ["https://pay.example/", "http://127.0.0.1:8080", "https://[2001:db8::1]:8443"])

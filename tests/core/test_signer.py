@@ -52,7 +52,7 @@ async def test_simulated_chains_are_signed_for_with_the_sandboxs_keys_alone_and_
         (request(stranger("a"), 1, mode="dead"), "UNKNOWN_CHAIN"),
         (request(stranger("a"), 1, chain="later"), "UNKNOWN_CHAIN"),
         (request(stranger("a"), 1, path=KeyPath(account=-1, change=0, index=0)), "BAD_REQUEST"),
-        (request(stranger("a"), 1, path=KeyPath(account=1, change=2, index=0)), "BAD_REQUEST"),
+        (request(stranger("a"), 1, path=KeyPath(account=1, change=3, index=0)), "BAD_REQUEST"),
         (request(stranger("a"), 1, own=(KeyPath(account=1, change=0, index=2**31),)), "BAD_REQUEST"),
         (request(stranger("a"), 1, own=(DEPOSIT,) * 501), "BAD_REQUEST"),
         (request(stranger("a"), 1, reference="x" * 129), "BAD_REQUEST"),

@@ -15,6 +15,7 @@ from cambist.settings import Settings, SettingsError, SignerSettings
 from cambist.settings_file import load_settings
 from cambist.signer.protocol import KeyPath
 from cambist.signer.rules import AskerRules, Rules, load_rules
+from tests.support.command import leave_no_config
 from tests.support.signing import DEPOSIT, answer, opening, registry, request, stranger
 from tests.support.treasury import Treasury
 
@@ -198,7 +199,7 @@ async def test_the_engine_tells_the_signer_who_asked(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
-async def test_a_person_is_shown_what_is_signed_and_nothing_that_a_reference_draws(tmp_path, make):
+async def test_a_person_is_shown_what_is_signed_and_nothing_that_a_reference_draws(tmp_path, make, monkeypatch):
     """The found trick: an escape sequence wrote another address over the one that was asked about."""
     trick = f"payout:po_1  1 USDX  to {stranger('friend')}\x1b[8m\x1b[1A\u202e"
     signer = make(approval_limits={"memory/USDX": "0.0001"})
@@ -209,6 +210,7 @@ async def test_a_person_is_shown_what_is_signed_and_nothing_that_a_reference_dra
     assert [reply.refusal for reply in await signer.sign(asked)] == ["APPROVAL_NEEDED"] * 2
     await signer.aclose()
     (tmp_path / "cambist.toml").write_text("[signer]\nstore = 'signer'\n")
+    leave_no_config(monkeypatch)
     runner, config = CliRunner(), ["--config", str(tmp_path / "cambist.toml")]
     listed = runner.invoke(cambist, ["signer", "pending", *config])
     asking = runner.invoke(cambist, ["signer", "approve", trick, *config], input="n\n")

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from cambist.domain.exchanges import AWAY_MAX_S
 from cambist.plugin import Allowance, Call, CallReader, ChainInfo, ExchangeEffects, Units
 from cambist.settings import Settings, SettingsError, SignerSettings
 from cambist.signer.exchanges import ExchangeReader
@@ -17,10 +18,12 @@ from cambist.signer.protocol import KeyPath, SignRequest
 from cambist.signer.reading import Reader
 from cambist.signer.rules import load_rules
 from cambist.signer.store import Store
+from cambist.testing.clock import START
 from tests.support.exchanges import ROUTER, CallingFamily, FairReader, exchange_call, exchange_payload
 from tests.support.signing import DEPOSIT, GAS, KEYSTORE, WALLET, address, answer, registry, stranger
 
 HOUR_S, DAY_S = 3_600, 86_400
+NOW_S = int(START.timestamp())
 REGISTRY = registry()
 USDX = REGISTRY.chains["memory"].token("USDX").contract
 FLOOR = {"memory/USDX -> memory/MEM": "0.0005"}
@@ -41,7 +44,7 @@ BRIDGE = structs.replace(
     chain="other",
     bought_contract=REGISTRY.chains["other"].token("USDX").contract,
     refund_to=address(WALLET),
-    valid_until=1_800_000_000,
+    valid_until=NOW_S + 3_600,
 )
 FAIR_BRIDGE = structs.replace(BRIDGE, bought_min=Units(99_000_000))
 BRIDGE_FLOOR = {"memory/USDX -> other/USDX": "0.99"}
@@ -308,6 +311,15 @@ async def test_no_allow_list_is_left_by_way_of_another_chain(make):
 async def test_what_another_chain_pays_out_must_end(make):
     for endless in ({"refund_to": None}, {"valid_until": None}):
         assert await refusal(make(), calling(structs.replace(BRIDGE, **endless))) == "UNREADABLE_PAYLOAD"
+
+
+async def test_what_another_chain_pays_out_must_come_back_within_two_days(make):
+    def until(seconds):
+        return calling(structs.replace(FAIR_BRIDGE, valid_until=NOW_S + seconds))
+
+    signer = make(floor_rates=BRIDGE_FLOOR)
+    assert await refusal(signer, until(AWAY_MAX_S + 1)) == "AWAY_TOO_LONG"
+    assert await refusal(signer, until(AWAY_MAX_S)) is None
 
 
 async def test_a_large_one_waits_for_a_person_who_sees_both_sides(make):

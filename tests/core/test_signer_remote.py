@@ -12,10 +12,12 @@ import struct
 import subprocess
 import sys
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 
 import msgspec
 import pytest
+from coincurve import PublicKey
 
 from cambist.settings import SettingsError
 from cambist.signer.frames import ANSWERS, FRAME_BYTES_MAX, Failed, SignCall, XpubCall, encode, read
@@ -23,6 +25,8 @@ from cambist.signer.peers import Peer, peer_of, refusal
 from cambist.signer.protocol import Signer, SignerUnavailableError, SignReply
 from cambist.signer.remote import RemoteSigner
 from cambist.signer.server import SignerServer
+from cambist.testing.memory.family import spell
+from cambist.testing.memory.keys import key_id
 from tests.support.signing import (
     COIN_TYPE,
     DEPOSIT,
@@ -82,6 +86,22 @@ async def test_remote_and_local_answer_the_same(tmp_path, clock, local):
         with pytest.raises(ValueError, match="asleep"):
             await remote.account_xpub("asleep", 60, 3)
     await beside.aclose()
+
+
+async def test_a_public_key_is_that_of_the_address_and_is_asked_for_once(tmp_path, local):
+    async with served(tmp_path, local) as (path, remote):
+        for at, mode in ((DEPOSIT, "live"), (WALLET, "live"), (DEPOSIT, "sandbox")):
+            found = await remote.public_key(mode, COIN_TYPE, at)
+            assert found == await local.public_key(mode, COIN_TYPE, at)
+            assert spell(key_id(PublicKey(found))) == address(at, mode)
+        with pytest.raises(ValueError, match="asleep"):
+            await remote.public_key("asleep", COIN_TYPE, DEPOSIT)
+        path.rename(tmp_path / "elsewhere.sock")
+        assert spell(key_id(PublicKey(await remote.public_key("live", COIN_TYPE, WALLET)))) == address(WALLET)
+        await remote.aclose()
+        with pytest.raises(SignerUnavailableError):
+            await remote.public_key("live", COIN_TYPE, WALLET)
+        (tmp_path / "elsewhere.sock").rename(path)
 
 
 async def test_many_requests_go_in_several_frames(tmp_path, local):
@@ -199,6 +219,9 @@ class Slow(Signer):
         await asyncio.sleep(0.3)
         return [SignReply(signature=one.payload) for one in requests]
 
+    async def public_key(self, *_):
+        raise SignerUnavailableError("It is asleep.")
+
     async def learn(self, *_):
         raise SignerUnavailableError("The store is full.")
 
@@ -260,8 +283,8 @@ async def test_a_signer_that_is_killed_in_the_middle_forgets_nothing_that_left_i
         assert await process.stdout.readline() == b"ready\n"
 
         async def take(turn: int = turn) -> None:
-            for at in range(200):
-                asked = request(stranger("a"), 10, sequence=turn * 1_000 + at)
+            for at in count(turn * 1_000_000):  # until the signer dies
+                asked = request(stranger("a"), 10, sequence=at)
                 (reply,) = await remote.sign([asked])
                 if reply.signature:
                     given[asked.payload] = asked, reply.signature
@@ -274,7 +297,7 @@ async def test_a_signer_that_is_killed_in_the_middle_forgets_nothing_that_left_i
             await task
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, str(tmp_path), stdout=subprocess.PIPE)
     assert await process.stdout.readline() == b"ready\n"
-    more = [request(stranger("a"), 10, sequence=9_000 + at) for at in range(200)]
+    more = [request(stranger("a"), 10, sequence=9_000_000 + at) for at in range(200)]
     given |= {
         asked.payload: (asked, reply.signature)
         for asked, reply in zip(more, await remote.sign(more), strict=True)
@@ -343,11 +366,16 @@ async def test_another_account_gets_nothing_though_the_socket_is_open_to_all(
     """And it believes no signer of another account, whose public keys would give another's addresses."""
     tmp_path.chmod(0o711)
     fork = multiprocessing.get_context("fork")
-    answers = fork.Queue()
+    answers, before = fork.Queue(), asyncio.all_tasks()
     async with SignerServer(local).listen(tmp_path / "s.sock", served_to):
         (tmp_path / "s.sock").chmod(0o666)
         other = fork.Process(target=_ask_as, args=(STRANGER, groups, tmp_path, believes, answers))
         other.start()
         answer = await asyncio.to_thread(answers.get, timeout=30)
         other.join()
+        async with asyncio.timeout(60):
+            # Its connection may be taken only now, and be closed by the task that it was given.
+            await asyncio.sleep(0.05)
+            while asyncio.all_tasks() - before:  # noqa: ASYNC110  nothing tells of it
+                await asyncio.sleep(0.01)
     assert told in answer

@@ -75,6 +75,7 @@ async def test_an_approval_is_for_what_the_person_saw(signer, operator):
     for other in (
         request(stranger("b"), 100, reference="r"),
         request(stranger("a"), 101, reference="r"),
+        request(stranger("a"), 100, reference="r", tag="7"),
         request(stranger("a"), 100, reference="s"),
         request(stranger("a"), 100, reference="r", symbol="USDX", chain="memory", path=WALLET, sequence=1),
     ):

@@ -17,11 +17,12 @@ from cambist.signer.rules import Rules
 from cambist.signer.store import Store
 from cambist_evm.authorization import Authorization, write_authorization
 from cambist_evm.payload import TxFields, write_payload
-from cambist_evm.sweeper import collect_data, deployment
+from cambist_evm.sweeper import agent_of, collect_data, deployment
 
 KEYSTORE = Keystore(" ".join(["abandon"] * 11 + ["about"]))
 STATION = KeyPath(account=0, change=0, index=0)
 MAIN, OTHER_MAIN = (KeyPath(account=account, change=1, index=0) for account in (1, 2))
+PERMANENT = KeyPath(account=1, change=2, index=7)
 DEPOSIT, OTHER_DEPOSIT = (KeyPath(account=account, change=0, index=7) for account in (1, 2))
 FOUND = [EntryPoint("evm", "cambist_evm.plugin", "cambist.plugins")]
 
@@ -32,6 +33,7 @@ def address(path: KeyPath) -> str:
 
 
 SWEEPER = deployment(address(STATION)).address
+AGENT = agent_of(SWEEPER)
 REGISTRY = Registry(
     {"evm": {"chains": {"ethereum": {"rpc_urls": ["http://127.0.0.1:1"], "sweeper": SWEEPER}}}}, found=FOUND
 )
@@ -44,7 +46,7 @@ def open_signer(tmp_path):
 
     def open_(**rules) -> LocalSigner:
         reader = Reader(KEYSTORE, REGISTRY.families, REGISTRY.chains)
-        rules = Rules(**{"delegates": {"ethereum": frozenset({SWEEPER})}} | rules)
+        rules = Rules(**{"delegates": {"ethereum": frozenset({AGENT})}} | rules)
         opened.append(LocalSigner(KEYSTORE, reader, rules=rules, store=Store(tmp_path), clock=SystemClock()))
         return opened[-1]
 
@@ -60,7 +62,7 @@ async def asked(signer: LocalSigner, payload: bytes, path: KeyPath, *own: KeyPat
     return reply
 
 
-def agreeing(contract: str = SWEEPER, chain_id: int = 1) -> bytes:
+def agreeing(contract: str = AGENT, chain_id: int = 1) -> bytes:
     return write_authorization(Authorization(chain_id=chain_id, contract=bytes.fromhex(contract[2:]), sequence=0))
 
 
@@ -77,7 +79,7 @@ def sweeping(*moves: tuple[KeyPath, str]) -> bytes:
     )  # fmt: skip
 
 
-async def test_an_address_for_deposits_may_delegate_to_the_configured_sweeper(open_signer):
+async def test_an_address_for_deposits_may_delegate_to_the_agent_of_the_configured_sweeper(open_signer):
     assert (await asked(open_signer(), agreeing(), DEPOSIT)).signature is not None
 
 
@@ -86,8 +88,11 @@ async def test_an_address_for_deposits_may_delegate_to_the_configured_sweeper(op
     [
         (agreeing("0x" + "77" * 20), DEPOSIT, "DELEGATE_NOT_ALLOWED"),
         (agreeing("0x" + "00" * 20), DEPOSIT, "DELEGATE_NOT_ALLOWED"),
+        (agreeing(SWEEPER), DEPOSIT, "DELEGATE_NOT_ALLOWED"),
         (agreeing(), MAIN, "DELEGATE_NOT_ALLOWED"),
         (agreeing(), STATION, "DELEGATE_NOT_ALLOWED"),
+        (agreeing(), PERMANENT, "DELEGATE_NOT_ALLOWED"),
+        (agreeing("0x" + "00" * 20), PERMANENT, "DELEGATE_NOT_ALLOWED"),
         (agreeing(chain_id=0), DEPOSIT, "UNREADABLE_PAYLOAD"),
         (agreeing(chain_id=56), DEPOSIT, "UNREADABLE_PAYLOAD"),
     ],
@@ -128,3 +133,17 @@ async def test_a_sweep_may_cost_no_more_than_any_other_transaction(open_signer):
     signer = open_signer(fee_caps={"ethereum": 10**14})
     reply = await asked(signer, sweeping((DEPOSIT, address(MAIN))), STATION, DEPOSIT, MAIN)
     assert reply.refusal == "FEE_ABOVE_CAP"
+
+
+async def test_a_permanent_address_sends_to_its_main_wallet_and_may_do_nothing_else_unruled(open_signer):
+    """It is like a payment's, except that nothing ever gets power over it."""
+
+    def paying(to: KeyPath) -> bytes:
+        to_address = bytes.fromhex(address(to)[2:])
+        fields = TxFields(chain_id=1, sequence=0, gas=21_000, price=1, tip=1, to=to_address, value=5, data=b"")
+        return write_payload(fields)
+
+    rules = {"hourly_caps": {"ethereum/native": 0}}
+    assert (await asked(open_signer(**rules), paying(MAIN), PERMANENT, MAIN)).signature is not None
+    for other in (OTHER_MAIN, DEPOSIT, OTHER_DEPOSIT):
+        assert (await asked(open_signer(**rules), paying(other), PERMANENT, other)).refusal == "HOURLY_CAP"

@@ -8,10 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cambist.plugin import Token
-from cambist.services.accounting.statements import entries, export
+from cambist.services.accounting.statements import details, entries, export
 from cambist.services.accounting.statements.entries import Bounds, Filters, Scope
 from cambist.services.accounting.statements.kinds import PATTERNS, TYPES, sign_of, type_of
 from cambist.services.errors import InvalidError
+from tests.support.exchange_booth import DEEP, MEM, ONE, ExchangeBooth
+from tests.support.payment_env import PaymentEnv
+from tests.support.payout_env import PayoutEnv
 
 USDX = Token(symbol="USDX", contract="0x1", decimals=6, label="Example dollar")
 ASSET = "memory/0x1"
@@ -154,3 +157,87 @@ def test_what_comes_nearer_to_being_spent_is_plus():
     assert [sign_of(None, "held"), sign_of("held", "available"), sign_of("pending", "available")] == [1, 1, 1]
     assert [sign_of("available", None), sign_of("available", "pending"), sign_of("held", None)] == [-1, -1, -1]
     assert sign_of("held", "receivable") == 1
+
+
+@pytest.fixture
+async def booth(db, clock, ids):
+    booth = ExchangeBooth(await PaymentEnv(db, clock, ids).open())
+    await booth.earn("100")
+    return booth
+
+
+async def told(booth, **filters):
+    """Return what the statement says, oldest first: type, token, units, from, to, and whether it names the exchange."""
+    env = booth.payment_env
+    asked = Filters(**{"type": "exchange", **filters})
+    async with booth.db.autocommit() as conn:
+        scope = await entries.scope_of(conn, env.registry, env.test.merchant_pk, "sandbox", asked)
+        found, _ = await entries.read(conn, scope, asked, Bounds(), 100)
+        known = await details.details_of(conn, found)
+        assert await entries.count(conn, scope, asked, Bounds()) == len(found)
+    lines = zip(reversed(found), reversed(known), strict=True)
+    return [(one.chain, one.token.symbol, one.units, one.source, one.target, detail) for one, detail in lines]
+
+
+async def test_a_swap_is_in_the_statement_with_what_it_gave_and_what_came(booth):
+    txn_id = await booth.exchange("memory/USDX", 30 * ONE, "memory/MEM")
+    await booth.mine(blocks=DEEP + 1)
+    lines = await told(booth)
+    assert [line[:5] for line in lines] == [
+        ("memory", "USDX", -30 * ONE, "available", "pending"),
+        ("memory", "USDX", -30 * ONE, "pending", None),
+        ("memory", "MEM", 10 * MEM, "held", "available"),
+    ]
+    tx_id = (await booth.row(txn_id)).tx_id
+    assert {(line[5].txn_id, line[5].tx_id) for line in lines} == {(txn_id, tx_id)}
+    assert [line[5].deposit_id is not None for line in lines] == [False, False, True]
+    assert await told(booth, type="release") == []
+    assert [line[2] for line in await told(booth, type="deposit")] == [100 * ONE, 10 * MEM]
+
+
+async def test_a_bridge_is_in_the_statement_with_its_fee_and_on_both_chains(booth):
+    await PayoutEnv(booth.payment_env).settings(exchanges={"bridgeFeeBps": 100})
+    txn_id = await booth.exchange("memory/USDX", 30 * ONE, "other/USDX")
+    await booth.mine(blocks=DEEP + 1)
+    await booth.mine("other", DEEP + 1)
+    lines = await told(booth)
+    fee = 300_000
+    assert [line[:5] for line in lines] == [
+        ("memory", "USDX", -30 * ONE, "available", "pending"),
+        ("other", "USDX", 30 * ONE - fee, "held", "available"),
+        ("memory", "USDX", -fee, "pending", None),
+        ("memory", "USDX", fee - 30 * ONE, "pending", None),
+    ]
+    row = await booth.row(txn_id)
+    assert [line[5].tx_id for line in lines] == [row.tx_id, row.dest_tx_id, row.tx_id, row.tx_id]
+    assert {line[5].txn_id for line in lines} == {txn_id}
+
+
+async def test_what_an_exchange_gives_back_is_in_the_statement_as_the_exchange(booth):
+    swap = await booth.exchange("memory/USDX", 10 * ONE, "memory/MEM")
+    await booth.fail(swap)
+    bridge = await booth.exchange("memory/USDX", 30 * ONE, "other/USDX")
+    await booth.fail(bridge, "expire")
+    await booth.mine(blocks=DEEP + 1)
+    await booth.mine(blocks=DEEP + 1)
+    lines = await told(booth)
+    of = {txn_id: [line[2:5] for line in lines if line[5].txn_id == txn_id] for txn_id in (swap, bridge)}
+    assert of[swap] == [(-10 * ONE, "available", "pending"), (10 * ONE, "pending", "available")]
+    assert of[bridge] == [
+        (-30 * ONE, "available", "pending"),
+        (30 * ONE, "held", "available"),
+        (-30 * ONE, "pending", None),
+    ]
+    assert len(lines) == 5
+    assert await told(booth, type="release") == []
+
+
+async def test_a_file_names_the_exchange_of_each_line(booth):
+    txn_id = await booth.exchange("memory/USDX", 30 * ONE, "memory/MEM")
+    await booth.mine(blocks=DEEP + 1)
+    env, asked = booth.payment_env, Filters(type="exchange")
+    async with booth.db.autocommit() as conn:
+        wanted = await entries.scope_of(conn, env.registry, env.test.merchant_pk, "sandbox", asked)
+    text = b"".join([piece async for piece in export.lines(booth.db, wanted, asked, Bounds())]).decode()
+    heading, *lines = (line.split(",") for line in text.splitlines())
+    assert [line[heading.index("txnId")] for line in lines] == [txn_id] * 3

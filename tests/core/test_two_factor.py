@@ -11,6 +11,7 @@ import pytest
 
 from cambist.secrets import SecretsBox, SecretsError
 from cambist.services.errors import ConflictError, ForbiddenError, ServiceError, TooManyError, UnauthenticatedError
+from cambist.services.identity.merchants import MERCHANTS
 from cambist.services.identity.two_factor import TwoFactor, codes
 from cambist.testing.clock import seeded_ids
 from tests.support.two_factor import Authenticator, code_at
@@ -20,7 +21,7 @@ SESSION = "ses_tests"
 
 @pytest.fixture
 def two_factor(db, ids, clock):
-    return TwoFactor(db, SecretsBox([b"k" * 32], ids.random_bytes), ids, clock)
+    return TwoFactor(MERCHANTS, db, SecretsBox([b"k" * 32], ids.random_bytes), ids, clock)
 
 
 async def a_merchant(db, name="ada"):
@@ -117,7 +118,7 @@ def test_the_authenticator_of_the_tests_gives_the_codes_of_the_standard(clock, s
 
 def test_the_secret_is_written_as_authenticators_read_it(clock):
     key = bytes(range(20))
-    enrolment = codes.enrolment(key, "rené+1@shop.example")
+    enrolment = codes.enrolment(key, "rené+1@shop.example", "Cambist")
     uri = urlparse(enrolment.uri)
     asked = {name: values[0] for name, values in parse_qs(uri.query).items()}
     assert (uri.scheme, uri.netloc, unquote(uri.path)) == ("otpauth", "totp", "/Cambist:rené+1@shop.example")

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 import stripe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, RetrySchedule, check_event, resource_of, sign_webhook
+from cambist.domain.webhooks import (
+    EVENTS,
+    EXTENDED_EVENTS,
+    TRACKER_EVENTS,
+    RetrySchedule,
+    check_event,
+    resource_of,
+    sign_webhook,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -18,12 +30,20 @@ def test_the_catalogue_has_thirteen_events_and_one_that_must_be_asked_for() -> N
     assert len(EVENTS) == 13
     assert set(EXTENDED_EVENTS) == {
         "payment.underpaid", "payment.failed", "payment.partial", "payment.held",
-        "refund.sent", "refund.completed", "refund.failed",
+        "refund.sent", "refund.completed", "refund.failed", "exchange.succeeded", "exchange.failed",
+        "account.deposit.orphaned", "account.deposit.held",
     }  # fmt: skip
     assert resource_of("account.deposit.confirmed") == "account_deposit"
     assert all(resource_of(name) == name.split(".")[0] for name in EVENTS if not name.startswith("account."))
     with pytest.raises(ValueError, match=r"payment\.payed"):
         check_event("payment.payed")
+
+
+@pytest.mark.parametrize("event", sorted(TRACKER_EVENTS))
+def test_what_trackers_are_told_is_no_event_of_a_project(event):
+    assert event not in EVENTS | EXTENDED_EVENTS
+    with pytest.raises(ValueError, match="no webhook event"):
+        check_event(event)
 
 
 def test_the_signature_is_that_of_a_vector_made_elsewhere() -> None:
@@ -39,6 +59,18 @@ def test_every_signature_verifies_independently_and_only_over_its_own_bytes(secr
     assert stripe.WebhookSignature.verify_header(body, header, secret, tolerance=None)
     with pytest.raises(stripe.SignatureVerificationError):
         stripe.WebhookSignature.verify_header(body + " ", header, secret, tolerance=None)
+
+
+def test_what_merchants_are_shown_takes_what_we_sign_and_nothing_that_is_five_minutes_old() -> None:
+    page = Path(__file__).resolve().parents[2].joinpath("docs/merchants/webhooks.md").read_text()
+    (shown,) = [code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def is_genuine" in code]
+    known: dict[str, Any] = {}
+    exec(compile(shown, "webhooks.md", "exec"), known)  # noqa: S102  our own documentation
+    secret, body, now_ms = "ab" * 32, b'{"a":1}', int(time.time() * 1000)
+    for sent_ms, is_taken in ((now_ms, True), (now_ms - 310_000, False), (now_ms + 310_000, False)):
+        signature = sign_webhook(secret, sent_ms, body)
+        assert known["is_genuine"](secret, str(sent_ms), signature, body) is is_taken
+        assert not known["is_genuine"](secret, str(sent_ms), signature, body + b" ")
 
 
 def test_without_a_secret_the_signature_is_empty() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from datetime import timedelta
 
 import msgspec
@@ -15,58 +14,36 @@ from redis.asyncio import Redis
 from sqlalchemy import select, text, update
 
 from cambist.db.engine import Database
-from cambist.db.models import Project, WebhookAttempt, WebhookDelivery
-from cambist.domain.webhooks import RetrySchedule
+from cambist.db.models import Project, WebhookAttempt, WebhookDelivery, WebhookEvent
 from cambist.hints import Hints
-from cambist.ports import Clock, Ids, SystemClock
+from cambist.ports import Ids, SystemClock
 from cambist.services.errors import ConflictError, NotFoundError
-from cambist.services.webhooks import claims, delivery
-from cambist.services.webhooks.delivery import Deliverer
+from cambist.services.webhooks import claims, delivery, recording
 from cambist.services.webhooks.lanes import Lanes, Limits
-from cambist.services.webhooks.log import get_delivery, list_deliveries, redeliver
-from cambist.services.webhooks.sender import AttemptResult, open_sender
-from cambist.settings import WebhookTargets
+from cambist.services.webhooks.log import get_delivery, list_deliveries
+from cambist.services.webhooks.redelivery import redeliver
+from cambist.services.webhooks.secrets import FIELD
+from cambist.services.webhooks.sender import AttemptResult
 from cambist.testing.clock import ManualClock
-from tests.support.webhooks import SECRET, Received, make_project, paid, put, receiver, signing_secrets
-
-
-@asynccontextmanager
-async def deliverer(
-    db: Database, clock: Clock, *, hints: Hints | None = None, timeout_ms: int = 30_000
-) -> AsyncIterator[Deliverer]:
-    async with open_sender(
-        clock=clock, timeout_ms=timeout_ms, targets=WebhookTargets(allow_private=True, allow_http=True)
-    ) as sender:
-        yield Deliverer(
-            db=db,
-            sender=sender,
-            secrets=signing_secrets(),
-            hints=hints or Hints(None),
-            clock=clock,
-            schedule=RetrySchedule(),
-            timeout_ms=timeout_ms,
-        )
-
-
-@asynccontextmanager
-async def running(worker: Deliverer) -> AsyncIterator[None]:
-    task = asyncio.create_task(worker.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
-async def until(condition, timeout_s: float = 20.0) -> None:
-    async with asyncio.timeout(timeout_s):
-        while not condition():  # noqa: ASYNC110  what is waited for happens in a server or a database
-            await asyncio.sleep(0.01)
+from tests.support.webhooks import (
+    SECRET,
+    Received,
+    deliverer,
+    make_project,
+    paid,
+    put,
+    receiver,
+    running,
+    signing_secrets,
+    until,
+)
 
 
 async def rows(db: Database) -> list:
     async with db.transaction() as conn:
-        return list(await conn.execute(select(WebhookDelivery.__table__).order_by(WebhookDelivery.id)))
+        told = WebhookEvent.body.label("told"), WebhookEvent.event_id
+        found = select(WebhookDelivery.__table__, *told).join(WebhookEvent, WebhookEvent.id == WebhookDelivery.event_pk)
+        return list(await conn.execute(found.order_by(WebhookDelivery.id)))
 
 
 async def attempts(db: Database) -> list:
@@ -97,7 +74,7 @@ async def test_a_delivery_is_signed_so_that_an_independent_verifier_accepts_it(
     with pytest.raises(stripe.SignatureVerificationError):
         request.verify("00" * 32)
     [row] = await rows(db)
-    assert (row.status, row.delivered_at, row.body) == ("delivered", clock.now(), request.body)
+    assert (row.status, row.delivered_at, row.told) == ("delivered", clock.now(), request.body)
     [attempt] = await attempts(db)
     assert (attempt.number, attempt.status_code, attempt.error, attempt.response) == (1, 200, None, "noted")
 
@@ -235,8 +212,9 @@ async def test_a_crash_between_claim_and_record_delivers_the_event_again(
                 leased_until=clock.now() + timedelta(seconds=15),
                 events_max=10,
                 room=Lanes(Limits()).room(),
+                number=0,
             )
-        assert len(taken) == 1
+        assert len(taken.claims) == 1
         # Whoever took it is gone now, and never said what came of it.
         assert await worker.deliver_due() == 0
         clock.advance(14)
@@ -254,11 +232,12 @@ async def test_an_attempt_that_outlived_its_lease_counts_when_it_succeeded_and_d
     [row] = await rows(db)
 
     claim = claims.Claim(
-        id=row.id, delivery_id=row.delivery_id, project_id=project[1], event=row.event, url=row.url, origin="",
-        body=row.body, attempts=0, secret_encrypted=None,
+        id=row.id, delivery_id=row.delivery_id, webhook_id="evt_1", event=row.event, url=row.url, origin="",
+        body=b"{}", attempts=0, signed_by=project[1], secret_field=FIELD, secret_encrypted=None,
+        previous_secret_encrypted=None,
     )  # fmt: skip
 
-    def attempt(*, delivered: bool) -> claims.Attempt:
+    def attempt(*, delivered: bool) -> recording.Attempt:
         result = AttemptResult(
             attempted_at=clock.now(),
             duration_ms=1,
@@ -269,20 +248,20 @@ async def test_an_attempt_that_outlived_its_lease_counts_when_it_succeeded_and_d
             timestamp_ms=0,
         )
         due = None if delivered else clock.now() + timedelta(seconds=1)
-        return claims.Attempt(claim=claim, result=result, next_due=due)
+        return recording.Attempt(claim=claim, result=result, next_due=due)
 
     async def state() -> tuple[str, int, int]:
         [now] = await rows(db)
         return now.status, now.attempts, now.attempts_total
 
     async with db.autocommit() as conn:
-        await claims.record(conn, [attempt(delivered=False)], now=clock.now(), weight=1)
+        await recording.record(conn, [attempt(delivered=False)], now=clock.now(), weight=1)
         assert await state() == ("pending", 1, 1)
-        await claims.record(conn, [attempt(delivered=False)], now=clock.now(), weight=1)
+        await recording.record(conn, [attempt(delivered=False)], now=clock.now(), weight=1)
         assert await state() == ("pending", 1, 2)
-        await claims.record(conn, [attempt(delivered=True)], now=clock.now(), weight=1)
+        await recording.record(conn, [attempt(delivered=True)], now=clock.now(), weight=1)
         assert await state() == ("delivered", 1, 3)
-        await claims.record(conn, [attempt(delivered=False)], now=clock.now(), weight=1)
+        await recording.record(conn, [attempt(delivered=False)], now=clock.now(), weight=1)
         assert await state() == ("delivered", 1, 4)
     assert [attempt.number for attempt in await attempts(db)] == [1, 2, 3, 4]
 

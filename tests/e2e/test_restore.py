@@ -1,4 +1,4 @@
-"""All that is left are the words and the manifest: a new gateway finds addresses and money again, and pays out."""
+"""Words, manifest and the file of accounts are all that is left: a new gateway finds everything again, and pays out."""
 
 from __future__ import annotations
 
@@ -43,6 +43,51 @@ async def paid(merchant: Merchant, customer: Customer, coin: Coin, amount: int, 
     return await merchant.until(payment, "paid", "overpaid", seconds=180)
 
 
+async def restore_on(machine: GatewayProcess, words: str, manifest: str) -> None:
+    """Do there what an operator does who has nothing but the words and the manifest."""
+    code, output = await machine.run(
+        "keys", "init", "--import", "keystore.json", "--passphrase-file", "passphrase", answers=[words]
+    )
+    assert code == 0, output
+    code, output = await machine.run("migrate", *machine.options)
+    assert code == 0, output
+    code, output = await machine.run("restore", manifest, "--gap", "20", *machine.options)
+    assert code == 0, output
+    assert "Restored: 2 merchants" in output
+
+
+async def user_with_deposits(merchant: Merchant, usdx: Coin, native: Coin) -> dict:
+    """Make an account of an end user, who deposits 7 of the one and 2 of the other."""
+    body = {"externalId": "user-1", "chains": [usdx.chain]}
+    account = (await merchant.post("/api/account", body, status=201))["account"]
+    (home,) = account["addresses"]
+    await usdx.send(home["address"], 7)
+    await native.send(home["address"], 2)
+    await until(lambda: holds(merchant, account, {usdx.symbol: "7", native.symbol: "2"}))
+    return account
+
+
+async def goes_on(merchant: Merchant, account: dict, usdx: Coin, native: Coin) -> None:
+    """Check that an account is what it was, and have its end user deposit 3 more to the address that he knows."""
+    (same,) = (await merchant.get(f"/api/account?externalId={account['externalId']}"))["accounts"]
+    assert (same["accountId"], same["addresses"]) == (account["accountId"], account["addresses"])
+    assert await holds(merchant, account, {usdx.symbol: "7", native.symbol: "2"})
+    await usdx.send(account["addresses"][0]["address"], 3)
+    await until(lambda: holds(merchant, account, {usdx.symbol: "10", native.symbol: "2"}))
+    found = (await merchant.get(f"/api/account/{account['accountId']}/deposits"))["deposits"]
+    brought = sorted((one["token"], one["amount"], one["status"]) for one in found)
+    assert brought == sorted(
+        [(usdx.symbol, "7", "confirmed"), (native.symbol, "2", "confirmed"), (usdx.symbol, "3", "confirmed")]
+    )
+
+
+async def holds(merchant: Merchant, account: dict, amounts: dict[str, str]) -> bool:
+    """Whether just these amounts are credited to an account, by token, and nothing is on its way."""
+    found = (await merchant.get(f"/api/account/{account['accountId']}/balances"))["balances"]
+    assert all(one["held"] == "0" for one in found)
+    return {one["token"]: one["balance"] for one in found} == amounts and all(one["pending"] == "0" for one in found)
+
+
 async def state(db) -> tuple[dict, set]:
     """Return what merchants own and where it lies, without what is nothing; and every address with its purpose."""
     async with db.transaction() as conn:
@@ -60,6 +105,7 @@ async def test_words_and_manifest_bring_everything_back(
     await paid(first, other_customer, other.usdx, 12, 12)
     await paid(second, customer, usdx, 15, 17)
     unpaid = await first.pay(usdx, 9)
+    account = await user_with_deposits(first, usdx, native)
     await first.completed(await first.pay_out(usdx, 10, network.stranger()))
     await first.completed(await first.refund(order, customer.address, amount="4"))
     await first.completed(await first.pay_out(native, 5, network.stranger()))
@@ -76,15 +122,7 @@ async def test_words_and_manifest_bring_everything_back(
     before, addresses = await state(story_db)
     assert len(before) > 6
 
-    code, output = await new_machine.run(
-        "keys", "init", "--import", "keystore.json", "--passphrase-file", "passphrase", answers=[words]
-    )
-    assert code == 0, output
-    code, output = await new_machine.run("migrate", *new_machine.options)
-    assert code == 0, output
-    code, output = await new_machine.run("restore", manifest, "--gap", "20", *new_machine.options)
-    assert code == 0, output
-    assert "Restored: 2 merchants" in output
+    await restore_on(new_machine, words, manifest)
     database = connect(new_machine.database_url, application_name="cambist-stories", pool_size=1)
     after, restored = await state(database)
     await database.close()
@@ -93,18 +131,21 @@ async def test_words_and_manifest_bring_everything_back(
     assert await new_machine.reconcile()
 
     async with new_machine:
+        shop = first.project
         await comes_back(first, new_machine, session)
         await comes_back(second, new_machine, session)
-        assert await first.balance(usdx) == {"available": "16"}
-        assert await first.balance(native) == {"available": "15"}
+        assert await first.balance(usdx) == {"available": "23"}
+        assert await first.balance(native) == {"available": "17"}
         assert await first.balance(other.usdx) == {"available": "12"}
         assert await second.balance(usdx) == {"available": "17"}
+        await first.act_for(shop)
+        await goes_on(first, account, usdx, native)
         await customer.pay(unpaid["depositAddress"], usdx, 9)
         to_address = network.stranger()
-        for merchant, coin, amount in ((first, usdx, 16), (first, native, 15), (second, usdx, 17)):
+        for merchant, coin, amount in ((first, usdx, 26), (first, native, 17), (second, usdx, 17)):
             await merchant.completed(await merchant.pay_out(coin, amount, to_address))
-        assert await network.onlooker.holds(to_address, usdx, 33)
-        assert await network.onlooker.holds(to_address, native, 15)
+        assert await network.onlooker.holds(to_address, usdx, 43)
+        assert await network.onlooker.holds(to_address, native, 17)
 
         async def late() -> list | None:
             return (await first.get("/api/merchant/resolutions"))["resolutions"]

@@ -13,7 +13,7 @@ import pytest
 
 from cambist.cli import cambist
 from cambist.db.models import Base
-from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS
+from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, TRACKER_EVENTS
 from cambist.plugin import (
     Action,
     AddressFamily,
@@ -30,9 +30,10 @@ from cambist.plugin import (
 )
 from cambist.services.audit import entries
 from cambist.testing.harness import Abilities, ChainHarness
-from cambist_web import auth
+from cambist_web import auth, tracker_auth
 from cambist_web.app import create_app
 from cambist_web.errors import camel
+from cambist_web.permissions import PERMISSIONS
 from tests.support.web import memory_gateway, web_settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +41,14 @@ DOCS = ROOT / "docs"
 FOLDERS = [ROOT, ROOT / "core/src/cambist", ROOT / "web/src", ROOT / "tasks/src"]
 """Where file names in the documents about the code begin."""
 
-CREDENTIALS = {"require_key": "K", "require_session": "B", "require_admin": "A"}
+CREDENTIALS = {
+    "require_creator": "K, B or A",
+    "require_tracker": "T",
+    "require_key": "K",
+    "require_session": "B",
+    "require_admin": "A",
+    "require_operator": "O",
+}
 
 
 def page(name: str) -> str:
@@ -72,15 +80,41 @@ def endpoints(app):
 
 
 async def test_every_endpoint_is_documented_with_its_credential_and_nothing_else_is(app):
-    assert set(CREDENTIALS) <= set(vars(auth))
+    assert set(CREDENTIALS) <= set(vars(auth)) | set(vars(tracker_auth))
     found = set(endpoints(app))
     assert len(found) > 40
     assert rows("merchants/api.md", 2) == found
 
 
+async def test_what_each_role_may_do_is_documented_as_it_is(app):
+    endpoints_of = {name: set() for name in PERMISSIONS}
+    for route in app.routes:
+        for handler in getattr(route, "route_handlers", ()):
+            if "permission" in handler.opt:
+                path = re.sub(r"\{(\w+):\w+\}", lambda found: f"{{{camel(found[1])}}}", route.path)
+                endpoints_of[handler.opt["permission"]] |= {f"`{method} {path}`" for method in handler.http_methods}
+    found = {
+        (
+            f"`{name}`",
+            one.what,
+            ", ".join(one.roles),
+            "yes" if one.step_up else "no",
+            ", ".join(sorted(endpoints_of[name])),
+        )
+        for name, one in PERMISSIONS.items()
+    }
+    assert rows("operators/people.md", 5) == found
+    assert all(endpoints_of.values()), "a permission that no route names"
+
+
 def test_every_event_is_documented_with_its_resource_and_nothing_else_is():
     told = {(name.strip("`"), resource.strip("`")) for name, resource in rows("merchants/webhooks.md", 2)}
     assert {row for row in told if "." in row[0]} == set((EVENTS | EXTENDED_EVENTS).items())
+
+
+def test_every_event_of_trackers_is_documented_and_nothing_else_is():
+    told = {(name.strip("`"), resource.strip("`")) for name, resource in rows("merchants/trackers.md", 2)}
+    assert {row for row in told if row[0].startswith("transaction.")} == set(TRACKER_EVENTS.items())
 
 
 def commands(group: click.Group, above: str):
@@ -112,11 +146,17 @@ def test_every_action_of_the_audit_log_is_documented_and_no_other_is():
 
 
 NOT_AUDITED = {
+    "accounts.Accounts.create": "gives out an address, and moves nothing",
+    "accounts.Accounts.add_chains": "likewise",
     "payments.Payments.create": "asks for money, and moves none",
     "payments.PaymentsInPerson.recalculate": "likewise",
     "quotes.Quotes.quote": "changes nothing",
+    "exchanges.Exchanges.quote_": "changes nothing",
     "deliveries.Deliveries.redeliver": "sends what was sent before, to where it was sent",
     "deliveries.WebhookTests.send": "changes nothing",
+    "trackers.Trackers.test": "changes nothing",
+    "events.Events": "sends what was sent before, to where the merchant has such things sent",
+    "webhook_endpoints.WebhookEndpoints.test": "changes nothing",
     "sandbox.SandboxChains": "no money is real",
 }
 

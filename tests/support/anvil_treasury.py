@@ -52,6 +52,16 @@ class AnvilTreasury(NodeTreasury):
     async def wei(self, address: str) -> int:
         return int(await self.node.call("eth_getBalance", [address, "latest"]), 16)
 
+    async def withdraw(self, address: str, units: int) -> None:
+        """Have an exchange send native coin with exactly 21,000 gas, until it is confirmed."""
+        tx_id = await self.node.send_native(address, units)
+        await self.mine(1 + self.info.confirmations)
+        assert (await self.node.receipt(tx_id))["status"] == "0x1"
+
+    async def code(self, address: str) -> str:
+        code: str = await self.node.call("eth_getCode", [address, "latest"])
+        return code
+
     async def sent_from(self, address: str) -> int:
         return int(await self.node.call("eth_getTransactionCount", [address, "latest"]), 16)
 
@@ -79,7 +89,7 @@ async def anvil_treasury(
             **chain_settings,
         }
         chains = registry({"evm": {"chains": {"local": local}}})
-        rules = Rules(delegates={"local": frozenset({sweeper.address})} if delegates else {})
+        rules = Rules(delegates={"local": frozenset({sweeper.delegate})} if delegates else {})
         async with chains.connect_chains(plugin_context()) as connected:
             chain: Chain = connected["local"]
             treasury = kind(db, clock, ids, folder, chain=chain, chains=chains, rules=rules, settings=settings)

@@ -34,8 +34,16 @@ INVARIANTS = {
         WITH books AS (
             SELECT mode, merchant_pk, asset, balance FROM ledger_accounts WHERE purpose = 'pending' AND balance <> 0
         ), facts AS (
-            SELECT mode, merchant_pk, chain || '/' || coalesce(contract, 'native') AS asset, sum(units) AS units
-            FROM payouts WHERE status IN ('requested', 'processing', 'broadcast') GROUP BY 1, 2, 3
+            SELECT mode, merchant_pk, asset, sum(units) AS units FROM (
+                SELECT mode, merchant_pk, chain || '/' || coalesce(contract, 'native') AS asset, units
+                FROM payouts p WHERE status IN ('requested', 'processing', 'broadcast')
+                    AND NOT EXISTS (SELECT FROM exchanges e WHERE e.payout_pk = p.id)
+                UNION ALL
+                SELECT e.mode, e.merchant_pk, e.source_chain || '/' || coalesce(e.source_contract, 'native'), e.units
+                FROM exchanges e JOIN outbound_intents i ON i.id = e.intent_pk
+                WHERE e.status <> 'failed' AND NOT e.is_settled
+                    AND (i.state IN ('waiting', 'sending') OR i.state = 'done' AND e.kind = 'bridge')
+            ) AS under_way GROUP BY 1, 2, 3
         )
         SELECT * FROM books FULL JOIN facts USING (mode, merchant_pk, asset) WHERE balance IS DISTINCT FROM units""",
     "held is what deposits say is held of them": """
@@ -53,7 +61,8 @@ INVARIANTS = {
             SELECT mode, merchant_pk, asset,
                 sum(balance) FILTER (WHERE NOT debit_normal) AS owned, -sum(balance) FILTER (WHERE debit_normal) AS lies
             FROM ledger_accounts WHERE merchant_pk IS NOT NULL
-                AND purpose IN ('available', 'pending', 'held', 'receivable', 'custody_deposits', 'custody_wallet')
+                AND purpose IN ('available', 'pending', 'held', 'receivable', 'custody_deposits', 'custody_wallet',
+                    'between_chains')
             GROUP BY 1, 2, 3
         ), facts AS (
             SELECT mode, merchant_pk, asset, sum(units) AS units FROM (
@@ -61,7 +70,17 @@ INVARIANTS = {
                 FROM deposits WHERE status = 'confirmed' AND merchant_pk IS NOT NULL
                 UNION ALL
                 SELECT mode, merchant_pk, chain || '/' || coalesce(contract, 'native'), -units
-                FROM payouts WHERE status = 'completed'
+                FROM payouts p WHERE status = 'completed'
+                    AND NOT EXISTS (SELECT FROM exchanges e WHERE e.payout_pk = p.id)
+                UNION ALL
+                SELECT e.mode, e.merchant_pk, e.source_chain || '/' || coalesce(e.source_contract, 'native'),
+                    - CASE WHEN e.kind = 'swap' THEN CASE i.state WHEN 'done' THEN e.units ELSE 0 END
+                        WHEN NOT e.is_settled THEN 0
+                        WHEN e.status = 'failed' THEN e.units - e.fee_units ELSE e.units END
+                FROM exchanges e JOIN outbound_intents i ON i.id = e.intent_pk
+                UNION ALL
+                SELECT mode, merchant_pk, dest_chain || '/' || coalesce(dest_contract, 'native'), unseen_units
+                FROM exchanges
             ) AS moved GROUP BY 1, 2, 3
         )
         SELECT * FROM books FULL JOIN facts USING (mode, merchant_pk, asset)

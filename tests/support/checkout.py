@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -22,8 +22,10 @@ from cambist.secrets import SecretsBox
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.receiving.deposits import Watcher
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
-from cambist_web.checkout.live import Checkout, CheckoutOptions
+from cambist_web.checkout.live import Checkout
 from cambist_web.checkout.routes import CheckoutPages, asset_file, checkout_of, close, provide_checkout
+from cambist_web.checkout.streams import CheckoutOptions
+from tests.support.account_rows import insert_account
 from tests.support.shop import Shop
 
 QUICK = CheckoutOptions(poll_open_s=0.1, poll_late_s=0.1)
@@ -72,6 +74,18 @@ class PaymentEnv:
             found = await conn.exec_driver_sql("SELECT * FROM payments WHERE public_id = $1", (public_id,))
             mac = self.macs.of(found.mappings().one())
             await conn.exec_driver_sql("UPDATE payments SET address_mac = $1 WHERE public_id = $2", (mac, public_id))
+
+    async def account(self, chains: Sequence[str] = ("memory",), name: str = "7") -> tuple[str, str]:
+        """Make an account that takes deposits on these chains, and return public id and address."""
+        return await insert_account(
+            self.db,
+            self.macs,
+            self.shop.family,
+            project_pk=self.shop.project,
+            chains=list(chains),
+            now=self.clock.now(),
+            name=name,
+        )
 
     async def rename(self, name: str) -> None:
         async with self.db.transaction() as conn:

@@ -13,13 +13,25 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from cambist.cli import COMMANDS, main
+from cambist.settings_file import CONFIG_VARIABLE
 
 TIMEOUT_S = 180
 PLUGINS = ("cambist_evm.plugin", "cambist_prices", "cambist_tron.plugin")
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload([__name__, *(f"cambist.cli.{name}" for name in COMMANDS), *PLUGINS])
+
+
+def leave_no_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a command that runs in this process leave no ``--config`` to the tests that follow.
+
+    It leaves it to the processes that it starts. To delete what is not there would bring nothing back.
+    """
+    monkeypatch.setenv(CONFIG_VARIABLE, "")
+    monkeypatch.delenv(CONFIG_VARIABLE)
 
 
 def run_command(

@@ -30,11 +30,15 @@ class Life:
 
 
 class FragileDatabase:
-    """Dies before a transaction, before its commit, or right after it."""
+    """Dies before a transaction, before its commit, or right after it; before or after single statements."""
 
     def __init__(self, db: Database, life: Life) -> None:
         self._db = db
         self._life = life
+
+    @property  # type: ignore[misc]  who takes a connection or all of the database asks which it is
+    def __class__(self) -> type:
+        return Database
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[object]:
@@ -43,6 +47,19 @@ class FragileDatabase:
             yield conn
             self._life.step()
         self._life.step()
+
+    @asynccontextmanager
+    async def autocommit(self) -> AsyncIterator[object]:
+        self._life.step()
+        async with self._db.autocommit() as conn:
+            yield conn
+        self._life.step()
+
+    async def fetch_row(self, statement: str, *arguments: object) -> object:
+        self._life.step()
+        row = await self._db.fetch_row(statement, *arguments)
+        self._life.step()
+        return row
 
 
 class Fragile:

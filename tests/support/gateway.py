@@ -8,8 +8,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -137,6 +137,24 @@ class GatewayProcess:
         for worker in self.workers():
             worker.kill()
 
+    @asynccontextmanager
+    async def second_worker(self) -> AsyncIterator[asyncio.subprocess.Process]:
+        """Run another worker beside its own until the block ends, from when it is ready."""
+        path = self.folder / "second-worker.log"
+        with path.open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                CAMBIST, "worker", *self.options, stdout=log, stderr=log, env=self._environment
+            )
+        try:
+            async with asyncio.timeout(START_S):
+                while b"worker_ready" not in path.read_bytes():  # noqa: ASYNC110  another process writes it
+                    await asyncio.sleep(0.1)
+            yield process
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await process.wait()
+
     async def _discard(self, stream: asyncio.StreamReader) -> None:
         while await stream.read(1 << 16):
             pass
@@ -172,9 +190,13 @@ class Merchant:
         if webhook_url is not None:
             body["paymentWebhookUrl"] = webhook_url
         made = await self.post("/api/merchant/projects", body, headers=self.bearer, status=201)
-        self.project = {**made["project"], "webhookSecret": made["webhookSecret"]}
-        self.headers = {"X-Api-Key": await self._issue_key()}
+        await self.act_for({**made["project"], "webhookSecret": made["webhookSecret"]})
         return self
+
+    async def act_for(self, project: dict[str, Any]) -> None:
+        """Go on with another project of the merchant's, and a new key for it."""
+        self.project = project
+        self.headers = {"X-Api-Key": await self._issue_key()}
 
     async def _issue_key(self) -> str:
         """Issue a key. For a live one the session is stepped up, with a phone for the moment where there is none."""
@@ -320,9 +342,17 @@ def named(coin: Coin) -> dict[str, str]:
 
 
 def settings_text(
-    *, database_url: str, redis_url: str, tables: Mapping[str, Mapping[str, Any]], more: Sequence[str] = ()
+    *,
+    database_url: str,
+    redis_url: str,
+    tables: Mapping[str, Mapping[str, Any]],
+    more: Sequence[str] = (),
+    prices: Mapping[str, str] = {},
 ) -> str:
-    """Return an operator's file: these servers, these tables of chains, some prices, and whatever ``more`` says."""
+    """Return an operator's file: these servers, these tables, some prices, and whatever ``more`` says.
+
+    ``prices`` are further ones, in dollars by symbol.
+    """
     lines = [
         "[database]", f'url = "{database_url}"', "[redis]", f'url = "{redis_url}"',
         "[webhooks]", "allow_private_targets = true",
@@ -331,6 +361,7 @@ def settings_text(
         *more,
         "[plugins.prices.static]", 'USDX = { usd = "1", eur = "0.92" }',
         'ETH = { usd = "2500" }', 'TRX = { usd = "0.25" }',
+        *(f'{symbol} = {{ usd = "{usd}" }}' for symbol, usd in prices.items()),
     ]  # fmt: skip
     for name, table in tables.items():
         lines.append(f"[{name}]")

@@ -66,3 +66,8 @@ class NodeTreasury(Treasury):
                 "SELECT state, sweep_pk IS NOT NULL FROM outbound_intents WHERE kind = $1 ORDER BY id", (kind,)
             )
             return [tuple(row) for row in rows]
+
+    async def count_deposits(self) -> int:
+        async with self.db.transaction() as conn:
+            found = await conn.exec_driver_sql("SELECT count(*) FROM deposits WHERE status = 'confirmed'")
+            return int(found.scalar_one())

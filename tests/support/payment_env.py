@@ -167,7 +167,7 @@ class PaymentEnv:
     async def events(self, payment_id: str) -> Sequence[str]:
         async with self.db.autocommit() as conn:
             rows = await conn.exec_driver_sql(
-                "SELECT event FROM webhook_deliveries WHERE resource_id = $1 ORDER BY id", (payment_id,)
+                "SELECT event FROM webhook_events WHERE resource_id = $1 ORDER BY id", (payment_id,)
             )
             return [row.event for row in rows]
 
@@ -175,7 +175,7 @@ class PaymentEnv:
         """Return the data of the newest event of a payment."""
         async with self.db.autocommit() as conn:
             row = await conn.exec_driver_sql(
-                "SELECT body FROM webhook_deliveries WHERE resource_id = $1 ORDER BY id DESC LIMIT 1", (payment_id,)
+                "SELECT body FROM webhook_events WHERE resource_id = $1 ORDER BY id DESC LIMIT 1", (payment_id,)
             )
             data: dict[str, Any] = msgspec.json.decode(row.scalar_one())["data"]
         return data

@@ -177,6 +177,6 @@ class PayoutEnv:
     async def events(self, payout_id: str) -> list[tuple[str, dict[str, Any]]]:
         async with self.db.autocommit() as conn:
             rows = await conn.exec_driver_sql(
-                "SELECT event, body FROM webhook_deliveries WHERE resource_id = $1 ORDER BY id", (payout_id,)
+                "SELECT event, body FROM webhook_events WHERE resource_id = $1 ORDER BY id", (payout_id,)
             )
             return [(row.event, msgspec.json.decode(row.body)["data"]) for row in rows]

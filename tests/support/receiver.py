@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import stripe
@@ -12,13 +12,14 @@ from aiohttp import web
 
 
 class Receiver:
-    """Listens on loopback; every webhook must verify, and is kept. ``answer`` is the status it answers."""
+    """Listens on loopback; every webhook must verify, and is kept with its headers. It answers as it is told to."""
 
     def __init__(self) -> None:
         self.url = ""
         self.secret: str | None = None
-        self.answer = 200
+        self.answer, self.text = 200, ""
         self.received: list[dict[str, Any]] = []
+        self.headers: list[Mapping[str, str]] = []
         self.rejected: list[str] = []
         self._news = asyncio.Condition()
 
@@ -47,16 +48,35 @@ class Receiver:
         assert request.headers["X-Webhook-Event"] == event["event"]
         async with self._news:
             self.received.append(event)
+            self.headers.append(request.headers)
             self._news.notify_all()
-        return web.Response(status=self.answer)
+        return web.Response(status=self.answer, text=self.text)
 
     def events(self, resource_id: str) -> Sequence[str]:
-        """Return the events of a payment, payout or withdrawal, each once, in the order in which they first came."""
+        """Return the events of a payment, payout, withdrawal or account, each once, as they first came."""
         found = [event["event"] for event in self.received if _concerns(event, resource_id)]
         return list(dict.fromkeys(found))
 
+    def events_by_id(self) -> dict[str, dict[str, Any]]:
+        """Return what came under each ``X-Webhook-Id``, in the order in which it first came: always the same."""
+        found: dict[str, dict[str, Any]] = {}
+        for headers, event in zip(self.headers, self.received, strict=True):
+            assert found.setdefault(headers["X-Webhook-Id"], event) == event
+        return found
+
+    async def until(
+        self, check: Callable[[], bool], why: Callable[[], str] | None = None, *, seconds: float = 180
+    ) -> None:
+        """Wait for news until something is true of what was received; ``why`` says what is missing."""
+        async with self._news:
+            try:
+                await asyncio.wait_for(self._news.wait_for(check), seconds)
+            except TimeoutError:
+                told = [event["event"] for event in self.received] if why is None else why()
+                raise AssertionError(f"not in {seconds} s: {told}") from None
+
     async def wait(self, resource_id: str, event: str, *, seconds: float = 20) -> dict[str, Any]:
-        """Return the data of an event of a payment, payout or withdrawal, as soon as it was received."""
+        """Return the data of an event of a payment, payout, withdrawal or account, as soon as it was received."""
 
         def found() -> dict[str, Any] | None:
             for item in self.received:
@@ -77,4 +97,7 @@ class Receiver:
 
 def _concerns(event: dict[str, Any], resource_id: str) -> bool:
     data = event["data"]
-    return bool(data[f"{data['resource']}Id"] == resource_id)
+    if data["resource"] == "account_deposit":
+        return resource_id in {data["accountId"], data["depositId"]}
+    named = "txnId" if data["resource"] == "exchange" else f"{data['resource']}Id"
+    return bool(data[named] == resource_id)

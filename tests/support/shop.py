@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -39,6 +40,17 @@ class Shop:
                 )
             ).scalar_one()
         return self
+
+    async def until_others_end(self) -> None:
+        """Wait until all transactions that are open on this server, those of other tests as well, are over.
+
+        What is only true of transactions that surely ended, as what a saved filter holds, is known after that.
+        """
+        async with self.db.autocommit() as conn, asyncio.timeout(60):
+            newest = (await conn.exec_driver_sql("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")).scalar_one()
+            over = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8"
+            while not (await conn.exec_driver_sql(over, (newest,))).scalar_one():  # noqa: ASYNC110  the server knows
+                await asyncio.sleep(0.02)
 
     def watcher(self, chain: Chain) -> Watcher:
         return Watcher(
@@ -118,7 +130,7 @@ class Shop:
         """Return what the merchant was told about a payment: event and receivedAmount, in order."""
         async with self.db.transaction() as conn:
             rows = await conn.exec_driver_sql(
-                "SELECT w.event, w.body FROM webhook_deliveries w JOIN payments p ON p.payment_id = w.resource_id"
+                "SELECT w.event, w.body FROM webhook_events w JOIN payments p ON p.payment_id = w.resource_id"
                 " WHERE p.address = $1 ORDER BY w.id",
                 (address,),
             )

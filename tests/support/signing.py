@@ -47,14 +47,21 @@ def stranger(name: str) -> str:
 
 
 def payload(
-    to_address: str, amount: int, *, sequence: int = 0, symbol: str = "USDX", chain: str = "memory", price: int = 1
+    to_address: str,
+    amount: int,
+    *,
+    sequence: int = 0,
+    symbol: str = "USDX",
+    chain: str = "memory",
+    price: int = 1,
+    tag: str | None = None,
 ) -> bytes:
     """Write a transfer of so many smallest units; its fee is at most 1,000 times the price."""
     info = registry_of(chain).token(symbol)
     assert info is not None
     said = Payload(
         chain=chain, sequence=sequence, contract=info.contract, recipient=to_address, amount=amount,
-        limit=1_000, price=price, tip=None,
+        limit=1_000, price=price, tip=None, tag=tag,
     )  # fmt: skip
     return write_payload(said)
 
@@ -73,6 +80,8 @@ def request(to_address: str, amount: int, *, path: KeyPath = WALLET, **more: Any
     """
     names = ("mode", "purpose", "reference", "asked_by", "own", "dead", "follows")
     asked = {name: more.pop(name) for name in names if name in more}
+    if "asked_tag" in more:
+        asked["tag"] = more.pop("asked_tag")
     return SignRequest(
         mode=asked.get("mode", "live"),
         chain=more.get("chain", "memory"),
@@ -81,6 +90,7 @@ def request(to_address: str, amount: int, *, path: KeyPath = WALLET, **more: Any
         purpose=asked.get("purpose", "payout"),
         reference=asked.get("reference", f"payout:po_{path} {more.get('sequence', 0)}"),
         asked_by=asked.get("asked_by", "key"),
+        tag=asked.get("tag", more.get("tag")),
         own=asked.get("own", ()),
         dead=asked.get("dead", ()),
         follows=asked.get("follows", False),

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from typing import Self
 
 from cambist.db.engine import Database
+from cambist.domain.branches import PERMANENT_BRANCH
 from cambist.domain.intents import AskedBy, IntentKind
 from cambist.hints import Hints
 from cambist.plugin import Chain, LendingChain, Token
@@ -170,6 +171,26 @@ class Treasury:
             )
         return address
 
+    async def permanent_address(self, merchant: int | None = None) -> str:
+        """Give an end user of the merchant's an address for ever."""
+        merchant = merchant or self.merchant
+        async with self.db.transaction() as conn:
+            key = await self.keys.get(conn, merchant, "live", self.family.coin_type)
+            self._index += 1
+            address = self.family.derive_address(key.xpub, PERMANENT_BRANCH, self._index)
+            account = await conn.exec_driver_sql(
+                "INSERT INTO accounts (account_id, public_id, project_pk, merchant_pk, mode, external_id)"
+                " VALUES ('acc_' || $1::text, 'pub_' || $1, $2, $3, 'live', $1) RETURNING id",
+                (str(self._index), self.project, merchant),
+            )
+            path = (key.account_index, PERMANENT_BRANCH, self._index)
+            await conn.exec_driver_sql(
+                "INSERT INTO addresses (mode, family, address, merchant_pk, account_index, change, address_index,"
+                " purpose, account_pk) VALUES ('live', $1, $2, $3, $4, $5, $6, 'account', $7)",
+                (self.family.name, address, merchant, *path, account.scalar_one()),
+            )
+        return address
+
     async def poll(self) -> None:
         polled = await self.watcher.poll()
         while polled.behind:
@@ -218,6 +239,7 @@ class Treasury:
         *,
         kind: IntentKind = IntentKind.PAYOUT,
         asked_by: AskedBy = AskedBy.KEY,
+        to_tag: str | None = None,
         merchant: int | None = None,
         project: int | None = None,
     ) -> Sequence[str]:
@@ -232,6 +254,7 @@ class Treasury:
                 chain=self.info,
                 token=self.token(symbol),
                 to_address=to_address,
+                to_tag=to_tag,
                 units=units,
                 asked_by=asked_by,
             )
@@ -311,7 +334,13 @@ class Treasury:
                     " AND (purpose LIKE 'custody%' OR purpose LIKE 'float\\_%')"
                 )
             )
-        groups = {"payment": "deposits", "wallet": "wallet", "gas": "gas", "custody_staked": "gas"}
+        groups = {
+            "payment": "deposits",
+            "account": "deposits",
+            "wallet": "wallet",
+            "gas": "gas",
+            "custody_staked": "gas",
+        }
         for token in self.info.tokens:
             asset = ledger.asset_key(self.info.id, token.contract)
             chain: Counter[tuple[int | None, str]] = Counter()

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 
+from tests.support.exchange_rows import ended_exchange
 from tests.support.payout_env import person
 from tests.support.two_factor import Authenticator, enrol
 from tests.support.web import ADMIN_KEY, Merchant
@@ -72,6 +73,8 @@ class TwoMerchants:
         self.ids["payment_id"] = await self.paid("105")
         (surplus,) = (await self.get(RESOLUTIONS))["resolutions"]
         self.ids["deposit_id"] = surplus["depositId"]
+        user = {"externalId": "ada's user", "chains": ["memory"]}
+        self.ids["account_id"] = (await self.post("/api/account", user))["account"]["accountId"]
         coin = {"chain": "memory", "token": "USDX"}
         pay = {**coin, "toAddress": person(), "amount": "1"}
         self.ids["payout_id"] = (await self.post(f"{WALLET}/payout", pay))["payout"]["payoutId"]
@@ -88,7 +91,10 @@ class TwoMerchants:
         approved = await self.post(APPROVED, safe, self.ada.bearer)
         self.ids["approval_id"] = approved["approvedAddress"]["approvalId"]
         self.clock.advance(30)
+        self.ids["txn_id"] = await ended_exchange(self.client._transport.app.state.gateway, self.ada.project_id)  # type: ignore[attr-defined]
+        self.ids["event_id"] = (await self.get("/api/events"))["events"][0]["eventId"]
         self.ids["merchant_id"] = self.ada.merchant_id
+        self.ids["plan_id"], self.ids["operator_id"] = "pln_unknown", "opr_unknown"
         self.ids["project_id"] = self.ada.project_id
         self.ids |= {"chain": "memory", "symbol": "USDX"}
 
@@ -99,10 +105,13 @@ class TwoMerchants:
             WALLET: self.ada.key,
             f"{WALLET}/transactions?limit=100": self.ada.key,
             f"{WALLET}/payouts": self.ada.key,
+            "/api/merchant/swap-bridge/history": self.ada.key,
             f"{WALLET}/coins": self.ada.key,
+            f"{project}/accounts": self.ada.bearer,
             f"{project}/payments": self.ada.bearer,
             f"{project}/payments/refunds/list": self.ada.bearer,
             f"{project}/resolutions": self.ada.bearer,
+            f"{project}/events": self.ada.bearer,
             WITHDRAWALS: self.ada.bearer,
             APPROVED: self.ada.bearer,
             "/api/dashboard/two-factor": self.ada.bearer,

@@ -44,7 +44,7 @@ UNLIMITED = RateLimitSettings(per_key=0, per_address=0, login_per_address=0)
 CHAINS: Mapping[str, Mapping[str, Any]] = {
     "memory": {},
     "pretend": {"availability": "simulated"},
-    "idle": {"availability": "unconfigured"},
+    "idle": {"availability": "unconfigured", "least_units": 5 * 10**17},
 }
 
 _free_apps: defaultdict[WebSettings, list[Litestar]] = defaultdict(list)

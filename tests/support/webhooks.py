@@ -14,10 +14,16 @@ from sqlalchemy import insert
 
 from cambist.db.engine import Database
 from cambist.db.models import Merchant, Project
+from cambist.domain.webhooks import RetrySchedule
+from cambist.hints import Hints
 from cambist.ports import Clock, Ids
 from cambist.secrets import SecretsBox
+from cambist.services.webhooks.delivery import Deliverer
+from cambist.services.webhooks.endpoints import Endpoints
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 from cambist.services.webhooks.secrets import SigningSecrets
+from cambist.services.webhooks.sender import open_sender
+from cambist.settings import WebhookTargets
 
 SECRET = "5a" * 32
 
@@ -131,3 +137,49 @@ def paid(project: tuple[int, str], url: str | None, number: int = 1, event: str 
 async def put(db: Database, events: Sequence[NewEvent], *, ids: Ids, clock: Clock) -> None:
     async with db.transaction() as conn:
         await enqueue(conn, events, ids=ids, now=clock.now())
+
+
+def make_endpoints(ids: Ids) -> Endpoints:
+    return Endpoints(signing_secrets(), ids, targets=WebhookTargets(allow_private=True, allow_http=True))
+
+
+@asynccontextmanager
+async def deliverer(
+    db: Database,
+    clock: Clock,
+    *,
+    hints: Hints | None = None,
+    timeout_ms: int = 30_000,
+    schedule: RetrySchedule | None = None,
+    secrets: SigningSecrets | None = None,
+) -> AsyncIterator[Deliverer]:
+    """Make a deliverer as a worker does."""
+    async with open_sender(
+        clock=clock, timeout_ms=timeout_ms, targets=WebhookTargets(allow_private=True, allow_http=True)
+    ) as sender:
+        yield Deliverer(
+            db=db,
+            sender=sender,
+            secrets=secrets or signing_secrets(),
+            hints=hints or Hints(None),
+            clock=clock,
+            schedule=schedule or RetrySchedule(),
+            timeout_ms=timeout_ms,
+        )
+
+
+@asynccontextmanager
+async def running(worker: Deliverer) -> AsyncIterator[None]:
+    """Deliver until the context ends."""
+    task = asyncio.create_task(worker.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
+    async with asyncio.timeout(timeout_s):
+        while not condition():  # noqa: ASYNC110  what is waited for happens in a server or a database
+            await asyncio.sleep(0.01)

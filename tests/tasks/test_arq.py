@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from arq.connections import ArqRedis
 from arq.jobs import DeserializationError, deserialize_job, serialize_job
 from arq.worker import Worker
 from structlog.testing import capture_logs
@@ -94,6 +95,8 @@ async def test_a_worker_that_stops_while_it_writes_down_a_jobs_end_leaves_nothin
         task = asyncio.create_task(run_arq(redis_url, runners))
         await writing.wait()
         task.cancel()
+        await asyncio.sleep(0.02)
+        task.cancel()  # as who insists does: what is being closed is closed to its end
         await asyncio.wait([task])
         left = {one for one in asyncio.all_tasks() - others if one.get_name() != "hints"}
         assert left == set()
@@ -101,6 +104,34 @@ async def test_a_worker_that_stops_while_it_writes_down_a_jobs_end_leaves_nothin
             gc.collect()
         assert unclosed == []
         assert sorted(begun) == sorted(written)
+
+
+async def test_who_queues_for_arq_when_it_stops_has_ended_before_its_connections_are_closed(
+    redis_url, runners, monkeypatch
+):
+    begun, ended, two = [], [], asyncio.Event()
+
+    async def slowly(pool, *what, **how):
+        begun.append(what)
+        if len(begun) == 2:
+            two.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            try:
+                # As its pipeline does, which says to Redis that it watches nothing more. The first to end is quick.
+                await asyncio.sleep(0.05 if ended else 0)
+                await pool.ping()
+            finally:
+                ended.append(what)
+
+    monkeypatch.setattr(ArqRedis, "enqueue_job", slowly)
+    task = asyncio.create_task(run_arq(redis_url, runners))
+    async with asyncio.timeout(60):
+        await two.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert sorted(ended) == sorted(begun)
 
 
 async def test_a_task_that_loses_its_cancellation_ends():
@@ -345,7 +376,11 @@ async def test_a_worker_killed_in_the_middle_of_a_slice_leaves_the_job_to_the_ot
 
     async def in_the_middle():
         async with db.autocommit() as conn:
-            waiting = await conn.exec_driver_sql("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+            # This lock alone: others of this server wait for locks of their own.
+            waiting = await conn.exec_driver_sql(
+                "SELECT 1 FROM pg_locks JOIN pg_database d ON d.oid = database AND d.datname = current_database()"
+                " WHERE locktype = 'advisory' AND objid = 9 AND NOT granted"
+            )
             return waiting.first() is not None
 
     workers = {}

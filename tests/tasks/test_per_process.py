@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+from structlog.testing import capture_logs
+
 from cambist.secrets import SecretsBox
 from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.audit.seals import read_lines, seal
+from cambist.services.receiving.deposits import AddressCache
 from cambist.services.recovery.restore import read_manifest
-from cambist_tasks.per_process import copy_missing_seals
+from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
+from cambist_tasks.per_process import copy_missing_seals, save_filters
+from tests.support.shop import Shop
 from tests.tasks.test_worker import gateway_of, settings, working
 
 
@@ -21,6 +26,66 @@ async def test_the_worker_keeps_the_recovery_manifest_in_its_data_directory(db, 
         manifest = read_manifest(folder / "recovery.json")
     assert [family.family for family in manifest.families] == ["memory"]
     assert (folder / "recovery.json").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_worker_saves_its_filter_of_addresses_and_the_next_one_begins_with_it(
+    db, database_url, redis_url, clock, ids, tmp_path
+):
+    folder = tmp_path / "data"
+    shop = await Shop(db, MemoryFamily(), clock, ids).open()
+    configured, file = settings(database_url, redis_url, folder), folder / "filters" / "live-memory.filter"
+
+    async def work(until):
+        async with gateway_of(configured, ids) as gateway, working(gateway):
+            (chain,) = gateway.chains.values()
+            first = await shop.payment(chain, "USDX", 1)
+            chain.mine()
+            async with asyncio.timeout(60):
+                while not until():
+                    await asyncio.sleep(0.05)
+                    chain.mine()
+            late = await shop.payment(chain, "USDX", 1)
+        return [shop.family.address_key(address) for address in (first, late)]
+
+    known = await work(file.exists)
+    assert file.stat().st_mode & 0o777 == 0o600
+    with capture_logs() as logs:
+        known += await work(lambda: any(entry["event"] == "addresses_loaded" for entry in logs))
+    assert [entry["of"] for entry in logs if entry["event"] == "addresses_loaded"] == ["snapshot"]
+    cache = AddressCache(db, shop.family, "live", folder=folder / "filters")
+    with capture_logs() as logs:
+        await cache.refresh()
+    assert [entry["of"] for entry in logs if entry["event"] == "addresses_loaded"] == ["snapshot"]
+    assert all(key in cache for key in known)
+
+
+async def test_a_worker_that_stops_saves_what_came_since_the_last_time(db, clock, ids, tmp_path):
+    shop = await Shop(db, MemoryFamily(), clock, ids).open()
+    chain = MemoryChain(memory_chain_info(), genesis_time=0)
+    cache, never_used = (AddressCache(db, shop.family, "live", folder=tmp_path / name) for name in ("a", "b"))
+    for _ in range(2):
+        await shop.payment(chain, "USDX", 1)
+        await shop.until_others_end()
+        await cache.refresh()
+        await save_filters([cache, never_used])
+    again = AddressCache(db, shop.family, "live", folder=tmp_path / "a")
+    with capture_logs() as logs:
+        await again.refresh()
+    assert [(entry["of"], entry["addresses"]) for entry in logs] == [("snapshot", 2)]
+    assert not (tmp_path / "b").exists()
+
+
+async def test_a_worker_that_cannot_write_works_and_says_so(db, clock, ids, tmp_path):
+    shop = await Shop(db, MemoryFamily(), clock, ids).open()
+    await shop.payment(MemoryChain(memory_chain_info(), genesis_time=0), "USDX", 1)
+    await shop.until_others_end()
+    (tmp_path / "filters").write_text("somebody's file")
+    cache = AddressCache(db, shop.family, "live", folder=tmp_path / "filters")
+    with capture_logs() as logs:
+        await cache.refresh()
+        await save_filters([cache])
+    assert len(cache) == 1
+    assert logs[-1]["event"] == "address_snapshot_failed"
 
 
 async def test_each_worker_keeps_a_copy_of_the_audit_logs_seals(db, clock, ids, tmp_path):

@@ -14,11 +14,11 @@ from cambist.services.accounting import usage
 from cambist.services.accounting.usage import Metered
 from cambist.services.platform import PlatformSettings
 from cambist.services.webhooks.delivery import Deliverer
-from cambist.services.webhooks.log import redeliver
+from cambist.services.webhooks.redelivery import redeliver
 from cambist.services.webhooks.sender import open_sender
 from cambist.settings import WebhookTargets
 from cambist.testing.clock import ManualClock
-from cambist_tasks.jobs.usage import give_allowances, post_usage
+from cambist_tasks.jobs.usage import give_allowances, give_months, post_usage
 from tests.support.webhooks import make_project, paid, put, receiver, signing_secrets
 
 ANYWHERE = WebhookTargets(allow_private=True, allow_http=True)
@@ -54,11 +54,11 @@ async def test_a_webhook_costs_once_when_it_is_delivered_whatever_came_before_an
         clock.advance(3600)
         assert await deliverer.deliver_due() == 1
         [delivered] = merchant.received[1:]
-        event = delivered.headers["X-Webhook-Id"]
-        told = [("live", "webhook_delivery", None, event, Weights().webhook_delivery)]
+        delivery = delivered.headers["X-Webhook-Id"].replace("evt_", "dlv_")
+        told = [("live", "webhook_delivery", None, delivery, Weights().webhook_delivery)]
         assert await records(db) == told
         async with db.transaction() as conn:
-            await redeliver(conn, project[0], event, now=clock.now())
+            await redeliver(conn, project[0], delivery, now=clock.now())
         assert await deliverer.deliver_due() == 1
         assert len(merchant.received) == 3
         assert await records(db) == told
@@ -80,3 +80,16 @@ async def test_two_workers_roll_usage_up_and_give_allowances_once(gateway: Gatew
         )
     allowance = settings.cpt.initial_allowance
     assert left == posted.scalar_one() == allowance - 10 * settings.cpt.weights.of("payment", "memory")
+
+
+async def test_two_workers_give_the_credits_that_a_plan_includes_once(gateway: Gateway, ids: Ids) -> None:
+    await make_project(gateway.db, ids)
+    async with gateway.db.transaction() as conn:
+        row = (await conn.exec_driver_sql("SELECT id FROM merchants")).scalar_one()
+        await conn.exec_driver_sql(
+            "INSERT INTO plans (plan_id, name, has_tracker, webhooks_max, addresses_max, cpt_per_month, is_default)"
+            " VALUES ('pln_1', 'Growth', true, 1, 1, 777, true)"
+        )
+    assert await asyncio.gather(*(give_months(gateway) for _ in range(4))) == [False] * 4
+    async with gateway.db.autocommit() as conn:
+        assert [await usage.balance(conn, row, mode) for mode in usage.MODES] == [777, 777]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import accumulate
 
 import pytest
 from structlog.testing import capture_logs
@@ -122,11 +123,12 @@ async def test_a_chain_in_trouble_backs_off_and_the_other_is_not_slowed(
             await until(lambda: bad.state.polls > 2 and good.state.polls > 2)
             broken.faults.unavailable = True
             await until(lambda: bad.state.failing)
-            polls, failures = good.state.polls, bad.state.failures
-            await asyncio.sleep(1.6)
-            # Pauses of 0.5 and 1 s: two or three more failures, while the other goes on at its own pace.
-            assert bad.state.failures - failures <= 3
-            assert good.state.polls - polls > 20
+            polls, failures, began = good.state.polls, bad.state.failures, asyncio.get_running_loop().time()
+            await until(lambda: good.state.polls - polls > 20)
+            # The other goes on at its own pace, while the pauses of this one double from half a second.
+            seconds = asyncio.get_running_loop().time() - began
+            pauses = accumulate(0.5 * 2**number for number in range(20))
+            assert bad.state.failures - failures <= 1 + sum(pause <= seconds for pause in pauses)
             broken.faults.unavailable = False
             await until(lambda: not bad.state.failing)
 

@@ -21,7 +21,7 @@ from cambist.db.models import Project
 from cambist.ports import Ids, SystemClock
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
-from cambist.services.webhooks.secrets import SigningSecrets
+from cambist.services.webhooks.secrets import TRACKER_FIELD, SigningSecrets
 from cambist.settings import (
     AuthSettings,
     DatabaseSettings,
@@ -33,8 +33,10 @@ from cambist.settings import (
 )
 from cambist.signer.keystore import new_keystore
 from cambist.testing.memory import MemoryChain, MemoryFamily
+from cambist.testing.memory.family import named_address
 from cambist_tasks.worker import run_worker
 from tests.support.shop import Shop
+from tests.support.trackers import Watchers
 from tests.support.webhooks import SECRET, receiver
 
 MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", "cambist.plugins")
@@ -194,3 +196,31 @@ async def test_a_worker_process_stops_cleanly_on_sigterm(database_url: str, redi
         assert await process.wait() == 0, said.decode()
     assert b"worker_stopped" in said
     assert b"Traceback" not in said
+
+
+async def test_what_moves_at_a_watched_address_becomes_webhooks_that_its_tracker_signs(
+    db: Database, database_url: str, redis_url: str, ids: Ids, shop: Shop, tmp_path: Path
+) -> None:
+    watchers = Watchers(db, shop.project, family=shop.family.name)
+    sealed = SigningSecrets(SecretsBox([bytes.fromhex("ab" * 32)], bytes))
+    configured = settings(database_url, redis_url, tmp_path)
+    async with receiver() as merchant, gateway_of(configured, ids) as gateway:
+        chain = gateway.chains["memory"]
+        assert isinstance(chain, MemoryChain)
+        somebody = named_address("somebody")
+        tracker = await watchers.make([somebody], url=merchant.url)
+        secret = sealed.seal(f"trk_{shop.project}_1", SECRET, field=TRACKER_FIELD)
+        await watchers.change(tracker, secret_encrypted=secret)
+        async with working(gateway):
+            await watching_begins(db)
+            token = chain.info.token("USDX")
+            assert token is not None
+            chain.transfer(token, somebody, 100)
+            chain.mine(1 + chain.info.confirmations)
+            async with asyncio.timeout(60):
+                while len(merchant.received) < 2:  # noqa: ASYNC110  a server receives
+                    await asyncio.sleep(0.02)
+    for request in merchant.received:
+        request.verify(SECRET)
+    events = [request.headers["X-Webhook-Event"] for request in merchant.received]
+    assert events == ["transaction.detected", "transaction.confirmed"]

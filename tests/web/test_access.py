@@ -13,6 +13,7 @@ import pytest
 
 from cambist.services.identity.api_keys import Scope
 from tests.support.access import Access, decided, filled
+from tests.support.tracker_api import make
 from tests.support.web import ADMIN_KEY, Merchant, refused
 
 SCOPES = get_args(Scope)
@@ -29,6 +30,8 @@ REFUSALS = {
     "TWO_FACTOR_REQUIRED": 403,
     "STEP_UP_REQUIRED": 403,
     "ADMIN_KEY_INVALID": 401,
+    "AUTH_TOKEN_MISSING": 401,
+    "AUTH_TOKEN_INVALID": 401,
 }
 """Every way of not being let in, and its status."""
 
@@ -138,6 +141,33 @@ async def test_who_has_no_session_is_let_in_nowhere_where_one_is_asked_for(clien
         assert set(found.values()) == {expected}, who
 
 
+async def test_who_has_no_token_of_a_tracker_is_let_in_nowhere_where_one_is_asked_for(client, ada):
+    for who, headers in {**STRANGERS, **ada.keys, "session": ada.bearer}.items():
+        expected = "AUTH_TOKEN_INVALID" if who == "tracker" else "AUTH_TOKEN_MISSING"
+        assert set((await table(client, rows("tracker"), headers)).values()) == {expected}, who
+
+
+async def test_a_trackers_token_is_let_in_wherever_one_is_asked_for_and_nowhere_else(client, ada):
+    token = (await make(client, ada.keys["sandbox"])).token
+    for row in rows("tracker"):
+        assert await answered(client, row, token) is None, row
+        if row.path.endswith("regenerate-secret"):
+            token = (await make(client, ada.keys["sandbox"])).token
+    other = rows("key", "project", "session", "operator", "creator")
+    found = await table(client, other, token, projectId=ada.projects["sandbox"])
+    assert set(found.values()) == {"API_KEY_MISSING", "SESSION_REQUIRED", "ADMIN_KEY_INVALID"}
+
+
+async def test_a_tracker_is_made_by_key_session_or_operator_and_by_nobody_else(client, ada):
+    for headers in (*ada.keys.values(), ada.bearer, STRANGERS["operator"]):
+        assert set((await table(client, rows("creator"), headers)).values()) == {None}
+    await ada.add_key(scopes=[scope for scope in SCOPES if scope != "trackers"])
+    refusals = {"nobody": "API_KEY_MISSING", "tracker": "API_KEY_MISSING", "garbage": "API_KEY_INVALID"}
+    for who, headers in {**{who: STRANGERS[who] for who in refusals}, "too little": ada.key}.items():
+        expected = refusals.get(who, "SCOPE_MISSING")
+        assert set((await table(client, rows("creator"), headers)).values()) == {expected}, who
+
+
 async def test_a_session_that_has_stepped_up_is_let_in_everywhere_among_its_own(client, ada):
     for mode in MODES:
         found = await table(client, rows("project"), ada.bearer, projectId=ada.projects[mode])
@@ -235,7 +265,8 @@ async def test_only_the_operator_is_let_in_where_the_operator_is_asked_for(clien
     assert set((await table(client, rows("operator"), STRANGERS["operator"])).values()) == {None}
     others = {name: who for name, who in STRANGERS.items() if name != "operator"}
     for who, headers in {**others, **ada.keys, "session": ada.bearer}.items():
-        assert set((await table(client, rows("operator"), headers)).values()) == {"ADMIN_KEY_INVALID"}, who
+        expected = "INVALID_TOKEN" if who == "session" else "ADMIN_KEY_INVALID"
+        assert set((await table(client, rows("operator"), headers)).values()) == {expected}, who
 
 
 async def test_everybody_is_let_in_where_nothing_is_asked_for(client, ada):
@@ -243,4 +274,5 @@ async def test_everybody_is_let_in_where_nothing_is_asked_for(client, ada):
         found = await table(client, rows(""), headers)
         # Without its cookie nobody is told the next access token.
         assert found.pop(("POST", "/api/auth/refresh")) == "SESSION_REQUIRED"
+        assert found.pop(("POST", "/api/admin/auth/refresh")) == "SESSION_REQUIRED"
         assert set(found.values()) == {None}, who

@@ -9,10 +9,19 @@ from tests.support.web import refused
 
 PAY = {"chain": "memory", "token": "USDX", "toAddress": person("thief"), "amount": "1"}
 BACK = {"toAddress": person("thief"), "amount": "1"}
+SWAP = {"srcChain": "memory", "srcToken": "USDX", "srcAmountRaw": "1000000", "destToken": "MEM"}
 ROWS = {"chain": "memory", "token": "USDX", "destinations": [{"toAddress": person("thief"), "amount": "1"}]}
 
 # What a project has: for programs at the first path, for people below their project at the second.
 PROJECT = {
+    ("GET", "accounts", ""): None,
+    ("POST", "accounts", ""): {"externalId": "thief", "chains": ["memory"]},
+    ("GET", "accounts", "/{account_id}"): None,
+    ("GET", "accounts", "/{account_id}/balances"): None,
+    ("GET", "accounts", "/{account_id}/deposits"): None,
+    ("POST", "accounts", "/{account_id}/activate"): None,
+    ("POST", "accounts", "/{account_id}/chains"): {"chains": ["pretend"]},
+    ("POST", "accounts", "/{account_id}/deactivate"): None,
     ("GET", "wallet", ""): None,
     ("GET", "wallet", "/balance?chain=memory&token=USDX"): None,
     ("GET", "wallet", "/addresses"): None,
@@ -26,7 +35,15 @@ PROJECT = {
     ("GET", "wallet", "/payouts/{payout_id}"): None,
     ("POST", "wallet", "/payout"): PAY,
     ("POST", "wallet", "/payout/batch"): ROWS,
+    ("POST", "swap-bridge", "/swap/quote"): SWAP,
+    ("POST", "swap-bridge", "/swap/execute"): SWAP,
+    ("POST", "swap-bridge", "/bridge/quote"): {**SWAP, "destChain": "pretend"},
+    ("POST", "swap-bridge", "/bridge/execute"): {**SWAP, "destChain": "pretend"},
+    ("GET", "swap-bridge", "/history"): None,
+    ("GET", "swap-bridge", "/history/{txn_id}"): None,
+    ("GET", "swap-bridge", "/platform-fees"): None,
     ("GET", "usage", ""): None,
+    ("GET", "plan", ""): None,
     ("GET", "resolutions", ""): None,
     ("GET", "resolutions", "/{deposit_id}"): None,
     ("POST", "resolutions", "/{deposit_id}/accept"): None,
@@ -35,14 +52,23 @@ PROJECT = {
     ("GET", "payments", "/refunds/list"): None,
     ("GET", "payments", "/refunds/{refund_id}"): None,
     ("POST", "payments", "/{payment_id}/refund"): BACK,
+    ("GET", "events", ""): None,
+    ("GET", "events", "/{event_id}"): None,
+    ("POST", "events", "/{event_id}/redeliver"): None,
+    ("POST", "events", "/redeliver"): {"since": "2020-01-01"},
     ("POST", "sandbox", "/fail-payout"): {"payoutId": "{payout_id}"},
+    ("POST", "sandbox", "/fail-exchange"): {"txnId": "{txn_id}"},
 }
 KEY_PATHS = {
+    "accounts": "/api/account",
     "wallet": "/api/merchant/wallet",
+    "swap-bridge": "/api/merchant/swap-bridge",
     "usage": "/api/merchant/usage",
+    "plan": "/api/merchant/plan",
     "resolutions": "/api/merchant/resolutions",
     "payments": "/api/payment",
     "sandbox": "/api/sandbox",
+    "events": "/api/events",
 }
 # What only a person may do, for all projects.
 PERSON = {
@@ -71,18 +97,35 @@ OPERATOR = {
     ("POST", "/api/admin/merchants"): {"email": "eve@shop.example", "name": "Eve"},
     ("POST", "/api/admin/password-resets"): {"email": "ada@shop.example"},
     ("PUT", "/api/admin/merchants/{merchant_id}"): {"live": True},
+    ("PUT", "/api/admin/merchants/{merchant_id}/plan"): {"planId": None},
+    ("GET", "/api/admin/plans"): None,
+    ("POST", "/api/admin/plans"): {"name": "Huge", "hasTracker": True, "maxWebhooks": 99, "maxAddresses": 9_999},
+    ("PATCH", "/api/admin/plans/{plan_id}"): {"maxWebhooks": 99},
+}
+# All of an operator's are in test_operator_access.py.
+OPERATOR |= {
+    ("GET", "/api/admin/operators"): None,
+    ("POST", "/api/admin/operators"): {"email": "eve@gateway.example", "name": "Eve", "role": "owner"},
+    ("PATCH", "/api/admin/operators/{operator_id}"): {"role": "owner"},
+    ("POST", "/api/admin/operators/{operator_id}/disable"): None,
+    ("POST", "/api/admin/operators/{operator_id}/enable"): None,
+    ("POST", "/api/admin/operators/{operator_id}/link"): None,
+    ("POST", "/api/admin/operators/{operator_id}/two-factor/reset"): None,
 }
 STRANGERS = ("key of the sibling", "key of the live project", "key of another merchant")
 NO_KEY = ("nobody", "session", "session of another merchant", "operator", "tracker", "garbage")
 NO_SESSION = ("nobody", "key", *STRANGERS, "operator", "tracker", "garbage")
 NO_OPERATOR = ("nobody", "key", *STRANGERS, "session", "session of another merchant", "tracker", "garbage")
 NOT_FOUND = {
+    "account_id": "ACCOUNT_NOT_FOUND",
     "payout_id": "PAYOUT_NOT_FOUND",
+    "txn_id": "EXCHANGE_NOT_FOUND",
     "deposit_id": "DEPOSIT_NOT_FOUND",
     "refund_id": "REFUND_NOT_FOUND",
     "payment_id": "PAYMENT_NOT_FOUND",
     "withdrawal_id": "WITHDRAWAL_NOT_FOUND",
     "approval_id": "APPROVED_ADDRESS_NOT_FOUND",
+    "event_id": "EVENT_NOT_FOUND",
 }
 
 
@@ -108,7 +151,8 @@ async def test_the_rules_of_this_file_know_every_endpoint_for_money(client):
     }
     told |= set(PERSON) | set(OPERATOR)
     mine = re.compile(
-        r"/api/admin|/api/dashboard/(withdrawals|approved|two-factor)|.*/(wallet|usage|resolutions|refund|fail-payout)"
+        r"/api/admin(?!/auth|/set-password)|/api/dashboard/(withdrawals|approved|two-factor)"
+        r"|/api/account|.*/(accounts|wallet|swap-bridge|usage|plan|resolutions|refund|fail-\w+)|/api/(.*/)?events"
     )
     found = set()
     for route in client._transport.app.routes:
@@ -136,7 +180,8 @@ async def test_who_brings_no_credential_of_the_right_kind_is_not_let_in_anywhere
             refused(answer, 401, "INVALID_TOKEN" if who == "garbage" else "SESSION_REQUIRED")
     for (method, path), body in OPERATOR.items():
         for who in NO_OPERATOR:
-            refused(await knock(two_merchants, who, method, path, body), 401, "ADMIN_KEY_INVALID")
+            code = "INVALID_TOKEN" if who.startswith("session") else "ADMIN_KEY_INVALID"
+            refused(await knock(two_merchants, who, method, path, body), 401, code)
     assert await two_merchants.picture() == before
 
 
@@ -169,9 +214,12 @@ async def test_what_has_an_id_is_there_for_its_project_alone(two_merchants):
 
 async def test_lists_tell_strangers_of_nothing(two_merchants):
     lists = {
+        "accounts": ("",),
         "wallet": ("/payouts", "/payouts?batchId={batch_id}"),
         "resolutions": ("",),
         "payments": ("/refunds/list",),
+        "swap-bridge": ("/history",),
+        "events": ("", "?resourceId={payment_id}"),
     }
     for noun, rests in lists.items():
         for rest in rests:

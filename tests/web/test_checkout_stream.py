@@ -6,7 +6,7 @@ import time
 import aiohttp
 import pytest
 
-from cambist_web.checkout.live import CheckoutOptions
+from cambist_web.checkout.streams import CheckoutOptions
 from tests.support.checkout import PaymentEnv, checkout_app, serving
 
 ONE = 1_000_000

@@ -77,6 +77,17 @@ async def test_each_chain_has_its_own_coin_and_tokens(client, gateway):
     assert some[1]["contractAddress"] == gateway.registry.chains["memory"].token("USDX").contract
 
 
+async def test_where_less_than_some_amount_does_not_arrive_tokens_and_coins_tell_it(client, merchant):
+    tokens = (await client.get("/api/public/tokens?mode=sandbox")).json()["tokens"]
+    assert [(one["chain"], one["symbol"], one["leastAmount"]) for one in tokens if "leastAmount" in one] == [
+        ("idle", "MEM", "0.5")
+    ]
+    coins = (await client.get("/api/merchant/wallet/coins", headers=merchant.key)).json()["coins"]
+    assert [(one["chain"], one["token"], one["leastAmount"]) for one in coins if "leastAmount" in one] == [
+        ("idle", "MEM", "0.5")
+    ]
+
+
 async def test_tokens_of_an_unknown_chain_are_refused_in_the_specifications_words(client):
     for query in ("chain=nowhere", "chain=", "chain=Memory"):
         body = refused(await client.get(f"/api/public/tokens?{query}"), 400, "UNSUPPORTED_CHAIN")

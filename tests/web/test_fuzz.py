@@ -23,13 +23,15 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.support.payout_env import person
+from tests.support.tracker_api import CREATE, make
 from tests.support.two_merchants import TwoMerchants
 from tests.support.web import PASSWORD, Merchant, memory_gateway, refused, web_settings
 
 DOCUMENTED = (Path(__file__).parents[2] / "docs/merchants/errors.md").read_text()
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 CASES = 200 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 2
-LEFT_OUT = re.compile(r"/test-webhook$")  # it would call whatever it is given
+LEFT_OUT = re.compile(r"/test-webhook$|/webhook/(test|regenerate-secret)$")
+"""What would call whatever it is given, and what would take the token from the tracker."""
 GUESTS = re.compile(r"/auth/|/two-factor/|/password-resets|/api-keys|/admin/merchants/\{\w+\}(/sessions)?$")
 """What would sign Ada out, or take live mode or the key from her."""
 
@@ -82,7 +84,9 @@ class Guest:
 def credential(two_merchants, merchant, path):
     if path.startswith("/api/admin"):
         return two_merchants.who["operator"]
-    in_person = ("/api/dashboard", "/api/merchant/projects", "/api/auth")
+    if path.startswith("/api/webhook") and path != CREATE:
+        return two_merchants.tracker.token
+    in_person = ("/api/dashboard", "/api/merchant/projects", "/api/merchant/webhooks", "/api/auth")
     return merchant.bearer if path.startswith(in_person) else merchant.key
 
 
@@ -95,7 +99,9 @@ async def gateway(database_url, redis_url, clock, ids):
 
 @pytest.fixture
 async def two_merchants(client, clock, station):
-    return await TwoMerchants(client, clock).build()
+    two_merchants = await TwoMerchants(client, clock).build()
+    two_merchants.tracker = await make(client, two_merchants.ada.key)
+    return two_merchants
 
 
 def ids_of(two_merchants, merchant):

@@ -111,7 +111,7 @@ async def test_the_session_that_was_not_used_for_longest_makes_room_for_one_too_
 
 async def test_over_https_the_refresh_cookie_is_the_hosts_alone(database_url, redis_url, clock, ids):
     settings = web_settings(database_url, redis_url)
-    settings = replace(settings, web=replace(settings.web, public_url="https://gateway.example"))
+    settings = replace(settings, web=replace(settings.web, public_url="HTTPS://gateway.example"))
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
         body = {"email": "ada@shop.example", "password": PASSWORD, "name": "Ada"}
         registered = await client.post("/api/auth/register", json=body)

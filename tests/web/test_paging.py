@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tracker_api import make
 from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, refused
 
 BOUNDED = {
     "/api/public/chains",
     "/api/public/tokens",
     "/api/public/cpt-calculator-config",
+    "/api/status",
+    "/api/account/{accountId}/balances",
+    "/api/dashboard/projects/{projectId}/accounts/{accountId}/balances",
     "/api/merchant/wallet",
     "/api/merchant/wallet/addresses",
     "/api/merchant/wallet/coins",
@@ -22,29 +26,45 @@ OWNED = "/api/dashboard/projects/{projectId}"
 PAGED = {
     "/api/merchant/projects",
     "/api/merchant/projects/{projectId}/api-keys",
+    "/api/merchant/projects/{projectId}/webhook-endpoints",
     "/api/dashboard/approved-addresses",
     "/api/auth/sessions",
+    "/api/admin/plans",
+    "/api/admin/operators",
+    "/api/merchant/webhooks",
+    f"{OWNED}/trackers",
 }
 """What has a limit to its length."""
 GROWING = {
+    "/api/account",
+    "/api/account/{accountId}/deposits",
     "/api/payment",
     "/api/payment/refunds/list",
     "/api/merchant/resolutions",
     "/api/merchant/wallet/payouts",
     "/api/merchant/wallet/collections",
     "/api/merchant/wallet/transactions",
+    "/api/merchant/swap-bridge/history",
     "/api/merchant/usage",
     "/api/dashboard/withdrawals",
     "/api/admin/collections",
     "/api/admin/stakes",
+    f"{OWNED}/accounts",
+    f"{OWNED}/accounts/{{accountId}}/deposits",
+    "/api/webhook/address/list",
+    "/api/webhook/transaction/list",
     f"{OWNED}/payments",
     f"{OWNED}/payments/refunds/list",
     f"{OWNED}/resolutions",
     f"{OWNED}/wallet/payouts",
     f"{OWNED}/wallet/collections",
     f"{OWNED}/wallet/transactions",
+    f"{OWNED}/swap-bridge/history",
     f"{OWNED}/usage",
     f"{OWNED}/deliveries",
+    "/api/events",
+    f"{OWNED}/events",
+    "/api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/deliveries",
 }
 
 
@@ -86,16 +106,35 @@ async def test_all_lists_take_and_answer_the_same(lists):
     assert len(numbers) == len(cursors) == 1
 
 
-def headers_of(merchant, path):
+@pytest.fixture
+async def tracker(client, gateway, merchant):
+    return await make(client, merchant.key, startBlock=1)
+
+
+def headers_of(merchant, path, tracker):
+    if path.startswith("/api/webhook"):
+        return tracker.token
     if path.startswith("/api/admin"):
         return {"X-Admin-Key": ADMIN_KEY}
-    owned = path.startswith(("/api/dashboard", "/api/merchant/projects", "/api/auth"))
+    owned = path.startswith(("/api/dashboard", "/api/merchant/projects", "/api/merchant/webhooks", "/api/auth"))
     return merchant.bearer if owned else merchant.key
 
 
-async def test_parts_of_lists_that_do_not_exist_are_refused_by_field(client, merchant):
+async def ids_of(client, merchant):
+    """Return what turns the path of a list into one that there is."""
+    await merchant.step_up()
+    project = f"/api/merchant/projects/{merchant.project_id}"
+    made = await merchant.ask("POST", f"{project}/webhook-endpoints", {"url": "https://books.example/hook"})
+    user = {"externalId": "user-1", "chains": ["memory"]}
+    account = (await client.post("/api/account", json=user, headers=merchant.key)).json()["account"]
+    ids = {"endpointId": made["endpoint"]["endpointId"], "accountId": account["accountId"]}
+    return {"projectId": merchant.project_id, **ids}
+
+
+async def test_parts_of_lists_that_do_not_exist_are_refused_by_field(client, merchant, tracker):
+    ids = await ids_of(client, merchant)
     for path in sorted(PAGED | GROWING):
-        here, headers = path.replace("{projectId}", merchant.project_id), headers_of(merchant, path)
+        here, headers = path.format(**ids), headers_of(merchant, path, tracker)
         wrong = {"limit": ("0", "101", "x", "1.5"), "page": ("0", "-1", "x", "1000001")}
         if path not in PAGED:
             wrong["cursor"] = ("", "abc", "x" * 201, "A" * 50, "%C3%A9", "12")
@@ -134,7 +173,7 @@ async def test_pages_are_counted_from_the_cursor(client, merchant):
     assert (second["page"], second["total"], second["nextCursor"]) == (2, 5, None)
 
 
-async def test_a_cursor_is_good_for_one_list_of_one_owner_whoever_asks(client, merchant):
+async def test_a_cursor_is_good_for_one_list_of_one_owner_whoever_asks(client, merchant, tracker):
     await made(client, merchant, 2)
     cursor = (await client.get("/api/payment?limit=1", headers=merchant.key)).json()["nextCursor"]
     here = f"/api/dashboard/projects/{merchant.project_id}"
@@ -142,9 +181,10 @@ async def test_a_cursor_is_good_for_one_list_of_one_owner_whoever_asks(client, m
     assert len(again.json()["payments"]) == 1, "for people it is the same list"
     other = await Merchant(client).open("bob@shop.example")
     refused(await client.get(f"/api/payment?cursor={cursor}", headers=other.key), 400, "VALIDATION_ERROR", "cursor")
+    ids = await ids_of(client, merchant)
     for path in sorted((GROWING) - {"/api/payment", f"{OWNED}/payments"}):
-        there = path.replace("{projectId}", merchant.project_id)
-        answer = await client.get(f"{there}?cursor={cursor}", headers=headers_of(merchant, path))
+        there = path.format(**ids)
+        answer = await client.get(f"{there}?cursor={cursor}", headers=headers_of(merchant, path, tracker))
         refused(answer, 400, "VALIDATION_ERROR", "cursor")
 
 

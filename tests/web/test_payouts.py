@@ -59,6 +59,7 @@ async def test_a_payout_is_answered_at_once_and_read_by_its_id(client, rich, pay
         "error": None,
         "waitsFor": None,
         "batchId": None,
+        "swap": None,
         "createdAt": "2026-01-01T12:00:00.000Z",
         "updatedAt": "2026-01-01T12:00:00.000Z",
         "completedAt": None,
@@ -68,6 +69,20 @@ async def test_a_payout_is_answered_at_once_and_read_by_its_id(client, rich, pay
     assert read.json() == {"success": True, "payout": payout}
     balance = await client.get(f"{WALLET}/balance?chain=memory&token=USDX", headers=rich.key)
     assert {"available": "90", "pending": "10"}.items() <= balance.json()["balance"].items()
+
+
+async def test_a_tag_is_answered_and_read_with_its_payout(client, rich, pay):
+    payout = (await pay(toTag="007")).json()["payout"]
+    assert (payout["toAddress"], payout["toTag"]) == (person(), "7")
+    read = await client.get(f"{WALLET}/payouts/{payout['payoutId']}", headers=rich.key)
+    assert read.json()["payout"] == payout
+    refused(await pay(toTag="seven"), 400, "INVALID_TAG", "toTag")
+    rows = [{"toAddress": person(), "amount": "1", "toTag": tag} for tag in ("1", "x")]
+    batch = await client.post(
+        f"{WALLET}/payout/batch", json={"chain": "memory", "token": "USDX", "destinations": rows}, headers=rich.key
+    )
+    assert [one["toTag"] for one in batch.json()["payouts"]] == ["1"]
+    assert [one["code"] for one in batch.json()["rejected"]] == ["INVALID_TAG"]
 
 
 async def test_a_repetition_returns_the_first_payout_with_200(rich, pay):
@@ -102,7 +117,7 @@ async def test_each_mistake_has_its_status_code_and_field(rich, pay, fields, sta
     refused(await pay(**fields), status, code, *([] if field is None else [field]))
 
 
-async def test_a_swap_in_a_payout_is_refused_for_now(rich, pay):
+async def test_a_chain_without_contracts_has_no_swaps(rich, pay):
     swap = {"amount": None, "srcChain": "memory", "srcToken": "MEM", "srcAmount": "1", "slippage": 0.5}
     refused(await pay(**swap), 400, "SWAP_NOT_SUPPORTED_FOR_CHAIN")
 
@@ -233,6 +248,8 @@ async def test_coins_are_listed_enabled_and_set(client, rich, pay):
         "enabled": True,
         "autoConvertEnabled": False,
         "autoConvertDestChain": None,
+        "autoConvertMinimumUsd": "10",
+        "autoConvertWaitsFor": [],
         "autopayoutPolicy": "off",
         "autopayoutThreshold": None,
         "autopayoutAddress": None,
@@ -245,7 +262,8 @@ async def test_coins_are_listed_enabled_and_set(client, rich, pay):
     changed = await client.patch(path, json={"autopayoutThreshold": "12.50"}, headers=rich.key)
     assert changed.status_code == 200
     assert (changed.json()["coin"]["autopayoutThreshold"], changed.json()["coin"]["enabled"]) == ("12.5", False)
-    refused(await client.patch(path, json={"autoConvertEnabled": True}, headers=rich.key), 400, "SWAP_NOT_AVAILABLE")
+    nowhere = await client.patch(path, json={"autoConvertEnabled": True}, headers=rich.key)
+    refused(nowhere, 400, "VALIDATION_ERROR", "autoConvertDestToken")
     limit = {"autopayoutPolicy": "limit", "autopayoutAddress": person("cold")}
     refused(await client.patch(path, json=limit, headers=rich.key), 403, "ADDRESS_NOT_APPROVED")
     policy = await client.patch(path, json={"autopayoutPolicy": "always"}, headers=rich.key)

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from cambist.services.errors import InvalidError
-from cambist.services.identity import merchants
+from cambist.services.identity import credentials, merchants
+from cambist.services.identity.merchants import MERCHANTS
 from tests.support.web import PASSWORD, Merchant
 
 ROUNDS = 25
@@ -37,21 +38,21 @@ async def test_changing_the_password_while_it_is_reset(client, gateway):
     merchant = Merchant(client)
     await merchant.register("ada@shop.example")
     web, now = client._transport.app.state.web, gateway.clock.now()
-    sign_in = await merchants.check_password(
-        gateway.db, email=merchant.email, password=PASSWORD, passwords=web.passwords
+    sign_in = await credentials.check_password(
+        MERCHANTS, gateway.db, email=merchant.email, password=PASSWORD, passwords=web.passwords
     )
     async with gateway.db.transaction() as conn:
-        token = await merchants.issue_reset(conn, merchant.email, ids=gateway.ids, now=now, lifetime_s=60)
+        token = await credentials.issue_link(conn, MERCHANTS, merchant.email, ids=gateway.ids, now=now, lifetime_s=60)
 
     async def reset():
         async with gateway.db.transaction() as conn:
-            await merchants.reset_password(conn, token, "by the link", now=now)
+            await credentials.set_by_link(conn, MERCHANTS, token, "by the link", now=now)
 
     async with gateway.db.transaction() as conn:
-        await merchants.lock_merchant(conn, sign_in.merchant.pk)
+        await merchants.lock_merchant(conn, sign_in.person.pk)
         resetting = asyncio.create_task(reset())
         await _somebody_waits(gateway.db)
-        await merchants.change_password(conn, sign_in, "by hand", now=now)
+        await credentials.change_password(conn, MERCHANTS, sign_in, "by hand", now=now)
     with pytest.raises(InvalidError, match="was used already"):
         await resetting
 

@@ -19,6 +19,9 @@ LOGIN = "/api/auth/login"
 NEW_PASSWORD = "another good password"
 PAY = {"chain": "memory", "token": "USDX", "toAddress": person("thief"), "amount": "1"}
 
+SWAP = {"srcChain": "memory", "srcToken": "USDX", "srcAmountRaw": "1", "destToken": "MEM"}
+AWAY = {"destChain": "pretend"}
+
 
 def sensitive(merchant):
     """Name requests that pay or open access, and how each ends where it is let in."""
@@ -30,9 +33,12 @@ def sensitive(merchant):
     return [
         ("POST", f"{wallet}/payout", PAY, 403, "INSUFFICIENT_BALANCE"),
         ("POST", f"{wallet}/payout/batch", rows, 403, "INSUFFICIENT_BALANCE"),
+        ("POST", f"{dashboard}/swap-bridge/swap/execute", SWAP, 400, "SWAP_NOT_SUPPORTED_FOR_CHAIN"),
+        ("POST", f"{dashboard}/swap-bridge/bridge/execute", SWAP | AWAY, 400, "SWAP_NOT_SUPPORTED_FOR_CHAIN"),
         ("POST", f"{dashboard}/payments/pay_nobody/refund", back, 404, "PAYMENT_NOT_FOUND"),
         ("POST", f"{dashboard}/resolutions/dep_nobody/refund", back, 404, "DEPOSIT_NOT_FOUND"),
         ("PATCH", f"{wallet}/coins/memory/USDX/settings", {"autopayoutThreshold": "1"}, 200, None),
+        ("PATCH", f"{wallet}/coins/memory/USDX/settings", {"autoConvertEnabled": False}, 200, None),
         ("PUT", f"{wallet}/coins", {"coins": [{"chain": "memory", "token": "USDX"}]}, 200, None),
         ("PATCH", project, {"paymentWebhookUrl": "https://thief.example/hook"}, 200, None),
         ("POST", f"{project}/rotate-webhook-secret", None, 200, None),

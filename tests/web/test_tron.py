@@ -56,7 +56,7 @@ async def test_it_is_listed_with_its_coin_and_tokens(client):
         "chain": "tron",
         "name": "TRON",
         "nativeSymbol": "TRX",
-        "chainIdNum": 728126428,
+        "chainIdNum": None,
         "isEvm": False,
         "defaultConfirmations": CONFIRMATIONS,
     }

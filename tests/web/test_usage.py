@@ -78,7 +78,7 @@ async def test_making_a_payment_shows_in_the_usage(merchant, client):
 
 async def test_the_calculator_gets_chains_weights_tiers_and_packs(client):
     answer = (await client.get(CALCULATOR)).json()
-    assert set(answer) == {"success", "chains", "weights", "tiers", "packs"}
+    assert set(answer) == {"success", "chains", "weights", "tiers", "packs", "plans"}
     assert answer["success"] is True
     assert {"chain": "memory", "name": "Memory (memory)", "nativeSymbol": "MEM"} in answer["chains"]
     assert set(answer["weights"]) == {"chains", "tracker", "apiMethod", "webhookDelivery"}

@@ -22,7 +22,7 @@ import multiprocessing, os, signal
 heard = []
 
 def serve(deaf):
-    from cambist_web.worker import _stop_with_the_server
+    from cambist_web.stop_signals import stop_with_the_server
 
     def hear(*_):
         heard.append(1)
@@ -30,7 +30,7 @@ def serve(deaf):
             os._exit(0)
 
     signal.signal(signal.SIGTERM, hear)
-    _stop_with_the_server()
+    stop_with_the_server()
     print(os.getpid(), flush=True)
     while True:
         signal.pause()

@@ -86,7 +86,7 @@ class AnvilNetwork(Network):
     faults = (
         Fault.TIMEOUT, Fault.HTTP_500, Fault.HTTP_429, Fault.HTML, Fault.TRUNCATED, Fault.WRONG_ID, Fault.NULL_BLOCK,
         Fault.EMPTY_RECEIPTS, Fault.SHORT_RECEIPTS, Fault.OTHER_RECEIPTS, Fault.HEAD_BACK, Fault.HEAD_FROZEN,
-        Fault.WRONG_CHAIN_ID, Fault.REMOVED_LOG,
+        Fault.WRONG_CHAIN_ID, Fault.OTHER_HASH, Fault.REMOVED_LOG,
     )  # fmt: skip
     hanging = Fault.TIMEOUT
     value_field = "value"

@@ -25,6 +25,7 @@ from cambist.plugin import (
     InconsistentChainError,
     Log,
     LogQuery,
+    Movement,
     Plan,
     Receipt,
     SpanTooWideError,
@@ -42,7 +43,7 @@ from cambist.testing.memory.keys import SIGNATURE_BYTES, signer_of
 from cambist.testing.memory.payload import digest_of, tx_id_of
 
 CALLEE = named_address("callee")
-INFO = memory_chain_info()
+INFO = replace(memory_chain_info(), runs_contracts=True)
 TOKEN = INFO.tokens[1]
 WORK = 60_000
 
@@ -80,6 +81,14 @@ def outputs_of(call: Call) -> tuple[Output, ...]:
     given = (Output(contract=None, recipient=call.to_address, amount=call.value),) if call.value else ()
     taken = said(call).get("take")
     return given if taken is None else (*given, Output(contract=TOKEN.contract, recipient=CALLEE, amount=taken))
+
+
+def moved_by(sender: str, call: Call) -> tuple[Movement, ...]:
+    return tuple(
+        Movement(contract=one.contract, source=sender, recipient=one.recipient, amount=Units(one.amount))
+        for one in outputs_of(call)
+        if one.contract is not None
+    )
 
 
 def logs_of(sender: str, call: Call) -> tuple[Log, ...]:
@@ -197,7 +206,7 @@ class MemoryContractChain(MemoryChain, ContractChain):
         for call in calls:
             before = trials[-1].refused if trials else None
             refused = before or self.accounts.reason(sender, call, taken, allowed)
-            done = CallTrial(work=WORK, logs=logs_of(sender, call))
+            done = CallTrial(work=WORK, logs=logs_of(sender, call), moved=moved_by(sender, call))
             trials.append(done if refused is None else CallTrial(refused=refused))
             match said(call):
                 case {"approve": [spender, amount]} if spender == CALLEE:

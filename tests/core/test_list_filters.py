@@ -1,0 +1,96 @@
+"""Filters of long lists read a bounded part of them, however rare what they look for is."""
+
+import msgspec
+import pytest
+
+from cambist.services.actor import Actor
+from cambist.services.trackers import transactions
+from cambist.services.trackers.credentials import find_in_project
+from cambist.services.trackers.transactions import Wanted, list_transactions
+from cambist.services.webhooks import events
+from cambist.services.webhooks.events import EventFilters, list_events
+from tests.support.trackers import Watchers
+from tests.support.webhooks import make_project
+
+
+@pytest.fixture
+async def project(db, ids):
+    return await make_project(db, ids)
+
+
+@pytest.fixture
+def watchers(db, project):
+    return Watchers(db, project[0], family="memory")
+
+
+async def insert_told(watchers, tracker, count, *, orphaned):
+    """Have a tracker have told of so many transactions, of which these numbers left the chain."""
+    await watchers.rows(
+        "WITH moved AS (INSERT INTO movements (chain, scope, tx_id, position, recipient, token, decimals, units,"
+        " height, block_hash, ordinal, mined_at, required_confirmations, status)"
+        " SELECT 'memory', 0, 'tx' || n, '0', 'a', 'USDX', 6, n, n, '0x', n, now(), 3,"
+        " CASE WHEN n = ANY($3::bigint[]) THEN 'orphaned' ELSE 'confirmed' END"
+        " FROM generate_series(1, $2::bigint) n RETURNING id, units)"
+        " INSERT INTO tracker_transactions (transaction_id, tracker_pk, movement_pk, direction, address)"
+        " SELECT 'mov_' || units, $1, id, 'in', 'a' FROM moved ORDER BY id RETURNING id",
+        *(tracker, count, orphaned),
+    )
+
+
+@pytest.fixture
+async def access(db, watchers, project):
+    tracker = await watchers.make(["a"])
+    [[webhook_id]] = await watchers.rows("SELECT webhook_id FROM trackers WHERE id = $1", tracker)
+    actor = Actor(
+        merchant_pk=1, merchant_id="mer", project_pk=project[0], project_id=project[1], mode="live", is_active=True
+    )
+    async with db.transaction() as conn:
+        return await find_in_project(conn, actor, webhook_id)
+
+
+async def test_a_rare_status_is_found_window_by_window_and_a_hash_at_once(db, watchers, access, monkeypatch):
+    monkeypatch.setattr(transactions, "WINDOW", 100)
+    await insert_told(watchers, access.pk, 450, orphaned=[5, 120, 449])
+    async with db.transaction() as conn:
+        found, after, rounds = [], None, 0
+        while rounds == 0 or after is not None:
+            page = await list_transactions(conn, access, Wanted(status="orphaned"), page=1, limit=25, after=after)
+            found += [one.tx_hash for one in page.items]
+            after, rounds = page.last, rounds + 1
+        assert found == ["tx449", "tx120", "tx5"]
+        assert rounds == 5
+        for tx_hash in ("tx5", "tx6"):
+            page = await list_transactions(conn, access, Wanted(tx_hash=tx_hash), page=1, limit=25, after=None)
+            assert [one.tx_hash for one in page.items] == [tx_hash]
+            assert (page.total, page.last) == (1, None)
+        page = await list_transactions(conn, access, Wanted(), page=1, limit=25, after=None)
+        assert (len(page.items), page.total) == (25, 450)
+
+
+async def test_a_rare_events_name_is_found_without_reading_the_others(db, watchers, project):
+    await watchers.rows(
+        "INSERT INTO webhook_events (event_id, project_pk, event, resource, resource_id, body)"
+        " SELECT 'evt_' || n, $1, CASE n % 1000 WHEN 0 THEN 'payment.failed' WHEN 1 THEN 'refund.sent'"
+        " ELSE 'payment.paid' END, 'payment', 'pay_' || n, '{}' FROM generate_series(1, 3000) n RETURNING id",
+        project[0],
+    )
+    async with db.transaction() as conn:
+        wanted = EventFilters(names=("payment.failed", "refund.sent"))
+        first = await list_events(conn, project[0], wanted, limit=4)
+        rest = await list_events(conn, project[0], wanted, limit=4, after=first.last)
+        numbers = [int(one.event_id[4:]) for one in (*first.items, *rest.items)]
+        assert numbers == [3000, 2001, 2000, 1001, 1000, 1]
+        assert (first.total, rest.last) == (6, None)
+        await conn.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        values = (project[0], ["payment.failed"], 2**62, None, None, None, 10_001)
+        [[plan]] = list(await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {events._NAMED}", values))
+    [plan] = msgspec.json.decode(plan) if isinstance(plan, str) else plan
+    assert list(rows_of(plan["Plan"])) == [("ix_webhook_events_event", 3)]
+
+
+def rows_of(plan):
+    """Return which indexes were read, and how many rows of each."""
+    if "Index Name" in plan:
+        yield plan["Index Name"], plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+    for below in plan.get("Plans", []):
+        yield from rows_of(below)

@@ -1,0 +1,88 @@
+"""End users pay to permanent addresses on a real node: told, credited, taken back and credited again."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+
+import pytest
+
+RECEIVED, CONFIRMED, ORPHANED = (f"account.deposit.{one}" for one in ("received", "confirmed", "orphaned"))
+_numbers = count(1)
+
+
+async def account_of(merchant, *chains):
+    body = {"externalId": f"user-{next(_numbers)}", "chains": [chain.native.chain for chain in chains]}
+    return (await merchant.post("/api/account", body, status=201))["account"]
+
+
+async def balance_of(merchant, account, coin):
+    found = (await merchant.get(f"/api/account/{account['accountId']}/balances"))["balances"]
+    return {one["token"]: (one["balance"], one["pending"]) for one in found}.get(coin.symbol, ("0", "0"))
+
+
+async def until(merchant, account, coin, expected):
+    for _ in range(200):
+        if await balance_of(merchant, account, coin) == expected:
+            return
+        await asyncio.sleep(0.1)
+    assert await balance_of(merchant, account, coin) == expected
+
+
+async def available(merchant, coin):
+    return float((await merchant.balance(coin)).get("available", 0))
+
+
+async def test_one_address_is_paid_again_and_again_in_any_token(merchant, receiver, network, usdx, native, books):
+    account = await account_of(merchant, network)
+    address = account["addresses"][0]["address"]
+    before = await available(merchant, usdx)
+    await usdx.send(address, "10")
+    await network.mine()
+    told = await receiver.wait(account["accountId"], RECEIVED)
+    assert (told["status"], told["amount"], told["externalId"]) == ("detected", "10", account["externalId"])
+    assert await balance_of(merchant, account, usdx) == ("0", "10")
+    await network.mine(3)
+    told = await receiver.wait(told["depositId"], CONFIRMED)
+    assert (told["status"], told["confirmations"]) == ("confirmed", told["requiredConfirmations"])
+    await usdx.send(address, "2.5")
+    await native.send(address, "0.25")
+    await network.mine(4)
+    await until(merchant, account, usdx, ("12.5", "0"))
+    await until(merchant, account, native, ("0.25", "0"))
+    assert await available(merchant, usdx) - before == pytest.approx(12.5)
+
+
+async def test_what_a_reorg_takes_away_is_told_and_comes_back_once(merchant, receiver, network, usdx, books):
+    account = await account_of(merchant, network)
+    before = await available(merchant, usdx)
+    await network.mine(6)
+    tx_id = await usdx.send(account["addresses"][0]["address"], "10")
+    await network.mine(5)
+    deposit = (await receiver.wait(account["accountId"], CONFIRMED))["depositId"]
+    signed = await network.signed(tx_id)
+    await network.reorg(5)
+    assert (await receiver.wait(deposit, ORPHANED))["incarnation"] == 1
+    await until(merchant, account, usdx, ("0", "0"))
+    assert await available(merchant, usdx) == pytest.approx(before)
+    await network.send_signed(signed)
+    await network.mine(5)
+    await until(merchant, account, usdx, ("10", "0"))
+    assert await available(merchant, usdx) - before == pytest.approx(10)
+    path = f"/api/account/{account['accountId']}/deposits"
+    (back,) = (await merchant.get(path))["deposits"]
+    assert (back["depositId"], back["status"], back["incarnation"]) == (deposit, "confirmed", 2)
+
+
+async def test_on_a_chain_of_the_family_that_was_not_asked_for_it_is_held(merchant, receiver, network, other, books):
+    if network.family != other.family:
+        pytest.skip("addresses of these chains are never the same")
+    account = await account_of(merchant, network)
+    await other.usdx.send(account["addresses"][0]["address"], 3)
+    await other.mine(4)
+    told = await receiver.wait(account["accountId"], "account.deposit.held")
+    assert (told["chain"], told["reason"], told["heldAmount"]) == (other.native.chain, "wrong_chain", "3")
+    path = f"/api/merchant/resolutions/{told['depositId']}"
+    assert (await merchant.post(f"{path}/accept", None))["resolution"]["resolution"] == "accepted"
+    await receiver.wait(told["depositId"], CONFIRMED)
+    assert await balance_of(merchant, account, other.usdx) == ("3", "0")

@@ -1,0 +1,222 @@
+"""A 1inch and an Across that lie or fail: what they want is not signed, and what they say is not believed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+
+import pytest
+
+from cambist_across_node import Behaviour
+from cambist_across_node import Fault as Across
+from cambist_oneinch_node import Fault as OneInch
+from tests.support.exchange_story import Story, units_of
+from tests.support.gateway import until
+
+TOO_LATE = "The least output that was promised could not be had in time."
+GIVEN = 20
+
+BUILT = {
+    OneInch.OTHER_ROUTER: "which is not the pinned router",
+    OneInch.OTHER_RECIPIENT: "with another recipient than was asked for",
+    OneInch.OTHER_SPENDER: "the call's flags allow Permit2",
+    OneInch.MORE_THAN_ASKED: "with another sold than was asked for",
+    OneInch.LESS_THAN_ASKED: "with another sold than was asked for",
+    OneInch.OUTPUT_OF_ONE: "guarantees less than was asked for",
+    OneInch.ENDLESS: "answers with more than 1000000 bytes",
+}
+"""What the log says of each."""
+
+
+@pytest.fixture(scope="module")
+async def story(story, network, other, market) -> Story:
+    await story.rich({network.usdx: 300, other.usdx: 300, market.usdt: 300})
+    return story
+
+
+@pytest.fixture(autouse=True)
+def _honest(market) -> Iterator[None]:
+    yield
+    market.honest()
+
+
+class Refused:
+    """What was logged since the story began."""
+
+    def __init__(self, story: Story) -> None:
+        self._log = story.gateway.log
+        self._begun = self._log.stat().st_size
+
+    def lines(self, event: str) -> list[str]:
+        return [line for line in self._log.read_bytes()[self._begun :].decode().splitlines() if event in line]
+
+
+@asynccontextmanager
+async def nothing_leaves(story: Story, *coins) -> AsyncIterator[None]:
+    """Check that the wallet has all that it had, and that nobody may take anything of it."""
+    had = {coin: await story.holds(coin) for coin in coins}
+    yield
+    for coin, units in had.items():
+        await story.check(held=(coin, units))
+        spender = story.market.oneinch.router if coin.network is story.market.here else None
+        for one in (spender, story.market.across.sides[coin.chain].pool):
+            if one is not None:
+                await story.no_allowance(coin, one)
+
+
+@pytest.mark.parametrize("fault", BUILT)
+async def test_a_swap_that_is_not_what_was_asked_for_is_never_signed(story: Story, network, market, fault):
+    log = Refused(story)
+    async with nothing_leaves(story, network.usdx, market.usdt):
+        market.oneinch.faults.add(fault, "swap")
+        made = await story.trader.exchange(network.usdx, GIVEN, market.usdt)
+        await story.trader.waiting(made, "provider")
+        (reason, *_) = log.lines("exchange_waits")
+        assert BUILT[fault] in reason.replace("\\'", "'")
+        failed = await story.expired(made)
+        assert (failed["error"], failed["txHash"], failed["destAmount"]) == (TOO_LATE, None, None)
+        assert await story.sent(made) == 0
+
+
+async def test_a_swap_waits_for_an_honest_call_and_takes_it(story: Story, network, market):
+    market.oneinch.faults.add(OneInch.OTHER_RECIPIENT, "swap")
+    had = await story.holds(market.usdt)
+    made = await story.trader.exchange(network.usdx, GIVEN, market.usdt)
+    await story.trader.waiting(made, "provider")
+    market.honest()
+    await story.later(made)
+    done = await story.trader.ended(made)
+    assert await story.holds(market.usdt) == had + units_of(market.usdt, done["destAmount"])
+
+
+@pytest.mark.parametrize("fault", [OneInch.GARBAGE, OneInch.REDIRECT, OneInch.ENDLESS, OneInch.HTTP_500])
+async def test_a_1inch_that_makes_no_sense_is_told_at_once(story: Story, network, market, fault):
+    async with nothing_leaves(story, network.usdx):
+        market.oneinch.faults.add(fault, "quote")
+        refused = await story.trader.exchange(network.usdx, GIVEN, market.usdt, status=503)
+        assert (refused["code"], refused["error"]) == ("EXCHANGE_UNAVAILABLE", "1inch does not answer right now.")
+
+
+async def test_a_stale_quote_is_never_sold_at_another_price(story: Story, network, market):
+    eth, usdt = network.native, market.usdt
+    before = await story.trader.quote(usdt, GIVEN, eth)
+    had = await network.onlooker.units(network.accounts[7], eth)
+    await market.trade(usdt, 500_000, eth)
+    bought = await network.onlooker.units(network.accounts[7], eth) - had
+    async with nothing_leaves(story, usdt):
+        market.oneinch.faults.add(OneInch.STALE_QUOTE, "quote")
+        made = await story.trader.exchange(usdt, GIVEN, eth)
+        assert units_of(eth, made["destAmountMin"]) == int(before["dstAmountMinRaw"])
+        await story.trader.waiting(made, "provider")
+        failed = await story.expired(made)
+        assert (failed["error"], failed["txHash"]) == (TOO_LATE, None)
+        market.honest()
+        refused = await story.trader.exchange(usdt, GIVEN, eth, status=400)
+        assert refused["code"] == "PRICE_BELOW_GUARD"
+    await market.trade(eth, Decimal(bought).scaleb(-18), usdt)
+
+
+async def test_a_token_that_keeps_a_share_of_each_transfer_is_not_bought(story: Story, network, market):
+    async with nothing_leaves(story, network.usdx):
+        made = await story.trader.exchange(network.usdx, GIVEN, market.skim, slippage=1.5)
+
+        async def failed() -> bool:
+            await story.later(made)
+            return (await story.trader.read(made))["status"] == "failed"
+
+        await until(failed, seconds=60)
+        found = await story.trader.read(made)
+        assert found["error"].startswith("The chain would refuse it: it would bring ")
+        assert await story.sent(made) == 0
+
+
+@pytest.mark.parametrize(
+    "fault, status, code",
+    [
+        (Across.OTHER_POOL, 503, "EXCHANGE_UNAVAILABLE"),
+        (Across.OUTPUT_OF_ONE, 400, "EXCHANGE_REFUSED"),
+        (Across.GARBAGE, 503, "EXCHANGE_UNAVAILABLE"),
+        (Across.REDIRECT, 503, "EXCHANGE_UNAVAILABLE"),
+        (Across.ENDLESS, 503, "EXCHANGE_UNAVAILABLE"),
+    ],
+)
+async def test_a_bridge_that_lies_at_once_is_refused_at_once(story: Story, network, other, market, fault, status, code):
+    async with nothing_leaves(story, network.usdx):
+        market.across.faults.add(fault)
+        refused = await story.trader.exchange(network.usdx, GIVEN, other.usdx, status=status)
+        assert refused["code"] == code
+
+
+@pytest.mark.parametrize(
+    "fault, event, reason",
+    [
+        (Across.OTHER_POOL, "exchange_waits", "Across offers a contract that is not the pinned one"),
+        (Across.OUTPUT_OF_ONE, "exchange_ended", "across will not do it: Across would keep more than 3 % of it"),
+    ],
+)
+async def test_a_bridge_that_lies_to_the_worker_is_never_signed(
+    story: Story, network, other, market, fault, event, reason
+):
+    log = Refused(story)
+    async with nothing_leaves(story, network.usdx, other.usdx):
+        (worker,) = story.gateway.workers()
+        worker.suspend()
+        try:
+            made = await story.trader.exchange(network.usdx, GIVEN, other.usdx)
+            market.across.faults.add(fault)
+        finally:
+            worker.resume()
+
+        async def judged() -> bool:
+            found = await story.trader.read(made)
+            return found["waitsFor"] == "provider" or found["status"] == "failed"
+
+        await until(judged, seconds=30)
+        (line, *_) = log.lines(event)
+        assert reason in line
+        if fault is Across.OTHER_POOL:
+            assert (await story.expired(made))["error"] == TOO_LATE
+        assert await story.sent(made) == 0
+
+
+async def test_the_chains_decide_what_became_of_a_bridge_whatever_its_server_says(story: Story, network, other, market):
+    market.across.relayer.behaviour = Behaviour.NEVER
+    had = await story.holds(network.usdx), await story.holds(other.usdx)
+    made = await story.trader.exchange(network.usdx, GIVEN, other.usdx)
+    await story.now(made, "filling")
+    for lie in (Across.SAYS_EXPIRED, Across.SAYS_REFUNDED, Across.SAYS_FILLED):
+        await lied_to(story, made, lie)
+        pending = await story.trader.read(made)
+        assert (pending["status"], pending["destAmount"]) == ("pending", None), lie
+    await story.is_clean()
+
+    market.across.faults.clear()
+    market.across.faults.add(Across.SAYS_REFUNDED)
+    market.across.relayer.behaviour = Behaviour.FILL
+
+    async def ended() -> bool:
+        await story.later(made)
+        return (await story.trader.read(made))["status"] != "pending"
+
+    await until(ended, seconds=60)
+    done = await story.trader.ended(made)
+    came = units_of(other.usdx, done["destAmount"])
+    assert await story.received(other.usdx, done["destTxHash"]) == came
+    await story.check(
+        given=(network.usdx, had[0] - network.usdx.units(GIVEN)), came=(other.usdx, had[1] + came)
+    )  # fmt: skip
+
+
+async def lied_to(story: Story, made, lie: Across) -> None:
+    """Have the server say this of an exchange at least twice: later than a few minutes it is asked."""
+    calls = story.market.across.server.calls
+    story.market.across.faults.clear()
+    story.market.across.faults.add(lie, "deposit/status")
+    heard = calls["deposit/status"]
+
+    async def asked() -> bool:
+        await story.later(made, broadcast_at="now() - interval '1 hour'")
+        return calls["deposit/status"] >= heard + 2
+
+    await until(asked, seconds=60)

@@ -1,0 +1,100 @@
+"""Swaps over HTTP on a real market: tokens for tokens, for coin, and coin for tokens."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.exchange_story import Story, units_of
+from tests.support.gateway import until
+from tests.support.networks import Coin
+
+
+@pytest.fixture
+def named_coins(network, market) -> dict[str, Coin]:
+    return {"USDX": network.usdx, "USDT": market.usdt, "ETH": network.native}
+
+
+@pytest.fixture(scope="module")
+async def story(story, network, market) -> Story:
+    await story.rich({network.usdx: 500, network.native: "0.5"})
+    return story
+
+
+@pytest.mark.parametrize("sells, amount, buys", [("USDX", 100, "USDT"), ("USDX", 50, "ETH"), ("ETH", "0.1", "USDX")])
+async def test_a_swap_brings_what_the_chain_shows_and_leaves_no_allowance(
+    story: Story, named_coins, market, sells, amount, buys
+):
+    sold, bought = named_coins[sells], named_coins[buys]
+    had = {coin: await story.holds(coin) for coin in (sold, bought)}
+    quote = await story.trader.quote(sold, amount, bought)
+    assert (quote["provider"], quote["srcAmountRaw"]) == ("1inch", str(sold.units(amount)))
+    made = await story.trader.exchange(sold, amount, bought)
+    assert (made["status"], made["mode"], made["kind"], made["destAmount"]) == ("pending", "manual", "swap", None)
+
+    done = await story.trader.ended(made)
+    came = units_of(bought, done["destAmount"])
+    assert came >= units_of(bought, quote["dstAmountMin"])
+    assert done["txHash"] == done["destTxHash"]
+    if bought.contract is not None:
+        assert await story.received(bought, done["destTxHash"]) == came
+    await story.no_allowance(sold, market.oneinch.router)
+    await story.check(sold=(sold, had[sold] - sold.units(amount)), bought=(bought, had[bought] + came))
+    assert (await story.trader.history())[0] == await story.trader.read(made)
+    told = await story.receiver.wait(made["txnId"], "exchange.succeeded")
+    assert (told["status"], told["destAmount"]) == ("succeeded", done["destAmount"])
+
+
+async def test_a_token_that_wants_no_allowance_changed_is_given_none_before_the_right_one(story, network, market):
+    usdt, router = market.usdt, market.oneinch.router
+    await story.rich({usdt: 30})
+    had = {coin: await story.holds(coin) for coin in (usdt, network.usdx)}
+    await network.node.call("anvil_setERC20Allowance", [story.wallet, router, usdt.contract, hex(7)])
+    assert await asyncio.to_thread(market.allowance, usdt, story.wallet, router) == 7
+    made = await story.trader.exchange(usdt, 20, network.usdx)
+    done = await story.trader.ended(made)
+    came = units_of(network.usdx, done["destAmount"])
+    await story.no_allowance(usdt, router)
+    await story.check(sold=(usdt, had[usdt] - usdt.units(20)), bought=(network.usdx, had[network.usdx] + came))
+
+
+async def rows(story, statement, *values):
+    async with story.db.transaction() as conn:
+        return [tuple(row) for row in await conn.exec_driver_sql(statement, values)]
+
+
+async def test_a_swap_whose_block_is_replaced_is_taken_back_and_credited_again_once(story, network, market):
+    usdx, usdt = network.usdx, market.usdt
+    had = {coin: await story.holds(coin) for coin in (usdx, usdt)}
+    made = await story.trader.exchange(usdx, 10, usdt)
+    done = await story.trader.ended(made)
+    find = ("eth_getTransactionReceipt", [done["txHash"]])
+    first = await network.node.call(*find)
+
+    async def is_replaced() -> bool:
+        # Blocks are made all the time: a new one may come between the question and the reorg.
+        receipt = await network.node.call(*find)
+        if receipt is not None and receipt["blockHash"] == first["blockHash"]:
+            head = int(await network.node.call("eth_blockNumber"), 16)
+            await network.reorg(head - int(first["blockNumber"], 16) + 1)
+            return False
+        return True
+
+    async def came_again() -> bool:
+        lives = "SELECT incarnation, status FROM deposits WHERE tx_id = $1 AND contract = $2"
+        return await rows(story, lives, done["txHash"], usdt.contract) == [(2, "confirmed")]
+
+    await until(is_replaced, seconds=60)
+    await until(came_again, seconds=90)
+    again = await story.trader.ended(made)
+    assert (again["txHash"], again["destAmount"]) == (done["txHash"], done["destAmount"])
+    await story.no_allowance(usdx, market.oneinch.router)
+    came = units_of(usdt, again["destAmount"])
+    await story.check(sold=(usdx, had[usdx] - usdx.units(10)), bought=(usdt, had[usdt] + came))
+    claims = (
+        "SELECT p.incarnation, p.is_gone FROM exchange_parts p JOIN exchanges e ON e.id = p.exchange_pk"
+        " WHERE e.txn_id = $1 AND p.role = 'output'"
+    )
+    assert await rows(story, claims, made["txnId"]) == [(2, False)]
+    await story.is_clean()

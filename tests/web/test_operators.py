@@ -1,0 +1,232 @@
+"""Operators in person: invited, signing in with a second factor always, and let in and out by owners."""
+
+from __future__ import annotations
+
+import pytest
+
+from cambist_web.api import operator_sessions
+from tests.support.authenticator import Authenticator
+from tests.support.operators import AUTH, Officer
+from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, refused
+
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
+OPERATORS = "/api/admin/operators"
+ANOTHER = "another password, quite uncommon"
+
+
+async def invite(client, role="owner", name="ada"):
+    body = {"email": f"{name}@gateway.example", "name": name, "role": role}
+    return (await client.post(OPERATORS, json=body, headers=ADMIN)).json()
+
+
+async def set_password(client, link, password=PASSWORD):
+    body = {"token": link.partition("#")[2], "password": password}
+    return await client.post(f"{AUTH}/set-password", json=body)
+
+
+async def post(client, path, body, **headers):
+    response = await client.post(f"{AUTH}/{path}", json=body, headers=headers)
+    client.cookies.clear()
+    return response
+
+
+async def log(gateway):
+    async with gateway.db.autocommit() as conn:
+        query = "SELECT action, actor_kind, actor, subject, details FROM audit_entries ORDER BY id"
+        return [tuple(row) for row in await conn.exec_driver_sql(query)]
+
+
+async def test_who_is_invited_sets_a_password_enrols_and_is_signed_in(client, gateway, clock):
+    invited = await invite(client)
+    me, who = invited["operator"], {"email": "ada@gateway.example", "password": PASSWORD}
+    assert (me["role"], me["hasTwoFactor"], me["disabledAt"]) == ("owner", False, None)
+    page, _, token = invited["link"].removeprefix("http://gateway.example").partition("#")
+    assert token
+    assert '"/api/admin/auth/set-password"' in (await client.get(page)).text
+    refused(await post(client, "sign-in", who), 401, "INVALID_CREDENTIALS")
+    assert (await set_password(client, invited["link"])).status_code == 200
+    refused(await set_password(client, invited["link"]), 400, "RESET_TOKEN_INVALID")
+    refused(await post(client, "sign-in", who), 401, "TWO_FACTOR_NOT_ENROLLED")
+    refused(await post(client, "two-factor/enrol", {**who, "password": "wrong"}), 401, "INVALID_CREDENTIALS")
+    shown = (await post(client, "two-factor/enrol", who)).json()
+    phone = Authenticator(shown["secret"], clock)
+    assert "Cambist%20admin" in shown["otpauthUri"]
+    wrong = {**who, "totpCode": phone.wrong_code()}
+    refused(await post(client, "two-factor/confirm", wrong), 403, "TWO_FACTOR_INVALID")
+    refused(await post(client, "sign-in", {**who, "totpCode": phone.code()}), 401, "TWO_FACTOR_NOT_ENROLLED")
+    confirmed = await post(client, "two-factor/confirm", {**who, "totpCode": phone.next_code()})
+    assert confirmed.status_code == 200, confirmed.text
+    assert len(confirmed.json()["recoveryCodes"]) == 10
+    assert "HttpOnly" in (cookie := confirmed.headers["set-cookie"])
+    assert cookie.startswith("cambist_admin_refresh=")
+    assert "Path=/api/admin/auth;" in cookie
+    assert "SameSite=strict" in cookie
+    bearer = {"Authorization": f"Bearer {confirmed.json()['accessToken']}"}
+    told = (await client.get(f"{AUTH}/me", headers=bearer)).json()
+    assert (told["operator"]["operatorId"], told["stepUpUntil"]) == (me["operatorId"], None)
+    assert "operators.manage" in told["operator"]["permissions"]
+    refused(await post(client, "sign-in", who), 401, "TWO_FACTOR_REQUIRED")
+    recovered = await post(client, "sign-in", {**who, "totpCode": confirmed.json()["recoveryCodes"][0]})
+    assert recovered.status_code == 200
+    mine = me["operatorId"]
+    found = await log(gateway)
+    assert found[0][:4] == ("operator.made", "operator", "admin key", mine)
+    assert [one[:3] for one in found[1:]] == [
+        (action, "operator", mine)
+        for action in ("password.changed", "two_factor.enrolled", "two_factor.enabled", *["session.opened"] * 2)
+    ]
+
+
+@pytest.mark.parametrize("step", ["enrol", "confirm"])
+async def test_a_password_replaced_while_it_is_verified_enrols_no_authenticator(client, gateway, monkeypatch, step):
+    officer = await Officer(client).settle("owner")
+    link = (await client.post(f"{OPERATORS}/{officer.made.operator_id}/two-factor/reset", headers=ADMIN)).json()["link"]
+    assert (await set_password(client, link)).status_code == 200
+    stolen = {"email": officer.made.email, "password": PASSWORD}
+    if step == "confirm":
+        shown = (await post(client, "two-factor/enrol", stolen)).json()
+        stolen["totpCode"] = Authenticator(shown["secret"], gateway.clock).next_code()
+    check = operator_sessions.show_operators_password
+
+    async def overtaken(*arguments):
+        found = await check(*arguments)
+        async with gateway.db.transaction() as conn:
+            await conn.exec_driver_sql("UPDATE operators SET password_hash = 'by the link'")
+        return found
+
+    monkeypatch.setattr(operator_sessions, "show_operators_password", overtaken)
+    refused(await post(client, f"two-factor/{step}", stolen), 401, "INVALID_CREDENTIALS")
+    async with gateway.db.autocommit() as conn:
+        query = "SELECT count(*) FROM operator_two_factors WHERE secret_encrypted IS NOT NULL"
+        assert (await conn.exec_driver_sql(query)).scalar_one() == 0
+
+
+async def test_another_authenticator_takes_a_code_of_the_one_in_use_or_a_recovery_code(client, clock):
+    officer = await Officer(client).settle("support")
+    who = {"email": officer.made.email, "password": PASSWORD}
+    refused(await post(client, "two-factor/enrol", who), 403, "TWO_FACTOR_REQUIRED")
+    shown = await post(client, "two-factor/enrol", {**who, "totpCode": officer.recovery_codes[0]})
+    phone = Authenticator(shown.json()["secret"], clock)
+    confirmed = await post(client, "two-factor/confirm", {**who, "totpCode": phone.next_code()})
+    assert confirmed.status_code == 200
+    refused(await officer.ask("GET", f"{AUTH}/me"), 401, "SESSION_ENDED")
+    refused(await post(client, "sign-in", officer.credentials()), 401, "TWO_FACTOR_INVALID")
+
+
+async def test_refresh_tokens_go_round_and_a_used_one_ends_the_session(client, gateway):
+    officer = await Officer(client).settle("auditor")
+    merchant = await Merchant(client).open()
+    opened = await client.post(f"{AUTH}/sign-in", json=officer.credentials())
+    first = opened.cookies["cambist_admin_refresh"]
+    client.cookies.clear()
+
+    async def refresh(token, path=AUTH, name="cambist_admin_refresh"):
+        response = await client.post(f"{path}/refresh", headers={"Cookie": f"{name}={token}"})
+        client.cookies.clear()
+        return response
+
+    second = (await refresh(first)).cookies["cambist_admin_refresh"]
+    refused(await refresh(second, "/api/auth", "cambist_refresh"), 401, "SESSION_ENDED")
+    refused(await refresh(merchant.refresh_token), 401, "SESSION_ENDED")
+    refused(await refresh(second, "/api/auth"), 401, "SESSION_REQUIRED")
+    third = (await refresh(second)).cookies["cambist_admin_refresh"]
+    refused(await refresh(first), 401, "SESSION_ENDED")
+    refused(await refresh(third), 401, "SESSION_ENDED")
+    replayed = [one for one in await log(gateway) if one[0] == "session.refresh_replayed"]
+    # Who presented it is not known.
+    assert [one[1:4] for one in replayed] == [("stranger", None, officer.made.operator_id)]
+    assert [one[4] for one in replayed] == [{"session": first.partition(".")[0]}]
+    assert (await client.get("/api/auth/sessions", headers=merchant.bearer)).status_code == 200
+
+
+async def test_signing_out_ends_this_session_or_all(client):
+    officer = await Officer(client).settle("auditor")
+    opened = await client.post(f"{AUTH}/sign-in", json=officer.credentials())
+    cookie, bearer = opened.cookies["cambist_admin_refresh"], opened.json()["accessToken"]
+    client.cookies.clear()
+    out = await client.post(f"{AUTH}/sign-out", headers={"Cookie": f"cambist_admin_refresh={cookie}"})
+    assert "Max-Age=0" in out.headers["set-cookie"]
+    refused(await client.get(f"{AUTH}/me", headers={"Authorization": f"Bearer {bearer}"}), 401, "SESSION_ENDED")
+    kept = officer.bearer
+    assert (await officer.ask("GET", f"{AUTH}/me")).status_code == 200
+    await officer.open()
+    assert (await officer.ask("POST", f"{AUTH}/sign-out-everywhere")).status_code == 200
+    for headers in (kept, officer.bearer):
+        refused(await client.get(f"{AUTH}/me", headers=headers), 401, "SESSION_ENDED")
+
+
+async def test_a_new_password_takes_the_old_one_and_a_code_and_ends_every_session(client, clock):
+    officer = await Officer(client).settle("operator")
+    body = {"currentPassword": PASSWORD, "newPassword": ANOTHER, "totpCode": officer.phone.next_code()}
+    refused(await officer.ask("POST", f"{AUTH}/password", {**body, "currentPassword": "x"}), 403, "PASSWORD_INVALID")
+    wrong = {**body, "totpCode": officer.phone.wrong_code()}
+    refused(await officer.ask("POST", f"{AUTH}/password", wrong), 403, "TWO_FACTOR_INVALID")
+    changed = await officer.ask("POST", f"{AUTH}/password", body)
+    assert changed.status_code == 200
+    refused(await officer.ask("GET", f"{AUTH}/me"), 401, "SESSION_ENDED")
+    clock.advance(60)
+    refused(await post(client, "sign-in", officer.credentials()), 401, "INVALID_CREDENTIALS")
+    assert (await post(client, "sign-in", officer.credentials(password=ANOTHER))).status_code == 200
+    bearer = {"Authorization": f"Bearer {changed.json()['accessToken']}"}
+    codes = {"password": ANOTHER, "totpCode": officer.phone.next_code()}
+    renewed = await client.post(f"{AUTH}/recovery-codes", json=codes, headers=bearer)
+    assert len(renewed.json()["recoveryCodes"]) == 10
+    old = officer.credentials(password=ANOTHER, totpCode=officer.recovery_codes[0])
+    refused(await post(client, "sign-in", old), 401, "TWO_FACTOR_INVALID")
+
+
+async def test_wrong_codes_lock_as_they_do_merchants(client):
+    officer = await Officer(client).settle("auditor")
+    for _ in range(5):
+        wrong = officer.credentials(totpCode=officer.phone.wrong_code())
+        refused(await post(client, "sign-in", wrong), 401, "TWO_FACTOR_INVALID")
+    refused(await post(client, "sign-in", officer.credentials()), 429, "TOO_MANY_CODES")
+    by_paper = officer.credentials(totpCode=officer.recovery_codes[0])
+    assert (await post(client, "sign-in", by_paper)).status_code == 200
+
+
+async def test_an_owner_manages_operators_and_each_act_names_him(client, gateway):
+    ada = await Officer(client).settle("owner", name="ada", stepped_up=True)
+    bob = await Officer(client).settle("support", name="bob")
+    path = f"{OPERATORS}/{bob.made.operator_id}"
+    assert (await ada.ask("PATCH", path, {"role": "operator"})).json()["operator"]["role"] == "operator"
+    assert (await bob.ask("GET", f"{AUTH}/me")).json()["operator"]["role"] == "operator"
+    link = (await ada.ask("POST", f"{path}/link")).json()["link"]
+    assert (await set_password(client, link, ANOTHER)).status_code == 200
+    refused(await bob.ask("GET", f"{AUTH}/me"), 401, "SESSION_ENDED")
+    reset = (await ada.ask("POST", f"{path}/two-factor/reset")).json()
+    assert reset["operator"]["hasTwoFactor"] is False
+    stolen = {"email": bob.made.email, "password": ANOTHER}
+    for step in ("sign-in", "two-factor/enrol"):
+        refused(await post(client, step, stolen), 401, "INVALID_CREDENTIALS")
+    assert (await set_password(client, reset["link"], ANOTHER)).status_code == 200
+    refused(await post(client, "sign-in", stolen), 401, "TWO_FACTOR_NOT_ENROLLED")
+    assert (await ada.ask("POST", f"{path}/disable")).json()["operator"]["disabledAt"] is not None
+    refused(await post(client, "sign-in", bob.credentials(password=ANOTHER)), 401, "INVALID_CREDENTIALS")
+    assert (await ada.ask("POST", f"{path}/enable")).json()["operator"]["disabledAt"] is None
+    refused(await ada.ask("POST", f"{OPERATORS}/{ada.made.operator_id}/disable"), 409, "LAST_OWNER")
+    refused(await ada.ask("PATCH", f"{OPERATORS}/{ada.made.operator_id}", {"role": "support"}), 409, "LAST_OWNER")
+    refused(await ada.ask("POST", f"{OPERATORS}/opr_x/disable"), 404, "OPERATOR_NOT_FOUND")
+    listed = (await ada.ask("GET", OPERATORS)).json()
+    assert [one["name"] for one in listed["operators"]] == ["ada", "bob"]
+    acts = [one for one in await log(gateway) if one[2] == ada.made.operator_id]
+    web = client._transport.app.state.web
+    session = web.operators.access_tokens.session_of(ada.bearer["Authorization"].removeprefix("Bearer "))
+    assert {one[4]["session"] for one in acts} == {session}
+    assert acts[0][4] == {"session": session, "role": "operator", "former_role": "support"}
+    assert [one[0] for one in acts] == [
+        "operator.role_changed", "password_reset.issued", "two_factor.reset", "operator.disabled", "operator.enabled",
+    ]  # fmt: skip
+    again = {"email": bob.made.email, "name": "Bob", "role": "auditor"}
+    refused(await ada.ask("POST", OPERATORS, again), 409, "EMAIL_TAKEN")
+
+
+@pytest.mark.parametrize("change", [{"role": "root"}, {"email": "nobody"}, {"name": " "}])
+async def test_an_invitation_that_cannot_be_meant_is_refused(client, change):
+    body = {"email": "eve@gateway.example", "name": "Eve", "role": "auditor", **change}
+    refused(await client.post(OPERATORS, json=body, headers=ADMIN), 400, "VALIDATION_ERROR", *change)
+
+
+async def test_a_page_of_another_site_signs_nobody_in(client):
+    officer = await Officer(client).settle("owner")
+    refused(await post(client, "sign-in", officer.credentials(), **{"Sec-Fetch-Site": "cross-site"}), 403, "OTHER_SITE")

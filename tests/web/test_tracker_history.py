@@ -1,0 +1,166 @@
+"""A tracker's past over the API: read by a job, told of, shown, cancelled and begun anew; on a simulated chain, too."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cambist.services.jobs import requests
+from cambist.services.jobs.leases import LeaseLostError
+from cambist_tasks.job_lease import Lease
+from cambist_tasks.jobs import tracker_history
+from cambist_tasks.jobs.tracker_history import queue_histories
+from cambist_tasks.requested import JobRunner
+from tests.support.tracker_api import CREATE, URL, make
+from tests.support.web import Merchant, refused
+
+CONFIRMATIONS = 3
+
+
+@pytest.fixture
+def merchant(sandbox_merchant):
+    return sandbox_merchant
+
+
+async def post(merchant, path, body):
+    answer = await merchant.client.post(path, json=body, headers=merchant.key)
+    assert answer.status_code in {200, 201}, answer.text
+    return answer.json()
+
+
+@pytest.fixture
+async def paid(merchant):
+    """Give an account's address to which three payments were made, all of them confirmed."""
+    account = (await post(merchant, "/api/account", {"externalId": "user-1", "chains": ["memory"]}))["account"]
+    for amount in ("1", "2", "3"):
+        asked = {"accountId": account["accountId"], "token": "USDX", "amount": amount}
+        await post(merchant, "/api/sandbox/deposit", asked | {"confirmations": CONFIRMATIONS})
+    return account["addresses"][0]["address"]
+
+
+async def work(gateway, workers=1):
+    """Do what recurs, and what it asks for; return the jobs that there are."""
+    await queue_histories(gateway)
+    async with gateway.db.autocommit() as conn:
+        jobs = await requests.list_jobs(conn)
+    runners = [JobRunner(gateway, f"worker{number}") for number in range(workers)]
+    await asyncio.gather(*(runner.run(job.pk) for job in jobs for runner in runners))
+    async with gateway.db.autocommit() as conn:
+        return await requests.list_jobs(conn)
+
+
+async def shown(tracker):
+    return (await tracker.told())["webhook"]["history"]
+
+
+async def told(tracker):
+    found = await tracker.told("transaction/list")
+    return sorted(one["amount"] for one in found["transactions"])
+
+
+async def test_a_job_reads_the_past_and_says_how_far_it_is(client, gateway, merchant, paid):
+    plain, tracker = await make(client, merchant.key), await make(client, merchant.key, startBlock=0)
+    assert await shown(tracker) is None
+    for one in (plain, tracker):
+        await one.done("address/add", {"address": paid})
+    assert await shown(plain) is None
+    assert await shown(tracker) == {
+        "state": "reading",
+        "fromBlock": None,
+        "toBlock": None,
+        "readBlock": None,
+        "error": None,
+    }
+    jobs = await work(gateway, workers=3)
+    assert [(job.kind, job.state) for job in jobs] == [("tracker_history", "succeeded")]
+    assert (await told(plain), await told(tracker)) == ([], ["1", "2", "3"])
+    height = (await shown(tracker))["toBlock"]
+    assert jobs[0].result == {"readBlock": height - CONFIRMATIONS}
+    assert len(await work(gateway)) == 1, "nothing more can be read before there are more blocks"
+    await post(merchant, "/api/sandbox/mine", {"chain": "memory", "blocks": CONFIRMATIONS})
+    await work(gateway)
+    await work(gateway)
+    history = await shown(tracker)
+    assert history == {"state": "done", "fromBlock": 0, "toBlock": height, "readBlock": height, "error": None}
+
+
+async def test_it_is_cancelled_and_begun_anew_by_token_and_in_person(client, gateway, merchant, paid):
+    tracker = await make(client, merchant.key, startBlock=0)
+    await tracker.done("address/add", {"address": paid})
+    assert (await tracker.done("history/cancel"))["webhook"]["history"]["state"] == "cancelled"
+    assert await work(gateway) == []
+    assert await told(tracker) == []
+    base = f"/api/dashboard/projects/{merchant.project_id}/trackers/{tracker.webhook_id}/history"
+    for word, state in (("restart", "reading"), ("cancel", "cancelled"), ("restart", "reading")):
+        assert (await merchant.ask("POST", f"{base}/{word}"))["webhook"]["history"]["state"] == state
+    await work(gateway)
+    assert await told(tracker) == ["1", "2", "3"]
+    assert (await tracker.done("history/restart"))["webhook"]["history"]["readBlock"] is None
+    await work(gateway)
+    deliveries = "SELECT count(*) FROM webhook_deliveries WHERE tracker_pk IS NOT NULL"
+    async with gateway.db.autocommit() as conn:
+        assert (await conn.exec_driver_sql(deliveries)).scalar_one() == 6, "what was told is not told again"
+    bob = await Merchant(client).open("bob@shop.example", mode="sandbox")
+    refused(await client.post(f"{base}/cancel", headers=bob.bearer), 403, "PROJECT_NOT_OWNED")
+    theirs = f"/api/dashboard/projects/{bob.project_id}/trackers/{tracker.webhook_id}/history/restart"
+    refused(await client.post(theirs, headers=bob.bearer), 404, "TRACKER_NOT_FOUND")
+
+
+async def test_who_lost_the_lease_stores_and_tells_nothing(client, gateway, merchant, paid):
+    tracker = await make(client, merchant.key, startBlock=0)
+    await tracker.done("address/add", {"address": paid})
+    await queue_histories(gateway)
+    async with gateway.db.autocommit() as conn:
+        (job,) = await requests.list_jobs(conn)
+    with pytest.raises(LeaseLostError):
+        await tracker_history.read_history(gateway, Lease(gateway, job))
+    async with gateway.db.autocommit() as conn:
+        assert (await conn.exec_driver_sql("SELECT count(*) FROM tracker_transactions")).scalar_one() == 0
+    await work(gateway)
+    assert await told(tracker) == ["1", "2", "3"]
+
+
+async def test_what_the_operator_cancelled_waits_until_it_is_retried(client, gateway, merchant, paid):
+    tracker = await make(client, merchant.key, startBlock=0)
+    await tracker.done("address/add", {"address": paid})
+    await queue_histories(gateway)
+    async with gateway.db.transaction() as conn:
+        (job,) = await requests.list_jobs(conn)
+        await requests.cancel(conn, job.job_id, gateway.clock.now())
+    assert [job.state for job in await work(gateway)] == ["cancelled"]
+    async with gateway.db.transaction() as conn:
+        await requests.retry(conn, job.job_id, gateway.clock.now())
+    assert [job.state for job in await work(gateway)] == ["succeeded"]
+    assert await told(tracker) == ["1", "2", "3"]
+
+
+async def test_a_chain_that_cannot_be_read_is_said_in_the_job_and_tried_again(
+    client, gateway, merchant, paid, monkeypatch
+):
+    tracker = await make(client, merchant.key, startBlock=0)
+    await tracker.done("address/add", {"address": paid})
+
+    def unconnected(*_):
+        raise tracker_history.LaterError("memory is not connected.", 300)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tracker_history, "_chain", unconnected)
+        (job,) = await work(gateway)
+    assert (job.state, job.error) == ("queued", "memory is not connected.")
+    assert (job.due_at - gateway.clock.now()).total_seconds() == 300
+    await work(gateway)
+    assert await told(tracker) == ["1", "2", "3"], "whoever asks anew hurries it"
+
+
+async def test_a_start_block_too_far_back_is_refused(client, gateway, merchant):
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO sandbox_chains (project_pk, chain, height)"
+            " SELECT id, 'memory', 1000001 FROM projects WHERE project_id = $1",
+            (merchant.project_id,),
+        )
+    body = {"url": URL, "name": "Desk", "chain": "memory"}
+    answer = await client.post(CREATE, json=body | {"startBlock": 0}, headers=merchant.key)
+    refused(answer, 400, "VALIDATION_ERROR", "startBlock")
+    assert (await make(client, merchant.key, startBlock=1)).made["startBlock"] == 1
