@@ -33,10 +33,11 @@ def json_answer(*pieces: bytes) -> Sequence[bytes]:
 
 
 class ServerConnection(asyncio.Protocol):
-    """Reads requests that carry a Content-Length, one after the other, and answers each."""
+    """Reads requests that carry a Content-Length, one after the other, and answers each, or after a while."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, delay_s: float = 0.0) -> None:
         self._answer = answer
+        self._delay_s = delay_s
         self._received = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -51,9 +52,18 @@ class ServerConnection(asyncio.Protocol):
                 return
             pieces = self._answer(self._received[:end].split(b" ", 2)[1], self._received[body_at:whole])
             self._received = self._received[whole:]
-            if pieces is not None:
-                with suppress(ConnectionError):
-                    self._transport.writelines(pieces)
+            if pieces is None:
+                continue
+            if self._delay_s:
+                asyncio.get_running_loop().call_later(self._delay_s, self._write, pieces)
+            else:
+                self._write(pieces)
+
+    def _write(self, pieces: Sequence[bytes]) -> None:
+        if self._transport.is_closing():
+            return
+        with suppress(ConnectionError):
+            self._transport.writelines(pieces)
 
 
 def content_length(head: bytes) -> int:
@@ -61,10 +71,10 @@ def content_length(head: bytes) -> int:
     return int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or b"0")
 
 
-async def listen(answer: Answer) -> tuple[asyncio.Server, str]:
-    """Serve on a free loopback port; return the server and its address."""
+async def listen(answer: Answer, delay_s: float = 0.0) -> tuple[asyncio.Server, str]:
+    """Serve on a free loopback port, each answer after so long; return the server and its address."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: ServerConnection(answer), "127.0.0.1", 0, backlog=1024)
+    server = await loop.create_server(lambda: ServerConnection(answer, delay_s), "127.0.0.1", 0, backlog=1024)
     return server, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 

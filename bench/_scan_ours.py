@@ -106,7 +106,7 @@ class Scanner:
             first = await view.block(0)
         now = self._clock.now()
         async with self._db.transaction() as conn:
-            await conn.exec_driver_sql("TRUNCATE deposits, chain_blocks, chain_cursors, webhook_deliveries CASCADE")
+            await conn.exec_driver_sql("TRUNCATE deposits, chain_blocks, chain_cursors, webhook_events CASCADE")
             await conn.exec_driver_sql(
                 "INSERT INTO chain_cursors (chain, scope, height, hash, head, updated_at) VALUES ($1, 0, 0, $2, 0, $3)",
                 (self._name, first.hash, now),

@@ -10,7 +10,7 @@ import sys
 from _collection_sides import PAID, Cost, measure
 from _harness import Table, publish, sized
 
-DEPOSITS = sized((50, 10, 1), tiny=(2,))
+DEPOSITS = sized((50, 10, 2), tiny=(2,))
 GWEI_SHOWN = (1, 10)
 ETH_USD = 3_000
 
