@@ -53,7 +53,8 @@ soak: .venv/installed tests/node_modules/installed  ## Run the campaigns at full
 lock: .venv/locked  ## Write requirements.lock anew from the manifests
 	$(UV) pip compile $(UPGRADE) --output-file requirements.lock --custom-compile-command 'make lock' \
 	  --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
-	  --no-emit-package cambist-core --no-emit-package cambist-chainkit --no-emit-package cambist-tron-node \
+	  --no-emit-package cambist-core --no-emit-package cambist-chainkit \
+	  --no-emit-package cambist-across-node --no-emit-package cambist-tron-node \
 	  --extra testing --group build --group dev $(MANIFESTS)
 
 clean:  ## Remove everything that was installed or built here, and the embedded servers' data
