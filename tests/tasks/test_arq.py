@@ -134,6 +134,45 @@ async def test_who_queues_for_arq_when_it_stops_has_ended_before_its_connections
     assert sorted(ended) == sorted(begun)
 
 
+async def test_a_transaction_that_is_cancelled_twice_gives_its_connection_back(tmp_path):
+    async def silent(reader, writer):  # as a Redis that hangs: it lets a key be watched, and says nothing after that
+        while data := await reader.read(1000):
+            if b"WATCH" in data:
+                heard.set()
+            writer.write(b"+OK\r\n" * data.count(b"SETINFO") + b"+OK\r\n" * (b"\r\nWATCH\r\n" in data))
+        writer.close()
+
+    heard = asyncio.Event()
+    server = await asyncio.start_unix_server(silent, tmp_path / "redis")
+    pool = open_pool(f"unix://{tmp_path}/redis")
+
+    async def watching():
+        async with pool.pipeline() as pipe:
+            await pipe.watch("key")
+            heard.clear()
+            watched.set()
+            await asyncio.Event().wait()
+
+    for _ in range(2):
+        watched = asyncio.Event()
+        task = asyncio.create_task(watching())
+        await watched.wait()
+        task.cancel()
+        await heard.wait()  # UNWATCH is under way
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        del task
+        with warnings.catch_warnings(record=True) as unclosed:
+            gc.collect()
+        assert unclosed == []
+    assert not pool.connection_pool._in_use_connections
+    assert len(pool.connection_pool._available_connections) == 1
+    await pool.aclose(close_connection_pool=True)
+    server.close()
+    await server.wait_closed()
+
+
 async def test_a_task_that_loses_its_cancellation_ends():
     async def deaf():
         for _ in range(3):

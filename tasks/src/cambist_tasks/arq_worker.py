@@ -20,6 +20,7 @@ from arq.jobs import Job
 from arq.worker import Worker, func
 from msgspec import Struct
 from redis.asyncio import ConnectionPool
+from redis.asyncio.client import Pipeline
 from redis.exceptions import RedisError
 
 from cambist.bootstrap import REDIS_TIMEOUT_S, Gateway, redis_tls
@@ -57,6 +58,20 @@ def arq_options(redis_url: str) -> dict[str, Any]:
     }
 
 
+class _Pipeline(Pipeline):
+    """redis' pipeline, except that it gives its connection back whatever interrupts it: that one keeps it then."""
+
+    async def reset(self) -> None:
+        try:
+            await super().reset()  # type: ignore[no-untyped-call]
+        finally:
+            connection, self.connection = self.connection, None
+            if connection is not None:  # in the middle of an answer, so nobody may go on with it
+                await connection.disconnect(nowait=True)
+                with suppress(KeyError):  # given back, but cancelled before it could say so
+                    await self.connection_pool.release(connection)
+
+
 class _Redis(ArqRedis):
     """arq's client, which knows who queues a job: arq leaves those alone that it queues at once, once one is cancelled.
 
@@ -66,6 +81,9 @@ class _Redis(ArqRedis):
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  as arq calls it
         super().__init__(*arguments, **options)
         self.queueing: set[asyncio.Task[Any]] = set()
+
+    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:  # noqa: FBT001, FBT002  as redis declares it
+        return _Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
     async def enqueue_job(self, *what: Any, **how: Any) -> Job | None:  # noqa: ANN401  as arq calls it
         with _among(self.queueing):
