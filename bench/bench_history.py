@@ -142,6 +142,7 @@ class Bench:
             clock=self._clock,
             hints=self._hints,
             blocks_max=10 * BLOCKS,
+            pause_s=0,
         )
         watching = asyncio.create_task(self._watch())
         progress, blocks, started = Progress(), 0, time.perf_counter()

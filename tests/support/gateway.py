@@ -356,6 +356,7 @@ def settings_text(
     lines = [
         "[database]", f'url = "{database_url}"', "[redis]", f'url = "{redis_url}"',
         "[webhooks]", "allow_private_targets = true",
+        "[trackers]", "history_pause_s = 1",
         "[auth]", f'admin_key = "{ADMIN_KEY}"',
         "[web.rate_limits]", "per_key = 0", "per_address = 0", "login_per_address = 0",
         *more,

@@ -68,6 +68,7 @@ OWN_VALUES: Mapping[str, Any] = {
     "HistoryView.read_block": 24_000_500,
     "HistoryView.state": "reading",
     "HistoryView.to_block": 24_010_000,
+    "HistoryView.untold_movements": 0,
     "IssuedTracker.name": "Desk",
     "KeyView.name": "Till",
     "Live.status": "live",

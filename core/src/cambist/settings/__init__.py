@@ -172,9 +172,13 @@ class SandboxSettings(Group, frozen=True, kw_only=True):
 
 
 class TrackerSettings(Group, frozen=True, kw_only=True):
-    """Trackers. ``history_blocks_max`` is how far back from the newest block the past is read for them."""
+    """Trackers. ``history_blocks_max`` is how far back from the newest block the past is read for them.
+
+    One's past is begun at most once in ``history_pause_s``, however often addresses are added.
+    """
 
     history_blocks_max: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 1_000_000
+    history_pause_s: Annotated[int, Meta(ge=0, le=86_400)] = 60
 
 
 class RetentionSettings(Group, frozen=True, kw_only=True):

@@ -23,9 +23,9 @@ async def queue_histories(gateway: Gateway) -> bool:
     """Ask for a job wherever something of the past can be read; False, since nothing is left to ask for then."""
     infos = gateway.registry.chains.values()
     chains = [(info.id, max(1, info.confirmations), info.finality_required) for info in infos]
-    now = gateway.clock.now()
+    now, pause_s = gateway.clock.now(), gateway.settings.trackers.history_pause_s
     async with gateway.db.transaction() as conn:
-        due = await history.find_due(conn, chains, now)
+        due = await history.find_due(conn, chains, now, pause_s)
         for one in due:
             new = NewJob(
                 kind=Kind.TRACKER_HISTORY,
@@ -60,6 +60,7 @@ def _reader(gateway: Gateway, chain_id: str, scope: int) -> HistoryReader:
         clock=gateway.clock,
         hints=gateway.hints,
         blocks_max=gateway.settings.trackers.history_blocks_max,
+        pause_s=gateway.settings.trackers.history_pause_s,
     )
 
 

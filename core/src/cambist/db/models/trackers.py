@@ -80,7 +80,7 @@ class TrackerHistory(Base):
     All three blocks are None until reading begins. ``xid`` is the last transaction that gave the tracker addresses: a
     poll which may not have known them says so by moving ``to_block``. ``again`` says that some came too late for what
     is being read. ``version`` changes with whatever makes void what is being read: cancelled, begun anew, switched off
-    or on. What failed is tried again at ``due_at``.
+    or on. What failed is tried again at ``due_at``. ``untold`` movements could not be told since it was begun.
     """
 
     __tablename__ = "tracker_histories"
@@ -104,6 +104,8 @@ class TrackerHistory(Base):
     failures: Mapped[int] = mapped_column(server_default="0")
     error: Mapped[str | None]
     due_at: Mapped[datetime | None]
+    begun_at: Mapped[datetime | None]
+    untold: Mapped[int] = mapped_column(server_default="0")
 
 
 class TrackedAddress(Base):

@@ -146,13 +146,13 @@ async def _tell_one(  # noqa: PLR0913  each by name
         async with conn.begin_nested():
             return await tell(conn, chain, scope, _stages([row]), settings=settings, now=now)
     except Exception as error:
-        if _is_gone(error) or (is_new and await deferred.is_full(conn, chain, scope)):
+        if is_gone(error) or (is_new and await deferred.is_full(conn, chain, scope)):
             raise
         log.exception("tracker_stage_deferred", chain=chain, scope=scope, stage=row.id, movement=row.movement_pk)
         return None
 
 
-def _is_gone(error: Exception) -> bool:
+def is_gone(error: Exception) -> bool:
     """Whether the database is what failed, and not what was asked of it."""
     return isinstance(error, BusyError | OSError) or (isinstance(error, DBAPIError) and error.connection_invalidated)
 
@@ -189,7 +189,7 @@ class FanOut:
                     else:
                         told = await tell_deferred(conn, chain, scope, settings=settings, now=now)
             except Exception as error:
-                if not is_waiting or _is_gone(error):
+                if not is_waiting or is_gone(error):
                     raise
                 if stages_max == 1:
                     failed = error

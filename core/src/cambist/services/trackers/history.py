@@ -64,7 +64,8 @@ confirmed movement is."""
 class HistoryView(Struct, frozen=True, kw_only=True, rename="camel"):
     """How far the past of a tracker's addresses was read. `readBlock` is the last one that was, up to `toBlock`.
 
-    The blocks are null until reading begins. `error` says what is in the way; it is tried again.
+    The blocks are null until reading begins. `error` says what is in the way; it is tried again. `untoldMovements` is
+    how many were passed by since something in them cannot be told; a restart tries them again.
     """
 
     state: State
@@ -72,6 +73,7 @@ class HistoryView(Struct, frozen=True, kw_only=True, rename="camel"):
     to_block: int | None
     read_block: int | None
     error: str | None
+    untold_movements: int
 
 
 async def ask(conn: AsyncConnection, tracker_pk: int) -> None:
@@ -117,7 +119,8 @@ JOIN unnest($1::text[], $2::bigint[], $3::bool[]) AS info (chain, confirmations,
 JOIN chain_cursors c ON c.chain = h.chain AND c.scope = h.scope
 JOIN trackers t ON t.id = h.tracker_pk AND t.is_active
 WHERE h.state = 'reading' AND (h.due_at IS NULL OR h.due_at <= $4) AND (
-    h.read_block IS NULL OR h.again OR h.read_block >= h.to_block
+    (h.read_block IS NULL AND (h.begun_at IS NULL OR h.begun_at <= $4 - make_interval(secs => $5)))
+    OR (h.again AND h.read_block IS NOT NULL) OR h.read_block >= h.to_block
     OR h.read_block < {DEEP.format(confirmations="info.confirmations", finality_required="info.finality_required")}
 )
 """  # noqa: S608  constants
@@ -130,7 +133,12 @@ class Due(NamedTuple):
     scope: int
 
 
-async def find_due(conn: AsyncConnection, chains: Sequence[tuple[str, int, bool]], now: datetime) -> Sequence[Due]:
-    """Return where there is something to read. Of each chain: id, confirmations, and whether finality is required."""
+async def find_due(
+    conn: AsyncConnection, chains: Sequence[tuple[str, int, bool]], now: datetime, pause_s: float
+) -> Sequence[Due]:
+    """Return where there is something to read. Of each chain: id, confirmations, and whether finality is required.
+
+    A tracker's past is begun at most once in ``pause_s``.
+    """
     columns = [list(column) for column in zip(*chains, strict=True)] if chains else [[], [], []]
-    return [Due(row.chain, row.scope) for row in await conn.exec_driver_sql(_DUE, (*columns, now))]
+    return [Due(row.chain, row.scope) for row in await conn.exec_driver_sql(_DUE, (*columns, now, pause_s))]

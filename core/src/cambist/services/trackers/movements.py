@@ -51,6 +51,13 @@ FROM unnest(
 ON CONFLICT DO NOTHING
 RETURNING id
 """
+# What stands already, and is about to be told of: retention must not take it away before that.
+_KEEP = """
+UPDATE movements m SET stored_at = now()
+FROM unnest($3::text[], $4::text[]) AS seen (tx_id, position)
+WHERE m.chain = $1 AND m.scope = $2 AND m.tx_id = seen.tx_id AND m.position = seen.position
+    AND m.status <> 'orphaned' AND m.stored_at < now() - interval '1 hour'
+"""
 _INSERT_AND_TELL = f"""
 WITH stored AS ({_INSERT})
 INSERT INTO movement_stages (chain, scope, movement_pk, stage, head, at)
@@ -126,7 +133,9 @@ async def save_past(conn: AsyncConnection, chain_scope: ChainScope, rows: Sequen
     """
     fixed = (*chain_scope.key, confirmations(chain_scope), "confirmed")
     for first in range(0, len(rows), ROWS_MAX):
-        await conn.exec_driver_sql(_INSERT, (*fixed, *transposed(rows[first : first + ROWS_MAX])))
+        columns = transposed(rows[first : first + ROWS_MAX])
+        await conn.exec_driver_sql(_KEEP, (*chain_scope.key, *columns[:2]))
+        await conn.exec_driver_sql(_INSERT, (*fixed, *columns))
 
 
 async def confirm(conn: AsyncConnection, chain_scope: ChainScope, head: Head, now: datetime) -> int:

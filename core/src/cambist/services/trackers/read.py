@@ -72,7 +72,7 @@ def _selected(*where: ColumnElement[bool]) -> AnySelect:
         tracker.token_encrypted,
     )
     past = models.TrackerHistory
-    history = past.state.label("history"), past.from_block, past.to_block, past.read_block, past.error
+    history = past.state.label("history"), past.from_block, past.to_block, past.read_block, past.error, past.untold
     metadata = sql_cast(tracker.metadata_, Text).label("metadata")
     selected = select(*plain, *history, metadata, _watched.label("addresses")).join(models.Project)
     selected = selected.outerjoin(past, past.tracker_pk == tracker.id)
@@ -82,8 +82,7 @@ def _selected(*where: ColumnElement[bool]) -> AnySelect:
 def _view(row: AnyRow) -> TrackerView:
     # JSON that came out of the database goes into the answer as it is.
     metadata = None if row.metadata is None else cast("dict[str, Any]", Raw(row.metadata.encode()))
-    blocks = {"from_block": row.from_block, "to_block": row.to_block, "read_block": row.read_block}
-    history = None if row.history is None else HistoryView(state=row.history, **blocks, error=row.error)
+    history = None if row.history is None else _history_view(row)
     return TrackerView(
         webhook_id=row.webhook_id,
         project_id=row.project_id,
@@ -138,3 +137,14 @@ async def list_of_project(conn: AsyncConnection, project_pk: int, *, page: int, 
     """Return one page of a project's trackers, oldest first."""
     listed = _selected(models.Tracker.project_pk == project_pk).order_by(models.Tracker.id)
     return await read_page(conn, listed, _view, page=page, limit=limit)
+
+
+def _history_view(row: AnyRow) -> HistoryView:
+    return HistoryView(
+        state=row.history,
+        from_block=row.from_block,
+        to_block=row.to_block,
+        read_block=row.read_block,
+        error=row.error,
+        untold_movements=row.untold,
+    )

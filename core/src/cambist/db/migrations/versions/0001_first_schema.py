@@ -813,6 +813,8 @@ TABLES = (
         failures BIGINT DEFAULT '0' NOT NULL,
         error TEXT,
         due_at TIMESTAMP WITH TIME ZONE,
+        begun_at TIMESTAMP WITH TIME ZONE,
+        untold BIGINT DEFAULT '0' NOT NULL,
         CONSTRAINT pk_tracker_histories PRIMARY KEY (tracker_pk),
         CONSTRAINT ck_tracker_histories_state CHECK (state IN ('reading', 'done', 'cancelled')),
         CONSTRAINT ck_tracker_histories_begun CHECK (num_nonnulls(from_block, to_block, read_block) IN (0, 3)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import structlog
@@ -31,14 +31,14 @@ from cambist.plugin import (
 )
 from cambist.ports import Clock
 from cambist.services.chain_scope import ChainScope
-from cambist.services.platform import PlatformSettingsCache
+from cambist.services.platform import PlatformSettings, PlatformSettingsCache
 from cambist.services.receiving.deposits.address_filter import AddressFilter
 from cambist.services.receiving.deposits.checking import check_span
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.receiving.deposits.store import stored_hash
 from cambist.services.trackers import movements
-from cambist.services.trackers.fan_out import hold_cursor
-from cambist.services.trackers.telling import Stage, tell
+from cambist.services.trackers.fan_out import FanOut, hold_cursor, is_gone
+from cambist.services.trackers.telling import Stage, Told, tell
 
 from . import rows
 from .rows import Anchor, Ground, Wanting
@@ -49,6 +49,11 @@ SCAN_TIMEOUT_S = 15.0
 BEHIND_MAX = 1
 """While the live watch has more blocks than this left to read, the past waits."""
 BEHIND_PAUSE_S = 0.5
+BEHIND_PAUSES_MAX = 20
+"""After so many the job's place is given to others."""
+BEHIND_RETRY_S = 10.0
+UNTOLD_MAX = 100
+"""Movements of a span that are passed by since they cannot be told. With more, it is not they that are wrong."""
 MOVEMENTS_MAX = 600
 """Movements that are told of in one transaction."""
 KEYS_MAX = 10_000
@@ -81,6 +86,18 @@ class Step(Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
+class _Part(Struct, frozen=True, kw_only=True):
+    """What of a span is still to be told: stages that were looked up, and after which movement others follow."""
+
+    left: Sequence[Stage] = ()
+    after: tuple[int, int] | None = (-1, 0)
+    untold: Sequence[int] = ()
+
+
+class _UntoldError(Exception):
+    """So many movements of a span could not be told that it cannot be they that are wrong."""
+
+
 class HistoryReader:
     """Reads the past of one chain in one scope. Any number may: what is stored and told twice changes nothing."""
 
@@ -95,10 +112,14 @@ class HistoryReader:
         clock: Clock,
         hints: Hints,
         blocks_max: int,
+        pause_s: float,
     ) -> None:
         self._db, self._chain, self._family = db, chain, family
         self._chain_scope = ChainScope(info=chain.info, scope=scope, mode=mode)
-        self._clock, self._hints, self._blocks_max = clock, hints, blocks_max
+        self._clock, self._hints = clock, hints
+        self._blocks_max, self._pause_s = blocks_max, pause_s
+        self._live = FanOut(db, clock, hints)
+        self._pauses = 0
         self._platform = PlatformSettingsCache(db, clock)
         self._watch = AddressFilter(0)
         self._known: dict[int, tuple[str, int]] = {}
@@ -116,32 +137,41 @@ class HistoryReader:
         if not everybody:
             return await self._idle(progress)
         if ground.head - ground.height > BEHIND_MAX:
-            await asyncio.sleep(BEHIND_PAUSE_S)
-            return Step(progress=progress)
+            return await self._wait(progress)
+        self._pauses = 0
         span, served = self._next(progress, ground, everybody)
         await self._learn(served)
         try:
             result, anchor = await self._read(span, progress)
         except SpanTooWideError as error:
             if span.length == 1:
-                return await self._postpone(progress, served, error, saving)
+                return await self._postpone(progress, served, span, error, saving)
             async with self._saving(saving, narrowed := self._narrowed(progress, span)):
                 return Step(progress=narrowed)
         except TimeoutError as error:
-            return await self._postpone(self._narrowed(progress, span), served, error, saving)
+            return await self._postpone(self._narrowed(progress, span), served, span, error, saving)
         except ChainError as error:
-            return await self._postpone(progress, served, error, saving)
+            return await self._postpone(progress, served, span, error, saving)
         return await self._store(progress, served, result, anchor, saving)
 
     async def _ground(self) -> Ground | None:
         """Begin and end what is due, and return where the live watch is."""
         async with self._db.transaction() as conn:
             ground = await rows.settle(conn, self._chain_scope)
-            begins = ground is not None and await rows.any_to_begin(conn, self._chain_scope)
+            due = self._clock.now(), self._pause_s
+            begins = ground is not None and await rows.any_to_begin(conn, self._chain_scope, *due)
         if begins:
             async with self._db.transaction() as conn:
-                await rows.begin(conn, self._chain_scope, self._blocks_max)
+                await rows.begin(conn, self._chain_scope, self._blocks_max, *due)
         return ground
+
+    async def _wait(self, progress: Progress) -> Step:
+        self._pauses += 1
+        if self._pauses > BEHIND_PAUSES_MAX:
+            self._pauses = 0
+            return Step(progress=progress, retry_s=BEHIND_RETRY_S, error="The live watch has blocks to read first.")
+        await asyncio.sleep(BEHIND_PAUSE_S)
+        return Step(progress=progress)
 
     async def _idle(self, progress: Progress) -> Step:
         now = self._clock.now()
@@ -192,13 +222,17 @@ class HistoryReader:
         log.info("history_span_halved", chain=self._chain.info.id, blocks=blocks)
         return replace(progress, span_blocks=blocks)
 
-    async def _postpone(self, progress: Progress, served: Sequence[Wanting], error: Exception, saving: Saving) -> Step:
+    async def _postpone(
+        self, progress: Progress, served: Sequence[Wanting], span: Span, error: Exception, saving: Saving
+    ) -> Step:
+        """Have those tried again later who want the first of these blocks; the others begin behind it."""
         # Should the chain have left the block that was read last, the next try must not insist on it.
         progress = replace(progress, block_hash=None)
         text = str(error) or f"The endpoint took longer than {SCAN_TIMEOUT_S:g} s."
         log.warning("history_failed", chain=self._chain.info.id, scope=self._chain_scope.scope, error=text)
         async with self._saving(saving, progress) as conn:
-            await rows.postpone(conn, served, text[:ERROR_CHARS_MAX], self._clock.now())
+            first = [one for one in served if one.read_block < span.first]
+            await rows.postpone(conn, first, text[:ERROR_CHARS_MAX], self._clock.now())
         return Step(progress=progress)
 
     async def _store(
@@ -217,32 +251,85 @@ class HistoryReader:
         last = result.blocks[-1]
         blocks = progress.span_blocks and min(self._chain.info.span_max, progress.span_blocks * 2)
         done = Progress(height=last.height, block_hash=last.hash, span_blocks=blocks)
-        await self._tell((result.blocks[0].height, last.height), done, served, saving)
+        span = Span(first=result.blocks[0].height, last=last.height)
+        try:
+            await self._tell((span.first, span.last), progress, done, served, saving)
+        except _UntoldError as error:
+            return await self._postpone(progress, served, span, error, saving)
         return Step(progress=done, blocks=len(result.blocks))
 
-    async def _tell(self, blocks: tuple[int, int], done: Progress, served: Sequence[Wanting], saving: Saving) -> None:
-        """Tell of all that stands in a span, a bounded part in a transaction, which says what is read by then."""
-        trackers = [one.tracker_pk for one in served]
-        left: Sequence[Stage] = ()
-        after: tuple[int, int] | None = (-1, 0)
-        while after is not None or left:
-            settings, now = await self._platform.get(), self._clock.now()
-            async with self._saving(saving, done) as conn:
-                head = await hold_cursor(conn, *self._chain_scope.key)
-                if left:
-                    left = await rows.still_standing(conn, left)
-                elif after is not None:
-                    found, after = await rows.stages_of(conn, self._chain_scope, blocks, after, trackers, MOVEMENTS_MAX)
-                    left = [Stage(movement_pk, stage, head, now) for movement_pk, stage in found]
-                told = await tell(
-                    conn, *self._chain_scope.key, left, settings=settings, now=now, only_trackers=trackers
-                )
-                left = left[told.stages :]
-                if not left:
-                    # Of the block where the next part begins more may follow; those before it need no second reading.
-                    await rows.advance(conn, served, done.height if after is None else after[0] - 1)
-            if told.deliveries:
+    async def _tell(
+        self, blocks: tuple[int, int], progress: Progress, done: Progress, served: Sequence[Wanting], saving: Saving
+    ) -> None:
+        """Tell of all that stands in a span, a bounded part in a transaction; then the span is read."""
+        part, untold = _Part(), 0
+        while part.left or part.after is not None:
+            # What happens now comes first: who tells holds the live telling's cursor.
+            await self._live.drain(*self._chain_scope.key)
+            async with self._saving(saving, progress) as conn:
+                part, deliveries = await self._tell_part(conn, part, blocks, served)
+            untold += len(part.untold)
+            if untold > UNTOLD_MAX:
+                raise _UntoldError(f"More than {UNTOLD_MAX} movements from block {blocks[0]} on could not be told.")
+            if deliveries:
                 await self._hints.publish("webhooks", movements.TOPIC)
+        async with self._saving(saving, done) as conn:
+            await rows.advance(conn, served, done.height)
+
+    async def _tell_part(
+        self, conn: AsyncConnection, part: _Part, blocks: tuple[int, int], served: Sequence[Wanting]
+    ) -> tuple[_Part, int]:
+        """Tell of the next stages; return what is left then, and how many deliveries were queued."""
+        trackers = [one.tracker_pk for one in served]
+        settings, now = await self._platform.get(), self._clock.now()
+        head = await hold_cursor(conn, *self._chain_scope.key)
+        left, after = part.left, part.after
+        if left:
+            left = await rows.still_standing(conn, left)
+        elif after is not None:
+            found, after = await rows.stages_of(conn, self._chain_scope, blocks, after, trackers, MOVEMENTS_MAX)
+            left = [Stage(movement_pk, stage, head, now) for movement_pk, stage in found]
+        untold: Sequence[int] = ()
+        told = await self._told(conn, left, settings, now, trackers)
+        if told.stages or not left:
+            left = left[told.stages :]
+        else:
+            untold = [left[0].movement_pk]
+            left = [stage for stage in left if stage.movement_pk != left[0].movement_pk]
+            await rows.count_untold(conn, served, untold)
+        if not left and after is not None:
+            # Of the block where the next part begins more may follow; those before it need no second reading.
+            await rows.advance(conn, served, after[0] - 1)
+        return _Part(left=left, after=after, untold=untold), told.deliveries
+
+    async def _told(
+        self,
+        conn: AsyncConnection,
+        stages: Sequence[Stage],
+        settings: PlatformSettings,
+        now: datetime,
+        trackers: Sequence[int],
+    ) -> Told:
+        """Tell of the first of these: of fewer where that fails, and of none where the first alone cannot be told."""
+        count = len(stages)
+        while True:
+            try:
+                async with conn.begin_nested():
+                    return await tell(
+                        conn,
+                        *self._chain_scope.key,
+                        stages[:count],
+                        settings=settings,
+                        now=now,
+                        only_trackers=trackers,
+                    )
+            except Exception as error:
+                if is_gone(error):
+                    raise
+                if count == 1:
+                    log.exception("history_movement_untold", chain=self._chain.info.id, movement=stages[0].movement_pk)
+                    return Told(stages=0, deliveries=0)
+                count //= 2
 
     def _saving(self, saving: Saving, progress: Progress) -> AbstractAsyncContextManager[AsyncConnection]:
         return saving(asdict(progress))

@@ -49,7 +49,9 @@ FROM chain_cursors c WHERE c.chain = $1 AND c.scope = $2
 """  # noqa: S608  constants
 _NOT_BEGUN = """
 SELECT EXISTS (
-    SELECT FROM tracker_histories WHERE chain = $1 AND scope = $2 AND state = 'reading' AND read_block IS NULL
+    SELECT FROM tracker_histories
+    WHERE chain = $1 AND scope = $2 AND state = 'reading' AND read_block IS NULL
+        AND (begun_at IS NULL OR begun_at <= $3::timestamptz - make_interval(secs => $4))
 )
 """
 # Several rows are locked in one order by everybody: a poll, which holds the chain, must never wait in a circle.
@@ -57,10 +59,11 @@ _BEGIN = """
 WITH fresh AS (
     SELECT tracker_pk FROM tracker_histories
     WHERE chain = $1 AND scope = $2 AND state = 'reading' AND read_block IS NULL
+        AND (begun_at IS NULL OR begun_at <= $5::timestamptz - make_interval(secs => $6))
     ORDER BY tracker_pk FOR NO KEY UPDATE
 )
 UPDATE tracker_histories h
-SET to_block = $3, from_block = greatest(t.start_block, $3::bigint - $4::bigint, 0),
+SET begun_at = $5, untold = 0, to_block = $3, from_block = greatest(t.start_block, $3::bigint - $4::bigint, 0),
     read_block = least(greatest(t.start_block, $3::bigint - $4::bigint, 0) - 1, $3::bigint)
 FROM fresh JOIN trackers t ON t.id = fresh.tracker_pk WHERE h.tracker_pk = fresh.tracker_pk
 """
@@ -126,6 +129,16 @@ UPDATE tracker_histories h
 SET read_block = greatest(h.read_block, least($3, h.to_block)), failures = 0, error = NULL, due_at = NULL
 FROM served WHERE h.tracker_pk = served.tracker_pk
 """  # noqa: S608  constants
+_UNTOLD = f"""{_LOCKED}, concerned AS (
+    SELECT served.tracker_pk, count(*) AS movements FROM served
+    JOIN movements m ON m.id = ANY($3::bigint[]) AND EXISTS (
+        SELECT FROM tracker_addresses a
+        WHERE a.tracker_pk = served.tracker_pk AND a.address IN (m.recipient, m.sender)
+    ) GROUP BY served.tracker_pk
+)
+UPDATE tracker_histories h SET untold = h.untold + concerned.movements
+FROM concerned WHERE h.tracker_pk = concerned.tracker_pk
+"""  # noqa: S608  constants
 _POSTPONE = f"""{_LOCKED}
 UPDATE tracker_histories h SET error = $3, failures = h.failures + 1,
     due_at = $4::timestamptz + make_interval(secs => least($5 * 2 ^ least(h.failures, 20), $6))
@@ -143,19 +156,19 @@ async def settle(conn: AsyncConnection, chain_scope: ChainScope) -> Ground | Non
     return Ground(row.height, row.head, row.deep)
 
 
-async def any_to_begin(conn: AsyncConnection, chain_scope: ChainScope) -> bool:
-    found: bool = (await conn.exec_driver_sql(_NOT_BEGUN, chain_scope.key)).scalar_one()
+async def any_to_begin(conn: AsyncConnection, chain_scope: ChainScope, now: datetime, pause_s: float) -> bool:
+    found: bool = (await conn.exec_driver_sql(_NOT_BEGUN, (*chain_scope.key, now, pause_s))).scalar_one()
     return found
 
 
-async def begin(conn: AsyncConnection, chain_scope: ChainScope, blocks_max: int) -> None:
-    """Say up to where those who are new want to read: to the cursor, which is held.
+async def begin(conn: AsyncConnection, chain_scope: ChainScope, blocks_max: int, now: datetime, pause_s: float) -> None:
+    """Say up to where those who are new want to read: to the cursor, which is held. Not whose last begin is too near.
 
     Every poll that is committed later knows of them, and moves their ends where it did not know their addresses.
     """
     head = await lock_cursor(conn, *chain_scope.key)
     if head is not None:
-        await conn.exec_driver_sql(_BEGIN, (*chain_scope.key, head.height, blocks_max))
+        await conn.exec_driver_sql(_BEGIN, (*chain_scope.key, head.height, blocks_max, now, pause_s))
 
 
 async def wanting(conn: AsyncConnection, chain_scope: ChainScope, deep: int, now: datetime) -> Sequence[Wanting]:
@@ -205,6 +218,11 @@ def _who(served: Sequence[Wanting]) -> Sequence[list[int]]:
 async def advance(conn: AsyncConnection, served: Sequence[Wanting], height: int) -> None:
     """Say that these have read up to a block, but for those who were switched, cancelled or begun anew meanwhile."""
     await conn.exec_driver_sql(_ADVANCE, (*_who(served), height))
+
+
+async def count_untold(conn: AsyncConnection, served: Sequence[Wanting], movement_pks: Sequence[int]) -> None:
+    """Count, for those of these whom they concern, movements that are passed by since they cannot be told."""
+    await conn.exec_driver_sql(_UNTOLD, (*_who(served), list(movement_pks)))
 
 
 async def postpone(conn: AsyncConnection, served: Sequence[Wanting], error: str, now: datetime) -> None:
