@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -10,13 +11,15 @@ from aiohttp import web
 
 from cambist.domain.webhooks import RetrySchedule
 from cambist.hints import Hints
+from cambist.services.errors import ConflictError
+from cambist.services.paging import LAST_MOMENT
 from cambist.services.platform import PlatformSettings
 from cambist.services.trackers import telling
 from cambist.services.trackers.fan_out import FanOut
 from cambist.services.trackers.telling import Stage
-from cambist.services.webhooks import stopping
+from cambist.services.webhooks import redelivery, stopping
 from cambist.services.webhooks.delivery import Deliverer
-from cambist.services.webhooks.redelivery import redeliver
+from cambist.services.webhooks.redelivery import redeliver, redeliver_of_tracker
 from cambist.services.webhooks.sender import open_sender
 from cambist.settings import WebhookTargets
 from cambist.testing.memory.blocks import Output
@@ -164,6 +167,38 @@ async def test_an_old_delivery_is_sent_again_also_where_its_transaction_was_dele
         await watchers.change(tracker, is_active=False)
         assert await worker.deliver_due() == 0
         assert await statuses(watchers, tracker) == ["cancelled"]
+
+
+async def test_all_that_was_dropped_in_a_time_is_sent_again_once(shop, db, clock, watchers, moved, monkeypatch):
+    async def again(since, until=LAST_MOMENT):
+        async with db.transaction() as conn:
+            done = await redeliver_of_tracker(conn, shop.project, tracker, since=since, until=until, now=clock.now())
+        return done.queued, done.more
+
+    async with receiver() as merchant, deliverer(db, clock) as worker:
+        tracker = await watchers.make([ALICE], url="https://shop.example/wrong")
+        other = await watchers.make([ALICE], url=merchant.url)
+        await moved(ALICE, 3)
+        since = clock.now()
+        assert await again(since) == (0, False), "what is still being delivered is left alone"
+        await watchers.rows("UPDATE webhook_deliveries SET status = 'dropped', attempts = 6 RETURNING id")
+        await watchers.change(tracker, url=merchant.url)
+        assert await again(since + timedelta(days=1)) == (0, False)
+        assert await again(since - timedelta(days=1), until=since - timedelta(hours=1)) == (0, False)
+        monkeypatch.setattr(redelivery, "REDELIVERED_MAX", 2)
+        assert await again(since - timedelta(hours=1)) == (2, True)
+        assert sorted(await asyncio.gather(*(again(since - timedelta(hours=1)) for _ in range(3)))) == [
+            (0, False),
+            (0, False),
+            (1, False),
+        ]
+        assert await worker.deliver_due() == 3
+        assert await statuses(watchers, tracker) == ["delivered"] * 3
+        assert await statuses(watchers, other) == ["dropped"] * 3
+        assert len({one.headers["X-Webhook-Id"] for one in merchant.received}) == 3
+        await watchers.change(tracker, is_active=False)
+        with pytest.raises(ConflictError, match="switched off"):
+            await again(since - timedelta(hours=1))
 
 
 async def test_what_is_under_way_when_a_tracker_is_switched_off_arrives_but_is_not_repeated(db, clock, watchers, moved):

@@ -156,6 +156,8 @@ NOT_AUDITED = {
     "deliveries.WebhookTests.send": "changes nothing",
     "trackers.Trackers.test": "changes nothing",
     "events.Events": "sends what was sent before, to where the merchant has such things sent",
+    "tracker_redelivery.Redelivery": "sends what was sent before, to where the tracker has it sent",
+    "tracker_redelivery.ProjectRedelivery": "likewise",
     "webhook_endpoints.WebhookEndpoints.test": "changes nothing",
     "sandbox.SandboxChains": "no money is real",
 }

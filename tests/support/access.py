@@ -107,6 +107,7 @@ trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookI
 trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookId}/deactivate
 trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookId}/history/cancel
 trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookId}/history/restart
+trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookId}/redeliver
 -         -        GET    /api/merchant/projects/{projectId}
 -         step-up  PATCH  /api/merchant/projects/{projectId}
 -         step-up  POST   /api/merchant/projects/{projectId}/rotate-webhook-secret
@@ -219,6 +220,7 @@ TRACKER = """
 -         -        POST   /api/webhook/deactivate
 -         -        POST   /api/webhook/history/cancel
 -         -        POST   /api/webhook/history/restart
+-         -        POST   /api/webhook/redeliver
 -         -        POST   /api/webhook/regenerate-secret
 -         -        POST   /api/webhook/test
 -         -        GET    /api/webhook/address/list

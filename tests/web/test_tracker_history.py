@@ -109,6 +109,29 @@ async def test_it_is_cancelled_and_begun_anew_by_token_and_in_person(client, gat
     refused(await client.post(theirs, headers=bob.bearer), 404, "TRACKER_NOT_FOUND")
 
 
+async def test_what_was_dropped_is_sent_again(client, gateway, merchant, paid):
+    tracker = await make(client, merchant.key, startBlock=0)
+    await tracker.done("address/add", {"address": paid})
+    await work(gateway)
+    dropped = "UPDATE webhook_deliveries SET status = 'dropped' WHERE tracker_pk IS NOT NULL"
+    base = f"/api/dashboard/projects/{merchant.project_id}/trackers/{tracker.webhook_id}"
+    since = {"since": "2020-01-01"}
+    for ask in (
+        lambda: tracker.done("redeliver", since),
+        lambda: merchant.ask("POST", f"{base}/redeliver", since),
+    ):
+        async with gateway.db.transaction() as conn:
+            await conn.exec_driver_sql(dropped)
+        assert await ask() == {"success": True, "queued": 6, "more": False}
+        assert (await ask())["queued"] == 0
+    backwards = await tracker.post("redeliver", {"since": "2026-02-01", "until": "2026-01-01"})
+    refused(backwards, 400, "VALIDATION_ERROR", "until")
+    await tracker.done("deactivate")
+    refused(await tracker.post("redeliver", since), 409, "TRACKER_INACTIVE")
+    bob = await Merchant(client).open("bob@shop.example", mode="sandbox")
+    refused(await client.post(f"{base}/redeliver", json=since, headers=bob.bearer), 403, "PROJECT_NOT_OWNED")
+
+
 async def test_who_lost_the_lease_stores_and_tells_nothing(client, gateway, merchant, paid):
     tracker = await make(client, merchant.key, startBlock=0)
     await tracker.done("address/add", {"address": paid})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 
 from litestar import Controller, get, post
@@ -38,11 +39,24 @@ class RedeliverEvent(Body, frozen=True, kw_only=True):
     endpoint_id: EndpointId | None = None
 
 
-class RedeliverFailed(Body, frozen=True, kw_only=True):
-    """What is meant: what happened from `since`, included, to `until`, not included, at one endpoint or at all."""
+class FailedSince(Body, frozen=True, kw_only=True):
+    """What is meant: what happened from `since`, included, to `until`, not included."""
 
     since: Moment
     until: Moment | None = None
+
+    def moments(self) -> tuple[datetime, datetime]:
+        """Return both. Raises InvalidError."""
+        since = parse_moment("since", self.since) or FIRST_MOMENT
+        until = parse_moment("until", self.until) or LAST_MOMENT
+        if since >= until:
+            raise InvalidError.field("until", "must be later than since")
+        return since, until
+
+
+class RedeliverFailed(FailedSince, frozen=True, kw_only=True):
+    """What is meant: what happened from `since`, included, to `until`, not included, at one endpoint or at all."""
+
     endpoint_id: EndpointId | None = None
 
 
@@ -139,10 +153,7 @@ class Events(Controller):
         What is still being delivered is not started twice, so the request can be repeated.
         """
         now = web.clock.now()
-        since = parse_moment("since", data.since) or FIRST_MOMENT
-        until = parse_moment("until", data.until) or LAST_MOMENT
-        if since >= until:
-            raise InvalidError.field("until", "must be later than since")
+        since, until = data.moments()
         async with web.db.transaction() as conn:
             done = await redelivery.redeliver_failed(
                 conn, actor.project_pk, since=since, until=until, endpoint_id=data.endpoint_id, now=now

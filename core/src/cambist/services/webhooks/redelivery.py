@@ -1,4 +1,4 @@
-"""Sending again: one delivery, one event, or everything that failed in a time.
+"""Sending again: one delivery, one event, or everything that failed in a time, of a project or of a tracker.
 
 What is sent again keeps its id and its bytes. Nothing that is still being delivered is started twice, whoever asks and
 how often: a target has one delivery of an event, and one that is pending is left alone.
@@ -12,7 +12,7 @@ from msgspec import Struct
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import WebhookDelivery, WebhookEvent
+from cambist.db.models import Tracker, WebhookDelivery, WebhookEvent
 from cambist.services.errors import ConflictError
 from cambist.services.paging import read_one
 
@@ -53,6 +53,10 @@ _RESTART_EVENT = _RESTART.format(
 _RESTART_FAILED = _RESTART.format(
     chosen="d.project_pk = $1 AND d.event_pk IS NOT NULL AND d.status IN ('dropped', 'no_target')"
     " AND d.created_at >= $4 AND d.created_at < $5 AND ($6::bigint IS NULL OR d.endpoint_pk = $6)"
+)
+_RESTART_OF_TRACKER = _RESTART.format(
+    chosen="d.project_pk = $1 AND d.tracker_pk = $6 AND d.status = 'dropped'"
+    " AND d.created_at >= $4 AND d.created_at < $5"
 )
 
 # For targets that an event has no delivery to yet.
@@ -153,6 +157,23 @@ async def redeliver_failed(  # noqa: PLR0913  each by name
     room = REDELIVERED_MAX - added.rowcount
     restarted = await conn.exec_driver_sql(_RESTART_FAILED, (project_pk, now, room, since, until, endpoint_pk))
     queued = added.rowcount + restarted.rowcount
+    return Redelivered(queued=queued, more=queued == REDELIVERED_MAX)
+
+
+async def redeliver_of_tracker(  # noqa: PLR0913  each by name
+    conn: AsyncConnection, project_pk: int, tracker_pk: int, *, since: datetime, until: datetime, now: datetime
+) -> Redelivered:
+    """Send a tracker again what was queued for it in a time and dropped, to the URL that it has now.
+
+    At most ``REDELIVERED_MAX`` at once, the oldest first. Asking again starts nothing that is under way. After the
+    commit, publish the hint ``webhooks``. Raises ConflictError for a tracker that is switched off, whose deliveries
+    would be cancelled.
+    """
+    tracker = select(Tracker.is_active).where(Tracker.id == tracker_pk)
+    if not (await conn.execute(tracker)).scalar_one():
+        raise ConflictError("TRACKER_INACTIVE", "This tracker is switched off. Switch it on first.")
+    values = (project_pk, now, REDELIVERED_MAX, since, until, tracker_pk)
+    queued = (await conn.exec_driver_sql(_RESTART_OF_TRACKER, values)).rowcount
     return Redelivered(queued=queued, more=queued == REDELIVERED_MAX)
 
 
