@@ -87,7 +87,10 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class _Part(Struct, frozen=True, kw_only=True):
-    """What of a span is still to be told: stages that were looked up, and after which movement others follow."""
+    """What of a span is still to be told: stages that were looked up, and after which movement others follow.
+
+    ``untold`` are the movements that were passed by in blocks which nobody was said yet to have read.
+    """
 
     left: Sequence[Stage] = ()
     after: tuple[int, int] | None = (-1, 0)
@@ -262,18 +265,18 @@ class HistoryReader:
         self, blocks: tuple[int, int], progress: Progress, done: Progress, served: Sequence[Wanting], saving: Saving
     ) -> None:
         """Tell of all that stands in a span, a bounded part in a transaction; then the span is read."""
-        part, untold = _Part(), 0
+        part = _Part()
         while part.left or part.after is not None:
             # What happens now comes first: who tells holds the live telling's cursor.
             await self._live.drain(*self._chain_scope.key)
             async with self._saving(saving, progress) as conn:
                 part, deliveries = await self._tell_part(conn, part, blocks, served)
-            untold += len(part.untold)
-            if untold > UNTOLD_MAX:
+            if len(part.untold) > UNTOLD_MAX:
                 raise _UntoldError(f"More than {UNTOLD_MAX} movements from block {blocks[0]} on could not be told.")
             if deliveries:
                 await self._hints.publish("webhooks", movements.TOPIC)
         async with self._saving(saving, done) as conn:
+            await rows.count_untold(conn, served, part.untold)
             await rows.advance(conn, served, done.height)
 
     async def _tell_part(
@@ -289,17 +292,18 @@ class HistoryReader:
         elif after is not None:
             found, after = await rows.stages_of(conn, self._chain_scope, blocks, after, trackers, MOVEMENTS_MAX)
             left = [Stage(movement_pk, stage, head, now) for movement_pk, stage in found]
-        untold: Sequence[int] = ()
+        untold = part.untold
         told = await self._told(conn, left, settings, now, trackers)
         if told.stages or not left:
             left = left[told.stages :]
         else:
-            untold = [left[0].movement_pk]
+            untold = [*untold, left[0].movement_pk]
             left = [stage for stage in left if stage.movement_pk != left[0].movement_pk]
-            await rows.count_untold(conn, served, untold)
         if not left and after is not None:
             # Of the block where the next part begins more may follow; those before it need no second reading.
+            await rows.count_untold(conn, served, untold)
             await rows.advance(conn, served, after[0] - 1)
+            untold = ()
         return _Part(left=left, after=after, untold=untold), told.deliveries
 
     async def _told(

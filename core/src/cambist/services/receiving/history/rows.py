@@ -222,7 +222,8 @@ async def advance(conn: AsyncConnection, served: Sequence[Wanting], height: int)
 
 async def count_untold(conn: AsyncConnection, served: Sequence[Wanting], movement_pks: Sequence[int]) -> None:
     """Count, for those of these whom they concern, movements that are passed by since they cannot be told."""
-    await conn.exec_driver_sql(_UNTOLD, (*_who(served), list(movement_pks)))
+    if movement_pks:
+        await conn.exec_driver_sql(_UNTOLD, (*_who(served), list(movement_pks)))
 
 
 async def postpone(conn: AsyncConnection, served: Sequence[Wanting], error: str, now: datetime) -> None:
