@@ -175,8 +175,8 @@ class Payouts:
         gateway = self.gateway
         async with gateway.db.transaction() as conn:
             row = await conn.exec_driver_sql(
-                "INSERT INTO merchants (merchant_id, email, name, password_hash)"
-                " VALUES ('mer_' || $1::bigint, $1 || '@example.com', 'Shop', '-') RETURNING id",
+                "INSERT INTO merchants (merchant_id, email, name)"
+                " VALUES ('mer_' || $1::bigint, $1 || '@example.com', 'Shop') RETURNING id",
                 (number,),
             )
             merchant = row.scalar_one()

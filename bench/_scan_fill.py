@@ -38,8 +38,7 @@ async def _fill(database_url: str, watching: WatchedAddresses, watched: int) -> 
     now = SystemClock().now()
     async with db.transaction() as conn:
         await conn.exec_driver_sql(
-            "INSERT INTO merchants (merchant_id, email, name, password_hash)"
-            " VALUES ('mer_1', 'a@example.com', 'A', '-')"
+            "INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_1', 'a@example.com', 'A')"
         )
         await conn.exec_driver_sql(
             "INSERT INTO projects (project_id, merchant_pk, name, mode, payment_webhook_url)"

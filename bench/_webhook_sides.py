@@ -93,8 +93,7 @@ class Ours:
         )
         async with self._db.transaction() as conn:
             await conn.exec_driver_sql(
-                "INSERT INTO merchants (merchant_id, email, name, password_hash)"
-                " VALUES ('mer_1', 'a@example.com', 'A', '-')"
+                "INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_1', 'a@example.com', 'A')"
             )
             row = await conn.exec_driver_sql(
                 "INSERT INTO projects (project_id, merchant_pk, name, mode, webhook_secret_encrypted)"

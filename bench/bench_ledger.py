@@ -50,8 +50,8 @@ class Ledger:
     async def open(self) -> Ledger:
         async with self.db.transaction() as conn:
             rows = await conn.exec_driver_sql(
-                "INSERT INTO merchants (merchant_id, email, name, password_hash)"
-                " SELECT 'mer_' || n, n || '@example.com', 'Shop', '-' FROM generate_series(1, $1::bigint) n"
+                "INSERT INTO merchants (merchant_id, email, name)"
+                " SELECT 'mer_' || n, n || '@example.com', 'Shop' FROM generate_series(1, $1::bigint) n"
                 " RETURNING id",
                 (MERCHANTS,),
             )

@@ -50,7 +50,7 @@ VALUES ('pln_bench', 'With room for all of them', true, 1000, $1, true)
 """
 OWNER = """
 WITH merchant AS (
-    INSERT INTO merchants (merchant_id, email, name, password_hash) VALUES ('mer_1', 'a@example.com', 'Shop', '-')
+    INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_1', 'a@example.com', 'Shop')
     RETURNING id
 )
 INSERT INTO projects (project_id, merchant_pk, name, mode) SELECT 'prj_1', id, 'Shop', 'sandbox' FROM merchant

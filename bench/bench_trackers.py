@@ -32,8 +32,8 @@ FAMILY = "evm"
 
 _OWNER = """
 WITH merchant AS (
-    INSERT INTO merchants (merchant_id, email, name, password_hash)
-    VALUES ('mer_1', 'a@example.com', 'Shop', '-') RETURNING id
+    INSERT INTO merchants (merchant_id, email, name)
+    VALUES ('mer_1', 'a@example.com', 'Shop') RETURNING id
 )
 INSERT INTO projects (project_id, merchant_pk, name, mode) SELECT 'prj_1', id, 'Shop', 'live' FROM merchant
 """

@@ -14,7 +14,7 @@ from cambist.secrets import SecretsBox, SecretsError
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.audit.entries import Action, newest
 from cambist.services.identity import two_factor
-from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.identity.members import MEMBERS
 from cambist.services.recovery.reencryption import COLUMNS, Renewed, reencrypt_some, renew_some
 from cambist.settings import KeySettings
 from tests.support.accounts import AccountEnv
@@ -57,7 +57,7 @@ async def test_afterwards_the_new_key_opens_everything_alone(database_url, redis
         merchant = await Merchant(client).open()
         secret = merchant.webhook_secret
         tracker = await make(client, merchant.key, startBlock=1)
-        factor = two_factor.TwoFactor(MERCHANTS, gateway.db, gateway.secrets, gateway.ids, gateway.clock)
+        factor = two_factor.TwoFactor(MEMBERS, gateway.db, gateway.secrets, gateway.ids, gateway.clock)
         async with gateway.db.autocommit() as conn:
             pk = (await conn.exec_driver_sql("SELECT id FROM merchants")).scalar_one()
         await factor.enrol(pk, merchant.email, None)

@@ -32,10 +32,7 @@ def box():
 
 async def _merchant(conn, name: str) -> int:
     return await conn.scalar(
-        text(
-            "INSERT INTO merchants (merchant_id, email, name, password_hash)"
-            " VALUES (:name, :name, :name, '') RETURNING id"
-        ),
+        text("INSERT INTO merchants (merchant_id, email, name) VALUES (:name, :name, :name) RETURNING id"),
         {"name": name},
     )
 

@@ -27,8 +27,8 @@ ASSET = asset_key("memory", None)
 async def merchants(db):
     async with db.transaction() as conn:
         rows = await conn.exec_driver_sql(
-            "INSERT INTO merchants (merchant_id, email, name, password_hash)"
-            " SELECT 'mer_' || n, n || '@example.com', 'Shop', '-' FROM generate_series(1, 3) n RETURNING id"
+            "INSERT INTO merchants (merchant_id, email, name)"
+            " SELECT 'mer_' || n, n || '@example.com', 'Shop' FROM generate_series(1, 3) n RETURNING id"
         )
         return [row.id for row in rows]
 

@@ -12,11 +12,12 @@ from sqlalchemy import insert
 from cambist.secrets import SecretsBox
 from cambist.services.errors import ConflictError, NotFoundError, ServiceError, UnauthenticatedError
 from cambist.services.identity import credentials, operators, sessions
-from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.operators import OPERATORS
 from cambist.services.identity.passwords import Passwords
 from cambist.services.identity.sessions import RefreshTokens, Sessions, Visitor
 from cambist.services.identity.two_factor import TwoFactor
+from tests.support.members import a_member
 from tests.support.two_factor import Authenticator
 
 HERE = Visitor(ip="192.0.2.7", user_agent=None)
@@ -30,7 +31,7 @@ class Office:
         self.two_factor = TwoFactor(OPERATORS, db, SecretsBox([b"k" * 32], ids.random_bytes), ids, clock)
         tokens = RefreshTokens(b"one key for both kinds of people", ids)
         self.sessions, self.merchants_sessions = (
-            Sessions(people, tokens, ids, lifetime_s=86_400, idle_s=3_600) for people in (OPERATORS, MERCHANTS)
+            Sessions(people, tokens, ids, lifetime_s=86_400, idle_s=3_600) for people in (OPERATORS, MEMBERS)
         )
 
     async def add(self, name, role="owner", *, enrolled=True):
@@ -159,8 +160,7 @@ async def test_no_session_is_opened_before_there_is_a_second_factor(office):
 async def test_a_session_of_one_kind_of_people_is_unknown_to_the_other_even_with_the_same_keys(office, db):
     bob = await office.add("bob")
     async with db.transaction() as conn:
-        row = "INSERT INTO merchants (merchant_id, email, name, password_hash) VALUES ('mer_1', $1, 'Bob', 'bob')"
-        pk = (await conn.exec_driver_sql(row + " RETURNING id", (bob.email,))).scalar_one()
+        pk = await a_member(conn, "bob", bob.email)
     now = office.clock.now()
     of_operator = await office.opened(bob)
     of_merchant = await office.do(office.merchants_sessions.open, pk, HERE, now=now)
@@ -170,7 +170,7 @@ async def test_a_session_of_one_kind_of_people_is_unknown_to_the_other_even_with
     ):
         assert await office.do(mine.use, theirs.principal.session_id, HERE.ip, now=now) is None
         assert await office.do(mine.rotate, theirs.refresh_token, HERE, now=now) is None
-    await office.do(sessions.revoke_all, MERCHANTS, bob.pk, now=now)
+    await office.do(sessions.revoke_all, MEMBERS, bob.pk, now=now)
     assert await office.do(office.sessions.use, of_operator.principal.session_id, HERE.ip, now=now) is not None
 
 
@@ -182,7 +182,7 @@ async def test_a_link_sets_a_password_once_and_not_for_the_other_kind_of_people(
     token = await office.do(credentials.issue_link, OPERATORS, bob.email, **issue)
     opened = await office.opened(bob)
     assert await outcome(office.do(credentials.set_by_link, OPERATORS, old, "x", now=now)) == "RESET_TOKEN_INVALID"
-    assert await outcome(office.do(credentials.set_by_link, MERCHANTS, token, "x", now=now)) == "RESET_TOKEN_INVALID"
+    assert await outcome(office.do(credentials.set_by_link, MEMBERS, token, "x", now=now)) == "RESET_TOKEN_INVALID"
     late = now + timedelta(seconds=600)
     assert await outcome(office.do(credentials.set_by_link, OPERATORS, token, "x", now=late)) == "RESET_TOKEN_INVALID"
     assert (await office.do(credentials.set_by_link, OPERATORS, token, "x", now=now)).operator_id == bob.operator_id

@@ -32,7 +32,7 @@ from cambist.services.webhooks.log import list_deliveries
 
 MANY, LIMIT = 40_000, 10
 OWNERS = """
-INSERT INTO merchants (merchant_id, email, name, password_hash) SELECT 'mer_' || n, n || '@b.c', 'Shop', '-'
+INSERT INTO merchants (merchant_id, email, name) SELECT 'mer_' || n, n || '@b.c', 'Shop'
     FROM generate_series(1, 100) n;
 INSERT INTO projects (project_id, merchant_pk, name, mode) SELECT 'prj_' || n, n, 'Shop', 'live'
     FROM generate_series(1, 100) n;

@@ -144,7 +144,7 @@ async def test_an_address_handed_out_after_the_manifest_is_found_within_the_gap(
 async def test_nobody_knows_the_passwords_until_the_operator_resets_them(treasury, empty):
     await run(treasury, empty)
     async with empty.transaction() as conn:
-        row = (await conn.exec_driver_sql("SELECT email, name, password_hash FROM merchants")).one()
+        row = (await conn.exec_driver_sql("SELECT email, name, password_hash FROM members")).one()
     assert tuple(row) == ("mer_1@example.com", "Shop", "!")
 
 

@@ -16,6 +16,7 @@ from cambist.services.addresses.macs import AddressMacs
 from cambist.settings import RetentionSettings
 from cambist.testing.memory import MemoryFamily, memory_chain_info
 from tests.support.account_rows import insert_account, insert_deposit
+from tests.support.members import a_member
 from tests.support.webhooks import make_project
 
 SETTINGS = RetentionSettings()
@@ -160,16 +161,18 @@ async def test_an_endpoint_that_was_deleted_goes_after_its_deliveries(run, delet
     assert await run("SELECT endpoint_id FROM webhook_endpoints ORDER BY 1") == ["whe_1", "whe_2"]
 
 
-async def test_sessions_and_resets_go_some_time_after_their_end(run, delete, clock, merchant):
+async def test_sessions_and_resets_go_some_time_after_their_end(db, run, delete, clock):
+    async with db.transaction() as conn:
+        member = await a_member(conn, "ada", "ada@shop.example")
     for days in (8, 6, -1):
         ended = clock.now() - timedelta(days=days)
         await run(
-            "INSERT INTO sessions (session_id, merchant_pk, refresh_hash, expires_at) VALUES ($1, $2, $3, $4)",
-            (f"ses_{days}", merchant, str(days).encode(), ended),
+            "INSERT INTO sessions (session_id, member_pk, refresh_hash, expires_at) VALUES ($1, $2, $3, $4)",
+            (f"ses_{days}", member, str(days).encode(), ended),
         )
         await run(
-            "INSERT INTO password_resets (token_hash, merchant_pk, expires_at) VALUES ($1, $2, $3)",
-            (str(days).encode(), merchant, ended),
+            "INSERT INTO password_resets (token_hash, member_pk, expires_at) VALUES ($1, $2, $3)",
+            (str(days).encode(), member, ended),
         )
     deleted = await delete()
     assert (deleted["sessions"], deleted["password_resets"]) == (1, 1)

@@ -43,8 +43,8 @@ JOIN accounts c ON c.merchant_pk = d.merchant_pk AND c.purpose = 'held' ORDER BY
 async def merchants(db):
     async with db.transaction() as conn:
         rows = await conn.exec_driver_sql(
-            "INSERT INTO merchants (merchant_id, email, name, password_hash) VALUES ('mer_1', 'a@b.c', 'A', '-'),"
-            " ('mer_2', 'b@b.c', 'B', '-') RETURNING id"
+            "INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_1', 'a@b.c', 'A'),"
+            " ('mer_2', 'b@b.c', 'B') RETURNING id"
         )
         return list(rows.scalars())
 

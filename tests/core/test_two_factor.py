@@ -11,9 +11,10 @@ import pytest
 
 from cambist.secrets import SecretsBox, SecretsError
 from cambist.services.errors import ConflictError, ForbiddenError, ServiceError, TooManyError, UnauthenticatedError
-from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.two_factor import TwoFactor, codes
 from cambist.testing.clock import seeded_ids
+from tests.support.members import a_member
 from tests.support.two_factor import Authenticator, code_at
 
 SESSION = "ses_tests"
@@ -21,16 +22,12 @@ SESSION = "ses_tests"
 
 @pytest.fixture
 def two_factor(db, ids, clock):
-    return TwoFactor(MERCHANTS, db, SecretsBox([b"k" * 32], ids.random_bytes), ids, clock)
+    return TwoFactor(MEMBERS, db, SecretsBox([b"k" * 32], ids.random_bytes), ids, clock)
 
 
 async def a_merchant(db, name="ada"):
     async with db.transaction() as conn:
-        result = await conn.exec_driver_sql(
-            "INSERT INTO merchants (merchant_id, email, name, password_hash) VALUES ($1, $2, 'Ada', 'x') RETURNING id",
-            (f"mer_{name}", f"{name}@shop.example"),
-        )
-        return result.scalar_one()
+        return await a_member(conn, name, f"{name}@shop.example")
 
 
 @pytest.fixture
@@ -78,7 +75,7 @@ async def refusal(work):
 async def state(db, merchant_pk):
     async with db.autocommit() as conn:
         result = await conn.exec_driver_sql(
-            "SELECT last_step, wrong_codes, locked_until FROM two_factor_states WHERE merchant_pk = $1", (merchant_pk,)
+            "SELECT last_step, wrong_codes, locked_until FROM two_factor_states WHERE member_pk = $1", (merchant_pk,)
         )
         return result.one()
 
@@ -86,7 +83,7 @@ async def state(db, merchant_pk):
 async def all_at_once(db, merchant_pk, works):
     """Let every attempt get as far as it can while the merchant's row is locked, then let them go."""
     async with db.transaction() as conn:
-        await conn.exec_driver_sql("SELECT FROM two_factor_states WHERE merchant_pk = $1 FOR UPDATE", (merchant_pk,))
+        await conn.exec_driver_sql("SELECT FROM two_factor_states WHERE member_pk = $1 FOR UPDATE", (merchant_pk,))
         attempts = [asyncio.create_task(outcome(work)) for work in works]
         waiting = (
             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -362,7 +359,7 @@ async def test_a_secret_copied_to_another_merchants_row_opens_nothing(two_factor
     async with db.transaction() as conn:
         await conn.exec_driver_sql(
             "UPDATE two_factor_states SET secret_encrypted ="
-            " (SELECT secret_encrypted FROM two_factor_states WHERE merchant_pk = $1) WHERE merchant_pk = $2",
+            " (SELECT secret_encrypted FROM two_factor_states WHERE member_pk = $1) WHERE member_pk = $2",
             (ada, bob),
         )
     with pytest.raises(SecretsError):

@@ -16,7 +16,7 @@ from cambist.services.accounting import ledger, usage
 from cambist.services.accounting.ledger import CPT_ASSET
 from cambist.services.accounting.usage import Metered
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError
-from cambist.services.identity import merchants
+from cambist.services.identity import members
 from cambist.services.platform import PlatformPatch, PlatformSettings
 from tests.support.payment_env import PaymentEnv
 
@@ -230,7 +230,7 @@ async def test_a_grant_happens_once_and_its_reference_means_one_amount(payment_e
 
 async def register(payment_env, name):
     async with payment_env.db.transaction() as conn:
-        merchant = await merchants.register(
+        merchant = await members.register(
             conn,
             email=f"{name}@example.com",
             name=name,
@@ -238,7 +238,7 @@ async def register(payment_env, name):
             ids=payment_env.ids,
             now=payment_env.clock.now(),
         )
-    return merchant.pk
+    return merchant.merchant_pk
 
 
 async def backfill(payment_env):

@@ -103,8 +103,8 @@ class PaymentEnv:
     async def merchant(self, merchant_id: str) -> int:
         async with self.db.transaction() as conn:
             row = await conn.exec_driver_sql(
-                "INSERT INTO merchants (merchant_id, email, name, password_hash)"
-                " VALUES ($1, $1 || '@example.com', 'Shop', '-') RETURNING id",
+                "INSERT INTO merchants (merchant_id, email, name)"
+                " VALUES ($1, $1 || '@example.com', 'Shop') RETURNING id",
                 (merchant_id,),
             )
             merchant: int = row.scalar_one()

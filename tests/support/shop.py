@@ -28,8 +28,8 @@ class Shop:
         async with self.db.transaction() as conn:
             self.merchant = (
                 await conn.exec_driver_sql(
-                    "INSERT INTO merchants (merchant_id, email, name, password_hash)"
-                    " VALUES ('mer_1', 'shop@example.com', 'Shop', '-') RETURNING id"
+                    "INSERT INTO merchants (merchant_id, email, name)"
+                    " VALUES ('mer_1', 'shop@example.com', 'Shop') RETURNING id"
                 )
             ).scalar_one()
             self.project = (

@@ -109,8 +109,8 @@ class Treasury:
         async with self.db.transaction() as conn:
             merchant = (
                 await conn.exec_driver_sql(
-                    "INSERT INTO merchants (merchant_id, email, name, password_hash)"
-                    " VALUES ($1, $1 || '@example.com', 'Shop', '-') RETURNING id",
+                    "INSERT INTO merchants (merchant_id, email, name)"
+                    " VALUES ($1, $1 || '@example.com', 'Shop') RETURNING id",
                     (merchant_id,),
                 )
             ).scalar_one()

@@ -105,7 +105,7 @@ async def make_project(
         merchant_id, project_id = ids.new("mer"), ids.new("prj")
         merchant = await conn.execute(
             insert(Merchant)
-            .values(merchant_id=merchant_id, email=f"{merchant_id}@example.com", name="Shop", password_hash="-")
+            .values(merchant_id=merchant_id, email=f"{merchant_id}@example.com", name="Shop")
             .returning(Merchant.id)
         )
         project = await conn.execute(

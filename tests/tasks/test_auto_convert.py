@@ -28,8 +28,7 @@ async def merchant_with_rule(gateway, number):
     now = gateway.clock.now()
     async with gateway.db.transaction() as conn:
         merchant = await conn.exec_driver_sql(
-            "INSERT INTO merchants (merchant_id, email, name, password_hash)"
-            " VALUES ($1, $1 || '@example.com', 'Shop', '-') RETURNING id",
+            "INSERT INTO merchants (merchant_id, email, name) VALUES ($1, $1 || '@example.com', 'Shop') RETURNING id",
             (f"mer_{number}",),
         )
         merchant_pk = merchant.scalar_one()

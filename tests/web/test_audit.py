@@ -59,7 +59,9 @@ async def test_signing_in_and_out_is_written_down_and_what_is_refused_is_summed(
     ]
     opened, ended = (await log(Action.SESSION_OPENED))[-1], await log(Action.SESSION_ENDED)
     assert (opened.actor_kind, opened.merchant_id, opened.address) == ("merchant", merchant.merchant_id, HERE)
-    assert [one.actor for one in ended] == [opened.subject]
+    assert opened.actor.startswith("mem_")
+    assert opened.details["session"] == opened.subject
+    assert [(one.actor, one.details["session"]) for one in ended] == [(opened.actor, opened.subject)]
 
 
 async def test_a_replayed_refresh_token_is_written_down_once_with_its_session(client, merchant, log):
@@ -93,7 +95,9 @@ async def test_who_asks_for_what_is_anothers_is_named(client, merchant, log):
         path = f"/api/merchant/projects/{merchant.project_id}"
         assert (await client.get(path, headers=bob.bearer)).status_code == 403
     (refused,) = await log(Action.ACCESS_REFUSED)
-    assert (refused.merchant_id, refused.details, refused.count) == (bob.merchant_id, {"code": "PROJECT_NOT_OWNED"}, 2)
+    opened = (await log(Action.SESSION_OPENED))[-1]
+    assert (refused.merchant_id, refused.actor, refused.count) == (bob.merchant_id, opened.actor, 2)
+    assert refused.details == {"code": "PROJECT_NOT_OWNED", "session": opened.subject}
 
 
 async def test_keys_projects_and_settings_are_written_down_by_who_changed_them(client, merchant, log):
@@ -106,10 +110,12 @@ async def test_keys_projects_and_settings_are_written_down_by_who_changed_them(c
     assert (await client.put("/api/merchant/wallet/coins", json=coins, headers=merchant.key)).status_code == 200
     assert (await client.delete(f"{project}/api-keys/{merchant.key_id}", headers=merchant.bearer)).status_code == 200
     found = {one.action: one for one in await log()}
-    session = found[Action.SESSION_OPENED].subject
-    assert (found[Action.KEY_ISSUED].subject, found[Action.KEY_ISSUED].actor) == (merchant.key_id, session)
+    member, session = found[Action.SESSION_OPENED].actor, found[Action.SESSION_OPENED].subject
+    assert (found[Action.KEY_ISSUED].subject, found[Action.KEY_ISSUED].actor) == (merchant.key_id, member)
+    assert found[Action.KEY_ISSUED].details["session"] == session
     assert found[Action.PROJECT_MADE].subject == merchant.project_id
-    assert found[Action.PROJECT_CHANGED].details == {"changed": {"name": "Till", "underpaymentTolerancePercent": "1.5"}}
+    changed = {"name": "Till", "underpaymentTolerancePercent": "1.5"}
+    assert found[Action.PROJECT_CHANGED].details == {"changed": changed, "session": session}
     assert found[Action.WEBHOOK_SECRET_ROTATED].project_id == merchant.project_id
     assert (found[Action.COINS_CHANGED].actor_kind, found[Action.COINS_CHANGED].actor) == ("key", merchant.key_id)
     assert found[Action.KEY_REVOKED].subject == merchant.key_id
@@ -131,7 +137,7 @@ async def test_what_the_operator_does_is_written_down(client, merchant, log):
     assert [(one.action, one.subject) for one in found] == [
         (Action.CREDITS_GRANTED, "gift"),
         (Action.PLATFORM_SETTINGS_CHANGED, None),
-        (Action.TWO_FACTOR_RESET, merchant_id),
+        (Action.TWO_FACTOR_RESET, (await log(Action.SESSION_OPENED))[0].actor),
         (Action.PASSWORD_RESET_ISSUED, None),
     ]
     assert found[1].details == {"changed": {"payoutEnabled": False}}
@@ -159,7 +165,9 @@ async def test_the_second_factor_is_written_down(client, merchant, clock, log):
     ]
     assert [one.action for one in (await log())[before:] if one.action in wanted] == wanted
     (refused,) = await log(Action.CREDENTIAL_REFUSED)
-    assert (refused.details, refused.merchant_id) == ({"code": "TWO_FACTOR_INVALID"}, merchant.merchant_id)
+    session = (await log(Action.SESSION_OPENED))[0].subject
+    told = {"code": "TWO_FACTOR_INVALID", "session": session}
+    assert (refused.details, refused.merchant_id) == (told, merchant.merchant_id)
 
 
 async def test_money_that_is_asked_for_is_written_down_once_for_each_key(client, clock, log):
@@ -214,7 +222,8 @@ async def test_what_a_merchant_does_with_sessions_and_password_is_written_down(c
     await merchant.step_up()
     other = await login(client, merchant.email, totpCode=merchant.phone.next_code())
     client.cookies.clear()
-    session = (await log(Action.SESSION_OPENED))[0].subject
+    first = (await log(Action.SESSION_OPENED))[0]
+    member, session = first.actor, first.subject
     ended = next(one for one in (await merchant.ask("GET", "/api/auth/sessions"))["sessions"] if not one["current"])
     assert other.status_code == 200
     await merchant.ask("DELETE", f"/api/auth/sessions/{ended['sessionId']}")
@@ -225,13 +234,15 @@ async def test_what_a_merchant_does_with_sessions_and_password_is_written_down(c
     told = [(one.action, one.actor, one.subject) for one in new if not one.action.startswith("two_factor")]
     opened = [one.subject for one in new if one.action == Action.SESSION_OPENED]
     assert told == [
-        (Action.STEPPED_UP, session, None),
-        (Action.SESSION_OPENED, opened[0], opened[0]),
-        (Action.SESSION_ENDED, session, ended["sessionId"]),
-        (Action.SESSION_ENDED, session, "all other sessions"),
-        (Action.PASSWORD_CHANGED, session, merchant.merchant_id),
-        (Action.SESSION_OPENED, opened[1], opened[1]),
+        (Action.STEPPED_UP, member, None),
+        (Action.SESSION_OPENED, member, opened[0]),
+        (Action.SESSION_ENDED, member, ended["sessionId"]),
+        (Action.SESSION_ENDED, member, "all other sessions"),
+        (Action.PASSWORD_CHANGED, member, member),
+        (Action.SESSION_OPENED, member, opened[1]),
     ]
+    in_sessions = [one.details["session"] for one in new if not one.action.startswith("two_factor")]
+    assert in_sessions == [session, opened[0], *[session] * 3, opened[1]]
     assert {one.merchant_id for one in new} == {merchant.merchant_id}
     assert "another long password" not in repr(new)
 

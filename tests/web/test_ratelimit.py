@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from cambist.services.errors import TooManyError, UnauthenticatedError
 from cambist.services.identity import api_keys
-from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.identity.members import MEMBERS
 from cambist.settings import RateLimitSettings
 from cambist_web.client_address import (
     ADDRESSES_CACHED_MAX,
@@ -219,11 +219,11 @@ async def test_a_right_password_is_not_counted_however_often_it_is_shown(databas
         client.cookies.clear()
         web = client._transport.app.state.web
         for _ in range(12):
-            await check_password(web, MERCHANTS, connection_of(client), "ada@shop.example", PASSWORD)
+            await check_password(web, MEMBERS, connection_of(client), "ada@shop.example", PASSWORD)
         answers = []
         for _ in range(6):
             with pytest.raises((UnauthenticatedError, TooManyError)) as error:
-                await check_password(web, MERCHANTS, connection_of(client), "ada@shop.example", "wrong")
+                await check_password(web, MEMBERS, connection_of(client), "ada@shop.example", "wrong")
             answers.append(error.type)
     assert answers == [UnauthenticatedError] * 5 + [TooManyError]
 
@@ -237,7 +237,7 @@ async def test_what_is_guessed_at_merchants_keeps_no_operator_out_whatever_is_ty
         for typed in (officer.made.email, f"operator {officer.made.email}"):
             for _ in range(5):
                 with suppress(UnauthenticatedError):
-                    await check_password(client._transport.app.state.web, MERCHANTS, connection_of(client), typed, "x")
+                    await check_password(client._transport.app.state.web, MEMBERS, connection_of(client), typed, "x")
         assert (await client.post(f"{AUTH}/sign-in", json=officer.credentials())).status_code == 200
 
 
@@ -274,14 +274,14 @@ async def test_a_crowd_of_guessers_is_braked_and_the_merchant_gets_in_from_the_u
         for number in range(FAILED_LOGINS_PER_MINUTE + 5):
             there = connection_of(client, f"198.51.100.{number}")
             try:
-                await check_password(web, MERCHANTS, there, "ada@shop.example", "wrong")
+                await check_password(web, MEMBERS, there, "ada@shop.example", "wrong")
             except (UnauthenticatedError, TooManyError) as error:
                 guessed.append(error.code)
         braked = guessed.index("RATE_LIMITED")
         assert FAILED_LOGINS_PER_MINUTE <= braked < len(guessed)
         with pytest.raises(TooManyError):
-            await check_password(web, MERCHANTS, connection_of(client, "198.51.100.250"), "ada@shop.example", PASSWORD)
-        await check_password(web, MERCHANTS, connection_of(client), "ada@shop.example", PASSWORD)
+            await check_password(web, MEMBERS, connection_of(client, "198.51.100.250"), "ada@shop.example", PASSWORD)
+        await check_password(web, MEMBERS, connection_of(client), "ada@shop.example", PASSWORD)
 
 
 def connection_of(client, ip="192.0.2.7"):

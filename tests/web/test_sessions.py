@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from cambist.services.errors import UnauthenticatedError
 from cambist.services.identity import credentials
-from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.identity.members import MEMBERS
 from cambist_web.access_tokens import ISSUER, MERCHANTS_AUDIENCE
 from tests.support.web import (
     ADMIN_KEY,
@@ -298,17 +298,17 @@ async def test_a_reset_token_used_twice_at_once_works_once(merchant, client):
 async def test_a_session_opened_with_the_old_password_does_not_outlive_its_reset(merchant, gateway, client):
     web = client._transport.app.state.web
     known = await credentials.check_password(
-        MERCHANTS, gateway.db, email=merchant.email, password=PASSWORD, passwords=web.passwords
+        MEMBERS, gateway.db, email=merchant.email, password=PASSWORD, passwords=web.passwords
     )
     async with gateway.db.transaction() as conn:
         token = await credentials.issue_link(
-            conn, MERCHANTS, merchant.email, ids=gateway.ids, now=gateway.clock.now(), lifetime_s=60
+            conn, MEMBERS, merchant.email, ids=gateway.ids, now=gateway.clock.now(), lifetime_s=60
         )
         changed = await web.passwords.hash("another good password")
-        await credentials.set_by_link(conn, MERCHANTS, token, changed, now=gateway.clock.now())
+        await credentials.set_by_link(conn, MEMBERS, token, changed, now=gateway.clock.now())
     with pytest.raises(UnauthenticatedError):
         async with gateway.db.transaction() as conn:
-            await credentials.lock_password(conn, MERCHANTS, known)
+            await credentials.lock_password(conn, MEMBERS, known)
 
 
 async def test_many_register_at_once_with_one_address_and_one_does(client):

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from cambist.services.errors import InvalidError
-from cambist.services.identity import credentials, merchants
-from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.identity import credentials, people
+from cambist.services.identity.members import MEMBERS
 from tests.support.web import PASSWORD, Merchant
 
 ROUNDS = 25
@@ -39,20 +39,20 @@ async def test_changing_the_password_while_it_is_reset(client, gateway):
     await merchant.register("ada@shop.example")
     web, now = client._transport.app.state.web, gateway.clock.now()
     sign_in = await credentials.check_password(
-        MERCHANTS, gateway.db, email=merchant.email, password=PASSWORD, passwords=web.passwords
+        MEMBERS, gateway.db, email=merchant.email, password=PASSWORD, passwords=web.passwords
     )
     async with gateway.db.transaction() as conn:
-        token = await credentials.issue_link(conn, MERCHANTS, merchant.email, ids=gateway.ids, now=now, lifetime_s=60)
+        token = await credentials.issue_link(conn, MEMBERS, merchant.email, ids=gateway.ids, now=now, lifetime_s=60)
 
     async def reset():
         async with gateway.db.transaction() as conn:
-            await credentials.set_by_link(conn, MERCHANTS, token, "by the link", now=now)
+            await credentials.set_by_link(conn, MEMBERS, token, "by the link", now=now)
 
     async with gateway.db.transaction() as conn:
-        await merchants.lock_merchant(conn, sign_in.person.pk)
+        await people.lock(conn, MEMBERS, sign_in.person.pk)
         resetting = asyncio.create_task(reset())
         await _somebody_waits(gateway.db)
-        await credentials.change_password(conn, MERCHANTS, sign_in, "by hand", now=now)
+        await credentials.change_password(conn, MEMBERS, sign_in, "by hand", now=now)
     with pytest.raises(InvalidError, match="was used already"):
         await resetting
 

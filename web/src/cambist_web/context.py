@@ -14,7 +14,7 @@ from cambist.db.cached import Cached
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.audit.sums import Sums
 from cambist.services.identity.api_keys import KeyAccess, key_hash
-from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.operators import OPERATORS
 from cambist.services.identity.passwords import Passwords
 from cambist.services.identity.people import P, People, V
@@ -148,7 +148,7 @@ class Web:
         self.db = gateway.db
         self.clock = gateway.clock
         self.ids = gateway.ids
-        self.merchants = SignIns(gateway, MERCHANTS, MERCHANTS_AUDIENCE)
+        self.merchants = SignIns(gateway, MEMBERS, MERCHANTS_AUDIENCE)
         self.operators = SignIns(gateway, OPERATORS, OPERATORS_AUDIENCE, "operators' ")
         self.access_tokens, self.refresh_tokens = self.merchants.access_tokens, self.merchants.refresh_tokens
         self.sessions, self.two_factor = self.merchants.sessions, self.merchants.two_factor

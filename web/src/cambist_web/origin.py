@@ -13,7 +13,7 @@ else anybody may do without end is counted, too: ``audit.count(Action.PASSWORD_R
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -25,6 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.audit.entries import Action, Origin, record
 from cambist.services.audit.sums import Kind
+from cambist.services.identity.sessions import SessionPrincipal
 
 from .client_address import client_host, counted_as
 from .context import Web, web_of
@@ -58,7 +59,7 @@ def origin_of(connection: Connection) -> Origin:
         project_id=None if actor is None else actor.project_id,
     )
     if session is not None:
-        return replace(origin, actor_kind="merchant", actor=session.session_id, merchant_id=session.merchant_id)
+        return replace(origin, actor_kind="merchant", **_in_person(session))
     if actor is not None:
         return replace(origin, actor_kind="key", key_pk=actor.key_pk, merchant_id=actor.merchant_id)
     if tracker is not None:
@@ -73,6 +74,10 @@ def origin_of(connection: Connection) -> Origin:
     return origin
 
 
+def _in_person(session: SessionPrincipal) -> Mapping[str, str]:
+    return {"actor": session.member_id, "merchant_id": session.merchant_id, "session_id": session.session_id}
+
+
 class Audit:
     """Writes down what one request does."""
 
@@ -80,9 +85,10 @@ class Audit:
         self._web = web
         self.origin = origin
 
-    def of_merchant(self, merchant_id: str, session_id: str | None = None) -> Audit:
-        """Return the same for a merchant who has shown who he is in this request, in the session that he opened."""
-        return Audit(self._web, replace(self.origin, actor_kind="merchant", actor=session_id, merchant_id=merchant_id))
+    def of_member(self, member_id: str, merchant_id: str, session_id: str | None = None) -> Audit:
+        """Return the same for a member who has shown who he is in this request, in the session that he opened."""
+        told = {"actor": member_id, "merchant_id": merchant_id, "session_id": session_id}
+        return Audit(self._web, replace(self.origin, actor_kind="merchant", **told))
 
     def of_operator(self, operator_id: str) -> Audit:
         """Return the same for an operator who has shown who he is in this request."""

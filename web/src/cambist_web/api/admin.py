@@ -18,8 +18,7 @@ from cambist.domain.usage import CREDITS_MAX
 from cambist.services import platform
 from cambist.services.accounting import usage
 from cambist.services.audit.entries import Action
-from cambist.services.identity import merchants, sessions
-from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.identity import members, merchants
 from cambist.services.payouts import minimums
 from cambist.services.platform import PlatformPatch, PlatformSettings
 from cambist_web.auth import admin_routes
@@ -150,7 +149,7 @@ class MerchantSessions(Controller):
         """End every session of a merchant at once, access tokens included. API keys go on working."""
         async with web.db.transaction() as conn:
             merchant_pk = await merchants.find_pk(conn, merchant_id)
-            await sessions.revoke_all(conn, MERCHANTS, merchant_pk, now=web.clock.now())
+            await members.sign_out_all(conn, merchant_pk, now=web.clock.now())
             await audit.record(conn, Action.SESSION_ENDED, subject="all sessions", merchant_id=merchant_id)
         return Answer()
 

@@ -8,8 +8,9 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
 from cambist.services.audit.entries import Action
-from cambist.services.identity import credentials, merchants
-from cambist.services.identity.merchants import MERCHANTS, Name
+from cambist.services.identity import credentials, members, merchants
+from cambist.services.identity.members import MEMBERS
+from cambist.services.identity.merchants import Name
 from cambist_web.auth import admin_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
@@ -74,7 +75,7 @@ class PasswordResets(Controller):
         lifetime_s, email = web.settings.auth.password_reset_s, merchants.normalize_email(data.email)
         async with web.db.transaction() as conn:
             now = web.clock.now()
-            token = await credentials.issue_link(conn, MERCHANTS, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
+            token = await credentials.issue_link(conn, MEMBERS, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
             await audit.record(conn, Action.PASSWORD_RESET_ISSUED, email=email)
         return ResetIssued(token=token, link=password_link(web, token), expires_in=lifetime_s)
 
@@ -97,10 +98,10 @@ class NewMerchants(Controller):
         # Nobody knows this one.
         password_hash = await web.passwords.hash(web.ids.hex_secret())
         async with web.db.transaction() as conn:
-            merchant = await merchants.register(
+            merchant = await members.register(
                 conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now, live=data.live
             )
-            token = await credentials.issue_link(conn, MERCHANTS, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
+            token = await credentials.issue_link(conn, MEMBERS, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
             made = merchant.merchant_id
             live = data.live or None
             await audit.record(conn, Action.MERCHANT_MADE, subject=made, merchant_id=made, email=email, live=live)

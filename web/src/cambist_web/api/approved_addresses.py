@@ -60,7 +60,7 @@ class ApprovedAddresses(Controller):
     ) -> ApprovedAnswer:
         """Let auto-payouts go to an address. Needs a code of the authenticator."""
         address = approved_addresses.check(web.gateway.registry, data, live=session.live)
-        await web.two_factor.require_code(session.merchant_pk, data.totp_code)
+        await web.two_factor.require_code(session.member_pk, data.totp_code)
         async with web.db.transaction() as conn:
             found = await approved_addresses.approve(conn, session.merchant_pk, data, address, web.ids, web.clock.now())
             told = {"chain": data.chain, "address": found.address, "mode": found.mode}

@@ -13,8 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
-from cambist.services.identity import credentials, merchants, people, sessions
-from cambist.services.identity.merchants import MERCHANTS, Merchant, Name
+from cambist.services.identity import credentials, members, merchants, people, sessions
+from cambist.services.identity.members import MEMBERS, Member
+from cambist.services.identity.merchants import Name
 from cambist.services.identity.sessions import OpenSession, Replayed, SessionPrincipal
 from cambist_web.auth import public_routes, visitor_of
 from cambist_web.context import Web
@@ -113,12 +114,12 @@ class Auth(Controller):
         password_hash = await web.passwords.hash_new(data.password, [email, name])
         live = web.settings.grants_live
         async with web.db.transaction() as conn:
-            merchant = await merchants.register(
+            merchant = await members.register(
                 conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=web.clock.now(), live=live
             )
             await _end_the_one_before(web, conn, request, audit)
             session = await open_session(web, conn, merchant, request)
-            by = audit.of_merchant(merchant.merchant_id, session.principal.session_id)
+            by = audit.of_member(merchant.member_id, merchant.merchant_id, session.principal.session_id)
             await by.record(conn, Action.MERCHANT_REGISTERED, subject=merchant.merchant_id, email=email)
             await by.record(conn, Action.SESSION_OPENED, subject=session.principal.session_id)
         return signed_in(web, merchant, session, status_code=201)
@@ -137,17 +138,18 @@ class Auth(Controller):
         """
         email = merchants.spelling_of(data.email)
         # A refusal is written down with this address: unless it is none, such as a password in the wrong field.
-        request.state.claimed_kind = MERCHANTS.kind
+        request.state.claimed_kind = "merchant"
         request.state.claimed_email = email if merchants.is_email(email) else None
         await web.limiter.take(web.limits.login_per_address, address_of(request))
-        sign_in = await check_password(web, MERCHANTS, request, email, data.password)
+        sign_in = await check_password(web, MEMBERS, request, email, data.password)
         shown = await web.two_factor.check_sign_in(sign_in.person.pk, data.totp_code)
         async with web.db.transaction() as conn:
-            await credentials.lock_password(conn, MERCHANTS, sign_in)
+            await credentials.lock_password(conn, MEMBERS, sign_in)
             await web.two_factor.lock_sign_in(conn, sign_in.person.pk, shown=shown)
             await _end_the_one_before(web, conn, request, audit)
             session = await open_session(web, conn, sign_in.person, request)
-            by = audit.of_merchant(sign_in.person.merchant_id, session.principal.session_id)
+            who = sign_in.person
+            by = audit.of_member(who.member_id, who.merchant_id, session.principal.session_id)
             await by.record(conn, Action.SESSION_OPENED, subject=session.principal.session_id, totp=shown or None)
         return signed_in(web, sign_in.person, session)
 
@@ -168,11 +170,16 @@ class Auth(Controller):
         async with web.db.transaction() as conn:
             session = await web.sessions.rotate(conn, token, visitor_of(request), now=web.clock.now())
             if isinstance(session, Replayed):
+                whose = await members.merchant_of(conn, session.person_id)
                 await audit.record(
-                    conn, Action.REFRESH_REPLAYED, subject=session.session_id, merchant_id=session.person_id
+                    conn,
+                    Action.REFRESH_REPLAYED,
+                    subject=session.session_id,
+                    merchant_id=whose,
+                    member=session.person_id,
                 )
             elif session is not None:
-                merchant = await people.get(conn, MERCHANTS, session.principal.merchant_pk)
+                merchant = await people.get(conn, MEMBERS, session.principal.member_pk)
         if session is None or isinstance(session, Replayed) or merchant is None:
             raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
         return signed_in(web, merchant, session)
@@ -190,9 +197,9 @@ class Auth(Controller):
         session_id = web.refresh_tokens.session_of(token) if token else None
         if session_id is not None:
             async with web.db.transaction() as conn:
-                merchant_id = await sessions.revoke(conn, MERCHANTS, session_id, now=web.clock.now())
-                if merchant_id is not None:
-                    by = audit.of_merchant(merchant_id, session_id)
+                member_id = await sessions.revoke(conn, MEMBERS, session_id, now=web.clock.now())
+                if member_id is not None:
+                    by = audit.of_member(member_id, await members.merchant_of(conn, member_id), session_id)
                     await by.record(conn, Action.SESSION_ENDED, subject=session_id)
         return Response(Message(message="Signed out."), cookies=[COOKIE.make(web, "", max_age_s=0)])
 
@@ -222,30 +229,31 @@ class Auth(Controller):
         """Set a new password with a reset token, and end every session of the merchant."""
         await web.limiter.take(web.limits.login_per_address, address_of(request))
         async with web.db.autocommit() as conn:
-            merchant = await credentials.of_link(conn, MERCHANTS, data.token, now=web.clock.now())
+            merchant = await credentials.of_link(conn, MEMBERS, data.token, now=web.clock.now())
         password_hash = await web.passwords.hash_new(data.password, [merchant.email, merchant.name])
         async with web.db.transaction() as conn:
             now = web.clock.now()
-            merchant = await credentials.set_by_link(conn, MERCHANTS, data.token, password_hash, now=now)
-            by = audit.of_merchant(merchant.merchant_id)
-            await by.record(conn, Action.PASSWORD_CHANGED, subject=merchant.merchant_id, by="reset link")
+            merchant = await credentials.set_by_link(conn, MEMBERS, data.token, password_hash, now=now)
+            by = audit.of_member(merchant.member_id, merchant.merchant_id)
+            await by.record(conn, Action.PASSWORD_CHANGED, subject=merchant.member_id, by="reset link")
         return Message(message="The password was changed. Sign in with the new one.")
 
 
 async def _end_the_one_before(web: Web, conn: AsyncConnection, request: Request[Any, Any, Any], audit: Audit) -> None:
-    for merchant_id, session_id in await COOKIE.end_session(conn, web.merchants, request, web.clock.now()):
-        await audit.of_merchant(merchant_id, session_id).record(conn, Action.SESSION_ENDED, subject=session_id)
+    for member_id, session_id in await COOKIE.end_session(conn, web.merchants, request, web.clock.now()):
+        by = audit.of_member(member_id, await members.merchant_of(conn, member_id), session_id)
+        await by.record(conn, Action.SESSION_ENDED, subject=session_id)
 
 
 async def open_session(
-    web: Web, conn: AsyncConnection, merchant: Merchant, connection: Connection
+    web: Web, conn: AsyncConnection, merchant: Member, connection: Connection
 ) -> OpenSession[SessionPrincipal]:
     """Begin a session of a merchant who has signed in from there."""
     return await web.sessions.open(conn, merchant.pk, visitor_of(connection), now=web.clock.now())
 
 
 def signed_in(
-    web: Web, merchant: Merchant, session: OpenSession[SessionPrincipal], *, status_code: int = 200
+    web: Web, merchant: Member, session: OpenSession[SessionPrincipal], *, status_code: int = 200
 ) -> Response[SignedIn]:
     """Answer with an access token of the session, and the cookie that prolongs it."""
     body = SignedIn(

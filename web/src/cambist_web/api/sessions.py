@@ -14,7 +14,7 @@ from msgspec import Meta
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
 from cambist.services.identity import credentials, sessions
-from cambist.services.identity.merchants import MERCHANTS
+from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.sessions import STEP_UP_S, SessionPrincipal, SessionView
 from cambist.services.paging import LIMIT
 from cambist_web.auth import session_routes
@@ -84,7 +84,7 @@ class SessionRoutes(Controller):
         """Return your open sessions, the one used last first, and where each was used last."""
         now = web.clock.now()
         async with web.db.transaction() as conn:
-            found = await web.sessions.list(conn, session.merchant_pk, now=now, page=page, limit=limit)
+            found = await web.sessions.list(conn, session.member_pk, now=now, page=page, limit=limit)
         views = [
             OwnSession(
                 session_id=one.session_id,
@@ -105,7 +105,7 @@ class SessionRoutes(Controller):
     ) -> Answer:
         """End every session of yours but this one, access tokens included."""
         async with web.db.transaction() as conn:
-            await sessions.revoke_all(conn, MERCHANTS, session.merchant_pk, now=web.clock.now(), but=session.session_id)
+            await sessions.revoke_all(conn, MEMBERS, session.member_pk, now=web.clock.now(), but=session.session_id)
             await audit.record(conn, Action.SESSION_ENDED, subject="all other sessions")
         return Answer()
 
@@ -119,7 +119,7 @@ class SessionRoutes(Controller):
     ) -> Answer:
         """End one session of yours, this one too if it is named, access tokens included."""
         async with web.db.transaction() as conn:
-            await web.sessions.end(conn, session.merchant_pk, session_id, now=web.clock.now())
+            await web.sessions.end(conn, session.member_pk, session_id, now=web.clock.now())
             await audit.record(conn, Action.SESSION_ENDED, subject=session_id)
         return Answer()
 
@@ -144,12 +144,12 @@ class SessionRoutes(Controller):
         await _show_second_factor(web, session, data.totp_code)
         async with web.db.transaction() as conn:
             try:
-                await credentials.change_password(conn, MERCHANTS, shown, password_hash, now=web.clock.now())
+                await credentials.change_password(conn, MEMBERS, shown, password_hash, now=web.clock.now())
             except UnauthenticatedError:
                 raise ForbiddenError("PASSWORD_INVALID", "The password was changed a moment ago.") from None
-            await audit.record(conn, Action.PASSWORD_CHANGED, subject=merchant.merchant_id, by="the password before")
+            await audit.record(conn, Action.PASSWORD_CHANGED, subject=merchant.member_id, by="the password before")
             opened = await open_session(web, conn, merchant, request)
-            by = audit.of_merchant(merchant.merchant_id, opened.principal.session_id)
+            by = audit.of_member(merchant.member_id, merchant.merchant_id, opened.principal.session_id)
             await by.record(conn, Action.SESSION_OPENED, subject=opened.principal.session_id)
         return signed_in(web, merchant, opened)
 
@@ -157,10 +157,10 @@ class SessionRoutes(Controller):
 async def _show_second_factor(web: Web, session: SessionPrincipal, code: str | None) -> None:
     """Take the code, or the session's step-up, where the merchant has a second factor. Raises ForbiddenError."""
     if code is not None:
-        await web.two_factor.require_code(session.merchant_pk, code)
+        await web.two_factor.require_code(session.member_pk, code)
         return
     async with web.db.autocommit() as conn:
-        enabled = (await web.two_factor.status(conn, session.merchant_pk)).enabled
+        enabled = (await web.two_factor.status(conn, session.member_pk)).enabled
     if enabled:
         await web.two_factor.check_step_up(session)
 

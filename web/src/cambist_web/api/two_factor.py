@@ -14,9 +14,9 @@ from msgspec import Meta
 
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
-from cambist.services.identity import merchants, people, two_factor
+from cambist.services.identity import members, merchants, people, two_factor
 from cambist.services.identity.credentials import SignIn
-from cambist.services.identity.merchants import MERCHANTS, Merchant
+from cambist.services.identity.members import MEMBERS, Member
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.identity.two_factor import Enrolment
 from cambist_web.auth import admin_routes, session_routes
@@ -86,7 +86,7 @@ class TwoFactorRoutes(Controller):
     async def status(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> StatusView:
         """Say whether codes are asked for, and how many recovery codes are left."""
         async with web.db.autocommit() as conn:
-            status = await web.two_factor.status(conn, session.merchant_pk)
+            status = await web.two_factor.status(conn, session.member_pk)
         return StatusView(enabled=status.enabled, recovery_codes_left=status.recovery_codes_left)
 
     @post("/enrol", status_code=200, summary="Get a secret for an authenticator")
@@ -101,7 +101,7 @@ class TwoFactorRoutes(Controller):
         """Return a new secret. It is good for nothing until confirmed; an authenticator in use stays so till then."""
         shown = await show_password(web, request, session, data.password)
         email, record = shown.person.email, audit.recorder(Action.TWO_FACTOR_ENROLLED)
-        enrolment = await web.two_factor.enrol(session.merchant_pk, email, data.totp_code, record=record)
+        enrolment = await web.two_factor.enrol(session.member_pk, email, data.totp_code, record=record)
         return enrolled(enrolment)
 
     @post("/confirm", status_code=200, summary="Turn two-factor authentication on")
@@ -115,7 +115,7 @@ class TwoFactorRoutes(Controller):
         """Put the secret into force with its first code. Every other session of yours ends."""
         record = audit.recorder(Action.TWO_FACTOR_ENABLED)
         codes = await web.two_factor.confirm(
-            session.merchant_pk, data.totp_code, session_id=session.session_id, record=record
+            session.member_pk, data.totp_code, session_id=session.session_id, record=record
         )
         return RecoveryCodes(recovery_codes=codes)
 
@@ -131,7 +131,7 @@ class TwoFactorRoutes(Controller):
         """Return new recovery codes; the ones before stop working."""
         await show_password(web, request, session, data.password)
         record = audit.recorder(Action.RECOVERY_CODES_RENEWED)
-        codes = await web.two_factor.renew_recovery_codes(session.merchant_pk, data.totp_code, record=record)
+        codes = await web.two_factor.renew_recovery_codes(session.member_pk, data.totp_code, record=record)
         return RecoveryCodes(recovery_codes=codes)
 
     @post("/disable", status_code=200, summary="Turn two-factor authentication off")
@@ -146,7 +146,7 @@ class TwoFactorRoutes(Controller):
         """Forget authenticator and recovery codes. What needs them is out of reach from then on."""
         await show_password(web, request, session, data.password)
         record = audit.recorder(Action.TWO_FACTOR_DISABLED)
-        await web.two_factor.disable(session.merchant_pk, data.totp_code, record=record)
+        await web.two_factor.disable(session.member_pk, data.totp_code, record=record)
         return Answer()
 
 
@@ -167,9 +167,10 @@ class TwoFactorReset(Controller):
         """Turn two-factor authentication off for a merchant, and end every session."""
         email = merchants.normalize_email(data.email)
         async with web.db.transaction() as conn:
-            merchant_id = await two_factor.reset(conn, MERCHANTS, email, now=web.clock.now())
-            await audit.record(conn, Action.TWO_FACTOR_RESET, subject=merchant_id, merchant_id=merchant_id)
-        log.warning("two_factor_reset_by_operator", merchant_id=merchant_id)
+            member_id = await two_factor.reset(conn, MEMBERS, email, now=web.clock.now())
+            merchant_id = await members.merchant_of(conn, member_id)
+            await audit.record(conn, Action.TWO_FACTOR_RESET, subject=member_id, merchant_id=merchant_id)
+        log.warning("two_factor_reset_by_operator", member_id=member_id, merchant_id=merchant_id)
         return Answer()
 
 
@@ -179,16 +180,16 @@ def enrolled(enrolment: Enrolment) -> Enrolled:
     return Enrolled(secret=enrolment.secret, otpauth_uri=enrolment.uri, qr_code=qr_code)
 
 
-async def show_password(web: Web, request: AnyRequest, session: SessionPrincipal, password: str) -> SignIn[Merchant]:
+async def show_password(web: Web, request: AnyRequest, session: SessionPrincipal, password: str) -> SignIn[Member]:
     """Check the password of a merchant who is signed in. Raises ForbiddenError.
 
     A right one is counted for the address, too: it costs as much as one that opens a session.
     """
     await web.limiter.take(web.limits.login_per_address, address_of(request))
     async with web.db.autocommit() as conn:
-        email = (await people.get(conn, MERCHANTS, session.merchant_pk)).email
+        email = (await people.get(conn, MEMBERS, session.member_pk)).email
     try:
-        return await check_password(web, MERCHANTS, request, email, password)
+        return await check_password(web, MEMBERS, request, email, password)
     except UnauthenticatedError:
         # The session is good, so no 401, at which a client would sign in again.
         raise ForbiddenError("PASSWORD_INVALID", "The password is wrong.") from None

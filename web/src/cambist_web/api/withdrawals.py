@@ -79,7 +79,7 @@ class Withdrawals(Controller):
         if before is not None:
             made = Made(before, replayed=True)
         else:
-            await web.two_factor.require_code(session.merchant_pk, data.totp_code)
+            await web.two_factor.require_code(session.member_pk, data.totp_code)
             async with web.db.transaction() as conn:
                 made = await withdrawals.create_withdrawal(conn, context, actor, data, idempotency_key)
                 if not made.replayed:

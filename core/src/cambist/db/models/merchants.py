@@ -1,4 +1,4 @@
-"""Merchants, their sessions and second factors, and the account keys that their addresses are derived from."""
+"""Merchants, their members' sessions and second factors, and the account keys that their addresses are derived from."""
 
 from __future__ import annotations
 
@@ -11,49 +11,62 @@ from .base import Base, PrimaryKey, holds_one_of, partial_index
 from .people import PasswordLink, Person, PersonRecoveryCode, PersonSession, PersonTwoFactor, person_column
 
 
-class Merchant(Person):
-    """One who is paid. ``live`` says whether the operator has granted live mode.
+class Merchant(Base):
+    """One who is paid. ``live`` says whether the operator has granted live mode. ``email`` is the one signed up with.
 
     Without ``plan_pk`` the merchant has the default plan, whichever that is.
     """
 
     __tablename__ = "merchants"
 
+    id: Mapped[PrimaryKey]
     merchant_id: Mapped[str] = mapped_column(unique=True)
+    email: Mapped[str] = mapped_column(unique=True)
+    name: Mapped[str]
     live: Mapped[bool] = mapped_column(server_default="false")
     plan_pk: Mapped[int | None] = mapped_column(ForeignKey("plans.id"), index=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Member(Person):
+    """Somebody who signs in for a merchant. Who signs up is the first."""
+
+    __tablename__ = "members"
+
+    member_id: Mapped[str] = mapped_column(unique=True)
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"), index=True)
 
 
 class Session(PersonSession):
-    """A session of a merchant."""
+    """A session of a member."""
 
     __tablename__ = "sessions"
 
-    person_pk: Mapped[int] = person_column("merchant_pk", "merchants.id", index=True)
+    person_pk: Mapped[int] = person_column("member_pk", "members.id", index=True)
 
 
 class PasswordReset(PasswordLink):
-    """The link by which a merchant sets a password."""
+    """The link by which a member sets a password."""
 
     __tablename__ = "password_resets"
 
-    person_pk: Mapped[int] = person_column("merchant_pk", "merchants.id", index=True)
+    person_pk: Mapped[int] = person_column("member_pk", "members.id", index=True)
 
 
 class TwoFactorState(PersonTwoFactor):
-    """What is known of a merchant's authenticator."""
+    """What is known of a member's authenticator."""
 
     __tablename__ = "two_factor_states"
 
-    person_pk: Mapped[int] = person_column("merchant_pk", "merchants.id", primary_key=True)
+    person_pk: Mapped[int] = person_column("member_pk", "members.id", primary_key=True)
 
 
 class RecoveryCode(PersonRecoveryCode):
-    """A recovery code of a merchant."""
+    """A recovery code of a member."""
 
     __tablename__ = "recovery_codes"
 
-    person_pk: Mapped[int] = person_column("merchant_pk", "two_factor_states.person_pk", primary_key=True)
+    person_pk: Mapped[int] = person_column("member_pk", "two_factor_states.person_pk", primary_key=True)
 
 
 class AccountKey(Base):

@@ -100,7 +100,7 @@ class Action(StrEnum):
 class Origin(Struct, frozen=True, kw_only=True):
     """Who acts, and from where. ``actor`` is a public identifier; for a key its ``key_pk`` stands for it.
 
-    ``session_id`` is an operator's, and is told among the details; of a merchant the session is the actor.
+    ``session_id`` is the session of a person, and is told among the details.
     """
 
     actor_kind: ActorKind

@@ -171,7 +171,7 @@ async def start_alone(  # noqa: PLR0913, PLR0917  what, on which conditions, and
     Nothing is written where the key was used before, the project was switched off, the settings are others by now, or
     the credits are used up: what decided about it is then to be read again. Raises InsufficientFundsError.
     """
-    told, now = new.told, context.clock.now()
+    told, now = {**origin.details, **new.told}, context.clock.now()
     values = _values(new, now) | {"settings_mark": settings_mark, "credits_floor": new.settings.cpt.floor}
     values |= entries.entry_values(origin, Action.EXCHANGE_ASKED, now, subject=new.txn_id, details=told)
     if claim is not None:

@@ -1,4 +1,4 @@
-"""Merchants: who they are, and how they come in."""
+"""Merchants: who is paid. The people who sign in for one are in ``members.py``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import unicodedata
 from datetime import datetime
 from typing import Annotated
 
-from msgspec import Meta
-from sqlalchemy import select, true, update
+from msgspec import Meta, Struct
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -24,10 +24,6 @@ from cambist.services.errors import (
     NotFoundError,
 )
 
-from . import people
-from .people import People, Person
-from .sessions import SessionPrincipal
-
 EMAIL_CHARS_MAX = 254
 
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -35,46 +31,15 @@ Name = Annotated[str, Meta(min_length=1, max_length=100)]
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f]+")
 
 
-class Merchant(Person, frozen=True, kw_only=True):
-    """One who is paid. ``live`` says whether the operator has granted live mode."""
+class Merchant(Struct, frozen=True, kw_only=True):
+    """One who is paid. ``live`` says whether the operator has granted live mode. ``pk`` is for statements."""
 
+    pk: int
     merchant_id: str
+    email: str
+    name: str
     live: bool
 
-    @property
-    def person_id(self) -> str:
-        return self.merchant_id
-
-
-def _no_such_email() -> NotFoundError:
-    return NotFoundError("MERCHANT_NOT_FOUND", "There is no merchant with this e-mail address.")
-
-
-MERCHANTS = People(
-    kind="merchant",
-    table=models.Merchant,
-    public_id=models.Merchant.merchant_id,
-    view=Merchant,
-    principal=SessionPrincipal,
-    principal_columns=columns_of(
-        SessionPrincipal,
-        models.Session,
-        merchant_pk=models.Session.person_pk,
-        merchant_id=models.Merchant.merchant_id,
-        live=models.Merchant.live,
-    ),
-    session=models.Session,
-    link=models.PasswordReset,
-    two_factor=models.TwoFactorState,
-    recovery_code=models.RecoveryCode,
-    may_sign_in=true(),
-    may_have_session=true(),
-    needs_two_factor=False,
-    issuer="Cambist",
-    step_up_path="/api/auth/step-up",
-    link_prefix="pwr_",
-    no_such_email=_no_such_email,
-)
 
 _COLUMNS = columns_of(Merchant, models.Merchant)
 
@@ -97,26 +62,32 @@ def normalize_email(text: str) -> str:
     return email
 
 
-async def register(  # noqa: PLR0913  each by name
-    conn: AsyncConnection, *, email: str, name: str, password_hash: str, ids: Ids, now: datetime, live: bool = False
+async def add(  # noqa: PLR0913  each by name
+    conn: AsyncConnection, *, email: str, name: str, ids: Ids, now: datetime, live: bool
 ) -> Merchant:
-    """Add a merchant, who claims the account keys that the addresses will be derived from, and is given usage credits.
+    """Add a merchant for which nobody can sign in yet: see ``members.register()``. ``live`` grants live mode at once.
 
-    ``live`` grants live mode at once. Raises ConflictError for an address that is taken, UnavailableError when no keys
-    are in stock.
+    Raises ConflictError for an address that is taken.
     """
     merchant_id = ids.new("mer")
     pk = await conn.scalar(
         insert(models.Merchant)
-        .values(merchant_id=merchant_id, email=email, name=name, password_hash=password_hash, live=live, created_at=now)
+        .values(merchant_id=merchant_id, email=email, name=name, live=live, created_at=now)
         .on_conflict_do_nothing(index_elements=[models.Merchant.email])
         .returning(models.Merchant.id)
     )
     if pk is None:
         raise ConflictError("EMAIL_TAKEN", "A merchant with this e-mail address exists already.")
-    await claim_accounts(conn, pk)
-    await usage.grant_allowances(conn, [pk])
     return Merchant(pk=pk, merchant_id=merchant_id, email=email, name=name, live=live)
+
+
+async def equip(conn: AsyncConnection, merchant_pk: int) -> None:
+    """Let a new merchant claim the account keys that the addresses will be derived from, and give it usage credits.
+
+    Raises UnavailableError when no keys are in stock.
+    """
+    await claim_accounts(conn, merchant_pk)
+    await usage.grant_allowances(conn, [merchant_pk])
 
 
 async def grant_live(conn: AsyncConnection, merchant_id: str, *, live: bool) -> Merchant:
@@ -148,7 +119,14 @@ def _no_such_merchant() -> NotFoundError:
 
 async def lock_merchant(conn: AsyncConnection, merchant_pk: int) -> None:
     """Let one transaction at a time change what a merchant has, until this one ends."""
-    await people.lock(conn, MERCHANTS, merchant_pk)
+    locked = select(models.Merchant.id).where(models.Merchant.id == merchant_pk)
+    await conn.execute(locked.with_for_update(key_share=True))
+
+
+async def is_live(conn: AsyncConnection, merchant_pk: int) -> bool:
+    """Return whether the operator has granted a merchant that exists live mode."""
+    found = await conn.execute(select(models.Merchant.live).where(models.Merchant.id == merchant_pk))
+    return found.scalar_one()
 
 
 def check_name(text: str) -> str:

@@ -1,8 +1,10 @@
-"""People who sign in: merchants, and the operators of the gateway. What both kinds do is written once, for ``People``.
+"""People who sign in: members of merchants, and the operators of the gateway.
+
+What both kinds do is written once, for ``People``.
 
 ::
 
-    Sessions(MERCHANTS, ...)                  sessions.py     MERCHANTS stands in merchants.py
+    Sessions(MEMBERS, ...)                    sessions.py     MEMBERS stands in members.py
     TwoFactor(OPERATORS, ...)                 two_factor/     OPERATORS stands in operators.py
     credentials.check_password(OPERATORS, ...)
 
@@ -12,7 +14,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
@@ -69,7 +71,7 @@ class People(Struct, Generic[V, P], frozen=True, kw_only=True):
     ``needs_two_factor`` whether nobody is let in without a second factor.
     """
 
-    kind: Literal["merchant", "operator"]
+    kind: Literal["member", "operator"]
     table: type[models.Person]
     public_id: Any
     view: type[V]
@@ -84,13 +86,14 @@ class People(Struct, Generic[V, P], frozen=True, kw_only=True):
     needs_two_factor: bool
     issuer: str
     step_up_path: str
+    more_columns: Mapping[str, ColumnElement[Any]] = {}
     link_prefix: str
     no_such_email: Callable[[], ServiceError]
 
     @property
     def columns(self) -> Any:  # noqa: ANN401  columns of any kind
         """What ``view`` is made of."""
-        return columns_of(self.view, self.table)
+        return columns_of(self.view, self.table, **self.more_columns)
 
 
 async def get(conn: AsyncConnection, people: People[V, P], pk: int) -> V:

@@ -21,8 +21,7 @@ from cambist.services.webhooks.secrets import NO_PREVIOUS, SigningSecrets, previ
 from cambist.services.webhooks.urls import URL_CHARS_MAX, check_webhook_url
 from cambist.settings import WebhookTargets
 
-from . import people
-from .merchants import MERCHANTS, Name, live_not_granted, lock_merchant
+from .merchants import Name, is_live, live_not_granted, lock_merchant
 from .sessions import SessionPrincipal
 
 PROJECTS_MAX = 100
@@ -100,7 +99,7 @@ class Projects:
         self._check_url(payment_webhook_url)
         # The lock lets a merchant's projects be counted one creation at a time.
         await lock_merchant(conn, merchant_pk)
-        if mode == "live" and not (await people.get(conn, MERCHANTS, merchant_pk)).live:
+        if mode == "live" and not await is_live(conn, merchant_pk):
             raise live_not_granted()
         owned = select(func.count()).where(models.Project.merchant_pk == merchant_pk)
         if (await conn.execute(owned)).scalar_one() >= PROJECTS_MAX:

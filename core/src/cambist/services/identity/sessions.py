@@ -2,7 +2,7 @@
 
 A token that was already exchanged and comes again was stolen, or its thief was faster: the session ends. It also
 ends after its lifetime, after so long without any request, and when its person ends it. What is here is for every
-kind of ``People``: merchants and operators.
+kind of ``People``: members of merchants, and operators.
 
 **Step-up**: a session alone, which can be stolen, moves no live money and opens no live access. For ``STEP_UP_S`` after
 a code of the second factor it may; ``step_up()`` says so, for this one session.
@@ -38,19 +38,21 @@ USER_AGENT_CHARS_MAX = 200
 
 
 class SessionPrincipal(Principal, frozen=True, kw_only=True):
-    """A merchant in person. ``live`` says whether the operator has granted live mode."""
+    """A member of a merchant in person. ``live`` says whether the operator has granted live mode."""
 
+    member_pk: int
+    member_id: str
     merchant_pk: int
     merchant_id: str
     live: bool
 
     @property
     def person_pk(self) -> int:
-        return self.merchant_pk
+        return self.member_pk
 
     @property
     def person_id(self) -> str:
-        return self.merchant_id
+        return self.member_id
 
 
 class Visitor(Struct, frozen=True, kw_only=True):

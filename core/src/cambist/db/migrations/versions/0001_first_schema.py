@@ -150,7 +150,6 @@ TABLES = (
         merchant_id TEXT NOT NULL,
         email TEXT NOT NULL,
         name TEXT NOT NULL,
-        password_hash TEXT NOT NULL,
         live BOOLEAN DEFAULT 'false' NOT NULL,
         plan_pk BIGINT,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
@@ -161,6 +160,22 @@ TABLES = (
     )
     """,
     "CREATE INDEX ix_merchants_plan_pk ON merchants (plan_pk)",
+    """
+    CREATE TABLE members (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        member_id TEXT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        email TEXT NOT NULL,
+        name TEXT NOT NULL,
+        password_hash TEXT NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_members PRIMARY KEY (id),
+        CONSTRAINT uq_members_member_id UNIQUE (member_id),
+        CONSTRAINT fk_members_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
+        CONSTRAINT uq_members_email UNIQUE (email)
+    )
+    """,
+    "CREATE INDEX ix_members_merchant_pk ON members (merchant_pk)",
     """
     CREATE TABLE cpt_months (
         merchant_pk BIGINT NOT NULL,
@@ -380,15 +395,15 @@ TABLES = (
     """
     CREATE TABLE password_resets (
         token_hash BYTEA NOT NULL,
-        merchant_pk BIGINT NOT NULL,
+        member_pk BIGINT NOT NULL,
         expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
         used_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_password_resets PRIMARY KEY (token_hash),
-        CONSTRAINT fk_password_resets_merchant_pk_merchants
-            FOREIGN KEY(merchant_pk) REFERENCES merchants (id) ON DELETE CASCADE
+        CONSTRAINT fk_password_resets_member_pk_members
+            FOREIGN KEY(member_pk) REFERENCES members (id) ON DELETE CASCADE
     )
     """,
-    "CREATE INDEX ix_password_resets_merchant_pk ON password_resets (merchant_pk)",
+    "CREATE INDEX ix_password_resets_member_pk ON password_resets (member_pk)",
     """
     CREATE TABLE projects (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
@@ -422,7 +437,7 @@ TABLES = (
     CREATE TABLE sessions (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         session_id TEXT NOT NULL,
-        merchant_pk BIGINT NOT NULL,
+        member_pk BIGINT NOT NULL,
         refresh_hash BYTEA NOT NULL,
         previous_hash BYTEA,
         ip TEXT,
@@ -434,16 +449,16 @@ TABLES = (
         revoked_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_sessions PRIMARY KEY (id),
         CONSTRAINT uq_sessions_session_id UNIQUE (session_id),
-        CONSTRAINT fk_sessions_merchant_pk_merchants
-            FOREIGN KEY(merchant_pk) REFERENCES merchants (id) ON DELETE CASCADE,
+        CONSTRAINT fk_sessions_member_pk_members
+            FOREIGN KEY(member_pk) REFERENCES members (id) ON DELETE CASCADE,
         CONSTRAINT uq_sessions_refresh_hash UNIQUE (refresh_hash)
     )
     """,
-    "CREATE INDEX ix_sessions_merchant_pk ON sessions (merchant_pk)",
+    "CREATE INDEX ix_sessions_member_pk ON sessions (member_pk)",
     "CREATE INDEX ix_sessions_previous_hash ON sessions (previous_hash)",
     """
     CREATE TABLE two_factor_states (
-        merchant_pk BIGINT NOT NULL,
+        member_pk BIGINT NOT NULL,
         secret_encrypted BYTEA,
         enabled_at TIMESTAMP WITH TIME ZONE,
         pending_encrypted BYTEA,
@@ -451,12 +466,12 @@ TABLES = (
         last_step BIGINT DEFAULT '0' NOT NULL,
         wrong_codes BIGINT DEFAULT '0' NOT NULL,
         locked_until TIMESTAMP WITH TIME ZONE,
-        CONSTRAINT pk_two_factor_states PRIMARY KEY (merchant_pk),
+        CONSTRAINT pk_two_factor_states PRIMARY KEY (member_pk),
         CONSTRAINT ck_two_factor_states_wrong_codes CHECK (wrong_codes >= 0),
         CONSTRAINT ck_two_factor_states_enabled CHECK ((secret_encrypted IS NULL) = (enabled_at IS NULL)),
         CONSTRAINT ck_two_factor_states_pending CHECK ((pending_encrypted IS NULL) = (pending_at IS NULL)),
-        CONSTRAINT fk_two_factor_states_merchant_pk_merchants
-            FOREIGN KEY(merchant_pk) REFERENCES merchants (id) ON DELETE CASCADE
+        CONSTRAINT fk_two_factor_states_member_pk_members
+            FOREIGN KEY(member_pk) REFERENCES members (id) ON DELETE CASCADE
     )
     """,
     """
@@ -677,12 +692,12 @@ TABLES = (
     "CREATE INDEX ix_payout_batches_request ON payout_batches (project_pk, request_hash)",
     """
     CREATE TABLE recovery_codes (
-        merchant_pk BIGINT NOT NULL,
+        member_pk BIGINT NOT NULL,
         code_hash BYTEA NOT NULL,
         used_at TIMESTAMP WITH TIME ZONE,
-        CONSTRAINT pk_recovery_codes PRIMARY KEY (merchant_pk, code_hash),
-        CONSTRAINT fk_recovery_codes_merchant_pk_two_factor_states
-            FOREIGN KEY(merchant_pk) REFERENCES two_factor_states (merchant_pk) ON DELETE CASCADE
+        CONSTRAINT pk_recovery_codes PRIMARY KEY (member_pk, code_hash),
+        CONSTRAINT fk_recovery_codes_member_pk_two_factor_states
+            FOREIGN KEY(member_pk) REFERENCES two_factor_states (member_pk) ON DELETE CASCADE
     )
     """,
     """

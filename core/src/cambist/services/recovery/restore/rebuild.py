@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models import AccountKey, Address, Cursor, Deposit, LedgerTransaction, Merchant
+from cambist.db.models import AccountKey, Address, Cursor, Deposit, LedgerTransaction, Member, Merchant
 from cambist.domain.branches import ONE_TIME_BRANCH, PERMANENT_BRANCH
 from cambist.plugin import AddressFamily
 from cambist.registry import Registry
@@ -126,9 +126,14 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
 async def _claim(conn: AsyncConnection, merchant: MerchantEntry, now: datetime) -> int:
     """Add the merchant with the keys of the account. Raises RestoreError where another merchant has them."""
     entry = {"merchant_id": merchant.merchant_id, "email": merchant.email, "name": merchant.name}
-    new = insert(Merchant).values(**entry, live=merchant.live, password_hash=NO_PASSWORD, created_at=now)
+    new = insert(Merchant).values(**entry, live=merchant.live, created_at=now)
     await conn.execute(new.on_conflict_do_nothing(index_elements=[Merchant.merchant_id]))
     merchant_pk = await find_pk(conn, merchant.merchant_id)
+    owner = {"email": merchant.email, "name": merchant.name, "password_hash": NO_PASSWORD}
+    # Members are in the database alone. The manifest's e-mail address is the one who can be let in again.
+    member_id = f"mem_{merchant.merchant_id.removeprefix('mer_')}"
+    first = insert(Member).values(**owner, member_id=member_id, merchant_pk=merchant_pk, created_at=now)
+    await conn.execute(first.on_conflict_do_nothing(index_elements=[Member.member_id]))
     free = or_(AccountKey.merchant_pk.is_(None), AccountKey.merchant_pk == merchant_pk)
     account = update(AccountKey).where(AccountKey.account_index == merchant.account, free)
     if not (await conn.execute(account.values(merchant_pk=merchant_pk))).rowcount:
