@@ -14,4 +14,5 @@ async def settle_endpoints(gateway: Gateway) -> bool:
         settled = await settling.settle(conn, now=now)
     if settled:
         await gateway.hints.publish("webhooks")
-    return settled == settling.SETTLED_MAX
+    # Less than a whole part may be one that was shared with another worker at the same moment.
+    return settled > 0
