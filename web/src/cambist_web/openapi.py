@@ -6,6 +6,7 @@ Content-Security-Policy.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -29,6 +30,7 @@ from litestar.typing import FieldDefinition
 
 from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, TRACKER_SCHEME
 from .errors import camel
+from .openapi_audiences import Audience, describe_needs, of_audience
 from .openapi_errors import codes_of, error_answer
 from .openapi_examples import answer_example, answered_by, body_example
 
@@ -111,7 +113,8 @@ _PAGE = """\
 <link rel="stylesheet" href="/api/swagger/files/swagger-ui.css">
 </head>
 <body>
-<div id="swagger-ui"></div>
+<nav>%(links)s</nav>
+<div id="swagger-ui" data-description="%(description)s"></div>
 <script src="/api/swagger/files/swagger-ui-bundle.js"></script>
 <script src="/api/swagger/start.js"></script>
 </body>
@@ -120,7 +123,8 @@ _PAGE = """\
 
 _START = """\
 window.ui = SwaggerUIBundle({
-  url: "/api/openapi.json", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null, persistAuthorization: false
+  url: document.getElementById("swagger-ui").dataset.description,
+  dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null, persistAuthorization: false
 });
 """
 
@@ -152,10 +156,23 @@ class Swagger(Controller):
         """Return the description of the API."""
         return Response(described(request.app), media_type="application/json")
 
-    @get("/swagger", media_type=MediaType.HTML, sync_to_thread=False)
-    def page(self) -> Response[str]:
+    @get("/swagger", media_type=MediaType.HTML, sync_to_thread=True)
+    def page(self, request: Request[Any, Any, Any]) -> Response[str]:
         """Show Swagger UI."""
-        return Response(_PAGE, media_type=MediaType.HTML, headers={"Content-Security-Policy": _POLICY})
+        return _page("/api/openapi.json", request.app)
+
+    @get([f"/openapi/{one.value}.json" for one in Audience])
+    async def description_for_one(self, request: Request[Any, Any, Any]) -> Response[bytes]:
+        """Return what one audience may call; 404 where this address serves them nothing."""
+        audience = Audience(request.url.path.rpartition("/")[2].removesuffix(".json"))
+        return Response(await asyncio.to_thread(_described_for, request.app, audience), media_type="application/json")
+
+    @get([f"/swagger/{one.value}" for one in Audience], media_type=MediaType.HTML)
+    async def page_for_one(self, request: Request[Any, Any, Any]) -> Response[str]:
+        """Show Swagger UI with what one audience may call."""
+        audience = Audience(request.url.path.rpartition("/")[2])
+        await asyncio.to_thread(_described_for, request.app, audience)
+        return await asyncio.to_thread(_page, f"/api/openapi/{audience.value}.json", request.app)
 
     @get("/swagger/start.js", sync_to_thread=False)
     def start(self) -> Response[str]:
@@ -169,6 +186,22 @@ class Swagger(Controller):
             raise NotFoundException
         content = files("swagger_ui").joinpath("static", name).read_bytes()
         return Response(content, media_type=_FILES[name], headers={"Cache-Control": "public, max-age=86400"})
+
+
+def _described_for(app: Litestar, audience: Audience) -> bytes:
+    """Return the description for an audience. Raises NotFoundException where the app serves them nothing."""
+    found = of_audience(msgspec.json.decode(described(app)), audience)
+    if not found["paths"]:
+        raise NotFoundException
+    return msgspec.json.encode(found)
+
+
+def _page(description: str, app: Litestar) -> Response[str]:
+    whole = msgspec.json.decode(described(app))
+    served = [one.value for one in Audience if of_audience(whole, one)["paths"]]
+    links = " ".join(f'<a href="/api/swagger/{name}">{name}</a>' for name in served)
+    page = _PAGE % {"links": links, "description": description}
+    return Response(page, media_type=MediaType.HTML, headers={"Content-Security-Policy": _POLICY})
 
 
 def operation_id(
@@ -189,6 +222,7 @@ def described(app: Litestar) -> bytes:
         for method, operation in item.items():
             _exemplify(operation, handlers[path, method])
             _describe(_camel_path(path), operation, handlers[path, method])
+            describe_needs(operation, handlers[path, method].opt)
             _describe_repetition(operation, schema["components"]["schemas"])
     schema["paths"] = {_camel_path(path): item for path, item in schema["paths"].items()}
     return msgspec.json.encode(schema)
