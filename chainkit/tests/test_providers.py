@@ -74,7 +74,7 @@ def lent(clock: ManualClock, budgets: OwnBudgets | None = None) -> PluginContext
 
 @asynccontextmanager
 async def asking(server: Server, context: PluginContext, **other: Any) -> AsyncIterator[ProviderClient]:
-    usual = {"name": "example", "table": "plugins.example", "base_url": server.url, "key": KEY, "timeout_ms": 300}
+    usual = {"name": "example", "table": "plugins.example", "base_url": server.url, "key": KEY, "timeout_ms": 60_000}
     usual |= {"requests_per_second": 1000, "answer_bytes_max": BYTES_MAX, "refusals": frozenset({400})}
     async with provider_client(ProviderSetup(**usual | other), context) as client:
         yield client
@@ -234,7 +234,7 @@ async def test_an_answer_that_is_too_long_or_endless_ends(server, client):
             await ask(client)
 
 
-async def test_silence_ends_also_in_the_middle_of_an_answer(server, client):
+async def test_silence_ends_also_in_the_middle_of_an_answer(server, clock):
     async def silent(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         if server.status:
@@ -244,9 +244,10 @@ async def test_silence_ends_also_in_the_middle_of_an_answer(server, client):
         return response
 
     server.answer = silent
-    for server.status in (0, 1):
-        with pytest.raises(ProviderUnavailableError, match="300 ms"):
-            await ask(client)
+    async with asking(server, lent(clock), timeout_ms=300) as client:
+        for server.status in (0, 1):
+            with pytest.raises(ProviderUnavailableError, match="300 ms"):
+                await ask(client)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/sEcReT", "http://[::1/sEcReT"])
