@@ -32,7 +32,7 @@ def measure(watched: int, node_url: str) -> list[Row]:
             Child("_scan_web3:Web3Reader", node_url, WEB3_BLOCKS) as web3,
         ):
             count, load_s = scanner.call("load")
-            assert count == watched
+            assert watched * 0.999 <= count <= watched, "the filter takes a few strangers for those it knows"
             scanner.call("scan")  # connections, statements and the node's abilities are known from here on
             found = alternate(
                 {

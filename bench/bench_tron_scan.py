@@ -35,7 +35,7 @@ def measure(watched: int, node_url: str) -> list[Row]:
             Child("_scan_tronpy:TronpyReader", node_url, TRONPY_BLOCKS) as tronpy,
         ):
             count, load_s = scanner.call("load")
-            assert count == watched
+            assert watched * 0.999 <= count <= watched, "the filter takes a few strangers for those it knows"
             scanner.call("scan")  # connections and statements are known from here on
             found = alternate(
                 {

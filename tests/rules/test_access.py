@@ -42,5 +42,7 @@ async def test_what_sends_money_by_a_session_asks_for_a_second_factor(routes):
     assert [row for row in moves if not row.step_up] == []
 
 
-async def test_where_a_session_stands_for_no_project_it_has_no_mode_to_step_up_in(routes):
-    assert [row for row in routes if row.step_up and row.door not in {"project", "key", "operator"}] == []
+async def test_where_a_session_stands_for_no_project_it_steps_up_for_the_team_alone(routes):
+    """By whether the merchant has live mode. Whatever else moves money there asks for a code of its own."""
+    rows = [row for row in routes if row.step_up and row.door not in {"project", "key", "operator"}]
+    assert {(row.door, row.member) for row in rows} == {("session", "team.manage"), ("session", "team.recover")}

@@ -29,11 +29,12 @@ from cambist.plugin import (
     hookspecs,
 )
 from cambist.services.audit import entries
+from cambist.services.identity.api_keys import SCOPES
 from cambist.testing.harness import Abilities, ChainHarness
-from cambist_web import auth, tracker_auth
+from cambist_web import auth, operator_auth, tracker_auth
 from cambist_web.app import create_app
 from cambist_web.errors import camel
-from cambist_web.permissions import PERMISSIONS
+from cambist_web.permissions import MEMBER_PERMISSIONS, PERMISSIONS, member_permission_of
 from tests.support.web import memory_gateway, web_settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,7 +81,7 @@ def endpoints(app):
 
 
 async def test_every_endpoint_is_documented_with_its_credential_and_nothing_else_is(app):
-    assert set(CREDENTIALS) <= set(vars(auth)) | set(vars(tracker_auth))
+    assert set(CREDENTIALS) <= set(vars(auth)) | set(vars(tracker_auth)) | set(vars(operator_auth))
     found = set(endpoints(app))
     assert len(found) > 40
     assert rows("merchants/api.md", 2) == found
@@ -105,6 +106,31 @@ async def test_what_each_role_may_do_is_documented_as_it_is(app):
     }
     assert rows("operators/people.md", 5) == found
     assert all(endpoints_of.values()), "a permission that no route names"
+
+
+async def test_what_each_role_of_members_may_do_is_documented_as_it_is(app):
+    """Endpoints that keys have, too, are told by the scope's name."""
+    endpoints_of = {name: set() for name in MEMBER_PERMISSIONS}
+    for route in app.routes:
+        for handler in getattr(route, "route_handlers", ()):
+            guards = [getattr(guard, "__name__", "") for guard in handler.resolve_guards()]
+            if "require_session" in guards and "OPTIONS" not in handler.http_methods:
+                path = re.sub(r"\{(\w+):\w+\}", lambda found: f"{{{camel(found[1])}}}", route.path)
+                found = endpoints_of[member_permission_of(handler.opt)]
+                if handler.opt.get("scope") is None:
+                    found |= {f"`{method} {path}`" for method in handler.http_methods}
+    expected = {
+        (
+            f"`{name}`",
+            one.what,
+            ", ".join(one.roles),
+            "yes" if one.whole else "no",
+            ", ".join(sorted(endpoints_of[name])),
+        )
+        for name, one in MEMBER_PERMISSIONS.items()
+    }
+    assert {row for row in rows("merchants/team.md", 5) if not row[0].startswith("`GET")} == expected
+    assert all(endpoints_of[name] or name in SCOPES for name in endpoints_of), "a permission that no route names"
 
 
 def test_every_event_is_documented_with_its_resource_and_nothing_else_is():
@@ -160,6 +186,7 @@ NOT_AUDITED = {
     "tracker_redelivery.ProjectRedelivery": "likewise",
     "webhook_endpoints.WebhookEndpoints.test": "changes nothing",
     "sandbox.SandboxChains": "no money is real",
+    "team.Joining.read": "changes nothing",
 }
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from cambist.services.identity.operators import ROLES
 from cambist_web.errors import camel
-from cambist_web.permissions import PERMISSIONS
+from cambist_web.permissions import PERMISSIONS, member_permission_of
 
 DOORS = {
     "require_creator": "creator",
@@ -25,6 +25,8 @@ DOORS = {
     "require_admin": "operator",
     "require_operator": "operator in person",
 }
+BY_MEMBERS = {"project", "session", "creator"}
+"""The doors through which members go in person."""
 MIRRORED = {
     "/api/account": "/accounts",
     "/api/payment": "/payments",
@@ -96,9 +98,9 @@ payments  -        POST   /api/sandbox/reorg
 
 PROJECT = """
 payments  -        POST   /api/dashboard/projects/{projectId}/payments/{paymentId}/recalculate
--         -        GET    /api/dashboard/projects/{projectId}/deliveries
--         -        GET    /api/dashboard/projects/{projectId}/deliveries/{deliveryId}
--         -        POST   /api/dashboard/projects/{projectId}/deliveries/{deliveryId}/redeliver
+-:read             -        GET    /api/dashboard/projects/{projectId}/deliveries
+-:read             -        GET    /api/dashboard/projects/{projectId}/deliveries/{deliveryId}
+-:webhooks         -        POST   /api/dashboard/projects/{projectId}/deliveries/{deliveryId}/redeliver
 read      -        GET    /api/dashboard/projects/{projectId}/trackers
 trackers  -        POST   /api/dashboard/projects/{projectId}/trackers
 read      -        GET    /api/dashboard/projects/{projectId}/trackers/{webhookId}
@@ -108,45 +110,54 @@ trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookI
 trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookId}/history/cancel
 trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookId}/history/restart
 trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookId}/redeliver
--         -        GET    /api/merchant/projects/{projectId}
--         step-up  PATCH  /api/merchant/projects/{projectId}
--         step-up  POST   /api/merchant/projects/{projectId}/rotate-webhook-secret
--         -        POST   /api/merchant/projects/{projectId}/test-webhook
--         -        GET    /api/merchant/projects/{projectId}/webhook-endpoints
--         step-up  POST   /api/merchant/projects/{projectId}/webhook-endpoints
--         -        GET    /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}
--         step-up  PATCH  /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}
--         step-up  DELETE /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}
--         -        GET    /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/deliveries
--         step-up  POST   /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/rotate-secret
--         -        POST   /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/test
--         -        GET    /api/merchant/projects/{projectId}/api-keys
--         step-up  POST   /api/merchant/projects/{projectId}/api-keys
--         -        DELETE /api/merchant/projects/{projectId}/api-keys/{keyId}
+-:read             -        GET    /api/merchant/projects/{projectId}
+-:projects.change  step-up  PATCH  /api/merchant/projects/{projectId}
+-:projects.change  step-up  POST   /api/merchant/projects/{projectId}/rotate-webhook-secret
+-:webhooks         -        POST   /api/merchant/projects/{projectId}/test-webhook
+-:read             -        GET    /api/merchant/projects/{projectId}/webhook-endpoints
+-:webhooks         step-up  POST   /api/merchant/projects/{projectId}/webhook-endpoints
+-:read             -        GET    /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}
+-:webhooks         step-up  PATCH  /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}
+-:webhooks         step-up  DELETE /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}
+-:read             -        GET    /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/deliveries
+-:webhooks         step-up  POST   /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/rotate-secret
+-:webhooks         -        POST   /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/test
+-:read             -        GET    /api/merchant/projects/{projectId}/api-keys
+-:keys             step-up  POST   /api/merchant/projects/{projectId}/api-keys
+-:keys             -        DELETE /api/merchant/projects/{projectId}/api-keys/{keyId}
 """
 
 # `code` is a code of the authenticator in the body, a step-up or not. Whoever makes a secret for an authenticator, or
 # puts one into force, shows the password or that secret's own code; who turns it off, or renews recovery codes, both.
 SESSION = """
--         -        GET    /api/merchant/webhooks
--         -        GET    /api/merchant/projects
--         -        POST   /api/merchant/projects
--         -        GET    /api/dashboard/withdrawals
--         code     POST   /api/dashboard/withdrawals
--         -        GET    /api/dashboard/withdrawals/{withdrawalId}
--         -        GET    /api/dashboard/approved-addresses
--         code     POST   /api/dashboard/approved-addresses
--         -        DELETE /api/dashboard/approved-addresses/{approvalId}
--         -        GET    /api/dashboard/two-factor
--         code     POST   /api/dashboard/two-factor/enrol
--         code     POST   /api/dashboard/two-factor/confirm
--         code     POST   /api/dashboard/two-factor/recovery-codes
--         code     POST   /api/dashboard/two-factor/disable
--         code     POST   /api/auth/step-up
--         code     POST   /api/auth/password
--         -        GET    /api/auth/sessions
--         -        DELETE /api/auth/sessions
--         -        DELETE /api/auth/sessions/{sessionId}
+-:trackers         -        GET    /api/merchant/webhooks
+-:read             -        GET    /api/merchant/projects
+-:projects.add     -        POST   /api/merchant/projects
+-:withdrawals.read -        GET    /api/dashboard/withdrawals
+-:withdrawals      code     POST   /api/dashboard/withdrawals
+-:withdrawals.read -        GET    /api/dashboard/withdrawals/{withdrawalId}
+-:withdrawals.read -        GET    /api/dashboard/approved-addresses
+-:approvals        code     POST   /api/dashboard/approved-addresses
+-:approvals        -        DELETE /api/dashboard/approved-addresses/{approvalId}
+-:self             -        GET    /api/dashboard/two-factor
+-:self             code     POST   /api/dashboard/two-factor/enrol
+-:self             code     POST   /api/dashboard/two-factor/confirm
+-:self             code     POST   /api/dashboard/two-factor/recovery-codes
+-:self             code     POST   /api/dashboard/two-factor/disable
+-:self             code     POST   /api/auth/step-up
+-:self             code     POST   /api/auth/password
+-:team.read        -        GET    /api/dashboard/members
+-:self             -        GET    /api/dashboard/members/me
+-:self             -        POST   /api/dashboard/members/leave
+-:team.manage      step-up  PATCH  /api/dashboard/members/{memberId}
+-:team.manage      step-up  DELETE /api/dashboard/members/{memberId}
+-:team.recover     step-up  POST   /api/dashboard/members/{memberId}/two-factor/reset
+-:team.read        -        GET    /api/dashboard/invitations
+-:team.manage      step-up  POST   /api/dashboard/invitations
+-:team.manage      -        DELETE /api/dashboard/invitations/{invitationId}
+-:self             -        GET    /api/auth/sessions
+-:self             -        DELETE /api/auth/sessions
+-:self             -        DELETE /api/auth/sessions/{sessionId}
 """
 
 # In the place of a scope: the role that has the fewest permissions of those that are let in.
@@ -193,6 +204,8 @@ PUBLIC = """
 -         -        POST   /api/admin/auth/sign-out
 -         -        POST   /api/admin/auth/two-factor/confirm
 -         -        POST   /api/admin/auth/two-factor/enrol
+-         -        POST   /api/auth/invitations/accept
+-         -        POST   /api/auth/invitations/read
 -         -        POST   /api/auth/login
 -         -        POST   /api/auth/logout
 -         -        POST   /api/auth/password-reset/confirm
@@ -237,12 +250,14 @@ class Access(Struct, frozen=True, kw_only=True):
     """A route, and what it takes to be let in. Of merchants, ``step_up`` is asked for in live mode alone.
 
     ``scope`` is a key's; of operators' routes it is the role with the fewest permissions of those that are let in.
+    ``member`` is the permission of members in person: the scope by default, or what stands behind the colon.
     """
 
     door: str
     method: str
     path: str
     scope: str | None = None
+    member: str | None = None
     step_up: bool = False
     own_code: bool = False
 
@@ -278,8 +293,9 @@ def found_in(app: Litestar) -> Iterator[Access]:
                 permission = PERMISSIONS[handler.opt["permission"]]
                 needed, steps_up = permission.roles[-1], permission.step_up
                 assert tuple(permission.roles) == ROLES[: len(permission.roles)]
+            member = member_permission_of(handler.opt) if door in BY_MEMBERS else None
             for method in handler.http_methods:
-                yield Access(door=door, method=method, path=path, scope=needed, step_up=steps_up)
+                yield Access(door=door, method=method, path=path, scope=needed, member=member, step_up=steps_up)
 
 
 def filled(path: str, **ids: Any) -> str:
@@ -294,12 +310,14 @@ def _mirrored(lines: str) -> str:
 
 
 def _row(door: str, line: str) -> Access:
-    scope, needed, method, path = line.split()
+    named, needed, method, path = line.split()
+    scope, _, member = named.partition(":")
     return Access(
         door=door,
         method=method,
         path=path,
         scope=None if scope == "-" else scope,
+        member=(member or scope) if door in BY_MEMBERS else None,
         step_up=needed == "step-up",
         own_code=needed == "code",
     )

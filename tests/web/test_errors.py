@@ -30,6 +30,8 @@ OPEN = {
     ("GET", "/api/status"),
     ("GET", "/api/payment/public/{public_id}"),
     ("GET", "/api/public/account/{public_id}"),
+    ("POST", "/api/auth/invitations/read"),
+    ("POST", "/api/auth/invitations/accept"),
     ("POST", "/api/auth/register"),
     ("POST", "/api/auth/login"),
     ("POST", "/api/auth/refresh"),
@@ -154,6 +156,7 @@ async def test_each_endpoint_refuses_query_parameters_that_it_does_not_know(merc
     operator = await Officer(client).settle("owner")
     credentials = {"key": merchant.key, "session": merchant.bearer, "admin": {"X-Admin-Key": ADMIN_KEY}, "nothing": {}}
     credentials["operator"] = operator.bearer
+    await merchant.step_up()
     await merchant.add_project(mode="sandbox")
     credentials["key"] = credentials["key, session or admin"] = merchant.key
     credentials["token"] = (await make(client, merchant.key)).token
@@ -184,6 +187,7 @@ BAD_BODIES = [
 
 
 async def test_each_endpoint_with_a_body_refuses_what_is_none(merchant, client):
+    await merchant.step_up()
     await merchant.add_project(mode="sandbox")
     operator = await Officer(client).settle("owner")
     credentials = {"key": merchant.key, "session": merchant.bearer, "admin": {"X-Admin-Key": ADMIN_KEY}, "nothing": {}}

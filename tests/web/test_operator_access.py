@@ -10,7 +10,7 @@ from litestar import Controller, get
 
 from cambist.services.identity.operators import ROLES
 from cambist_web.access_tokens import MERCHANTS_AUDIENCE, OPERATORS_AUDIENCE, AccessTokens
-from cambist_web.auth import admin_routes
+from cambist_web.operator_auth import admin_routes
 from cambist_web.permissions import PERMISSIONS, permits
 from tests.support.access import decided, filled
 from tests.support.operators import Officer

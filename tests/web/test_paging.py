@@ -17,10 +17,11 @@ BOUNDED = {
     "/api/merchant/wallet",
     "/api/merchant/wallet/addresses",
     "/api/merchant/wallet/coins",
+    "/api/dashboard/members/me",
     "/api/admin/gas-stations",
     "/api/admin/settings",
 }
-"""What the operator's settings bound: chains, their tokens, and what there is once for each of them."""
+"""What settings and roles bound: chains, their tokens, what there is once for each of them; permissions."""
 
 OWNED = "/api/dashboard/projects/{projectId}"
 PAGED = {
@@ -28,6 +29,8 @@ PAGED = {
     "/api/merchant/projects/{projectId}/api-keys",
     "/api/merchant/projects/{projectId}/webhook-endpoints",
     "/api/dashboard/approved-addresses",
+    "/api/dashboard/members",
+    "/api/dashboard/invitations",
     "/api/auth/sessions",
     "/api/admin/plans",
     "/api/admin/operators",

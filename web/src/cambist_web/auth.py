@@ -11,17 +11,15 @@ Handlers of a project get an ``actor``, wherever they are mounted::
 
 The first answers to ``X-Api-Key`` at ``/api/payment``, the second to a Bearer token at
 ``/api/dashboard/projects/{projectId}/payments``, for the merchant whose project it is. ``session_routes`` gives
-handlers a ``session``, and ``public_routes`` only counts who comes. What is for operators in person is in
-``operator_auth.py``.
+handlers a ``session``, and ``public_routes`` only counts who comes. What is for operators is in ``operator_auth.py``.
 
 Beside each handler of a project stands what it takes to be let in: ``@post("/payout", opt=needs("payouts",
-step_up=True))`` is for keys with the scope ``payouts``, and for sessions that have stepped up, in live mode. A handler
-for keys without a scope lets none in.
+step_up=True))`` is for keys with the scope ``payouts``, and for sessions of members who may make payouts and have
+stepped up, in live mode. A handler for keys without a scope lets none in.
 """
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -47,7 +45,7 @@ from cambist.services.identity.sessions import USER_AGENT_CHARS_MAX, SessionPrin
 from .context import SignIns, Web, web_of
 from .errors import AnyRequest
 from .origin import Connection, address_of, host_of
-from .permissions import PERMISSION, PERMISSIONS, check_permitted
+from .permissions import MEMBER, SCOPE, check_member, check_member_permissions
 
 TOKEN_CHARS_MAX = 4_096
 """Of an access token. Ours are shorter."""
@@ -60,12 +58,17 @@ ADMIN_SCHEME = "adminKey"
 OPERATOR_SCHEME = "operatorSession"
 TRACKER_SCHEME = "trackerToken"
 
-SCOPE, STEP_UP = "scope", "step_up"
+STEP_UP = "step_up"
 
 
-def needs(scope: api_keys.Scope | None = None, *, step_up: bool = False) -> Mapping[str, Any]:
-    """Return the ``opt`` of a handler: the scope that a key must have, and whether a session must have stepped up."""
-    return {SCOPE: scope, STEP_UP: step_up}
+def needs(
+    scope: api_keys.Scope | None = None, *, member: str | None = None, step_up: bool = False
+) -> Mapping[str, Any]:
+    """Return the ``opt`` of a handler: the scope that a key must have, and what a session must.
+
+    That is a member's permission, which goes by the scope's name where ``member`` names none, and maybe a step-up.
+    """
+    return {SCOPE: scope, MEMBER: member, STEP_UP: step_up}
 
 
 def visitor_of(connection: Connection) -> Visitor:
@@ -164,17 +167,21 @@ async def _note_use(web: Web, secret: str, access: KeyAccess, connection: Connec
             await api_keys.note_use(conn, access.actor.key_pk, host_of(connection), now=now)
 
 
-async def require_session(connection: Connection, _: BaseRouteHandler) -> None:
-    """Let in a merchant who is signed in. A guard; the request's ``session`` is the principal."""
+async def require_session(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Let in a member who is signed in and permitted to. A guard; the request's ``session`` is the principal."""
     web = web_of(connection.app)
     try:
-        connection.state.session = await _session_of(web, web.merchants, connection)
+        session = connection.state.session = await session_of(web, web.merchants, connection)
     except UnauthenticatedError:
         await web.limiter.take(web.limits.bad_credentials, address_of(connection))
         raise
+    check_member(session, handler)
+    # A project's own mode is looked at in ``require_step_up``.
+    if session.live and handler.opt.get(STEP_UP) and "project_id" not in connection.path_params:
+        await web.two_factor.check_step_up(session)
 
 
-async def _session_of(web: Web, sign_ins: SignIns[V, P], connection: Connection) -> P:
+async def session_of(web: Web, sign_ins: SignIns[V, P], connection: Connection) -> P:
     """Return who is signed in. Raises UnauthenticatedError for everybody else, and for people of another kind."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token or len(token) > TOKEN_CHARS_MAX:
@@ -214,47 +221,6 @@ async def require_step_up(connection: Connection, handler: BaseRouteHandler) -> 
 async def require_active(connection: Connection, _: BaseRouteHandler) -> None:
     """Let nothing be done for a project that is switched off. A guard, after ``require_project``."""
     refuse_inactive(connection, connection.state.actor)
-
-
-async def require_admin_key(connection: Connection, _: BaseRouteHandler) -> None:
-    """Let in a program with the admin key. A guard; without a key in the settings there is none."""
-    web, key = web_of(connection.app), connection.headers.get("x-admin-key", "")
-    if web.admin_key_hash is None or not hmac.compare_digest(api_keys.key_hash(key), web.admin_key_hash):
-        await web.limiter.take(web.limits.bad_credentials, address_of(connection))
-        words = (
-            "Sign in as an operator and send Authorization: Bearer, or send the admin key in the header X-Admin-Key."
-        )
-        raise UnauthenticatedError("ADMIN_KEY_INVALID", words)
-    connection.state.operator = "admin key"
-
-
-async def require_operator(connection: Connection, _: BaseRouteHandler) -> None:
-    """Let in an operator who is signed in. A guard; sets the request's ``operator_session``."""
-    web = web_of(connection.app)
-    try:
-        principal = await _session_of(web, web.operators, connection)
-    except UnauthenticatedError:
-        await web.limiter.take(web.limits.bad_credentials, address_of(connection))
-        raise
-    connection.state.operator_session, connection.state.operator = principal, principal.operator_id
-
-
-async def require_admin(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Let in the admin key, or an operator whose role has the handler's permission. A guard.
-
-    A key that is sent counts, whether it is good or not.
-    """
-    if "x-admin-key" in connection.headers or "authorization" not in connection.headers:
-        await require_admin_key(connection, handler)
-        return
-    await require_operator(connection, handler)
-    principal, permission = connection.state.operator_session, PERMISSIONS[handler.opt[PERMISSION]]
-    if principal.role not in permission.roles:
-        raise ForbiddenError(
-            "ROLE_NOT_ALLOWED", f"This is for {' and '.join(permission.roles)}, not for {principal.role}."
-        )
-    if permission.step_up:
-        await web_of(connection.app).operators.two_factor.check_step_up(principal)
 
 
 # These ask for ``web`` so that they come after it: what could come at once, Litestar starts as tasks of a group,
@@ -299,8 +265,10 @@ def project_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
 def owned_project_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
     """Mount handlers for a merchant in person at a path that has ``{project_id:str}`` in it.
 
-    They work for a project that is switched off, too: this is how it is switched on again.
+    They work for a project that is switched off, too: this is how it is switched on again. Raises TypeError for one
+    that names no permission.
     """
+    check_member_permissions(*handlers)
     return Router(
         path=path,
         route_handlers=handlers,
@@ -311,28 +279,14 @@ def owned_project_routes(path: str, *handlers: ControllerRouterHandler) -> Route
 
 
 def session_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
-    """Mount handlers for a merchant in person."""
+    """Mount handlers for a merchant in person. Raises TypeError for one that names no permission."""
+    check_member_permissions(*handlers)
     return Router(
         path=path,
         route_handlers=handlers,
         guards=[require_session],
         dependencies={"session": Provide(_session)},
         security=[{SESSION_SCHEME: []}],
-    )
-
-
-def admin_routes(path: str, *handlers: ControllerRouterHandler) -> Router:
-    """Mount handlers for operators, and for their programs, which send ``X-Admin-Key``.
-
-    Each names a permission: ``@get("/", opt=permits("money.read"))``. Raises TypeError for one that does not.
-    """
-    check_permitted(*handlers)
-    return Router(
-        path=path,
-        route_handlers=handlers,
-        middleware=[LimitAddress()],
-        guards=[require_admin],
-        security=[{ADMIN_SCHEME: []}, {OPERATOR_SCHEME: []}],
     )
 
 

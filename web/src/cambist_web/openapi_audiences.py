@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
-from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SCOPE, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
-from .permissions import PERMISSION, PERMISSIONS
+from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
+from .permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, SCOPE, member_permission_of
 
 
 class Audience(Enum):
@@ -84,7 +84,12 @@ def describe_needs(operation: dict[str, Any], opt: Mapping[str, Any]) -> None:
         permission = PERMISSIONS[name]
         operation |= {"x-permission": name, "x-roles": list(permission.roles), "x-step-up": permission.step_up}
         said.append(f"Operators need the permission `{name}`, which these roles have: {', '.join(permission.roles)}.")
-    elif opt.get(STEP_UP):
+    elif any(SESSION_SCHEME in way for way in operation["security"]):
+        name = member_permission_of(opt)
+        roles = MEMBER_PERMISSIONS[name].roles
+        operation |= {"x-member-permission": name, "x-member-roles": list(roles)}
+        said.append(f"Members need the permission `{name}`, which these roles have: {', '.join(roles)}.")
+    if opt.get(STEP_UP):
         operation["x-step-up"] = True
     if operation.get("x-step-up"):
         said.append("A session must have stepped up.")
@@ -95,9 +100,9 @@ def describe_needs(operation: dict[str, Any], opt: Mapping[str, Any]) -> None:
 def _for(operation: Mapping[str, Any], audience: Audience) -> dict[str, Any]:
     """Return the operation without the marks that concern others."""
     foreign = {
-        Audience.MERCHANT: {"x-permission", "x-roles", "x-step-up"},
+        Audience.MERCHANT: {"x-permission", "x-roles", "x-member-permission", "x-member-roles", "x-step-up"},
         Audience.DASHBOARD: {"x-permission", "x-roles", "x-scope"},
-        Audience.OPERATOR: {"x-scope"},
+        Audience.OPERATOR: {"x-scope", "x-member-permission", "x-member-roles"},
     }[audience]
     return {name: value for name, value in operation.items() if name not in foreign}
 

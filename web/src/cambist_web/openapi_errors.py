@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SCOPE, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
+from cambist.services.identity.team import MEMBER_ROLES
+
+from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
 from .errors import HTTP_ERRORS
-from .permissions import PERMISSION, PERMISSIONS, READ
+from .permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, READ, SCOPE, member_permission_of
 
 _WHOLE = frozenset({401, 413, 415, 500})
 """The statuses of which every code is known: of the others, a new one may come."""
@@ -36,7 +38,10 @@ _OF_LIVE: Mapping[int, Sequence[str]] = {403: ["LIVE_NOT_GRANTED"]}
 _OF_STEP_UP: Mapping[int, Sequence[str]] = {403: ["STEP_UP_REQUIRED", "TWO_FACTOR_REQUIRED"]}
 _OF_ACTIVE: Mapping[int, Sequence[str]] = {403: ["PROJECT_INACTIVE"]}
 """Of what does something for a project, wherever a project that is switched off is read alone."""
-_OF_PROJECT: Mapping[int, Sequence[str]] = {403: ["PROJECT_NOT_OWNED"], 404: ["PROJECT_NOT_FOUND"]}
+_OF_PROJECT: Mapping[int, Sequence[str]] = {
+    403: ["PROJECT_NOT_OWNED", "PROJECT_NOT_OPEN"],
+    404: ["PROJECT_NOT_FOUND"],
+}
 
 _OF_BUSY: Mapping[int, Sequence[str]] = {503: ["UNAVAILABLE"]}
 """Of what changes something, perhaps in more than one transaction: see ``on_busy``."""
@@ -154,13 +159,14 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/dashboard/approved-addresses$", "post", {409: ["TOO_MANY_APPROVED_ADDRESSES"]}),
         (r"\{approvalId\}", "", {404: ["APPROVED_ADDRESS_NOT_FOUND"]}),
         (r"/dashboard/withdrawals$", "post", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
-        (r"/dashboard/withdrawals$", "post", {403: ["PROJECT_NOT_OWNED"]}),
+        (r"/dashboard/withdrawals$", "post", {403: ["PROJECT_NOT_OWNED", "PROJECT_NOT_OPEN"]}),
         (r"/dashboard/withdrawals$", "post", {404: ["PROJECT_NOT_FOUND"]}),
         (r"/dashboard/withdrawals$", "post", {400: _SENT_TO, 403: _SENT, 409: _REPEATED, 503: _AWAY}),
         (r"\{withdrawalId\}", "", {404: ["WITHDRAWAL_NOT_FOUND"]}),
         (r"/(webhook/create|trackers)$", "post", {400: ["UNSUPPORTED_CHAIN"], 403: ["PLAN_LIMIT"]}),
         (r"/(webhook/create|trackers)$", "post", {409: ["TOO_MANY_TRACKERS"], 503: ["CHAIN_UNAVAILABLE"]}),
-        (r"/webhook/create$", "post", {403: ["PROJECT_NOT_OWNED"], 404: ["PROJECT_NOT_FOUND", "MERCHANT_NOT_FOUND"]}),
+        (r"/webhook/create$", "post", {403: ["PROJECT_NOT_OWNED", "PROJECT_NOT_OPEN"]}),
+        (r"/webhook/create$", "post", {404: ["PROJECT_NOT_FOUND", "MERCHANT_NOT_FOUND"]}),
         (r"/webhook/(update|address/add)$", "post", {403: ["PLAN_LIMIT"], 409: ["TOO_MANY_ADDRESSES"]}),
         (r"/(webhook|\{webhookId\})/activate$", "post", {403: ["PLAN_LIMIT"]}),
         (r"\{webhookId\}", "", {404: ["TRACKER_NOT_FOUND"]}),
@@ -213,6 +219,14 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/admin/auth/(step-up|password|recovery-codes)$", "post", _CODE),
         (r"/admin/auth/(password|recovery-codes)$", "post", {403: ["PASSWORD_INVALID"]}),
         (r"/admin/operators$", "post", {409: ["EMAIL_TAKEN"]}),
+        (r"/api-keys$", "post", {403: ["SCOPE_NOT_ALLOWED"]}),
+        (r"/dashboard/invitations$", "post", {409: ["EMAIL_TAKEN", "TOO_MANY_MEMBERS"], 403: ["ROLE_NOT_ALLOWED"]}),
+        (r"\{invitationId\}", "", {404: ["INVITATION_NOT_FOUND"]}),
+        (r"\{memberId\}", "", {404: ["MEMBER_NOT_FOUND"], 403: ["ROLE_NOT_ALLOWED"]}),
+        (r"/members/(\{memberId\}|leave)$", "", {409: ["LAST_OWNER"]}),
+        (r"\{memberId\}/two-factor/reset$", "post", {403: ["NOT_YOURSELF"]}),
+        (r"/auth/invitations/", "post", {400: ["INVITATION_INVALID"], 403: ["OTHER_SITE"]}),
+        (r"/auth/invitations/accept$", "post", {409: ["EMAIL_TAKEN"]}),
         (r"\{operatorId\}", "", {404: ["OPERATOR_NOT_FOUND"]}),
         (r"\{operatorId\}(/disable)?$", "p", {409: ["LAST_OWNER"]}),
         (r"/admin/merchants$", "post", {409: ["EMAIL_TAKEN"], 503: ["KEYS_UNAVAILABLE"]}),
@@ -255,6 +269,12 @@ def _of_opt(opt: Mapping[str, Any], schemes: Collection[str]) -> Iterator[Mappin
         yield _OF_LIVE
     if opt.get(STEP_UP) and SESSION_SCHEME in schemes:
         yield _OF_STEP_UP
+    if SESSION_SCHEME in schemes:
+        member = MEMBER_PERMISSIONS[member_permission_of(opt)]
+        if len(member.roles) < len(MEMBER_ROLES):
+            yield {403: ["ROLE_NOT_ALLOWED"]}
+        if member.whole:
+            yield {403: ["PROJECTS_LIMITED"]}
     if PERMISSION in opt:
         permission = PERMISSIONS[opt[PERMISSION]]
         if permission.roles != READ:

@@ -1,11 +1,14 @@
-"""What each role of operators may do: the one table. Every route below ``/api/admin`` names a permission of it.
+"""What each role may do: one table for operators, and one for members of merchants.
 
-::
+Every route below ``/api/admin`` names a permission of the first::
 
     @get("/", summary="List gas stations", opt=permits("money.read"))
 
-``docs/operators/people.md`` shows the table, and a rules test compares the two. The admin key may do all of it, without
-a second factor, which a program has none of.
+``docs/operators/people.md`` shows it, and a rules test compares the two. The admin key may do all of it, without a
+second factor, which a program has none of.
+
+Every route for a merchant in person names one of the second, which is the scope that a key must have for the same, or
+stands beside it: ``opt=needs("payouts")``, ``opt=needs(member="team.read")``. ``docs/merchants/team.md`` shows it.
 """
 
 from __future__ import annotations
@@ -17,9 +20,14 @@ from litestar import Controller
 from litestar.handlers import BaseRouteHandler
 from msgspec import Struct
 
+from cambist.services.errors import ForbiddenError
+from cambist.services.identity.api_keys import SCOPES, Scope
 from cambist.services.identity.operators import ROLES, Role
+from cambist.services.identity.sessions import MemberRole, SessionPrincipal
+from cambist.services.identity.team import MEMBER_ROLES
 
 PERMISSION = "permission"
+SCOPE, MEMBER = "scope", "member"
 
 
 class Permission(Struct, frozen=True, kw_only=True):
@@ -69,6 +77,88 @@ def check_permitted(*handlers: Any) -> None:  # noqa: ANN401  controllers, as ro
         for one in _handlers_of(handler):
             if one.opt.get(PERMISSION) not in PERMISSIONS:
                 raise TypeError(f"{one.fn.__qualname__} is for operators and names no permission: see permits().")
+
+
+class MemberPermission(Struct, frozen=True, kw_only=True):
+    """Which members may do something. ``whole`` is for what concerns the merchant and not one of his projects.
+
+    Members to whom only some projects are open may not do that.
+    """
+
+    roles: Sequence[MemberRole]
+    whole: bool = False
+    what: str
+
+
+MANAGE: Sequence[MemberRole] = ("owner", "admin")
+MONEY: Sequence[MemberRole] = ("owner", "admin", "finance")
+BUILD: Sequence[MemberRole] = ("owner", "admin", "developer")
+
+MEMBER_PERMISSIONS: Mapping[str, MemberPermission] = {
+    "self": MemberPermission(roles=MEMBER_ROLES, what="one's own sessions, password, second factor; leaving"),
+    "read": MemberPermission(roles=MEMBER_ROLES, what="everything of a project but secrets"),
+    "payments": MemberPermission(
+        roles=("owner", "admin", "finance", "developer"),
+        what="make payments, accept and release deposits, redeliver events, the sandbox",
+    ),
+    "refunds": MemberPermission(roles=MONEY, what="refund payments and deposits"),
+    "payouts": MemberPermission(roles=MONEY, what="payouts, coin settings"),
+    "exchange": MemberPermission(roles=MONEY, what="swaps and bridges"),
+    "accounts": MemberPermission(roles=BUILD, what="end users' accounts"),
+    "trackers": MemberPermission(roles=BUILD, what="trackers, and their tokens"),
+    "webhooks": MemberPermission(roles=BUILD, what="webhook endpoints, their secrets and deliveries"),
+    "keys": MemberPermission(roles=BUILD, what="issue and revoke API keys, with scopes of one's own"),
+    "projects.change": MemberPermission(roles=BUILD, what="a project's settings and signing secret"),
+    "projects.add": MemberPermission(roles=MANAGE, whole=True, what="make projects"),
+    "withdrawals.read": MemberPermission(roles=MEMBER_ROLES, whole=True, what="withdrawals, approved addresses"),
+    "withdrawals": MemberPermission(roles=MONEY, whole=True, what="withdraw money"),
+    "approvals": MemberPermission(roles=MANAGE, whole=True, what="approve addresses for auto-payouts"),
+    "team.read": MemberPermission(roles=MEMBER_ROLES, what="who belongs to the team"),
+    "team.manage": MemberPermission(roles=MANAGE, whole=True, what="invite, change roles and projects, remove"),
+    "team.recover": MemberPermission(roles=("owner",), whole=True, what="let another member back in"),
+}
+
+
+def member_permission_of(opt: Mapping[str, Any]) -> str:
+    """Return what a member in person must be permitted for a handler with this ``opt``, or "" where nobody decided.
+
+    It is named beside the scope of keys, or goes by that name.
+    """
+    name: str = opt.get(MEMBER) or opt.get(SCOPE) or ""
+    return name
+
+
+def check_member(session: SessionPrincipal, handler: BaseRouteHandler) -> None:
+    """Let a member do what the handler does. Raises ForbiddenError.
+
+    Which projects are open to a member, ``projects.authorize()`` sees.
+    """
+    permission = MEMBER_PERMISSIONS[member_permission_of(handler.opt)]
+    if session.role not in permission.roles:
+        raise ForbiddenError(
+            "ROLE_NOT_ALLOWED", f"This is for {' and '.join(permission.roles)}, not for {session.role}."
+        )
+    if permission.whole and session.project_pks is not None:
+        words = "This concerns the merchant as a whole, and only some of the projects are open to you."
+        raise ForbiddenError("PROJECTS_LIMITED", words)
+
+
+def check_member_permissions(*handlers: Any) -> None:  # noqa: ANN401  controllers, as routers take them
+    """Raise TypeError for a handler for members that names no permission: nobody has decided about it."""
+    for handler in handlers:
+        for one in _handlers_of(handler):
+            if member_permission_of(one.opt) not in MEMBER_PERMISSIONS:
+                raise TypeError(f"{one.fn.__qualname__} is for members and names no permission: see needs().")
+
+
+def member_permissions_of(role: MemberRole) -> Sequence[str]:
+    """Return the names of all that a member with this role may do."""
+    return [name for name, permission in MEMBER_PERMISSIONS.items() if role in permission.roles]
+
+
+def scopes_of(role: MemberRole) -> Sequence[Scope]:
+    """Return the scopes that a member may give to a key: those of what he may do himself."""
+    return [scope for scope in SCOPES if role in MEMBER_PERMISSIONS[scope].roles]
 
 
 def permissions_of(role: Role) -> Sequence[str]:

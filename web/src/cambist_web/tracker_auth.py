@@ -25,12 +25,12 @@ from .auth import (
     SESSION_SCHEME,
     TRACKER_SCHEME,
     refuse_inactive,
-    require_admin_key,
     require_key,
     require_session,
 )
 from .context import Web, web_of
 from .errors import AnyRequest
+from .operator_auth import require_admin_key
 from .origin import Connection, address_of
 
 

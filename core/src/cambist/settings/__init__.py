@@ -204,6 +204,7 @@ class AuthSettings(Group, frozen=True, kw_only=True):
     refresh_token_s: Annotated[int, Meta(ge=3_600, le=86_400 * 365)] = 86_400 * 30
     session_idle_s: Annotated[int, Meta(ge=300, le=86_400 * 365)] = 43_200
     password_reset_s: Annotated[int, Meta(ge=300, le=86_400)] = 3_600
+    invitation_s: Annotated[int, Meta(ge=300, le=86_400 * 30)] = 86_400 * 3
     registration: bool | None = None
     grant_live: bool | None = None
     admin_key: Annotated[str, Meta(min_length=32, max_length=1024)] | None = None

@@ -21,8 +21,8 @@ from cambist.services.audit.entries import Action
 from cambist.services.identity import members, merchants
 from cambist.services.payouts import minimums
 from cambist.services.platform import PlatformPatch, PlatformSettings
-from cambist_web.auth import admin_routes
 from cambist_web.context import Web
+from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body, MadeAnswer, made_response, sent

@@ -11,8 +11,8 @@ from cambist.services.audit.entries import Action
 from cambist.services.identity import credentials, members, merchants
 from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.merchants import Name
-from cambist_web.auth import admin_routes
 from cambist_web.context import Web
+from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body

@@ -12,10 +12,12 @@ from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.identity import api_keys
 from cambist.services.identity.api_keys import KeyView, NewKey
+from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.paging import LIMIT
 from cambist_web.auth import needs, owned_project_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
+from cambist_web.permissions import scopes_of
 from cambist_web.schemas import Answer, Limit, Page, PageAnswer
 
 
@@ -35,20 +37,29 @@ class KeyList(PageAnswer, frozen=True, kw_only=True):
 class Keys(Controller):
     tags = ("API keys",)
 
-    @post("/", status_code=201, summary="Issue an API key", opt=needs(step_up=True))
+    @post("/", status_code=201, summary="Issue an API key", opt=needs(member="keys", step_up=True))
     async def issue(
         self,
         actor: NamedDependency[Actor],
+        session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
         data: JSONBody[NewKey | None] = None,
     ) -> KeyIssued:
         """Return a new key, `ck_live_...` or `ck_test_...` as the project is. It is shown this once.
 
-        Leave `scopes` out for a key that may do everything; give it no more than its program needs.
+        Leave `scopes` out for a key that may do all that you may; give it no more than its program needs.
         """
         async with web.db.transaction() as conn:
-            issued = await api_keys.issue(conn, actor, data or NewKey(), ids=web.ids, now=web.clock.now())
+            issued = await api_keys.issue(
+                conn,
+                actor,
+                data or NewKey(),
+                may=scopes_of(session.role),
+                created_by=session.member_id,
+                ids=web.ids,
+                now=web.clock.now(),
+            )
             key = issued.key
             await audit.record(
                 conn,
@@ -61,7 +72,7 @@ class Keys(Controller):
             )
         return KeyIssued(key=issued.key, api_key=issued.secret)
 
-    @get("/", summary="List API keys")
+    @get("/", summary="List API keys", opt=needs(member="read"))
     async def list(
         self, actor: NamedDependency[Actor], web: NamedDependency[Web], *, page: Page = 1, limit: Limit = LIMIT
     ) -> KeyList:
@@ -70,7 +81,7 @@ class Keys(Controller):
             found = await api_keys.list_keys(conn, actor.project_pk, page=page, limit=limit)
         return KeyList(keys=found.items, page=page, limit=limit, total=found.total)
 
-    @delete("/{key_id:str}", status_code=200, summary="Take an API key back")
+    @delete("/{key_id:str}", status_code=200, summary="Take an API key back", opt=needs(member="keys"))
     async def revoke(
         self,
         key_id: FromPath[str],

@@ -14,7 +14,7 @@ from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.paging import LIMIT
 from cambist.services.payouts import approved_addresses
 from cambist.services.payouts.approved_addresses import ApprovalRequest, ApprovedAddress, Mode
-from cambist_web.auth import session_routes
+from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Limit, Page, PageAnswer
@@ -35,7 +35,7 @@ class ApprovedList(PageAnswer, frozen=True, kw_only=True):
 class ApprovedAddresses(Controller):
     tags = ("Withdrawals",)
 
-    @get("/", summary="List approved addresses")
+    @get("/", summary="List approved addresses", opt=needs(member="withdrawals.read"))
     async def list(
         self,
         session: NamedDependency[SessionPrincipal],
@@ -50,7 +50,7 @@ class ApprovedAddresses(Controller):
             found = await approved_addresses.list_approved(conn, session.merchant_pk, mode, page=page, limit=limit)
         return ApprovedList(approved_addresses=found.items, page=page, limit=limit, total=found.total)
 
-    @post("/", status_code=201, summary="Approve an address")
+    @post("/", status_code=201, summary="Approve an address", opt=needs(member="approvals"))
     async def approve(
         self,
         data: JSONBody[ApprovalRequest],
@@ -67,7 +67,7 @@ class ApprovedAddresses(Controller):
             await audit.record(conn, Action.ADDRESS_APPROVED, subject=found.approval_id, **told)
         return ApprovedAnswer(approved_address=found)
 
-    @delete("/{approval_id:str}", status_code=200, summary="Take an approval back")
+    @delete("/{approval_id:str}", status_code=200, summary="Take an approval back", opt=needs(member="approvals"))
     async def delete(
         self,
         approval_id: FromPath[str],

@@ -18,8 +18,9 @@ from cambist.services.paging import LIMIT
 from cambist.services.paging import Page as PageOf
 from cambist.services.sending.collections import listing
 from cambist.services.sending.collections.listing import Collection
-from cambist_web.auth import admin_routes, key_routes, needs, project_routes
+from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.operator_auth import admin_routes
 from cambist_web.permissions import permits
 from cambist_web.schemas import (
     Cursor,

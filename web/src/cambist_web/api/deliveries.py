@@ -16,7 +16,7 @@ from cambist.services.paging import LIMIT
 from cambist.services.webhooks import log, redelivery, test_deliveries
 from cambist.services.webhooks.log import DeliveryAnswer, Json
 from cambist.services.webhooks.sender import AttemptResult, Message, Sender
-from cambist_web.auth import owned_project_routes, project_routes
+from cambist_web.auth import needs, owned_project_routes, project_routes
 from cambist_web.context import Web
 from cambist_web.ratelimit import RateLimit
 from cambist_web.schemas import (
@@ -70,7 +70,7 @@ class DeliveryList(CursorPageAnswer, frozen=True, kw_only=True):
 class Deliveries(Controller):
     tags = ("Webhooks",)
 
-    @get("/", summary="List webhook deliveries")
+    @get("/", summary="List webhook deliveries", opt=needs(member="read"))
     async def list(  # noqa: PLR0913  filters and paging, each by name
         self,
         actor: NamedDependency[Actor],
@@ -100,7 +100,7 @@ class Deliveries(Controller):
             deliveries=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
         )
 
-    @get("/{delivery_id:str}", summary="Read a webhook delivery")
+    @get("/{delivery_id:str}", summary="Read a webhook delivery", opt=needs(member="read"))
     async def read(
         self, delivery_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> DeliveryDetail:
@@ -109,7 +109,9 @@ class Deliveries(Controller):
             found = await log.get_delivery(conn, actor.project_pk, delivery_id)
         return DeliveryDetail(delivery=found)
 
-    @post("/{delivery_id:str}/redeliver", status_code=200, summary="Send a delivery again")
+    @post(
+        "/{delivery_id:str}/redeliver", status_code=200, summary="Send a delivery again", opt=needs(member="webhooks")
+    )
     async def redeliver(
         self, delivery_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> DeliveryDetail:
@@ -123,7 +125,7 @@ class Deliveries(Controller):
 class WebhookTests(Controller):
     tags = ("Webhooks",)
 
-    @post("/test-webhook", status_code=200, summary="Send a test webhook")
+    @post("/test-webhook", status_code=200, summary="Send a test webhook", opt=needs(member="webhooks"))
     async def send(
         self,
         data: JSONBody[TestWebhook],

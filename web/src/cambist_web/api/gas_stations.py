@@ -13,8 +13,8 @@ from msgspec import Struct
 from cambist.domain.money import format_units
 from cambist.services.sending.gas import gas_stations
 from cambist.services.sending.gas.gas_stations import GasStation
-from cambist_web.auth import admin_routes
 from cambist_web.context import Web
+from cambist_web.operator_auth import admin_routes
 from cambist_web.permissions import permits
 from cambist_web.schemas import Answer
 

@@ -13,8 +13,8 @@ from cambist.services.identity import credentials, merchants, operators
 from cambist.services.identity.merchants import Name
 from cambist.services.identity.operators import OPERATORS, OperatorView, Role
 from cambist.services.paging import LIMIT
-from cambist_web.auth import admin_routes
 from cambist_web.context import Web
+from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer

@@ -11,6 +11,7 @@ from cambist.services.identity import operators
 from cambist_web.auth import public_routes
 
 PASSWORD_PATH = "/set-password"  # noqa: S105  a path
+JOIN_PATH = "/join"
 
 _SCRIPT = """
 const form = document.querySelector("form"), told = document.querySelector("output");
@@ -82,6 +83,13 @@ class PasswordPage(Controller):
         return _page("/api/auth/password-reset/confirm")
 
 
+class JoinPage(Controller):
+    @get("/", include_in_schema=False)
+    async def show(self) -> Response[str]:
+        """Answer likewise, for the links by which people join a merchant's team."""
+        return _page("/api/auth/invitations/accept")
+
+
 class OperatorsPasswordPage(Controller):
     @get("/", include_in_schema=False)
     async def show(self) -> Response[str]:
@@ -91,5 +99,6 @@ class OperatorsPasswordPage(Controller):
 
 controllers = [
     public_routes(PASSWORD_PATH, PasswordPage),
+    public_routes(JOIN_PATH, JoinPage),
     public_routes(operators.PASSWORD_PATH, OperatorsPasswordPage),
 ]

@@ -15,8 +15,9 @@ from cambist.services.audit.entries import Action
 from cambist.services.identity import plan_catalog, plans
 from cambist.services.identity.plan_catalog import ChangePlan, NewPlan, PlanView
 from cambist.services.paging import LIMIT
-from cambist_web.auth import admin_routes, key_routes, needs, project_routes
+from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer, sent

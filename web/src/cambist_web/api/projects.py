@@ -108,7 +108,7 @@ def project_view(project: projects.Project) -> ProjectView:
 class Projects(Controller):
     tags = ("Projects",)
 
-    @post("/", status_code=201, summary="Make a project")
+    @post("/", status_code=201, summary="Make a project", opt=needs(member="projects.add"))
     async def create(
         self,
         data: JSONBody[CreateProject],
@@ -130,7 +130,7 @@ class Projects(Controller):
             await audit.record(conn, Action.PROJECT_MADE, subject=project.project_id, changed=sent(data))
         return ProjectAnswer(project=project_view(project), webhook_secret=secret)
 
-    @get("/", summary="List projects")
+    @get("/", summary="List projects", opt=needs(member="read"))
     async def list(
         self,
         session: NamedDependency[SessionPrincipal],
@@ -141,7 +141,7 @@ class Projects(Controller):
     ) -> ProjectList:
         """Return the merchant's projects, oldest first."""
         async with web.db.transaction() as conn:
-            found = await projects.list_projects(conn, session.merchant_pk, page=page, limit=limit)
+            found = await projects.list_projects(conn, session, page=page, limit=limit)
         views = [project_view(project) for project in found.items]
         return ProjectList(projects=views, page=page, limit=limit, total=found.total)
 
@@ -149,13 +149,13 @@ class Projects(Controller):
 class Project(Controller):
     tags = ("Projects",)
 
-    @get("/", summary="Read a project")
+    @get("/", summary="Read a project", opt=needs(member="read"))
     async def read(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> ProjectAnswer:
         """Return the project with its settings."""
         async with web.db.autocommit() as conn:
             return ProjectAnswer(project=project_view(await projects.get(conn, actor)))
 
-    @patch("/", summary="Change a project", opt=needs(step_up=True))
+    @patch("/", summary="Change a project", opt=needs(member="projects.change", step_up=True))
     async def change(
         self,
         data: JSONBody[ChangeProject],
@@ -177,7 +177,12 @@ class Project(Controller):
             web.key_cache.clear()
         return ProjectAnswer(project=project_view(project), webhook_secret=UNSET if secret is None else secret)
 
-    @post("/rotate-webhook-secret", status_code=200, summary="Replace the signing secret", opt=needs(step_up=True))
+    @post(
+        "/rotate-webhook-secret",
+        status_code=200,
+        summary="Replace the signing secret",
+        opt=needs(member="projects.change", step_up=True),
+    )
     async def rotate_secret(
         self,
         actor: NamedDependency[Actor],

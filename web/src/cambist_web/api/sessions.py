@@ -17,7 +17,7 @@ from cambist.services.identity import credentials, sessions
 from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.sessions import STEP_UP_S, SessionPrincipal, SessionView
 from cambist.services.paging import LIMIT
-from cambist_web.auth import session_routes
+from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
 from cambist_web.origin import Audit
@@ -57,7 +57,7 @@ class SessionList(PageAnswer, frozen=True, kw_only=True):
 class SessionRoutes(Controller):
     tags = ("Sessions",)
 
-    @post("/step-up", status_code=200, summary="Step a session up")
+    @post("/step-up", status_code=200, summary="Step a session up", opt=needs(member="self"))
     async def step_up(
         self,
         session: NamedDependency[SessionPrincipal],
@@ -72,7 +72,7 @@ class SessionRoutes(Controller):
         until = await web.two_factor.step_up(session, data.totp_code, record=audit.recorder(Action.STEPPED_UP))
         return SteppedUp(expires_at=until, expires_in=STEP_UP_S)
 
-    @get("/sessions", summary="List your sessions")
+    @get("/sessions", summary="List your sessions", opt=needs(member="self"))
     async def list(
         self,
         session: NamedDependency[SessionPrincipal],
@@ -99,7 +99,7 @@ class SessionRoutes(Controller):
         ]
         return SessionList(sessions=views, page=page, limit=limit, total=found.total)
 
-    @delete("/sessions", status_code=200, summary="End your other sessions")
+    @delete("/sessions", status_code=200, summary="End your other sessions", opt=needs(member="self"))
     async def end_others(
         self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> Answer:
@@ -109,7 +109,7 @@ class SessionRoutes(Controller):
             await audit.record(conn, Action.SESSION_ENDED, subject="all other sessions")
         return Answer()
 
-    @delete("/sessions/{session_id:str}", status_code=200, summary="End a session")
+    @delete("/sessions/{session_id:str}", status_code=200, summary="End a session", opt=needs(member="self"))
     async def end(
         self,
         session_id: FromPath[str],
@@ -123,7 +123,7 @@ class SessionRoutes(Controller):
             await audit.record(conn, Action.SESSION_ENDED, subject=session_id)
         return Answer()
 
-    @post("/password", status_code=200, summary="Change the password")
+    @post("/password", status_code=200, summary="Change the password", opt=needs(member="self"))
     async def change_password(
         self,
         request: AnyRequest,

@@ -18,8 +18,8 @@ from cambist.services.pricing.quotes import AmountText, Name
 from cambist.services.sending.gas import stakes
 from cambist.services.sending.gas.stakes import StakeAction, StakeRequest
 from cambist.services.supported import find_chain
-from cambist_web.auth import admin_routes
 from cambist_web.context import Web
+from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body, Cursor, CursorPageAnswer, Limit, NonEmptyFilter, Page

@@ -151,7 +151,7 @@ class NewTrackers(Controller):
 class OwnTrackers(Controller):
     tags = ("Trackers",)
 
-    @get("/", summary="List your trackers with their tokens")
+    @get("/", summary="List your trackers with their tokens", opt=needs(member="trackers"))
     async def list(
         self,
         session: NamedDependency[SessionPrincipal],
@@ -163,9 +163,7 @@ class OwnTrackers(Controller):
     ) -> TokenList:
         """Return the trackers of all your projects, oldest first, each with its `authToken`."""
         async with web.db.transaction() as conn:
-            found = await read.list_of_merchant(
-                conn, web.trackers.secrets, session.merchant_pk, project_id, page=page, limit=limit
-            )
+            found = await read.list_of_merchant(conn, web.trackers.secrets, session, project_id, page=page, limit=limit)
         return TokenList(webhooks=found.items, page=page, limit=limit, total=found.total)
 
 

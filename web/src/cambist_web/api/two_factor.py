@@ -19,10 +19,11 @@ from cambist.services.identity.credentials import SignIn
 from cambist.services.identity.members import MEMBERS, Member
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.identity.two_factor import Enrolment
-from cambist_web.auth import admin_routes, session_routes
+from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
 from cambist_web.login_attempts import check_password
+from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit, address_of
 from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body
@@ -82,14 +83,14 @@ class RecoveryCodes(Answer, frozen=True, kw_only=True):
 class TwoFactorRoutes(Controller):
     tags = ("Sessions",)
 
-    @get("/", summary="Whether two-factor authentication is on")
+    @get("/", summary="Whether two-factor authentication is on", opt=needs(member="self"))
     async def status(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> StatusView:
         """Say whether codes are asked for, and how many recovery codes are left."""
         async with web.db.autocommit() as conn:
             status = await web.two_factor.status(conn, session.member_pk)
         return StatusView(enabled=status.enabled, recovery_codes_left=status.recovery_codes_left)
 
-    @post("/enrol", status_code=200, summary="Get a secret for an authenticator")
+    @post("/enrol", status_code=200, summary="Get a secret for an authenticator", opt=needs(member="self"))
     async def enrol(
         self,
         request: AnyRequest,
@@ -104,7 +105,7 @@ class TwoFactorRoutes(Controller):
         enrolment = await web.two_factor.enrol(session.member_pk, email, data.totp_code, record=record)
         return enrolled(enrolment)
 
-    @post("/confirm", status_code=200, summary="Turn two-factor authentication on")
+    @post("/confirm", status_code=200, summary="Turn two-factor authentication on", opt=needs(member="self"))
     async def confirm(
         self,
         session: NamedDependency[SessionPrincipal],
@@ -119,7 +120,7 @@ class TwoFactorRoutes(Controller):
         )
         return RecoveryCodes(recovery_codes=codes)
 
-    @post("/recovery-codes", status_code=200, summary="Get new recovery codes")
+    @post("/recovery-codes", status_code=200, summary="Get new recovery codes", opt=needs(member="self"))
     async def renew_recovery_codes(
         self,
         request: AnyRequest,
@@ -134,7 +135,7 @@ class TwoFactorRoutes(Controller):
         codes = await web.two_factor.renew_recovery_codes(session.member_pk, data.totp_code, record=record)
         return RecoveryCodes(recovery_codes=codes)
 
-    @post("/disable", status_code=200, summary="Turn two-factor authentication off")
+    @post("/disable", status_code=200, summary="Turn two-factor authentication off", opt=needs(member="self"))
     async def disable(
         self,
         request: AnyRequest,

@@ -79,7 +79,7 @@ def endpoint_view(endpoint: Endpoint, now: datetime) -> EndpointView:
 class WebhookEndpoints(Controller):
     tags = ("Webhooks",)
 
-    @post("/", status_code=201, summary="Add a webhook endpoint", opt=needs(step_up=True))
+    @post("/", status_code=201, summary="Add a webhook endpoint", opt=needs(member="webhooks", step_up=True))
     async def create(
         self,
         data: JSONBody[CreateEndpoint],
@@ -96,7 +96,7 @@ class WebhookEndpoints(Controller):
             await audit.record(conn, Action.ENDPOINT_ADDED, subject=endpoint.endpoint_id, changed=sent(data))
         return EndpointMade(endpoint=endpoint_view(endpoint, now), webhook_secret=secret)
 
-    @get("/", summary="List webhook endpoints")
+    @get("/", summary="List webhook endpoints", opt=needs(member="read"))
     async def list(
         self, actor: NamedDependency[Actor], web: NamedDependency[Web], *, page: Page = 1, limit: Limit = LIMIT
     ) -> EndpointList:
@@ -106,7 +106,7 @@ class WebhookEndpoints(Controller):
         views = [endpoint_view(endpoint, web.clock.now()) for endpoint in found.items]
         return EndpointList(endpoints=views, page=page, limit=limit, total=found.total)
 
-    @get("/{endpoint_id:str}", summary="Read a webhook endpoint")
+    @get("/{endpoint_id:str}", summary="Read a webhook endpoint", opt=needs(member="read"))
     async def read(
         self, endpoint_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> EndpointDetail:
@@ -115,7 +115,7 @@ class WebhookEndpoints(Controller):
             endpoint = await endpoints.find(conn, actor.project_pk, endpoint_id)
         return EndpointDetail(endpoint=endpoint_view(endpoint, web.clock.now()))
 
-    @patch("/{endpoint_id:str}", summary="Change a webhook endpoint", opt=needs(step_up=True))
+    @patch("/{endpoint_id:str}", summary="Change a webhook endpoint", opt=needs(member="webhooks", step_up=True))
     async def change(
         self,
         endpoint_id: FromPath[str],
@@ -135,7 +135,12 @@ class WebhookEndpoints(Controller):
         await web.gateway.hints.publish("webhooks")
         return EndpointDetail(endpoint=endpoint_view(endpoint, now))
 
-    @delete("/{endpoint_id:str}", status_code=200, summary="Delete a webhook endpoint", opt=needs(step_up=True))
+    @delete(
+        "/{endpoint_id:str}",
+        status_code=200,
+        summary="Delete a webhook endpoint",
+        opt=needs(member="webhooks", step_up=True),
+    )
     async def remove(
         self,
         endpoint_id: FromPath[str],
@@ -153,7 +158,7 @@ class WebhookEndpoints(Controller):
         "/{endpoint_id:str}/rotate-secret",
         status_code=200,
         summary="Replace an endpoint's secret",
-        opt=needs(step_up=True),
+        opt=needs(member="webhooks", step_up=True),
     )
     async def rotate_secret(
         self,
@@ -174,7 +179,12 @@ class WebhookEndpoints(Controller):
             )
         return rotated(secret, asked.overlap, now)
 
-    @post("/{endpoint_id:str}/test", status_code=200, summary="Send a test webhook to an endpoint")
+    @post(
+        "/{endpoint_id:str}/test",
+        status_code=200,
+        summary="Send a test webhook to an endpoint",
+        opt=needs(member="webhooks"),
+    )
     async def test(
         self,
         endpoint_id: FromPath[str],
@@ -186,7 +196,7 @@ class WebhookEndpoints(Controller):
         """Send a made-up event now, signed with the endpoint's real secret, paused or not: to it, or to `url`."""
         return await send_test(web, sender, actor, data, endpoint_id)
 
-    @get("/{endpoint_id:str}/deliveries", summary="List an endpoint's deliveries")
+    @get("/{endpoint_id:str}/deliveries", summary="List an endpoint's deliveries", opt=needs(member="read"))
     async def deliveries(  # noqa: PLR0913  filters and paging, each by name
         self,
         endpoint_id: FromPath[str],

@@ -16,7 +16,7 @@ from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.paging import LIMIT
 from cambist.services.payouts import withdrawals
 from cambist.services.payouts.withdrawals import Made, WithdrawalRequest, WithdrawalView
-from cambist_web.auth import session_routes
+from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
 from cambist_web.origin import Audit
 from cambist_web.schemas import (
@@ -58,7 +58,7 @@ class Withdrawals(Controller):
 
     tags = ("Withdrawals",)
 
-    @post("/", status_code=201, summary="Withdraw money")
+    @post("/", status_code=201, summary="Withdraw money", opt=needs(member="withdrawals"))
     async def create(
         self,
         data: JSONBody[WithdrawalRequest],
@@ -94,7 +94,7 @@ class Withdrawals(Controller):
         answer = WithdrawalMade(withdrawal=made.withdrawal)
         return made_response(answer, replayed=made.replayed)
 
-    @get("/", summary="List withdrawals")
+    @get("/", summary="List withdrawals", opt=needs(member="withdrawals.read"))
     async def list(  # noqa: PLR0913  every query parameter is one
         self,
         session: NamedDependency[SessionPrincipal],
@@ -123,7 +123,7 @@ class Withdrawals(Controller):
             withdrawals=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
         )
 
-    @get("/{withdrawal_id:str}", summary="Read a withdrawal")
+    @get("/{withdrawal_id:str}", summary="Read a withdrawal", opt=needs(member="withdrawals.read"))
     async def read(
         self, withdrawal_id: FromPath[str], session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]
     ) -> WithdrawalAnswer:

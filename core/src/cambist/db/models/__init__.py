@@ -7,7 +7,16 @@ from .deposits import ChainBlock, Cursor, Deposit
 from .exchanges import Exchange, ExchangePart
 from .jobs import CronRun, Job, JobOutput
 from .ledger import LedgerAccount, LedgerMovement, LedgerTransaction
-from .merchants import AccountKey, Member, Merchant, PasswordReset, RecoveryCode, Session, TwoFactorState
+from .merchants import (
+    AccountKey,
+    Member,
+    MemberInvitation,
+    Merchant,
+    PasswordReset,
+    RecoveryCode,
+    Session,
+    TwoFactorState,
+)
 from .operators import Operator, OperatorLink, OperatorRecoveryCode, OperatorSession, OperatorTwoFactor
 from .outbound import GasStation, OutboundIntent, OutboundSender, OutboundSlot, OutboundTx
 from .payments import Address, IdempotencyKey, Payment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, UniqueConstraint, func
+from sqlalchemy import ARRAY, BigInteger, CheckConstraint, ForeignKey, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import Base, PrimaryKey, holds_one_of, partial_index
@@ -28,13 +28,49 @@ class Merchant(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
+ROLES = "role IN ('owner', 'admin', 'finance', 'developer', 'viewer')"
+WHOLE = "role NOT IN ('owner', 'admin') OR project_pks IS NULL"
+
+
 class Member(Person):
-    """Somebody who signs in for a merchant. Who signs up is the first."""
+    """Somebody who signs in for a merchant. Who signs up is the first, and an owner.
+
+    Without ``project_pks`` every project of the merchant is open to the member, also those that are made later.
+    """
 
     __tablename__ = "members"
+    __table_args__ = (
+        CheckConstraint(ROLES, name="role"),
+        CheckConstraint(WHOLE, name="project_pks"),
+    )
 
     member_id: Mapped[str] = mapped_column(unique=True)
     merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"), index=True)
+    role: Mapped[str] = mapped_column(server_default="owner")
+    project_pks: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
+
+
+class MemberInvitation(Base):
+    """A way to become a member, used once: whoever has its token sets the password. It goes with who made it."""
+
+    __tablename__ = "member_invitations"
+    __table_args__ = (
+        UniqueConstraint("merchant_pk", "email"),
+        CheckConstraint(ROLES, name="role"),
+        CheckConstraint(WHOLE, name="project_pks"),
+    )
+
+    id: Mapped[PrimaryKey]
+    invitation_id: Mapped[str] = mapped_column(unique=True)
+    merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"))
+    invited_by_pk: Mapped[int] = mapped_column(ForeignKey("members.id", ondelete="CASCADE"), index=True)
+    email: Mapped[str]
+    name: Mapped[str]
+    role: Mapped[str]
+    project_pks: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
+    token_hash: Mapped[bytes] = mapped_column(unique=True)
+    expires_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class Session(PersonSession):

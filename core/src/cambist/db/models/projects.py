@@ -49,7 +49,7 @@ class ApiKey(Base):
     """A key that acts for one project: only its SHA-256 is kept. ``hint`` is its beginning, for people.
 
     ``allowed_ips`` are addresses and networks; with none, every address may use the key. ``last_used_at`` and
-    ``last_used_ip`` are noted about once a minute.
+    ``last_used_ip`` are noted about once a minute. ``created_by`` is the public identifier of the member who made it.
     """
 
     __tablename__ = "api_keys"
@@ -72,5 +72,6 @@ class ApiKey(Base):
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     last_used_ip: Mapped[str | None]
+    created_by: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     revoked_at: Mapped[datetime | None]

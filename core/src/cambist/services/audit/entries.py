@@ -51,6 +51,13 @@ class Action(StrEnum):
     TWO_FACTOR_RESET = "two_factor.reset"
     RECOVERY_CODES_RENEWED = "recovery_codes.renewed"
 
+    MEMBER_INVITED = "member.invited"
+    INVITATION_REVOKED = "invitation.revoked"
+    MEMBER_JOINED = "member.joined"
+    MEMBER_CHANGED = "member.changed"
+    MEMBER_REMOVED = "member.removed"
+    MEMBER_LEFT = "member.left"
+
     KEY_ISSUED = "api_key.issued"
     KEY_REVOKED = "api_key.revoked"
     PROJECT_MADE = "project.made"

@@ -22,7 +22,7 @@ from cambist.db import models
 from cambist.db.structs import AnySelect, columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
-from cambist.services.errors import ConflictError, InvalidError, NotFoundError
+from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from cambist.services.paging import Page, read_page
 
 from .merchants import Name, check_name
@@ -52,9 +52,10 @@ NOTE_USE_AFTER = timedelta(seconds=60)
 
 
 class NewKey(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A new key. Without `scopes` it may do everything, without `expiresAt` it works until it is taken back.
+    """A new key. Without `scopes` it may do all that its maker may.
 
-    `allowedIps` are the addresses and networks that it may be used from, such as `203.0.113.7` or `10.0.0.0/8`.
+    Without `expiresAt` it works until it is taken back. `allowedIps` are the addresses and networks that it may be
+    used from, such as `203.0.113.7` or `10.0.0.0/8`.
     """
 
     name: Name = "API key"
@@ -64,7 +65,10 @@ class NewKey(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
 
 
 class KeyView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A key as it is shown later: `hint` is its beginning. What was used last is noted about once a minute."""
+    """A key as it is shown later: `hint` is its beginning, `createdBy` the member who made it.
+
+    What was used last is noted about once a minute.
+    """
 
     key_id: str
     name: str
@@ -74,6 +78,7 @@ class KeyView(Struct, frozen=True, kw_only=True, rename="camel"):
     expires_at: datetime | None
     last_used_at: datetime | None = None
     last_used_ip: str | None = None
+    created_by: str | None
     created_at: datetime
 
 
@@ -167,9 +172,24 @@ async def note_use(conn: AsyncConnection, key_pk: int, ip: str, *, now: datetime
     await conn.execute(update(key).where(key.id == key_pk, old).values(last_used_at=now, last_used_ip=ip))
 
 
-async def issue(conn: AsyncConnection, project: Actor, new: NewKey, *, ids: Ids, now: datetime) -> IssuedKey:
-    """Make a key for the project. Raises InvalidError, and ConflictError when it has as many as it may."""
-    name, scopes = check_name(new.name), SCOPES if new.scopes is UNSET else new.scopes
+async def issue(  # noqa: PLR0913  each by name
+    conn: AsyncConnection,
+    project: Actor,
+    new: NewKey,
+    *,
+    may: Sequence[Scope] = SCOPES,
+    created_by: str | None = None,
+    ids: Ids,
+    now: datetime,
+) -> IssuedKey:
+    """Make a key for the project, with scopes out of those which its maker ``may`` give: all of them by default.
+
+    Raises InvalidError, ForbiddenError, and ConflictError when the project has as many keys as it may.
+    """
+    name, scopes = check_name(new.name), may if new.scopes is UNSET else new.scopes
+    if beyond := [scope for scope in scopes if scope not in may]:
+        words = f"You may not do what the scope {beyond[0]} lets a key do, so you cannot give it to one."
+        raise ForbiddenError("SCOPE_NOT_ALLOWED", words)
     if new.expires_at is not None and not now < new.expires_at <= now + LIFETIME_MAX:
         raise InvalidError.field("expiresAt", f"must be in the future, at most {LIFETIME_MAX.days} days from now")
     # The lock lets a project's keys be counted one creation at a time.
@@ -186,6 +206,7 @@ async def issue(conn: AsyncConnection, project: Actor, new: NewKey, *, ids: Ids,
         scopes=[scope for scope in SCOPES if scope in scopes],
         allowed_ips=[_network(text) for text in new.allowed_ips],
         expires_at=new.expires_at,
+        created_by=created_by,
         created_at=now,
     )
     stored = asdict(key) | {"project_pk": project.project_pk, "key_hash": key_hash(secret)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import select, true, update
+from sqlalchemy import ColumnElement, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -52,6 +52,8 @@ MEMBERS = People(
         member_id=models.Member.member_id,
         merchant_pk=models.Member.merchant_pk,
         merchant_id=_MERCHANT_ID,
+        role=models.Member.role,
+        project_pks=models.Member.project_pks,
         live=_LIVE,
     ),
     session=models.Session,
@@ -95,6 +97,13 @@ async def register(  # noqa: PLR0913  each by name
         merchant_pk=merchant.pk,
         merchant_id=merchant.merchant_id,
     )
+
+
+def has_two_factor() -> ColumnElement[bool]:
+    """Return the condition on a member that an authenticator is in force."""
+    state = models.TwoFactorState
+    enrolled = state.person_pk == models.Member.id, state.secret_encrypted.is_not(None)
+    return select(state.person_pk).where(*enrolled).correlate(models.Member).exists()
 
 
 async def merchant_of(conn: AsyncConnection, member_id: str) -> str:

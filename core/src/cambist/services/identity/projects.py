@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from sqlalchemy import ColumnElement, func, insert, select, update
+from sqlalchemy import ColumnElement, and_, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
@@ -174,7 +174,8 @@ class Projects:
 async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_id: str) -> Actor:
     """Let a merchant act for one of the merchant's projects.
 
-    Raises NotFoundError for a project that does not exist, ForbiddenError for one that is another's.
+    Raises NotFoundError for a project that does not exist, ForbiddenError for one that is another's, or that is not
+    open to this member.
     """
     columns = models.Project.id, models.Project.merchant_pk, models.Project.mode, models.Project.is_active
     row = (await conn.execute(select(*columns).where(models.Project.project_id == project_id))).one_or_none()
@@ -182,6 +183,8 @@ async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_
         raise NotFoundError("PROJECT_NOT_FOUND", "There is no such project.")
     if row.merchant_pk != principal.merchant_pk:
         raise ForbiddenError("PROJECT_NOT_OWNED", "This project belongs to somebody else.")
+    if principal.project_pks is not None and row.id not in principal.project_pks:
+        raise ForbiddenError("PROJECT_NOT_OPEN", "This project is not open to you. An owner or admin can change that.")
     return Actor(
         merchant_pk=principal.merchant_pk,
         merchant_id=principal.merchant_id,
@@ -206,9 +209,15 @@ async def get(conn: AsyncConnection, project: Actor, *, lock: bool = False) -> P
     return to_struct(Project, found.one())
 
 
-async def list_projects(conn: AsyncConnection, merchant_pk: int, *, page: int, limit: int) -> Page[Project]:
-    """Return one page of a merchant's projects, oldest first."""
-    owned = select(*_COLUMNS).where(models.Project.merchant_pk == merchant_pk).order_by(models.Project.id)
+def open_to(principal: SessionPrincipal) -> ColumnElement[bool]:
+    """Return the condition on a project that it is the merchant's, and open to this member."""
+    owned = models.Project.merchant_pk == principal.merchant_pk
+    return owned if principal.project_pks is None else and_(owned, models.Project.id.in_(principal.project_pks))
+
+
+async def list_projects(conn: AsyncConnection, principal: SessionPrincipal, *, page: int, limit: int) -> Page[Project]:
+    """Return one page of a merchant's projects that are open to this member, oldest first."""
+    owned = select(*_COLUMNS).where(open_to(principal)).order_by(models.Project.id)
     return await read_page(conn, owned, partial(to_struct, Project), page=page, limit=limit)
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Generic
+from typing import Generic, Literal
 
 from msgspec import Struct
 from sqlalchemy import ColumnElement, and_, delete, insert, select, update
@@ -37,13 +38,22 @@ NOTE_USE_AFTER = timedelta(seconds=60)
 USER_AGENT_CHARS_MAX = 200
 
 
+MemberRole = Literal["owner", "admin", "finance", "developer", "viewer"]
+"""Of a merchant's members. What each may do stands in ``cambist_web/permissions.py``."""
+
+
 class SessionPrincipal(Principal, frozen=True, kw_only=True):
-    """A member of a merchant in person. ``live`` says whether the operator has granted live mode."""
+    """A member of a merchant in person. ``live`` says whether the operator has granted live mode.
+
+    ``role`` and ``project_pks`` are those of this moment; without the latter every project is open to the member.
+    """
 
     member_pk: int
     member_id: str
     merchant_pk: int
     merchant_id: str
+    role: MemberRole
+    project_pks: Sequence[int] | None
     live: bool
 
     @property

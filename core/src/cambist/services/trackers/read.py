@@ -14,6 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db import models
 from cambist.db.structs import AnyRow, AnySelect
 from cambist.services.errors import NotFoundError
+from cambist.services.identity.projects import open_to
+from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.paging import Page, read_one, read_page
 
 from .credentials import TrackerSecrets
@@ -121,14 +123,17 @@ async def get(conn: AsyncConnection, tracker_pk: int) -> TrackerView:
 async def list_of_merchant(  # noqa: PLR0913  whose, and which part
     conn: AsyncConnection,
     secrets: TrackerSecrets,
-    merchant_pk: int,
+    principal: SessionPrincipal,
     project_id: str | None,
     *,
     page: int,
     limit: int,
 ) -> Page[TrackerWithToken]:
-    """Return one page of a merchant's trackers with their tokens, oldest first; of one project where it is named."""
-    listed = _selected(models.Project.merchant_pk == merchant_pk).order_by(models.Tracker.id)
+    """Return one page of the trackers of a member's projects with their tokens, oldest first.
+
+    Of one project where it is named.
+    """
+    listed = _selected(open_to(principal)).order_by(models.Tracker.id)
     filters = {models.Project.project_id: project_id}
     return await read_page(conn, listed, partial(_with_token, secrets), filters=filters, page=page, limit=limit)
 

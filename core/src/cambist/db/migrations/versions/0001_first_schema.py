@@ -169,13 +169,44 @@ TABLES = (
         name TEXT NOT NULL,
         password_hash TEXT NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        role TEXT DEFAULT 'owner' NOT NULL,
+        project_pks BIGINT[],
         CONSTRAINT pk_members PRIMARY KEY (id),
+        CONSTRAINT ck_members_role CHECK (role IN ('owner', 'admin', 'finance', 'developer', 'viewer')),
+        CONSTRAINT ck_members_project_pks CHECK (role NOT IN ('owner', 'admin') OR project_pks IS NULL),
         CONSTRAINT uq_members_member_id UNIQUE (member_id),
         CONSTRAINT fk_members_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
         CONSTRAINT uq_members_email UNIQUE (email)
     )
     """,
     "CREATE INDEX ix_members_merchant_pk ON members (merchant_pk)",
+    """
+    CREATE TABLE member_invitations (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        invitation_id TEXT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        invited_by_pk BIGINT NOT NULL,
+        email TEXT NOT NULL,
+        name TEXT NOT NULL,
+        role TEXT NOT NULL,
+        project_pks BIGINT[],
+        token_hash BYTEA NOT NULL,
+        expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        CONSTRAINT pk_member_invitations PRIMARY KEY (id),
+        CONSTRAINT uq_member_invitations_merchant_pk_email UNIQUE (merchant_pk, email),
+        CONSTRAINT ck_member_invitations_role
+            CHECK (role IN ('owner', 'admin', 'finance', 'developer', 'viewer')),
+        CONSTRAINT ck_member_invitations_project_pks
+            CHECK (role NOT IN ('owner', 'admin') OR project_pks IS NULL),
+        CONSTRAINT uq_member_invitations_invitation_id UNIQUE (invitation_id),
+        CONSTRAINT fk_member_invitations_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
+        CONSTRAINT fk_member_invitations_invited_by_pk_members
+            FOREIGN KEY(invited_by_pk) REFERENCES members (id) ON DELETE CASCADE,
+        CONSTRAINT uq_member_invitations_token_hash UNIQUE (token_hash)
+    )
+    """,
+    "CREATE INDEX ix_member_invitations_invited_by_pk ON member_invitations (invited_by_pk)",
     """
     CREATE TABLE cpt_months (
         merchant_pk BIGINT NOT NULL,
@@ -507,6 +538,7 @@ TABLES = (
         expires_at TIMESTAMP WITH TIME ZONE,
         last_used_at TIMESTAMP WITH TIME ZONE,
         last_used_ip TEXT,
+        created_by TEXT,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         revoked_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_api_keys PRIMARY KEY (id),
