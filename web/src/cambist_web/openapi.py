@@ -15,17 +15,14 @@ from typing import Any
 
 import msgspec
 from litestar import Controller, Litestar, MediaType, Request, Response, Router, get
-from litestar.enums import HttpMethod
 from litestar.exceptions import NotFoundException
-from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.handlers import BaseRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, OpenAPIType, Schema, SecurityScheme, Tag
 from litestar.params import FromPath
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.routes import HTTPRoute
-from litestar.types import Method
-from litestar.types.internal_types import PathParameterDefinition
 from litestar.typing import FieldDefinition
 
 from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, TRACKER_SCHEME
@@ -33,6 +30,7 @@ from .errors import camel
 from .openapi_audiences import Audience, describe_needs, of_audience
 from .openapi_errors import codes_of, error_answer
 from .openapi_examples import answer_example, answered_by, body_example
+from .operation_ids import operation_id
 
 API_VERSION = "1.0.0"
 """The specification's, section 9."""
@@ -205,15 +203,6 @@ def _page(description: str, app: Litestar) -> Response[str]:
     return Response(page, media_type=MediaType.HTML, headers={"Content-Security-Policy": _POLICY})
 
 
-def operation_id(
-    _: HTTPRouteHandler, http_method: HttpMethod | Method, path_components: list[str | PathParameterDefinition]
-) -> str:
-    """Name an operation by its method and path: handlers that serve two paths are two operations."""
-    parts = [part if isinstance(part, str) else f"by_{part.name}" for part in path_components]
-    words = re.split(r"[-_.]", "_".join(part for part in parts if part != "api"))
-    return str(getattr(http_method, "value", http_method)).lower() + "".join(word.title() for word in words)
-
-
 def described(app: Litestar) -> bytes:
     """Return the description as JSON, in the merchants' spelling and with the one shape of errors."""
     schema, handlers = app.openapi_schema.to_schema(), handlers_of(app)
@@ -222,7 +211,7 @@ def described(app: Litestar) -> bytes:
     for path, item in schema["paths"].items():
         for method, operation in item.items():
             _exemplify(operation, handlers[path, method])
-            _describe(_camel_path(path), operation, handlers[path, method])
+            _describe(_camel_path(path), method, operation, handlers[path, method])
             describe_needs(operation, handlers[path, method].opt)
             _describe_repetition(operation, schema["components"]["schemas"])
     schema["paths"] = {_camel_path(path): item for path, item in schema["paths"].items()}
@@ -262,7 +251,7 @@ def _exemplify(operation: dict[str, Any], handler: BaseRouteHandler) -> None:
             content["example"] = answer
 
 
-def _describe(path: str, operation: dict[str, Any], handler: BaseRouteHandler) -> None:
+def _describe(path: str, method: str, operation: dict[str, Any], handler: BaseRouteHandler) -> None:
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             parameter["name"] = camel(parameter["name"])
@@ -270,7 +259,7 @@ def _describe(path: str, operation: dict[str, Any], handler: BaseRouteHandler) -
         variants = body["content"]["application/json"]["schema"].get("oneOf", ())
         body["required"] = {"type": "null"} not in variants
     operation["responses"].pop("400", None)
-    for status, codes in sorted(codes_of(path, operation, handler.opt).items()):
+    for status, codes in sorted(codes_of(path, method, operation, handler.opt).items()):
         operation["responses"][str(status)] = error_answer(status, codes)
     operation["responses"]["default"] = {
         "description": "What else went wrong.",

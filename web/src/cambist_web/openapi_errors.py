@@ -283,10 +283,10 @@ def _of_opt(opt: Mapping[str, Any], schemes: Collection[str]) -> Iterator[Mappin
             yield {403: ["STEP_UP_REQUIRED"]}
 
 
-def codes_of(path: str, operation: dict[str, Any], opt: Mapping[str, Any]) -> dict[int, list[str]]:
+def codes_of(path: str, method: str, operation: Mapping[str, Any], opt: Mapping[str, Any]) -> dict[int, list[str]]:
     """Return the codes of an operation's errors, by status: those of all, of its credential, its body and its noun.
 
-    ``opt`` is its handler's: what it needs to be let in.
+    ``method`` is in lower case, ``opt`` the handler's: what it needs to be let in.
     """
     schemes = {name for scheme in operation.get("security", ()) for name in scheme}
     found: dict[int, list[str]] = {400: ["VALIDATION_ERROR"], 500: ["INTERNAL_ERROR"]}
@@ -294,18 +294,14 @@ def codes_of(path: str, operation: dict[str, Any], opt: Mapping[str, Any]) -> di
         found[429] = ["RATE_LIMITED", "BUSY"]
     parts: list[Mapping[int, Sequence[str]]] = [_OF_SCHEME[name] for name in sorted(schemes)]
     parts += _of_opt(opt, schemes)
-    if not operation["operationId"].startswith("get") and _IS_ACTIVE.search(path):
+    if method != "get" and _IS_ACTIVE.search(path):
         parts.append(_OF_ACTIVE)
     if operation.get("requestBody") is not None:
         parts.append(_OF_BODY)
     if "{projectId}" in path:
         parts.append(_OF_PROJECT)
-    parts += [
-        codes
-        for prefix, method, codes in _OF_NOUN
-        if prefix.search(path) and operation["operationId"].startswith(method)
-    ]
-    if operation["operationId"].startswith(("post", "put", "patch", "delete")):
+    parts += [codes for prefix, methods, codes in _OF_NOUN if prefix.search(path) and method.startswith(methods)]
+    if method != "get":
         parts.append(_OF_BUSY)
     for part in parts:
         for status, codes in part.items():
