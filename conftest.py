@@ -17,6 +17,7 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 from cambist_chainkit.imports import limit_kept
+from tests.support.payloads import compare_all
 
 # Modules import web3.py or eth_account, which raise the process' recursion limit, and kits look at it in the same one.
 with limit_kept():
@@ -71,6 +72,10 @@ def _logs_as_ever(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(structlog, "configure", configure)
     yield
     _configure(**_CONFIGURED)
+
+
+def pytest_sessionstart() -> None:
+    compare_all()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

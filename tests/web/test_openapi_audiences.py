@@ -7,12 +7,15 @@ import re
 
 import pytest
 
+from cambist.services.webhooks.payloads import PAYLOADS
 from cambist.settings import WebSettings
 from cambist_web.app import build_app
 from cambist_web.auth import SCOPE, STEP_UP
 from cambist_web.openapi import _camel_path, described, handlers_of
 from cambist_web.openapi_audiences import SCHEMES, Audience, of_audience
+from cambist_web.openapi_webhooks import example
 from cambist_web.permissions import PERMISSION, PERMISSIONS
+from tests.support.payloads import as_described
 from tests.support.web import refused
 
 
@@ -103,3 +106,19 @@ async def test_an_operation_says_which_scope_permission_and_step_up_it_takes(app
             scope = opt.get(SCOPE) if audience is Audience.MERCHANT else None
             assert operation.get("x-scope") == (scope and str(getattr(scope, "value", scope))), call
     assert calls(parts[Audience.MERCHANT])["post", "/api/payment"]["x-scope"]
+
+
+async def test_every_event_is_described_to_merchants_as_a_webhook_and_to_operators_none(parts, whole):
+    assert set(parts[Audience.MERCHANT]["webhooks"]) == set(parts[Audience.DASHBOARD]["webhooks"]) == set(PAYLOADS)
+    assert parts[Audience.OPERATOR]["webhooks"] == {}
+    names = [one["post"]["operationId"] for one in whole["webhooks"].values()]
+    assert len(set(names)) == len(PAYLOADS)
+    assert {"onPaymentPaid", "onPaymentRateRecalculated", "onAccountDepositReceived"} <= set(names)
+    assert {name for name in names if not re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", name)} == set()
+
+
+def test_the_examples_of_webhooks_are_what_their_schemas_say():
+    for event in PAYLOADS:
+        body = example(event)
+        assert body["event"] == event
+        as_described(event, body["data"])

@@ -19,7 +19,7 @@ from litestar.exceptions import NotFoundException
 from litestar.handlers import BaseRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, OpenAPIType, Schema, SecurityScheme, Tag
+from litestar.openapi.spec import Components, License, OpenAPIType, Schema, SecurityScheme, Tag
 from litestar.params import FromPath
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.routes import HTTPRoute
@@ -30,6 +30,7 @@ from .errors import camel
 from .openapi_audiences import Audience, describe_needs, of_audience
 from .openapi_errors import codes_of, error_answer
 from .openapi_examples import answer_example, answered_by, body_example
+from .openapi_webhooks import webhooks
 from .operation_ids import operation_id
 
 API_VERSION = "1.0.0"
@@ -206,7 +207,7 @@ def _page(description: str, app: Litestar) -> Response[str]:
 def described(app: Litestar) -> bytes:
     """Return the description as JSON, in the merchants' spelling and with the one shape of errors."""
     schema, handlers = app.openapi_schema.to_schema(), handlers_of(app)
-    schema["components"]["schemas"] = _without_ellipses(schema["components"]["schemas"])
+    schema["components"]["schemas"] = _plain(schema["components"]["schemas"])
     schema["components"]["schemas"]["Error"] = _ERROR
     for path, item in schema["paths"].items():
         for method, operation in item.items():
@@ -215,19 +216,25 @@ def described(app: Litestar) -> bytes:
             describe_needs(operation, handlers[path, method].opt)
             _describe_repetition(operation, schema["components"]["schemas"])
     schema["paths"] = {_camel_path(path): item for path, item in schema["paths"].items()}
+    if "/api/payment" in schema["paths"]:  # not at an address of operators' own
+        schema["webhooks"], schemas = webhooks()
+        schema["components"]["schemas"] |= schemas
     return msgspec.json.encode(schema)
 
 
-def _without_ellipses(schema: Any) -> Any:  # noqa: ANN401  any part of a description
-    """Return the schema without what the framework makes of the dots in ``tuple[X, ...]``: an item of any kind."""
+def _plain(schema: Any) -> Any:  # noqa: ANN401  any part of a description
+    """Return the schema without choices among one kind alone: what the framework makes of a field that may be unset.
+
+    Of the dots in ``tuple[X, ...]`` it makes an item of any kind, which is none.
+    """
     if isinstance(schema, list):
-        return [_without_ellipses(part) for part in schema]
+        return [_plain(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    kinds = schema.get("oneOf", ())
-    if {} in kinds:
-        (schema,) = (kind for kind in kinds if kind)
-    return {name: _without_ellipses(part) for name, part in schema.items()}
+    kinds = [kind for kind in schema.get("oneOf", ()) if kind]
+    if len(kinds) == 1:
+        schema = {name: part for name, part in schema.items() if name != "oneOf"} | kinds[0]
+    return {name: _plain(part) for name, part in schema.items()}
 
 
 def handlers_of(app: Litestar) -> Mapping[tuple[str, str], BaseRouteHandler]:
@@ -255,6 +262,10 @@ def _describe(path: str, method: str, operation: dict[str, Any], handler: BaseRo
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             parameter["name"] = camel(parameter["name"])
+    told = {parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "path"}
+    for name in set(re.findall(r"\{(\w+)\}", path)) - told:  # a guard alone looks at it
+        one = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        operation.setdefault("parameters", []).insert(0, one)
     if (body := operation.get("requestBody")) is not None:
         variants = body["content"]["application/json"]["schema"].get("oneOf", ())
         body["required"] = {"type": "null"} not in variants
@@ -294,6 +305,7 @@ def openapi_config() -> OpenAPIConfig:
         title="Cambist",
         version=API_VERSION,
         description=DESCRIPTION,
+        license=License(name="MIT", identifier="MIT"),
         use_handler_docstrings=True,
         operation_id_creator=operation_id,
         tags=[Tag(name=name, description=description) for name, description in TAGS],

@@ -56,16 +56,18 @@ def of_audience(whole: Mapping[str, Any], audience: Audience) -> dict[str, Any]:
         for method, operation in item.items():
             if (security := _security(path, operation, audience)) is not None:
                 paths.setdefault(path, {})[method] = _for(operation, audience) | {"security": security}
-    operations = [operation for item in paths.values() for operation in item.values()]
+    told = {} if audience is Audience.OPERATOR else whole.get("webhooks", {})
+    operations = [operation for item in (*paths.values(), *told.values()) for operation in item.values()]
     tags = {tag for operation in operations for tag in operation.get("tags", ())}
     schemes = {name for operation in operations for way in operation["security"] for name in way}
     components = whole["components"]
-    schemas = _reachable(paths, components["schemas"])
+    schemas = _reachable({**paths, **told}, components["schemas"])
     return {
         **whole,
         "info": whole["info"] | {"title": _TITLES[audience]},
         "tags": [tag for tag in whole["tags"] if tag["name"] in tags],
         "paths": paths,
+        "webhooks": told,
         "components": {
             **components,
             "schemas": {name: one for name, one in components["schemas"].items() if name in schemas},

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
+from cambist.ports import Ids
 from cambist.services.webhooks.outbox import encode_body, moment
 from cambist.services.webhooks.sender import Message
 
@@ -24,28 +28,8 @@ async def prepare(conn: AsyncConnection, context: TrackerContext, tracker: Track
     row = (await conn.execute(select(*columns).where(*mine))).one_or_none()
     if row is None:
         raise no_such_token()
-    chain, ids, now = context.registry.chains[tracker.chain], context.ids, context.clock.now()
-    data = {
-        "resource": "transaction",
-        "transactionId": ids.new("mov_test"),
-        "direction": "in",
-        "address": NOBODY,
-        "chain": chain.id,
-        "txHash": "0x" + "00" * 32,
-        "from": NOBODY,
-        "to": NOBODY,
-        "token": chain.native.symbol,
-        "contractAddress": None,
-        "amount": "25",
-        "blockNumber": 1,
-        "blockHash": "0x" + "00" * 32,
-        "blockTime": moment(now),
-        "confirmations": chain.confirmations,
-        "requiredConfirmations": chain.confirmations,
-        "status": "confirmed",
-        "timestamp": moment(now),
-        "isTest": True,
-    }
+    chain, ids = context.registry.chains[tracker.chain], context.ids
+    data = sample(chain.id, chain.native.symbol, chain.confirmations, ids, context.clock.now())
     message = Message(
         id=ids.new("evt_test"),
         event=TEST_EVENT,
@@ -54,3 +38,28 @@ async def prepare(conn: AsyncConnection, context: TrackerContext, tracker: Track
         is_test=True,
     )
     return row.url, message
+
+
+def sample(chain: str, symbol: str, confirmations: int, ids: Ids, now: datetime) -> dict[str, Any]:
+    """Make up a transfer of native coin, as a tracker is told of it (``webhooks/payloads.py``)."""
+    return {
+        "resource": "transaction",
+        "transactionId": ids.new("mov_test"),
+        "direction": "in",
+        "address": NOBODY,
+        "chain": chain,
+        "txHash": "0x" + "00" * 32,
+        "from": NOBODY,
+        "to": NOBODY,
+        "token": symbol,
+        "contractAddress": None,
+        "amount": "25",
+        "blockNumber": 1,
+        "blockHash": "0x" + "00" * 32,
+        "blockTime": moment(now),
+        "confirmations": confirmations,
+        "requiredConfirmations": confirmations,
+        "status": "confirmed",
+        "timestamp": moment(now),
+        "isTest": True,
+    }

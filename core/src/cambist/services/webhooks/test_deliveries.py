@@ -97,7 +97,7 @@ async def prepare(  # noqa: PLR0913  each by name
     message = Message(
         id=ids.new("evt_test"),
         event=event,
-        body=encode_body(event, project.project_id, _sample(event, ids, now)),
+        body=encode_body(event, project.project_id, sample(event, ids, now)),
         secret=secrets.reveal(endpoint_id or project.project_id, row.secret, field=field),
         previous_secret=secrets.reveal(endpoint_id or project.project_id, previous, field=field),
         is_test=True,
@@ -176,8 +176,8 @@ _MADE_UP = {"exchange": _exchange, "account_deposit": _account_deposit}
 """Resources of whose fields the others have next to none."""
 
 
-def _sample(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
-    """Make up what the event would carry: the same fields as the real one (``payments/events.py`` and others)."""
+def sample(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
+    """Make up what the event would carry: the same fields as the real one (``payloads.py``)."""
     resource = resource_of(event)
     if (made_up := _MADE_UP.get(resource)) is not None:
         return made_up(event, ids, now)
