@@ -19,6 +19,7 @@ from cambist.plugin import (
     Span,
     SpanTooWideError,
     StateUnavailableError,
+    Token,
     Transfer,
     TxStatus,
     Units,
@@ -81,6 +82,18 @@ BROKEN["test_known_answers_are_derived"] = lambda: MemoryHarness(
 class LeakyChain(MemoryChain):
     def endpoints(self) -> Sequence[EndpointHealth]:
         return [replace(health, name="https://user:password@node") for health in super().endpoints()]
+
+
+@caught_by("test_a_token_tells_what_it_is_registered_as")
+class WrongDecimals(MemoryChain):
+    async def token_at(self, contract: str) -> Token:
+        return replace(await super().token_at(contract), decimals=18)
+
+
+@caught_by("test_an_address_without_a_contract_is_no_token")
+class TokensEverywhere(MemoryChain):
+    async def token_at(self, contract: str) -> Token:
+        return Token(symbol="USDX", contract=contract, decimals=6, label="Example dollar")
 
 
 @caught_by("test_the_right_network_has_no_problems")

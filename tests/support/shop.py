@@ -8,11 +8,20 @@ from datetime import timedelta
 
 import msgspec
 
+from cambist.bootstrap import Gateway
 from cambist.db.engine import Database
 from cambist.hints import Hints
 from cambist.plugin import AddressFamily, Chain
 from cambist.services.accounting import ledger
 from cambist.services.receiving.deposits import AddressCache, PollResult, Watcher
+from cambist.testing.memory import MemoryChain
+
+
+def memory_of(gateway: Gateway, chain: str = "memory") -> MemoryChain:
+    """Return the chain in memory that a worker is connected to."""
+    connected = gateway.connections.chains[chain].connected
+    assert isinstance(connected, MemoryChain)
+    return connected
 
 
 class Shop:

@@ -19,7 +19,7 @@ from cambist.testing.fixtures import TEST_MNEMONIC
 from cambist.testing.memory import MemoryFamily
 from cambist_tasks.requested import REQUESTED, JobRunner
 from tests.core.test_statements import HISTORY
-from tests.support.shop import Shop
+from tests.support.shop import Shop, memory_of
 from tests.tasks.test_worker import MEMORY
 
 ENTRIES = 2_500
@@ -53,7 +53,7 @@ def test_every_kind_has_a_function_and_no_slice_is_longer_than_a_run():
 
 
 async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(worker_gateway, shop):
-    chain = worker_gateway.chains["memory"]
+    chain = memory_of(worker_gateway)
     job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={})
     assert (job.state, job.result["agrees"]) == ("succeeded", False)
     assert "not read" in job.result["chains"]["memory"]["problem"]

@@ -13,7 +13,7 @@ from cambist.services.receiving.deposits import AddressCache
 from cambist.services.recovery.restore import read_manifest
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from cambist_tasks.per_process import copy_missing_seals, save_filters
-from tests.support.shop import Shop
+from tests.support.shop import Shop, memory_of
 from tests.tasks.test_worker import gateway_of, settings, working
 
 
@@ -37,7 +37,7 @@ async def test_a_worker_saves_its_filter_of_addresses_and_the_next_one_begins_wi
 
     async def work(until):
         async with gateway_of(configured, ids) as gateway, working(gateway):
-            (chain,) = gateway.chains.values()
+            chain = memory_of(gateway)
             first = await shop.payment(chain, "USDX", 1)
             chain.mine()
             async with asyncio.timeout(60):

@@ -32,10 +32,10 @@ from cambist.settings import (
     WorkerSettings,
 )
 from cambist.signer.keystore import new_keystore
-from cambist.testing.memory import MemoryChain, MemoryFamily
+from cambist.testing.memory import MemoryFamily
 from cambist.testing.memory.family import named_address
 from cambist_tasks.worker import run_worker
-from tests.support.shop import Shop
+from tests.support.shop import Shop, memory_of
 from tests.support.trackers import Watchers
 from tests.support.webhooks import SECRET, receiver
 
@@ -102,8 +102,7 @@ async def test_a_transfer_becomes_signed_webhooks(
             await conn.execute(
                 update(Project).values(payment_webhook_url=merchant.url, webhook_secret_encrypted=sealed)
             )
-        chain = gateway.chains["memory"]
-        assert isinstance(chain, MemoryChain)
+        chain = memory_of(gateway)
         address = await shop.payment(chain, "USDX", 100)
         async with working(gateway):
             await watching_begins(db)
@@ -154,10 +153,9 @@ async def test_two_workers_share_the_work_and_tell_the_merchant_once(
     async with receiver() as merchant, gateway_of(configured, ids) as one, gateway_of(configured, ids) as two:
         async with db.transaction() as conn:
             await conn.execute(update(Project).values(payment_webhook_url=merchant.url))
-        chain = one.chains["memory"]
-        assert isinstance(chain, MemoryChain)
+        chain = memory_of(one)
         # Both workers look at the same chain in memory.
-        two.chains["memory"]._blocks = chain._blocks  # type: ignore[attr-defined]
+        memory_of(two)._blocks = chain._blocks
         addresses = [await shop.payment(chain, "USDX", 100) for _ in range(20)]
         async with working(one), working(two):
             await watching_begins(db)
@@ -205,8 +203,7 @@ async def test_what_moves_at_a_watched_address_becomes_webhooks_that_its_tracker
     sealed = SigningSecrets(SecretsBox([bytes.fromhex("ab" * 32)], bytes))
     configured = settings(database_url, redis_url, tmp_path)
     async with receiver() as merchant, gateway_of(configured, ids) as gateway:
-        chain = gateway.chains["memory"]
-        assert isinstance(chain, MemoryChain)
+        chain = memory_of(gateway)
         somebody = named_address("somebody")
         tracker = await watchers.make([somebody], url=merchant.url)
         secret = sealed.seal(f"trk_{shop.project}_1", SECRET, field=TRACKER_FIELD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from cambist.plugin import Token
+from cambist.plugin import Token, UnreadableTokenError
 
 DECIMALS: Final = "313ce567"
 """The selector of decimals()."""
@@ -18,6 +18,8 @@ APPROVE: Final = bytes.fromhex("095ea7b3")
 """The selector of approve(address,uint256)."""
 ALLOWANCE: Final = bytes.fromhex("dd62ed3e")
 """The selector of allowance(address,address)."""
+
+DECIMALS_MAX: Final = 36
 
 _WORD: Final = 32
 _PADDING: Final = bytes(12)  # before the 20 bytes of an address
@@ -38,6 +40,19 @@ def token_problem(token: Token, decimals: bytes, symbol: bytes, symbols: frozens
     if name not in symbols:
         return f"calls itself {name[:_SHOWN_MAX]!r}: make sure that it is the right contract"
     return None
+
+
+def token_told(contract: str, decimals: bytes, symbol: bytes) -> Token:
+    """Return the token that a contract says it is. Raises UnreadableTokenError for answers that make no sense.
+
+    A contract that answers every question with the same word says nothing of itself.
+    """
+    if len(decimals) != _WORD or int.from_bytes(decimals, "big") > DECIMALS_MAX:
+        raise UnreadableTokenError(f"{contract} is no token contract: it does not tell its decimals")
+    name = read_text(symbol)
+    if not 0 < len(name) <= _SHOWN_MAX or "\ufffd" in name:
+        raise UnreadableTokenError(f"{contract} does not tell its symbol, or a very long one")
+    return Token(symbol=name, contract=contract, decimals=int.from_bytes(decimals, "big"), label=name)
 
 
 def read_text(raw: bytes) -> str:

@@ -18,6 +18,8 @@ from .answers import NoAnswerError, from_status
 SECRET_CHARS_MIN: Final = 6
 ERROR_BODY_BYTES_MAX: Final = 1 << 16
 CONNECTIONS_MAX: Final = 32
+LATENCY_WEIGHT: Final = 0.1
+"""How much the last answer counts, against all that were before it."""
 
 
 class Answered(Struct, frozen=True):
@@ -42,7 +44,7 @@ class Answered(Struct, frozen=True):
 
 
 class HttpClient:
-    """One endpoint's HTTP. Keeps no state, and retries nothing.
+    """One endpoint's HTTP. Keeps no state but how long answers take lately, and retries nothing.
 
     Raises ChainError and nothing else. The endpoint's address, which may carry a key, is in no message: they say
     ``name``, and ``redacted`` takes the secrets out of what a node says before it is repeated.
@@ -65,18 +67,21 @@ class HttpClient:
         self._url = url
         self._headers = {"Content-Type": "application/json", **(secret_headers or {})}
         self._secrets = _secrets(url, (secret_headers or {}).values())
+        self.latency_ms: float | None = None
         self._now = now
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
         self._response_bytes_max = response_bytes_max
 
     async def post(self, body: bytes, asked: str, path: str = "") -> Answered:
         """Send JSON and return what comes back, whatever its status; ``asked`` names the question in messages."""
+        asked_at = self._now()
         try:
             async with self._session.post(
                 self._url + path, data=body, headers=self._headers, timeout=self._timeout, allow_redirects=False
             ) as response:
                 # Too many requests is all that such an answer can say.
                 chunks = [] if response.status == HTTPStatus.TOO_MANY_REQUESTS else await self._read(response)
+                self._took((self._now() - asked_at).total_seconds() * 1000)
                 return Answered(response.status, response.headers.get("Retry-After"), chunks)
         except TimeoutError as error:
             raise NoAnswerError(f"{self.name} did not answer {asked} in {self._timeout.total} s") from error
@@ -84,6 +89,10 @@ class HttpClient:
             # Only the error's type: its text can hold the address.
             message = f"{self.name} could not be reached for {asked}: {type(error).__name__}"
             raise ChainUnavailableError(message) from None
+
+    def _took(self, took_ms: float) -> None:
+        known = took_ms if self.latency_ms is None else self.latency_ms
+        self.latency_ms = known + (took_ms - known) * LATENCY_WEIGHT
 
     async def _read(self, response: aiohttp.ClientResponse) -> list[bytes]:
         ok = response.status == HTTPStatus.OK

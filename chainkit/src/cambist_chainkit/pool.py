@@ -59,6 +59,8 @@ class EndpointPool(Generic[E]):
 
     def __init__(self, chain: str, endpoints: Sequence[E], context: PluginContext, *, lag_blocks_max: int) -> None:
         self.endpoints = endpoints
+        for position, endpoint in enumerate(endpoints):
+            endpoint.position = position
         self.chain = chain
         self._lag_blocks_max = lag_blocks_max
         self._now: Callable[[], float] = context.monotonic
@@ -120,6 +122,7 @@ class EndpointPool(Generic[E]):
         endpoint.verified = False
         wait = min(BACKOFF_FIRST_S * 2 ** min(endpoint.strikes - 1, 16), BACKOFF_MAX_S)
         if isinstance(error, RateLimitedError):
+            endpoint.rate_limited += 1
             wait = max(wait, error.retry_after)
         # Jitter, so that workers that failed together do not come back together.
         endpoint.retry_at = self._now() + wait * self._random.uniform(1.0, 1.25)

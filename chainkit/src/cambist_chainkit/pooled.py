@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Generic, TypeVar
@@ -12,6 +13,7 @@ from cambist.plugin import (
     Chain,
     ChainError,
     ChainInfo,
+    ChainUnavailableError,
     ChainView,
     EndpointHealth,
     Head,
@@ -24,12 +26,16 @@ from cambist.plugin import (
     Watch,
 )
 
+from .contracts import token_told
 from .pool import EndpointPool, answer_of
 from .quorum import agreed, most_agree
 from .record import Endpoint
 
 E = TypeVar("E", bound=Endpoint)
 T = TypeVar("T")
+
+TOKEN_WITNESSES: Final = 2
+"""How many endpoints must tell the same of a token that is added."""
 
 UNKNOWN: Final = TxStatus(state="unknown")
 
@@ -118,6 +124,21 @@ class PooledChain(Chain, Generic[E]):
 
         await self.pool.ask_any(ask, lambda complete: complete)
         return [found[tx_id] for tx_id in tx_ids]
+
+    async def token_answers(self, endpoint: E, contract: str) -> tuple[bytes, bytes] | None:
+        """Return what a contract answered to ``decimals()`` and ``symbol()``. None where a chain has no such thing."""
+        _ = endpoint, contract
+        return None
+
+    async def token_at(self, contract: str) -> Token | None:
+        """Return what a contract tells of itself, which two endpoints must tell alike where there are several."""
+        told = await self.pool.ask_all(lambda endpoint: self.token_answers(endpoint, contract))
+        needed = min(max(self.quorum, TOKEN_WITNESSES), len(self.pool.endpoints))
+        answer, count = Counter(told).most_common(1)[0]
+        if count < needed:
+            message = f"{needed} endpoints of {self.info.id} must tell the same of {contract}, and {count} do"
+            raise ChainUnavailableError(message)
+        return None if answer is None else token_told(contract, *answer)
 
     def endpoints(self) -> Sequence[EndpointHealth]:
         return self.pool.health()

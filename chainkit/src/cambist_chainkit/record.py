@@ -20,6 +20,9 @@ class Endpoint(ABC):
         self.head: int | None = None
         self.calls = 0
         self.failures = 0
+        self.rate_limited = 0
+        self.position: int | None = None
+        self.latency_ms: float | None = None
         self.strikes = 0
         self.retry_at = 0.0
         self.verified = False
@@ -35,7 +38,18 @@ class Endpoint(ABC):
             calls=self.calls,
             failures=self.failures,
             last_error=self.last_error,
+            position=self.position,
+            rate_limited=self.rate_limited,
+            set_aside=self._set_aside(now),
+            latency_ms=self.latency_ms,
         )
+
+    def _set_aside(self, now: float) -> str | None:
+        if self.suspect:
+            return "it tells other blocks than the other endpoints"
+        if now < self.retry_at:
+            return f"it failed {self.strikes} times in a row, and is asked again in {self.retry_at - now:.0f} s"
+        return "the other endpoints are ahead of it" if self.lagging else None
 
     @abstractmethod
     async def verify(self) -> None:

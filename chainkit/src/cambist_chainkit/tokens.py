@@ -43,6 +43,24 @@ class KnownToken(Struct, frozen=True, kw_only=True):
         return frozenset({self.symbol, *self.symbols_onchain})
 
 
+def table_of(tokens: Iterable[Token]) -> tuple[TokenConfig, ...]:
+    """Return how tokens stand in the operator's table. Raises ConfigError for a native coin, which stands in none."""
+    rows = []
+    for token in tokens:
+        if token.contract is None:
+            raise ConfigError(f"{token.symbol} is a native coin, and no token")
+        rows.append(
+            TokenConfig(symbol=token.symbol, contract=token.contract, decimals=token.decimals, label=token.label)
+        )
+    return tuple(rows)
+
+
+def own_tokens(tokens: Iterable[Token], table: Iterable[TokenConfig]) -> tuple[Token, ...]:
+    """Return those of a network's tokens that come from the operator's table."""
+    symbols = {row.symbol.upper() for row in table}
+    return tuple(token for token in tokens if token.contract is not None and token.symbol in symbols)
+
+
 def merged_tokens(  # noqa: PLR0913 - what a network is, by keyword
     known: Iterable[KnownToken],
     own: Iterable[TokenConfig],

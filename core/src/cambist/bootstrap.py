@@ -18,7 +18,7 @@ from .domain.prices import RatePolicy
 from .hints import Hints
 from .plugin import BridgeProvider, Chain, OwnBudgets, PluginContext, RequestBudgets, SwapProvider
 from .ports import Clock, Ids, SystemClock, system_ids, system_random
-from .registry import Registry
+from .registry import ChainConnections, Registry
 from .secrets import SecretsBox
 from .services.addresses.account_keys import AccountKeys, IndexLeaser
 from .services.exchanges.context import ExchangeContext
@@ -50,6 +50,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     hints: Hints
     registry: Registry
     chains: Mapping[str, Chain]
+    connections: ChainConnections
     rates: RateBook
     swaps: tuple[SwapProvider, ...]
     bridges: tuple[BridgeProvider, ...]
@@ -109,7 +110,9 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
         context = plugin_context(clock, random, SharedBudgets(redis, clock))
         hints = Hints(listening)
         stack.push_async_callback(hints.aclose)
-        chains = await stack.enter_async_context(registry.connect_chains(context)) if role == "worker" else {}
+        connected = await stack.enter_async_context(registry.connect_chains(context)) if role == "worker" else {}
+        connections = ChainConnections(registry, context, connected)
+        stack.push_async_callback(connections.aclose)
         sources = await stack.enter_async_context(registry.connect_prices(context))
         swaps = await stack.enter_async_context(registry.connect_swaps(context))
         bridges = await stack.enter_async_context(registry.connect_bridges(context))
@@ -125,7 +128,8 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
             redis=redis,
             hints=hints,
             registry=registry,
-            chains=chains,
+            chains=connections.chains,
+            connections=connections,
             rates=RateBook(sources, clock, policy=policy, limits=limits),
             swaps=tuple(swaps),
             bridges=tuple(bridges),

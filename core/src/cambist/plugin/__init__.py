@@ -39,6 +39,7 @@ from .errors import (
     SpanTooWideError,
     StateUnavailableError,
     UnreadablePayloadError,
+    UnreadableTokenError,
 )
 from .exchanges import (
     AnyBridgePlugin,
@@ -79,6 +80,7 @@ from .sending import (
     Unprepared,
     UnsignedTx,
 )
+from .setups import NetworkSetup
 from .sweeping import Authorization, Sweep, SweeperDeployment, SweepingChain, SweepPlan
 from .text import printable
 from .types import (
@@ -151,6 +153,7 @@ __all__ = [
     "Log",
     "LogQuery",
     "Movement",
+    "NetworkSetup",
     "OwnBudgets",
     "Plan",
     "PluginContext",
@@ -189,6 +192,7 @@ __all__ = [
     "Units",
     "Unprepared",
     "UnreadablePayloadError",
+    "UnreadableTokenError",
     "UnsignedTx",
     "Watch",
     "account_name",

@@ -31,8 +31,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar, Generic, TypeVar
 
-from .errors import InvalidAddressError
+from .errors import ConfigError, InvalidAddressError
 from .sending import Broadcast, Dated, Effects, Fee, Intent, Plan, SignedTx, Step, Unprepared, UnsignedTx
+from .setups import NetworkSetup
 from .types import (
     Block,
     ChainInfo,
@@ -244,6 +245,15 @@ class Chain(ABC):
         Sending the same bytes again is no error. Never raises for lack of a node: those are ``unknown``.
         """
 
+    async def token_at(self, contract: str) -> Token | None:
+        """Return what a normalized contract tells of itself: symbol and decimals. None where that cannot be asked.
+
+        Where the chain has several endpoints, two must tell the same. ``symbol`` and ``label`` are a stranger's text.
+        Raises UnreadableTokenError for what is no token, ChainUnavailableError.
+        """
+        _ = contract
+        return None
+
     def endpoints(self) -> Sequence[EndpointHealth]:
         """Return how each endpoint is doing, best first. Reads only what is already known."""
         return ()
@@ -285,6 +295,20 @@ class ChainPlugin(ABC, Generic[Config]):
 
         Does not wait for nodes: a chain whose endpoints are all down connects, and its views fail.
         """
+
+    def setup(self, config: Config, chain: str) -> NetworkSetup | None:
+        """Return what of a live chain can be changed while the gateway runs, None where nothing can. Pure."""
+        _ = config, chain
+        return None
+
+    def changed(self, config: Config, chain: str, setup: NetworkSetup) -> Config:
+        """Return a configuration of this chain alone, with this setup in the place of its own. Pure.
+
+        Everything else stays as it is: what ``setup`` returned changes nothing. Raises ConfigError where the setup
+        makes no sense; its sentence is shown to the operator, and so has no key in it.
+        """
+        _ = config, setup
+        raise ConfigError(f"{chain} cannot be changed while the gateway runs")
 
 
 AnyChainPlugin = ChainPlugin[Any]

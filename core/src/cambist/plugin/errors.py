@@ -15,6 +15,7 @@
     │   └── FeeAboveCeilingError      sending now costs more than the operator allows: what waits, waits on
     ├── SignatureError            a signature is not the sender's: nothing is stored, nothing is sent
     ├── UnreadablePayloadError    the family cannot say what a payload does: the signer does not sign it
+    ├── UnreadableTokenError      a contract tells no symbol and decimals: it is not taken as a token
     ├── PriceUnavailableError     this source has no usable price now: other sources are asked
     └── ExchangeError             something about one provider of swaps or bridges; never touches another
         ├── ProviderUnavailableError  it says nothing now: others are asked, and what waits is asked for again, not
@@ -95,6 +96,10 @@ class FeeAboveCeilingError(ChainError):
 
 class UnreadablePayloadError(PluginError):
     """A payload is not one that the family makes, or does more than can be told."""
+
+
+class UnreadableTokenError(PluginError):
+    """A contract is no token, or does not tell its symbol and its decimals. The text is a sentence for the operator."""
 
 
 class SignatureError(PluginError):

@@ -154,7 +154,9 @@ class TxStatus(Struct, frozen=True, kw_only=True):
 class EndpointHealth(Struct, frozen=True, kw_only=True):
     """How one endpoint of a chain is doing. ``name`` carries no credentials.
 
-    ``calls`` and ``failures`` count since the start.
+    ``calls``, ``failures`` and ``rate_limited`` count since it was connected. ``position`` is its place among
+    ``NetworkSetup.endpoints``, from 0. ``set_aside`` says in words why it is not asked now. ``latency_ms`` is how long
+    answers take lately.
     """
 
     name: str
@@ -163,6 +165,10 @@ class EndpointHealth(Struct, frozen=True, kw_only=True):
     calls: int
     failures: int
     last_error: str | None = None
+    position: int | None = None
+    rate_limited: int = 0
+    set_aside: str | None = None
+    latency_ms: float | None = None
 
 
 class Price(Struct, frozen=True, kw_only=True):

@@ -6,8 +6,20 @@ loaded plugin connects, is reported and touches no other plugin. Only ``loading`
 
 from .checks import RegistryError
 from .connect import ConnectProblem
+from .connections import ChainConnections
 from .inventory import InstalledPlugin, installed_plugins
 from .loading import GROUP
-from .registry import Registry
+from .registry import Registry, SetupError
+from .switching import SwitchedChain
 
-__all__ = ["GROUP", "ConnectProblem", "InstalledPlugin", "Registry", "RegistryError", "installed_plugins"]
+__all__ = [
+    "GROUP",
+    "ChainConnections",
+    "ConnectProblem",
+    "InstalledPlugin",
+    "Registry",
+    "RegistryError",
+    "SetupError",
+    "SwitchedChain",
+    "installed_plugins",
+]

@@ -22,7 +22,9 @@ from cambist.plugin import (
     Chain,
     ChainInfo,
     ChainPlugin,
+    ConfigError,
     ExchangePlugin,
+    NetworkSetup,
     PluginContext,
     PricePlugin,
     PriceSource,
@@ -30,7 +32,7 @@ from cambist.plugin import (
     SwapProvider,
 )
 
-from .checks import check_chains, decode_config, guarded, plugin_error
+from .checks import RegistryError, check_chains, decode_config, guarded, plugin_error
 from .connect import Connector, ConnectProblem, Opener, log_problem
 from .loading import ALWAYS, check_plugin, enabled_tables, plugin_objects, points_by_name
 
@@ -48,6 +50,17 @@ class _Loaded(Struct, frozen=True, kw_only=True):
     bridge_plugins: Sequence[tuple[AnyBridgePlugin, Any]]
 
 
+class SetupError(Exception):
+    """A chain cannot be changed like that while the gateway runs. The text is a sentence for the operator."""
+
+
+class ChainOpener(Struct, frozen=True):
+    """How one chain is connected alone: its plugin's name, and what is called with what."""
+
+    plugin: str
+    opens: Opener[Chain]
+
+
 class Registry:
     """The enabled plugins of one process.
 
@@ -62,7 +75,9 @@ class Registry:
         self.plugins: Sequence[str] = [loaded.name for loaded in self._loaded]
         self.families: Mapping[str, AddressFamily] = self._gather_families()
         self._chains_of: dict[str, list[ChainInfo]] = {}
-        self.chains: Mapping[str, ChainInfo] = self._gather_chains()
+        self._served_by: dict[str, tuple[str, AnyChainPlugin, Any]] = {}
+        self.chains: dict[str, ChainInfo] = self._gather_chains()
+        """By id. A token that is added while the process runs puts another ChainInfo in the place of one."""
         self.always_listed: frozenset[str] = frozenset(
             chain.id for name, chains in self._chains_of.items() if name in ALWAYS for chain in chains
         )
@@ -91,6 +106,40 @@ class Registry:
                     connector.problem(loaded.name, f"the chain {chain_id!r} is not connected")
                 chains |= {chain_id: chain for chain_id, chain in brought.items() if chain_id in expected}
             yield {chain_id: chains[chain_id] for chain_id in self.chains if chain_id in chains}
+
+    def setup(self, chain: str) -> NetworkSetup | None:
+        """Return what the operator's file says of what can be changed of a chain; None where nothing can."""
+        name, plugin, config = self._served_by[chain]
+        found: NetworkSetup | None = guarded(name, "setup()", lambda: plugin.setup(config, chain))
+        return found
+
+    def info(self, chain: str, setup: NetworkSetup) -> ChainInfo:
+        """Return what is known of a chain with another setup. Raises SetupError."""
+        name, plugin, _ = self._served_by[chain]
+        config = self._changed(chain, setup)
+        try:
+            infos = guarded(name, "chains()", partial(_listed, plugin.chains, config))
+            check_chains(name, infos, self.families)
+        except RegistryError as error:
+            raise SetupError(str(error)) from error
+        if [info.id for info in infos] != [chain]:
+            raise SetupError(f"the plugin {name!r} makes other chains of a setup of {chain!r}")
+        return infos[0]
+
+    def opener(self, chain: str, setup: NetworkSetup) -> ChainOpener:
+        """Return how a chain is connected with another setup. Raises SetupError."""
+        name, plugin, _ = self._served_by[chain]
+        return ChainOpener(name, (plugin.connect, self._changed(chain, setup)))
+
+    def _changed(self, chain: str, setup: NetworkSetup) -> Any:  # noqa: ANN401 - of the plugin's config_type
+        name, plugin, config = self._served_by[chain]
+        try:
+            return plugin.changed(config, chain, setup)
+        except ConfigError as error:
+            raise SetupError(str(error).removeprefix(f"plugins.{name}.")) from error
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            # Not its text: a plugin that fails may say what it was given, and that holds keys.
+            raise SetupError(f"the plugin {name!r} failed with {type(error).__name__}") from None
 
     def connect_prices(
         self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
@@ -153,12 +202,12 @@ class Registry:
         chains: dict[str, ChainInfo] = {}
         owners: dict[str, str] = {}
         for loaded in self._loaded:
-            infos = [
-                info
-                for plugin, config in loaded.chain_plugins
-                for info in guarded(loaded.name, "chains()", partial(_listed, plugin.chains, config))
-            ]
-            check_chains(loaded.name, infos, self.families)
+            infos: list[ChainInfo] = []
+            for plugin, config in loaded.chain_plugins:
+                made = guarded(loaded.name, "chains()", partial(_listed, plugin.chains, config))
+                check_chains(loaded.name, made, self.families)
+                self._served_by |= {info.id: (loaded.name, plugin, config) for info in made}
+                infos += made
             for info in infos:
                 if info.id in chains:
                     text = f"it brings the chain {info.id!r}, which {owners[info.id]!r} brings too"

@@ -55,8 +55,10 @@ async def open_local_signer(
         store = Store(settings.signer_store)
     except StoreError as error:
         raise SettingsError(str(error)) from error
-    exchanges = ExchangeReader(registry.call_readers(), registry.chains, rules.floor_rates)
-    reader = Reader(keystore, registry.families, registry.chains, exchanges)
+    # As the signer's own file has them: what is added while the gateway runs comes from the database.
+    chains = dict(registry.chains)
+    exchanges = ExchangeReader(registry.call_readers(), chains, rules.floor_rates)
+    reader = Reader(keystore, registry.families, chains, exchanges)
     signer = LocalSigner(keystore, reader, rules=rules, store=store, clock=clock)
     try:
         yield signer

@@ -39,7 +39,7 @@ from cambist_chainkit.remembered import Remembered
 
 from .broadcasts import send
 from .config import ChainSetup
-from .doctor import fee_problems, token_problems
+from .doctor import fee_problems, token_answers, token_problems
 from .endpoint import Endpoint
 from .fees import Market, outbidding
 from .lookups import allowance_at, balances_at, statuses
@@ -58,6 +58,7 @@ class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
 
     balances_at = staticmethod(balances_at)
     statuses = staticmethod(statuses)
+    token_answers = staticmethod(token_answers)
 
     def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], monotonic: Callable[[], float]) -> None:
         super().__init__(setup.info, pool, quorum=setup.config.quorum)

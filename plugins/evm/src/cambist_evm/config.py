@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
-from cambist.plugin import ChainInfo, ConfigError, Token
+from cambist.plugin import ChainInfo, ConfigError, NetworkSetup, Token
 from cambist_chainkit.eip55 import parse_address, spell
 from cambist_chainkit.endpoints import check_endpoints
-from cambist_chainkit.tokens import SYMBOL, KnownToken, TokenConfig, merged_tokens
+from cambist_chainkit.tokens import SYMBOL, KnownToken, TokenConfig, merged_tokens, own_tokens, table_of
 
 from .fees import GWEI, FeeBounds
 from .networks import NETWORKS, Network
@@ -98,6 +98,23 @@ def resolve(config: EvmConfig) -> Sequence[ChainSetup]:
                 f"chain id {setup.network.chain_id} is configured twice; a network can be listed once only"
             )
     return setups
+
+
+def setup_of(config: EvmConfig, chain: str) -> NetworkSetup:
+    """Return what of a chain can be changed while the gateway runs."""
+    table = config.chains[chain]
+    tokens = own_tokens(_resolve_chain(chain, table).info.tokens, table.tokens)
+    return NetworkSetup(endpoints=table.rpc_urls, quorum=table.quorum, tokens=tokens)
+
+
+def changed(config: EvmConfig, chain: str, setup: NetworkSetup) -> EvmConfig:
+    """Return a configuration of one chain, with these endpoints and tokens in the place of its own."""
+    table = structs.replace(
+        config.chains[chain], rpc_urls=setup.endpoints, quorum=setup.quorum, tokens=table_of(setup.tokens)
+    )
+    found = EvmConfig(chains={chain: table})
+    resolve(found)
+    return found
 
 
 def _resolve_chain(chain: str, table: ChainConfig) -> ChainSetup:

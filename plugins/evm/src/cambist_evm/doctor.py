@@ -9,7 +9,9 @@ from cambist_chainkit.contracts import DECIMALS, SYMBOL, bytes_of, token_problem
 from .config import ChainSetup
 from .endpoint import Endpoint
 from .fees import in_gwei
+from .gas import is_revert
 from .market import read_market
+from .wire import RpcFailure
 
 
 async def token_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
@@ -27,6 +29,19 @@ async def token_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]
         if problem is not None:
             found.append(f"{setup.info.id}: {token.symbol} at {token.contract} {problem}")
     return found
+
+
+async def token_answers(endpoint: Endpoint, contract: str) -> tuple[bytes, bytes]:
+    """Return what a contract answers to ``decimals()`` and ``symbol()``, nothing where it refuses to."""
+    calls = [("eth_call", ({"to": contract, "data": "0x" + selector}, "latest")) for selector in (DECIMALS, SYMBOL)]
+    decimals, symbol = await endpoint.each(calls, str)
+    return _bytes(endpoint, decimals), _bytes(endpoint, symbol)
+
+
+def _bytes(endpoint: Endpoint, answer: str | RpcFailure | None) -> bytes:
+    if isinstance(answer, RpcFailure) and not is_revert(answer):
+        raise endpoint.rpc.error("eth_call", answer)
+    return bytes_of(answer[2:]) if isinstance(answer, str) else b""
 
 
 async def fee_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:

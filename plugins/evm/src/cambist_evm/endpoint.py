@@ -51,7 +51,7 @@ class Endpoint(Record):
         self._setup = setup
 
     def health(self, now: float) -> EndpointHealth:
-        self.calls = self.rpc.calls
+        self.calls, self.latency_ms = self.rpc.calls, self.rpc.latency_ms
         return super().health(now)
 
     async def verify(self) -> None:

@@ -8,12 +8,21 @@ from typing import ClassVar
 
 import aiohttp
 
-from cambist.plugin import AddressFamily, AnyChainPlugin, Chain, ChainInfo, ChainPlugin, PluginContext, hookimpl
+from cambist.plugin import (
+    AddressFamily,
+    AnyChainPlugin,
+    Chain,
+    ChainInfo,
+    ChainPlugin,
+    NetworkSetup,
+    PluginContext,
+    hookimpl,
+)
 from cambist_chainkit.http import HttpClient, endpoint_names, open_session
 from cambist_chainkit.pool import EndpointPool
 
 from .chain import EvmChain
-from .config import ChainSetup, EvmConfig, resolve
+from .config import ChainSetup, EvmConfig, changed, resolve, setup_of
 from .endpoint import Endpoint
 from .family import EvmFamily
 from .rpc import JsonRpc
@@ -31,6 +40,12 @@ class EvmPlugin(ChainPlugin[EvmConfig]):
 
     def chains(self, config: EvmConfig) -> Sequence[ChainInfo]:
         return [setup.info for setup in resolve(config)]
+
+    def setup(self, config: EvmConfig, chain: str) -> NetworkSetup:
+        return setup_of(config, chain)
+
+    def changed(self, config: EvmConfig, chain: str, setup: NetworkSetup) -> EvmConfig:
+        return changed(config, chain, setup)
 
     @asynccontextmanager
     async def connect(self, config: EvmConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:

@@ -68,6 +68,11 @@ class JsonRpc:
         self._ids = count(1)
         self._buffer = bytearray()
 
+    @property
+    def latency_ms(self) -> float | None:
+        """How long answers take lately."""
+        return self._http.latency_ms
+
     async def call(self, method: str, params: Sequence[Any], kind: type[T]) -> T | None:
         """Return the result of one call, None for null."""
         return (await self.batch([(method, params)], kind))[0]

@@ -30,7 +30,7 @@ from cambist_chainkit.pooled import PooledChain
 from .balances import balances_at
 from .broadcasts import send
 from .config import ChainSetup
-from .doctor import problems
+from .doctor import problems, token_answers
 from .endpoint import Endpoint
 from .expiry import expired
 from .lookups import Lookups
@@ -46,6 +46,7 @@ class TronChain(PooledChain[Endpoint], LendingChain):
 
     balances_count_waiting: ClassVar[bool] = True
     balances_at = staticmethod(balances_at)
+    token_answers = staticmethod(token_answers)
 
     def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
         super().__init__(setup.info, pool, quorum=setup.config.quorum)

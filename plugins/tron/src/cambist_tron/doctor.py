@@ -54,6 +54,11 @@ async def _told(endpoint: Endpoint, contract: str, selector: str) -> bytes:
     return bytes_of(answer.output) if answer.succeeded else b""
 
 
+async def token_answers(endpoint: Endpoint, contract: str) -> tuple[bytes, bytes]:
+    """Return what a contract answers to ``decimals()`` and ``symbol()``, nothing where it refuses to."""
+    return await _told(endpoint, contract, DECIMALS), await _told(endpoint, contract, SYMBOL)
+
+
 async def price_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
     """Return a sentence where no token could be sent now, because energy costs more than is allowed."""
     try:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from cambist.plugin import Block, ChainUnavailableError, Head, InconsistentChainError
+from cambist.plugin import Block, ChainUnavailableError, EndpointHealth, Head, InconsistentChainError
 from cambist_chainkit.answers import UnsupportedError, unreadable
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.http import HttpClient
@@ -51,6 +51,10 @@ class Endpoint(Record):
         self._setup = setup
         self._pace = pace
         self._of_many = asyncio.Semaphore(setup.config.requests_at_once_max)
+
+    def health(self, now: float) -> EndpointHealth:
+        self.latency_ms = self._http.latency_ms
+        return super().health(now)
 
     async def post(self, path: str, body: Mapping[str, Any], kind: type[T]) -> T:
         """Ask one question, such as ``wallet/getaccount``, and return its answer, which is of this kind.

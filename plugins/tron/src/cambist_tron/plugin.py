@@ -8,7 +8,16 @@ from typing import ClassVar, Final
 
 import aiohttp
 
-from cambist.plugin import AddressFamily, AnyChainPlugin, Chain, ChainInfo, ChainPlugin, PluginContext, hookimpl
+from cambist.plugin import (
+    AddressFamily,
+    AnyChainPlugin,
+    Chain,
+    ChainInfo,
+    ChainPlugin,
+    NetworkSetup,
+    PluginContext,
+    hookimpl,
+)
 from cambist_chainkit.http import HttpClient, endpoint_names, open_session
 from cambist_chainkit.pace import Pace
 from cambist_chainkit.pool import EndpointPool
@@ -17,6 +26,7 @@ from .chain import TronChain
 from .config import ChainSetup, TronConfig, resolve
 from .endpoint import Endpoint
 from .family import TronFamily
+from .setups import changed, setup_of
 
 KEY_HEADER: Final = "TRON-PRO-API-KEY"
 
@@ -34,6 +44,14 @@ class TronPlugin(ChainPlugin[TronConfig]):
     def chains(self, config: TronConfig) -> Sequence[ChainInfo]:
         """Return the one chain, on whichever of its networks."""
         return [resolve(config).info]
+
+    def setup(self, config: TronConfig, chain: str) -> NetworkSetup | None:
+        _ = chain
+        return setup_of(config)
+
+    def changed(self, config: TronConfig, chain: str, setup: NetworkSetup) -> TronConfig:
+        _ = chain
+        return changed(config, setup)
 
     @asynccontextmanager
     async def connect(self, config: TronConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:

@@ -13,8 +13,9 @@ A chain's whole test module, runnable as it stands::
             yield MemoryHarness()
 
 ``ChainConformance`` includes ``AddressFamilyConformance``, which can also be used alone where there is no node.
-``SweepConformance`` is for chains that sweep, beside ``ChainConformance``. ``PriceSourceConformance`` is for price
-sources, ``SwapConformance`` and ``BridgeConformance`` are for providers of exchanges.
+Beside ``ChainConformance``, ``SweepConformance`` is for chains that sweep, and ``SetupConformance`` for plugins whose
+chains can be changed while the gateway runs. ``PriceSourceConformance`` is for price sources, ``SwapConformance`` and
+``BridgeConformance`` are for providers of exchanges.
 """
 
 from .bridges import BridgeConformance, BridgeHarness
@@ -22,6 +23,7 @@ from .chain import ChainConformance
 from .exchanges import ExchangeHarness, SwapConformance
 from .family import AddressFamilyConformance
 from .prices import PriceHarness, PriceSourceConformance
+from .setups import Configured, SetupConformance
 from .sweeping import SweepConformance
 
 __all__ = [
@@ -29,9 +31,11 @@ __all__ = [
     "BridgeConformance",
     "BridgeHarness",
     "ChainConformance",
+    "Configured",
     "ExchangeHarness",
     "PriceHarness",
     "PriceSourceConformance",
+    "SetupConformance",
     "SwapConformance",
     "SweepConformance",
 ]

@@ -6,8 +6,11 @@ import re
 
 import pytest
 
+from cambist.plugin import UnreadableTokenError
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
+
+from .helpers import a_token
 
 
 class ChainInfoConformance(Conformance):
@@ -65,6 +68,20 @@ class ChainInfoConformance(Conformance):
             assert health.name
             assert not re.search(r"@|\?|[0-9A-Za-z_-]{24,}", health.name)
             assert 0 <= health.failures <= health.calls
+
+    async def test_a_token_tells_what_it_is_registered_as(self, harness: ChainHarness) -> None:
+        """Where contracts can be asked, which is what a token is added by while the gateway runs."""
+        token = a_token(harness)
+        told = await harness.chain.token_at(token.contract or "")
+        assert told is None or (told.contract, told.decimals) == (token.contract, token.decimals)
+
+    async def test_an_address_without_a_contract_is_no_token(self, harness: ChainHarness) -> None:
+        """Whatever a node answers for it."""
+        try:
+            told = await harness.chain.token_at(harness.fresh_address())
+        except UnreadableTokenError:
+            told = None
+        assert told is None
 
     async def test_the_right_network_has_no_problems(self, harness: ChainHarness) -> None:
         """Doctor has nothing to say of a network that is what the configuration says."""

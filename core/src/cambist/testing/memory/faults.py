@@ -26,6 +26,7 @@ Call: TypeAlias = Literal[
     "broadcast",
     "expired",
     "stake",
+    "token",
 ]
 """One poll of the node. Asking for several balances or transactions at once is one, too."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Literal
+from copy import copy
+from typing import Final, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cambist.plugin import (
     AddressFamily,
@@ -15,6 +17,7 @@ from cambist.plugin import (
     ChainInfo,
     ChainPlugin,
     ConfigError,
+    NetworkSetup,
     PluginContext,
     Token,
     Units,
@@ -26,11 +29,14 @@ from .family import MemoryFamily, named_address
 from .fees import MemoryFees
 from .rules import MemoryRules
 
+SCHEME: Final = "memory://"
+
 
 class MemoryChainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One chain: ``[plugins.memory.chains.<id>]``. With ``rules`` its transactions expire.
 
-    ``least_units`` is the least of the native coin that arrives at an address which holds none.
+    ``least_units`` is the least of the native coin that arrives at an address which holds none. ``endpoints`` are
+    addresses of ``MemoryPlugin.nodes``, the first of which is asked; without any, the chain's own node is.
     """
 
     confirmations: int = 3
@@ -44,6 +50,9 @@ class MemoryChainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     legacy_fees: bool = False
     rules: MemoryRules | None = None
     least_units: int = 1
+    endpoints: tuple[str, ...] = ()
+    quorum: int = 1
+    tokens: tuple[Token, ...] = ()
 
 
 class MemoryConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -70,6 +79,7 @@ def memory_chain_info(chain_id: str = "memory", config: MemoryChainConfig | None
             ),
             Token(symbol="USDX", contract=named_address(f"{chain_id}/USDX"), decimals=6, label="Example dollar"),
             Token(symbol="DAIX", contract=named_address(f"{chain_id}/DAIX"), decimals=18, label="Example dai"),
+            *config.tokens,
         ),
         confirmations=config.confirmations,
         availability=config.availability,
@@ -84,7 +94,8 @@ class MemoryPlugin(ChainPlugin[MemoryConfig]):
     """Any number of chains in memory.
 
     A chain keeps its blocks as long as the plugin object lives, so a worker that connects again finds it where
-    it left it. Tests reach it as ``plugin.memory_chains["memory"]`` once it was connected.
+    it left it. Tests reach it as ``plugin.memory_chains["memory"]`` once it was connected. Its address among ``nodes``
+    is ``memory://memory``; a test puts other nodes beside it.
     """
 
     name = "memory"
@@ -93,6 +104,7 @@ class MemoryPlugin(ChainPlugin[MemoryConfig]):
 
     def __init__(self) -> None:
         self.memory_chains: dict[str, MemoryChain] = {}
+        self.nodes: dict[str, MemoryChain] = {}
 
     def families(self) -> Sequence[AddressFamily]:
         return [MemoryFamily()]
@@ -112,14 +124,56 @@ class MemoryPlugin(ChainPlugin[MemoryConfig]):
                 chain = config.chains[info.id]
                 lends = chain.rules is not None and chain.rules.stake_per_work is not None
                 kind = MemoryLendingChain if lends else MemoryChain
-                self.memory_chains[info.id] = kind(
+                self.memory_chains[info.id] = self.nodes[address_of(info.id)] = kind(
                     info,
                     rules=chain.rules,
                     seed=config.seed,
                     finality_lag_blocks=chain.finality_lag_blocks,
                     fees=MemoryFees(legacy=chain.legacy_fees, price_max=chain.fee_price_max),
                 )
-        yield [self.memory_chains[info.id] for info in self.chains(config) if info.availability == "live"]
+        yield [self._connected(info, config) for info in self.chains(config) if info.availability == "live"]
+
+    def setup(self, config: MemoryConfig, chain: str) -> NetworkSetup:
+        one = config.chains[chain]
+        return NetworkSetup(endpoints=one.endpoints or (address_of(chain),), quorum=one.quorum, tokens=one.tokens)
+
+    def changed(self, config: MemoryConfig, chain: str, setup: NetworkSetup) -> MemoryConfig:
+        if len(setup.endpoints) < setup.quorum:
+            raise ConfigError(
+                f"chains.{chain}.quorum is {setup.quorum}, and there are {len(setup.endpoints)} endpoints"
+            )
+        if any(not one.startswith(SCHEME) for one in setup.endpoints):
+            raise ConfigError(f"chains.{chain}.endpoints has what does not begin with {SCHEME}")
+        tokens = (*memory_chain_info(chain).tokens, *setup.tokens)
+        for what in ("symbol", "contract"):
+            if len({getattr(token, what) for token in tokens}) < len(tokens):
+                raise ConfigError(f"chains.{chain}.tokens has a {what} twice")
+        one = replace(config.chains[chain], endpoints=setup.endpoints, quorum=setup.quorum, tokens=setup.tokens)
+        return replace(config, chains={chain: one})
+
+    def _connected(self, info: ChainInfo, config: MemoryConfig) -> MemoryChain:
+        """Return the first endpoint's node: itself where it is the chain's own, and knows the same tokens."""
+        endpoints = config.chains[info.id].endpoints
+        node = self.nodes[address_of(info.id)]
+        if endpoints:
+            node = self.nodes.get(endpoints[0]) or _nobody(info)
+        if node.info == info:
+            return node
+        # What tests do to a node, every connection to it sees.
+        other = copy(node)
+        other.info = info
+        return other
+
+
+def address_of(chain: str) -> str:
+    """Return the address of a chain's own node."""
+    return SCHEME + chain
+
+
+def _nobody(info: ChainInfo) -> MemoryChain:
+    node = MemoryChain(info)
+    node.faults.unavailable = True
+    return node
 
 
 @hookimpl

@@ -20,6 +20,7 @@ from cambist.plugin import (
     Token,
     TxStatus,
     Units,
+    UnreadableTokenError,
 )
 
 from .accounts import Accounts
@@ -39,6 +40,7 @@ class MemoryReading(Chain):
     """What of a MemoryChain does not send: its blocks, what tests do to them, and what is read."""
 
     view_type: ClassVar[type[MemoryView]] = MemoryView
+    name = "memory"
 
     def __init__(  # noqa: PLR0913 - every one has a default, and tests name what they mean
         self,
@@ -65,6 +67,7 @@ class MemoryReading(Chain):
         default_lag = None if rules is None else FINALITY_LAG_BLOCKS
         self._finality_lag_blocks = default_lag if finality_lag_blocks is None else finality_lag_blocks
         self._block_time_s = block_time_s
+        self.contracts: dict[str, Token] = {}
         self._serial = seed << 64
         self._calls = 0
         self._failures = 0
@@ -180,10 +183,24 @@ class MemoryReading(Chain):
         time = self._blocks[final].header.time
         return [tx.valid_until < time and tx.tx_id not in self._mined for tx in txs]
 
+    async def token_at(self, contract: str) -> Token:
+        """Return a registered token, or what a test put into ``contracts``."""
+        await self.met("token")
+        known = {token.contract: token for token in self.info.tokens} | self.contracts
+        if contract not in known:
+            raise UnreadableTokenError(f"{contract} is no token contract")
+        return known[contract]
+
     def endpoints(self) -> Sequence[EndpointHealth]:
         healthy = not self.faults.unavailable
         health = EndpointHealth(
-            name="memory", healthy=healthy, head=self.height, calls=self._calls, failures=self._failures
+            name=self.name,
+            healthy=healthy,
+            head=self.height,
+            calls=self._calls,
+            failures=self._failures,
+            position=0,
+            set_aside=None if healthy else "nobody answers",
         )
         return (health,)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cambist.plugin import ConfigError
+from cambist.plugin import ConfigError, Token
+from cambist.testing.conformance import Configured, SetupConformance
+from cambist_florin.addresses import spell
 from cambist_florin.config import FlorinConfig
 from cambist_florin.plugin import FlorinPlugin
 
@@ -34,3 +36,19 @@ def test_a_mistake_is_named(table: dict[str, object], told: str) -> None:
     """By the setting's path."""
     with pytest.raises(ConfigError, match=told):
         FlorinPlugin().chains(msgspec.convert(table, FlorinConfig))
+
+
+class TestFlorinSetups(SetupConformance):
+    """Endpoints and tokens can be changed while the gateway runs: the kit asks what that takes."""
+
+    @pytest.fixture
+    def configured(self) -> Configured:
+        """Return a table with settings that must stay as they are."""
+        table = {"rpc_urls": ["https://node.example/a-key"], "confirmations": 9}
+        return Configured(
+            plugin=FlorinPlugin(),
+            config=msgspec.convert(table, FlorinConfig),
+            chain="florin",
+            endpoint="https://second.example",
+            token=Token(symbol="EURX", contract=spell(b"token EURX".ljust(20, b"\0")), decimals=2, label="Euro"),
+        )

@@ -6,9 +6,21 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import ClassVar
 
-from cambist.plugin import AddressFamily, AnyChainPlugin, Chain, ChainInfo, ChainPlugin, PluginContext, hookimpl
+from msgspec.structs import replace
+
+from cambist.plugin import (
+    AddressFamily,
+    AnyChainPlugin,
+    Chain,
+    ChainInfo,
+    ChainPlugin,
+    NetworkSetup,
+    PluginContext,
+    hookimpl,
+)
 from cambist_chainkit.http import HttpClient, endpoint_names, open_session
 from cambist_chainkit.pool import EndpointPool
+from cambist_chainkit.tokens import own_tokens, table_of
 
 from .chain import FlorinChain
 from .config import FlorinConfig, chain_info
@@ -33,6 +45,22 @@ class FlorinPlugin(ChainPlugin[FlorinConfig]):
     def chains(self, config: FlorinConfig) -> Sequence[ChainInfo]:
         """Return the one chain."""
         return [chain_info(config)]
+
+    def setup(self, config: FlorinConfig, chain: str) -> NetworkSetup:
+        """Return what the operator may change while the gateway runs."""
+        _ = chain
+        return NetworkSetup(
+            endpoints=config.rpc_urls,
+            quorum=config.quorum,
+            tokens=own_tokens(chain_info(config).tokens, config.tokens),
+        )
+
+    def changed(self, config: FlorinConfig, chain: str, setup: NetworkSetup) -> FlorinConfig:
+        """Put that into the table. A plugin of several networks leaves the others out."""
+        _ = chain
+        found = replace(config, rpc_urls=setup.endpoints, quorum=setup.quorum, tokens=table_of(setup.tokens))
+        chain_info(found)
+        return found
 
     @asynccontextmanager
     async def connect(

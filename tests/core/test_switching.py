@@ -1,0 +1,129 @@
+"""A chain that stands for another, which is replaced while it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from cambist.plugin import Chain, ChainPlugin, ChainUnavailableError, ConfigError, LendingChain, Token
+from cambist.registry import ChainConnections, SetupError
+from cambist.registry.switching import switched
+from cambist.testing.memory import (
+    MemoryChain,
+    MemoryConfig,
+    MemoryKeyedChain,
+    MemoryLendingChain,
+    MemoryPlugin,
+    MemoryRules,
+    memory_chain_info,
+)
+from cambist.testing.memory.family import named_address
+from tests.support.node_treasury import plugin_context
+from tests.support.payment_env import registry as memory_registry
+
+INFO = memory_chain_info()
+EURX = Token(symbol="EURX", contract=named_address("memory/EURX"), decimals=2, label="Example euro")
+
+
+class Closed:
+    """Counts how often a connection was closed."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    async def __call__(self) -> None:
+        self.times += 1
+
+
+async def settled(closed: Closed) -> None:
+    for _ in range(100):
+        if closed.times:
+            return
+        await asyncio.sleep(0)
+
+
+async def test_it_is_what_the_chain_is_and_says_what_it_says():
+    plain = switched(MemoryChain(INFO))
+    keyed = switched(MemoryKeyedChain(INFO))
+    lending = switched(MemoryLendingChain(INFO, rules=MemoryRules(stake_per_work=1)))
+    assert isinstance(plain, Chain)
+    assert (isinstance(plain, LendingChain), isinstance(lending, LendingChain)) == (False, True)
+    assert (plain.needs_public_key, keyed.needs_public_key) == (False, True)
+    assert plain.info == INFO
+    assert [one.name for one in plain.endpoints()] == ["memory"]
+    assert (await lending.stake(INFO.tokens[1].contract)).total == 0
+
+
+async def test_calls_go_to_what_is_connected_and_errors_come_back():
+    first, second = MemoryChain(INFO), MemoryChain(replace(INFO, confirmations=9))
+    second.mine(5)
+    chain = switched(first)
+    chain.switch(second, Closed())
+    assert chain.info.confirmations == 9
+    async with chain.view() as view:
+        assert (await view.head()).height == 5
+    second.faults.unavailable = True
+    with pytest.raises(ChainUnavailableError):
+        await chain.balance(named_address("somebody"), INFO.native)
+
+
+async def test_a_view_stays_with_its_connection_which_is_closed_after_it():
+    first, second, third = MemoryChain(INFO), MemoryChain(INFO), MemoryChain(INFO)
+    first_closed, second_closed = Closed(), Closed()
+    second.mine(2)
+    chain = switched(first)
+    chain.switch(second, second_closed)
+    async with chain.view() as view:
+        chain.switch(third, first_closed)
+        await asyncio.sleep(0.01)
+        assert second_closed.times == 0
+        assert (await view.head()).height == 2
+    await settled(second_closed)
+    assert (second_closed.times, first_closed.times) == (1, 0)
+    await chain.aclose()
+    assert (second_closed.times, first_closed.times) == (1, 1)
+
+
+async def test_what_is_in_use_at_the_end_is_closed_all_the_same():
+    closed = Closed()
+    chain = switched(MemoryChain(INFO))
+    chain.switch(MemoryChain(INFO), closed)
+    async with chain.view():
+        chain.switch(MemoryChain(INFO), Closed())
+        await chain.aclose()
+        assert closed.times == 1
+
+
+async def test_another_kind_of_chain_does_not_take_over():
+    chain = switched(MemoryChain(INFO))
+    with pytest.raises(TypeError, match="another kind"):
+        chain.switch(MemoryLendingChain(INFO, rules=MemoryRules(stake_per_work=1)), Closed())
+    assert isinstance(chain.connected, MemoryChain)
+
+
+async def test_a_chain_is_connected_anew_with_its_tokens_and_everybody_sees_them():
+    registry, context = memory_registry(), plugin_context()
+    async with registry.connect_chains(context) as connected:
+        connections = ChainConnections(registry, context, connected)
+        chain, setup = connections.chains["memory"], connections.setups["memory"]
+        others = {name: info for name, info in registry.chains.items() if name != "memory"}
+        await connections.change("memory", replace(setup, tokens=(EURX,)), revision=3)
+        assert chain.info.token("EURX") == registry.chains["memory"].token("EURX") == EURX
+        assert connections.revisions["memory"] == 3
+        assert {name: info for name, info in registry.chains.items() if name != "memory"} == others
+        with pytest.raises(SetupError, match="quorum is 2"):
+            await connections.change("memory", replace(setup, quorum=2))
+        assert chain.info.token("EURX") == EURX
+        await connections.aclose()
+
+
+def test_a_plugin_that_cannot_change_leaves_its_chains_as_the_file_says():
+    class Old(MemoryPlugin):
+        setup, changed = ChainPlugin.setup, ChainPlugin.changed
+
+    config = MemoryConfig()
+    assert Old().setup(config, "memory") is None
+    with pytest.raises(ConfigError, match="memory cannot be changed while the gateway runs"):
+        Old().changed(config, "memory", MemoryPlugin().setup(config, "memory"))
