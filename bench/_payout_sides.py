@@ -159,6 +159,7 @@ class Payouts:
                 chain=self.chain,
                 family=self.family,
                 signer=self.signer,
+                pauses=gateway.pauses,
                 rates=gateway.rates,
                 clock=gateway.clock,
                 ids=gateway.ids,

@@ -157,6 +157,7 @@ class ExchangeEnv(Treasury):
             chain=self.routers[name],
             family=self.family,
             signer=self.signer,
+            pauses=self.pauses,
             rates=self.rates,
             clock=self.clock,
             ids=self.ids,

@@ -18,6 +18,7 @@ from cambist.services.accounting import ledger
 from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import AccountKeys, IndexLeaser, fill_stock
 from cambist.services.addresses.macs import AddressMacs
+from cambist.services.chain_pauses import ChainPauses
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.pricing.prices import RateBook
 from cambist.services.receiving.payments import create, read
@@ -81,6 +82,7 @@ class PaymentEnv:
         self.context = PaymentContext(
             db=db,
             registry=self.registry,
+            pauses=ChainPauses(db, clock),
             rates=self.rates,
             leaser=IndexLeaser(db, keys, clock),
             platform=PlatformSettingsCache(db, clock),

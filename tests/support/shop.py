@@ -13,6 +13,7 @@ from cambist.db.engine import Database
 from cambist.hints import Hints
 from cambist.plugin import AddressFamily, Chain
 from cambist.services.accounting import ledger
+from cambist.services.chain_pauses import ChainPauses
 from cambist.services.receiving.deposits import AddressCache, PollResult, Watcher
 from cambist.testing.memory import MemoryChain
 
@@ -30,6 +31,7 @@ class Shop:
     def __init__(self, db: Database, family: AddressFamily, clock, ids) -> None:
         self.db, self.family, self.clock, self.ids = db, family, clock, ids
         self.address_cache = AddressCache(db, family, "live")
+        self.pauses = ChainPauses(db, clock)
         self.addresses = 0
         self.extended_events = False
 

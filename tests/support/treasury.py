@@ -17,6 +17,7 @@ from cambist.secrets import SecretsBox
 from cambist.services.accounting import ledger
 from cambist.services.addresses.account_keys import AccountKeys, fill_stock, register_gas_stations
 from cambist.services.addresses.wallets import main_wallet
+from cambist.services.chain_pauses import ChainPauses
 from cambist.services.chain_scope import ChainScope
 from cambist.services.intent_handlers import intent_handlers
 from cambist.services.payouts import queue
@@ -68,6 +69,7 @@ class Treasury:
         self.rates = RateBook([self.prices], clock)
         self.box = SecretsBox([bytes(32)], ids.random_bytes)
         self.keys = AccountKeys(self.box)
+        self.pauses = ChainPauses(db, clock)
         self.address_cache = AddressCache(db, self.family, "live")
         self.watcher = Watcher(
             db=db, chain=self.chain, family=self.family, address_cache=self.address_cache, scope=0, mode="live",
@@ -142,6 +144,7 @@ class Treasury:
             chain=self.chain,
             family=self.family,
             signer=self.signer,
+            pauses=self.pauses,
             rates=self.rates,
             clock=self.clock,
             ids=self.ids,

@@ -26,7 +26,7 @@ class TwoMerchants:
         self.clock = clock
         self.ada, self.bob = Merchant(client), Merchant(client)
         self.phone: Authenticator
-        self.ids: dict[str, str] = {}
+        self.ids: dict[str, str] = {"chain": "memory"}
         self.who: dict[str, dict[str, str]] = {}
 
     async def build(self) -> TwoMerchants:

@@ -12,9 +12,12 @@ from structlog.testing import capture_logs
 
 from cambist.db.engine import Database, connect
 from cambist.ports import Ids, SystemClock
+from cambist.services import chain_pauses
+from cambist.services.chain_pauses import Pausable, Pause
 from cambist.testing.memory import MemoryChain, MemoryChainConfig, MemoryFamily, memory_chain_info
 from cambist_tasks.leases import Leases
 from cambist_tasks.watching import ChainWatch
+from tests.support.payment_env import registry
 from tests.support.shop import Shop
 
 
@@ -68,7 +71,7 @@ async def test_a_payment_is_followed_to_its_end(db: Database, database_url: str,
     chain = memory()
     address = await shop.payment(chain, "USDX", 100)
     async with leases_of(database_url) as (_, leases):
-        watch = ChainWatch(shop.watcher(chain), chain, leases)
+        watch = ChainWatch(shop.watcher(chain), chain, leases, shop.pauses)
         async with watching(watch):
             # It begins at the head, and the blocks of this chain are older than the payment.
             await until(lambda: watch.state.polls > 0)
@@ -87,8 +90,8 @@ async def test_of_two_workers_one_watches_and_the_other_takes_over_within_second
 ) -> None:
     chain = memory()
     async with leases_of(database_url) as (_, first_leases), leases_of(database_url) as (_, second_leases):
-        first = ChainWatch(shop.watcher(chain), chain, first_leases)
-        second = ChainWatch(shop.watcher(chain), chain, second_leases)
+        first = ChainWatch(shop.watcher(chain), chain, first_leases, shop.pauses)
+        second = ChainWatch(shop.watcher(chain), chain, second_leases, shop.pauses)
         async with watching(first) as dying:
             await until(lambda: first.state.polls > 0)
             async with watching(second):
@@ -103,7 +106,7 @@ async def test_a_worker_that_loses_its_connection_gives_its_lease_up(
 ) -> None:
     chain = memory()
     async with leases_of(database_url) as (_, leases):
-        watch = ChainWatch(shop.watcher(chain), chain, leases)
+        watch = ChainWatch(shop.watcher(chain), chain, leases, shop.pauses)
         async with watching(watch):
             await until(lambda: watch.state.polls > 0)
             assert await killed(db, "cambist-test-worker") >= 1
@@ -117,8 +120,8 @@ async def test_a_chain_in_trouble_backs_off_and_the_other_is_not_slowed(
 ) -> None:
     broken, well = memory("broken"), memory("well")
     async with leases_of(database_url) as (_, leases):
-        bad = ChainWatch(shop.watcher(broken), broken, leases)
-        good = ChainWatch(shop.watcher(well), well, leases)
+        bad = ChainWatch(shop.watcher(broken), broken, leases, shop.pauses)
+        good = ChainWatch(shop.watcher(well), well, leases, shop.pauses)
         async with watching(bad), watching(good):
             await until(lambda: bad.state.polls > 2 and good.state.polls > 2)
             broken.faults.unavailable = True
@@ -136,7 +139,7 @@ async def test_a_chain_in_trouble_backs_off_and_the_other_is_not_slowed(
 async def test_an_endpoint_that_asks_for_a_pause_gets_it(db: Database, database_url: str, shop: Shop) -> None:
     chain = memory()
     async with leases_of(database_url) as (_, leases):
-        watch = ChainWatch(shop.watcher(chain), chain, leases)
+        watch = ChainWatch(shop.watcher(chain), chain, leases, shop.pauses)
         chain.faults.rate_limited_s = 2.0
         async with watching(watch):
             await until(lambda: watch.state.failing)
@@ -151,8 +154,8 @@ async def test_a_bug_in_a_plugin_is_logged_with_its_traceback_and_costs_nobody_e
 ) -> None:
     buggy, well = memory("buggy"), memory("well")
     async with leases_of(database_url) as (_, leases):
-        bad = ChainWatch(shop.watcher(buggy), buggy, leases)
-        good = ChainWatch(shop.watcher(well), well, leases)
+        bad = ChainWatch(shop.watcher(buggy), buggy, leases, shop.pauses)
+        good = ChainWatch(shop.watcher(well), well, leases, shop.pauses)
         buggy.faults.crash = ZeroDivisionError("a plugin's mistake")
         with capture_logs() as logs:
             async with watching(bad), watching(good):
@@ -174,7 +177,7 @@ async def test_a_poll_that_hangs_is_given_up(
         await asyncio.Event().wait()
 
     async with leases_of(database_url) as (_, leases):
-        watch = ChainWatch(shop.watcher(chain), chain, leases)
+        watch = ChainWatch(shop.watcher(chain), chain, leases, shop.pauses)
         chain.faults.before = hang
         async with watching(watch):
             await until(lambda: watch.state.failures > 0)
@@ -189,7 +192,50 @@ async def test_a_long_way_behind_is_read_without_pauses(db: Database, database_u
         watcher = shop.watcher(chain)
         await watcher.poll()
         chain.mine(500)
-        watch = ChainWatch(watcher, chain, leases)
+        watch = ChainWatch(watcher, chain, leases, shop.pauses)
         async with watching(watch):
             await until(lambda: watch.state.last is not None and watch.state.last.height == 500, 30)
         assert watch.state.blocks == 500
+
+
+async def test_a_pause_reads_nothing_and_who_paid_in_time_while_it_lasted_has_paid(
+    db: Database, database_url: str, shop: Shop
+) -> None:
+    chain = memory()
+    in_time, late = await shop.payment(chain, "USDX", 100), await shop.payment(chain, "USDX", 100, fiat=True)
+    async with leases_of(database_url) as (_, leases):
+        watch = ChainWatch(shop.watcher(chain), chain, leases, shop.pauses)
+        async with watching(watch):
+            await until(lambda: watch.state.polls > 0)
+            pause = Pause(
+                chain="memory", what=Pausable.WATCHING, reason="maintenance", paused_by="op", paused_at=shop.clock.now()
+            )
+            async with db.transaction() as conn:
+                await chain_pauses.pause(conn, registry(), pause)
+            await until(lambda: watch.state.paused)
+            polls, paid_at = watch.state.polls, int(shop.clock.now().timestamp())
+            chain.transfer(chain.info.token("USDX"), in_time, 100)
+            chain.mine(1, time=paid_at)
+            chain.transfer(chain.info.token("USDX"), late, 100)
+            chain.mine(1, time=paid_at + 7_200)
+            chain.mine(5)
+            # Their time is over long before anybody looks.
+            async with db.transaction() as conn:
+                await conn.exec_driver_sql(
+                    "UPDATE payments SET expires_at = to_timestamp($1::bigint + 1)",
+                    (paid_at,),
+                )
+            # A worker that starts now finds the pause as well.
+            async with leases_of(database_url) as (_, others):
+                second = ChainWatch(shop.watcher(chain), chain, others, shop.pauses)
+                async with watching(second):
+                    await until(lambda: watch.state.paused)
+                    assert (watch.state.polls, second.state.polls) == (polls, 0)
+            assert await shop.status(in_time) == await shop.status(late) == ("pending", 0)
+            async with db.transaction() as conn:
+                await chain_pauses.resume(conn, "memory", Pausable.WATCHING)
+            async with asyncio.timeout(60):
+                while await shop.status(in_time) != ("paid", 100):  # noqa: ASYNC110  the database knows
+                    await asyncio.sleep(0.02)
+            assert await shop.status(late) == ("expired", 100)
+            assert not watch.state.paused

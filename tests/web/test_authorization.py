@@ -87,6 +87,8 @@ PERSON = {
 OPERATOR = {
     ("GET", "/api/admin/settings"): None,
     ("PUT", "/api/admin/settings"): {"payoutEnabled": False},
+    ("POST", "/api/admin/chains/{chain}/pause"): {"what": "sending", "reason": "maintenance"},
+    ("POST", "/api/admin/chains/{chain}/resume"): {"what": "sending", "reason": "it is over"},
     ("GET", "/api/admin/collections"): None,
     ("GET", "/api/admin/gas-stations"): None,
     ("GET", "/api/admin/stakes"): None,

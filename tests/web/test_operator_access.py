@@ -145,7 +145,8 @@ def test_only_owners_manage_operators_settings_and_fees_and_everybody_reads():
     for name in ("operators.manage", "settings.change", "plans.change"):
         assert tuple(PERMISSIONS[name].roles) == ("owner",)
     assert {name for name, one in PERMISSIONS.items() if not one.step_up and not name.endswith(".read")} == {
-        "merchants.sign_out"
+        "chains.pause",
+        "merchants.sign_out",
     }
 
 

@@ -11,9 +11,10 @@ from sqlalchemy import event, make_url
 from cambist.db.engine import connect
 from cambist.settings import RateLimitSettings
 from cambist_web.status_board import CHECK_TIMEOUT_S
-from tests.support.web import memory_gateway, refused, web_client, web_settings
+from tests.support.web import ADMIN_KEY, memory_gateway, refused, web_client, web_settings
 
 STATUS = "/api/status"
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
 
 
 async def store(gateway, *, height=100, head=100, scope=0, chain="memory", blocks=3, pause_s=12):
@@ -52,6 +53,7 @@ async def test_a_chain_that_is_read_works_and_its_lag_is_told(client, gateway, c
                 "lagBlocks": 2,
                 "lagSeconds": 9,
                 "polledAt": "2026-01-01T12:00:00.000Z",
+                "sendingPaused": False,
             }
         ],
     }
@@ -78,6 +80,23 @@ async def test_a_node_that_answers_and_stands_still_is_noticed_by_its_last_block
     assert (answer["chains"][0]["status"], answer["chains"][0]["lagBlocks"]) == ("delayed", 0)
 
 
+async def test_what_an_operator_paused_is_told_and_why_is_not(client, gateway, clock):
+    await store(gateway)
+    steer = {"reason": "the nodes of a provider lie"}
+    paths = "/api/admin/chains/memory"
+    for what in ("watching", "sending"):
+        answer = await client.post(f"{paths}/pause", json={"what": what, **steer}, headers=ADMIN)
+        assert answer.status_code == 200
+    answer = await client.get(STATUS)
+    (chain,) = answer.json()["chains"]
+    assert (answer.json()["status"], chain["status"], chain["sendingPaused"]) == ("down", "paused", True)
+    assert "lie" not in answer.text
+    await client.post(f"{paths}/resume", json={"what": "watching", **steer}, headers=ADMIN)
+    clock.advance(3)
+    answer = (await client.get(STATUS)).json()
+    assert (answer["status"], answer["chains"][0]["status"]) == ("degraded", "working")
+
+
 async def test_only_chains_of_live_projects_are_told_and_nothing_about_business(client, gateway, merchant):
     await store(gateway)
     answer = await client.get(STATUS)
@@ -91,13 +110,14 @@ async def test_however_many_ask_the_database_is_asked_once_in_three_seconds(clie
     asked = []
     event.listen(gateway.db.engine.sync_engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
     await asyncio.gather(*(client.get(STATUS) for _ in range(50)))
-    assert sum("chain_cursors" in one for one in asked) == len(asked) == 1
+    once = len(asked)
+    assert sum("chain_cursors" in one for one in asked) == 1
     clock.advance(2.9)
     await client.get(STATUS)
-    assert len(asked) == 1
+    assert len(asked) == once
     clock.advance(0.1)
     await client.get(STATUS)
-    assert len(asked) == 2
+    assert len(asked) == 2 * once
 
 
 async def test_losing_redis_impairs_and_losing_the_database_is_told_clearly(database_url, clock, ids):

@@ -21,6 +21,7 @@ from .ports import Clock, Ids, SystemClock, system_ids, system_random
 from .registry import ChainConnections, Registry
 from .secrets import SecretsBox
 from .services.addresses.account_keys import AccountKeys, IndexLeaser
+from .services.chain_pauses import ChainPauses
 from .services.exchanges.context import ExchangeContext
 from .services.pricing.prices import RateBook, RateBookLimits
 from .settings import Settings, SettingsError
@@ -51,6 +52,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     registry: Registry
     chains: Mapping[str, Chain]
     connections: ChainConnections
+    pauses: ChainPauses
     rates: RateBook
     swaps: tuple[SwapProvider, ...]
     bridges: tuple[BridgeProvider, ...]
@@ -130,6 +132,7 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
             registry=registry,
             chains=connections.chains,
             connections=connections,
+            pauses=ChainPauses(db, clock),
             rates=RateBook(sources, clock, policy=policy, limits=limits),
             swaps=tuple(swaps),
             bridges=tuple(bridges),

@@ -109,6 +109,7 @@ _Numbers: TypeAlias = Sequence[tuple[str, str, Callable[[Any], float | Decimal |
 
 _CHAIN_GAUGES: _Numbers = (
     ("watching", "1 while this worker watches the chain.", lambda state: state.watching),
+    ("paused", "1 while an operator has paused watching.", lambda state: state.paused),
     ("failing", "1 while polls of the chain fail.", lambda state: state.failing),
     ("head", "The newest block that was seen.", lambda state: state.last and state.last.head),
     ("height", "The block up to which everything is stored.", lambda state: state.last and state.last.height),
@@ -123,6 +124,7 @@ _CHAIN_COUNTERS: _Numbers = (
 )
 _SENDING_GAUGES: _Numbers = (
     ("sending", "1 while this worker sends there.", lambda state: state.sending),
+    ("paused", "1 while an operator has paused sending.", lambda state: state.paused),
     ("failing", "1 while sending fails.", lambda state: state.failing),
 )
 _SENDING_COUNTERS: _Numbers = (("collections", "Collections that were begun.", lambda state: state.collected),)

@@ -30,6 +30,7 @@ class SendState(LoopState, kw_only=True):
     """How the sending on one chain goes, for metrics."""
 
     sending: bool = False
+    paused: bool = False
     collected: int = 0
     alerts: Counter[str] = field(default_factory=Counter)
 
@@ -77,6 +78,9 @@ class ChainSender:
             return pauses.after(error)
         if pauses.over():
             log.info("sending_is_back", chain=self._info.id)
+        if done.paused is not self.state.paused:
+            self.state.paused = done.paused
+            log.warning("sending_paused" if done.paused else "sending_resumed", chain=self._info.id)
         if done.told:
             await self._hints.publish("webhooks")
         self.state.collected += done.collected
@@ -93,6 +97,7 @@ def chain_senders(gateway: Gateway, leases: Leases) -> list[ChainSender]:
             chain=chain,
             family=gateway.registry.families[chain.info.family],
             signer=gateway.signer,
+            pauses=gateway.pauses,
             rates=gateway.rates,
             clock=gateway.clock,
             ids=gateway.ids,

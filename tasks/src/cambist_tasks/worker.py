@@ -168,7 +168,7 @@ def chain_watches(gateway: Gateway, leases: Leases, caches: Mapping[str, Address
             hints=gateway.hints,
             fiat_currencies=gateway.settings.prices.snapshot_currencies,
         )
-        watches.append(ChainWatch(watcher, chain, leases))
+        watches.append(ChainWatch(watcher, chain, leases, gateway.pauses))
     return watches
 
 

@@ -42,7 +42,7 @@ SHOWN: Mapping[str, frozenset[str]] = {
         "ChangeEndpoint": "paused",
         "CreateEndpoint": "events",
         "CreateProject": "payment_webhook_url",
-        "ChainStatus": "head height lag_blocks lag_seconds polled_at",
+        "ChainStatus": "head height lag_blocks lag_seconds polled_at sending_paused",
         "CreateTracker": "metadata start_block max_addresses project_id",
         "Deposit": "payment_id",
         "DepositAnswer": "payment",

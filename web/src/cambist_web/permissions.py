@@ -46,6 +46,8 @@ OWN: Sequence[Role] = ("owner",)
 PERMISSIONS: Mapping[str, Permission] = {
     "money.read": Permission(roles=READ, what="collections, gas stations, stakes"),
     "stakes.change": Permission(roles=ACT, step_up=True, what="stake, unstake, withdraw a gas station's coin"),
+    "chains.pause": Permission(roles=ACT, what="pause watching a chain, or sending on it"),
+    "chains.resume": Permission(roles=ACT, step_up=True, what="resume watching a chain, or sending on it"),
     "settings.read": Permission(roles=READ, what="platform settings and fees"),
     "settings.change": Permission(roles=OWN, step_up=True, what="platform settings and fees"),
     "plans.read": Permission(roles=READ, what="plans"),
@@ -61,7 +63,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "operators.read": Permission(roles=READ, what="who runs the gateway"),
     "operators.manage": Permission(roles=OWN, step_up=True, what="invite, disable, let back in, change roles"),
 }
-"""Reading is for all. What moves money, opens access or concerns people takes a step-up; ending sessions does not."""
+"""Reading is for all. What moves money, opens access or concerns people takes a step-up; what only stops, does not."""
 
 
 def permits(name: str) -> Mapping[str, Any]:

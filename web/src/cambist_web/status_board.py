@@ -15,6 +15,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from cambist.bootstrap import Gateway
 from cambist.db.engine import BusyError
 from cambist.domain.chain_status import ChainReading
+from cambist.services import chain_pauses
+from cambist.services.chain_pauses import Pauses
 from cambist.services.receiving.chain_readings import read_chains
 
 CACHE_S = 3.0
@@ -24,10 +26,11 @@ log = structlog.get_logger(__name__)
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """What was seen at one moment. ``readings`` is None while the database cannot be asked."""
+    """What was seen at one moment. ``readings`` and ``pauses`` are None while the database cannot be asked."""
 
     at: datetime
     readings: Mapping[str, ChainReading] | None
+    pauses: Pauses | None
     has_redis: bool
 
 
@@ -46,18 +49,18 @@ class StatusBoard:
         clock = self._gateway.clock
         async with self._looking:
             if self._last is None or clock.monotonic() - self._looked_at >= CACHE_S:
-                readings, has_redis = await asyncio.gather(self._readings(), self._has_redis())
-                self._last = Look(at=clock.now(), readings=readings, has_redis=has_redis)
+                (readings, pauses), has_redis = await asyncio.gather(self._readings(), self._has_redis())
+                self._last = Look(at=clock.now(), readings=readings, pauses=pauses, has_redis=has_redis)
                 self._looked_at = clock.monotonic()
             return self._last
 
-    async def _readings(self) -> Mapping[str, ChainReading] | None:
+    async def _readings(self) -> tuple[Mapping[str, ChainReading] | None, Pauses | None]:
         try:
             async with asyncio.timeout(CHECK_TIMEOUT_S), self._gateway.db.autocommit() as conn:
-                return await read_chains(conn, list(self.chains))
+                return await read_chains(conn, list(self.chains)), await chain_pauses.load(conn)
         except (SQLAlchemyError, BusyError, OSError, TimeoutError) as error:
             log.warning("status_without_database", error=repr(error))
-            return None
+            return None, None
 
     async def _has_redis(self) -> bool:
         try:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Status: TypeAlias = Literal["working", "delayed", "down"]
+Status: TypeAlias = Literal["working", "delayed", "down", "paused"]
 Overall: TypeAlias = Literal["working", "degraded", "down"]
 
 QUIET_MAX = timedelta(seconds=60)
@@ -54,7 +54,7 @@ def judge(reading: ChainReading | None, poll_interval_ms: int, now: datetime) ->
 
 
 def overall(chains: Collection[Status], *, impaired: bool) -> Overall:
-    """Say how the gateway does: ``impaired`` where it works without something that makes it faster."""
-    if chains and all(status == "down" for status in chains):
+    """Say how the gateway does: ``impaired`` where it works without a part of it."""
+    if chains and all(status in {"down", "paused"} for status in chains):
         return "down"
     return "degraded" if impaired or any(status != "working" for status in chains) else "working"

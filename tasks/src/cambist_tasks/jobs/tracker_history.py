@@ -9,6 +9,7 @@ import msgspec
 
 from cambist.bootstrap import Gateway
 from cambist.plugin import Chain
+from cambist.services.chain_pauses import Pausable
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Kind, NewJob
 from cambist.services.receiving.history import HistoryReader, Progress
@@ -17,6 +18,7 @@ from cambist.services.trackers import history
 from cambist_tasks.job_lease import LaterError, Lease
 
 UNCONNECTED_PAUSE_S = 300
+PAUSED_PAUSE_S = 5
 
 
 async def queue_histories(gateway: Gateway) -> bool:
@@ -41,6 +43,8 @@ async def queue_histories(gateway: Gateway) -> bool:
 
 async def read_history(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | None:
     """Read the next span of the chain that the arguments name."""
+    if lease.job.arguments["scope"] == 0:
+        await wait_while_paused(gateway, lease.job.arguments["chain"])
     reader = lease.kept
     if not isinstance(reader, HistoryReader):
         reader = lease.kept = _reader(gateway, lease.job.arguments["chain"], lease.job.arguments["scope"])
@@ -48,6 +52,12 @@ async def read_history(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | No
     if step.retry_s is not None:
         raise LaterError(step.error or "The chain cannot be read.", step.retry_s)
     return {"readBlock": step.progress.height} if step.over else None
+
+
+async def wait_while_paused(gateway: Gateway, chain_id: str) -> None:
+    """Raise LaterError while an operator has paused the watching of a live chain: then nothing of it is read."""
+    if await gateway.pauses.are_in_force(chain_id, Pausable.WATCHING):
+        raise LaterError(f"Watching {chain_id} is paused by an operator.", PAUSED_PAUSE_S)
 
 
 def _reader(gateway: Gateway, chain_id: str, scope: int) -> HistoryReader:

@@ -85,6 +85,7 @@ def _context(web: Web) -> PaymentContext:
     return PaymentContext(
         db=gateway.db,
         registry=gateway.registry,
+        pauses=gateway.pauses,
         rates=gateway.rates,
         leaser=gateway.leaser,
         platform=web.platform,

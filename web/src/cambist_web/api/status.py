@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from cambist.domain.chain_status import ChainReading, Overall, Status, judge, overall
 from cambist.plugin import ChainInfo
+from cambist.services.chain_pauses import Pausable, Pauses
 from cambist_web.auth import public_routes
 from cambist_web.context import Web
 from cambist_web.schemas import JsonAnswer
@@ -23,6 +24,8 @@ class ChainStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     """How far a chain was read: up to `height`, while its newest block was `head`.
 
     `lagSeconds` is how long ago the last block that was read was made. A chain that was never read has nulls.
+    `status` is `paused` while the gateway's operator has paused reading the chain, and `sendingPaused` says that what
+    is to be sent there waits for the operator.
     """
 
     chain: str
@@ -33,6 +36,7 @@ class ChainStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     lag_blocks: int | None = None
     lag_seconds: int | None = None
     polled_at: datetime | None = None
+    sending_paused: bool = False
 
 
 class GatewayStatus(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -47,10 +51,12 @@ class GatewayStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     code: str | UnsetType = UNSET
 
 
-def chain_status(info: ChainInfo, reading: ChainReading | None, now: datetime) -> ChainStatus:
-    status = judge(reading, info.poll_interval_ms, now)
+def chain_status(info: ChainInfo, reading: ChainReading | None, pauses: Pauses, now: datetime) -> ChainStatus:
+    is_paused = (info.id, Pausable.WATCHING) in pauses
+    status: Status = "paused" if is_paused else judge(reading, info.poll_interval_ms, now)
+    sending_paused = (info.id, Pausable.SENDING) in pauses
     if reading is None:
-        return ChainStatus(chain=info.id, name=info.name, status=status)
+        return ChainStatus(chain=info.id, name=info.name, status=status, sending_paused=sending_paused)
     return ChainStatus(
         chain=info.id,
         name=info.name,
@@ -60,6 +66,7 @@ def chain_status(info: ChainInfo, reading: ChainReading | None, now: datetime) -
         lag_blocks=max(0, reading.head - reading.height),
         lag_seconds=None if reading.mined_at is None else max(0, int((now - reading.mined_at).total_seconds())),
         polled_at=reading.polled_at,
+        sending_paused=sending_paused,
     )
 
 
@@ -73,7 +80,7 @@ class StatusPage(Controller):
         Told are the chains that live projects can be paid on now. `version` is that of the interface of trackers.
         """
         look = await web.status.look()
-        if look.readings is None:
+        if look.readings is None or look.pauses is None:
             answer = GatewayStatus(
                 success=False,
                 status="down",
@@ -84,8 +91,10 @@ class StatusPage(Controller):
                 code="NOT_READY",
             )
             return JsonAnswer(answer, status_code=503)
-        chains = [chain_status(info, look.readings.get(name), look.at) for name, info in web.status.chains.items()]
-        whole = overall([chain.status for chain in chains], impaired=not look.has_redis)
+        readings, pauses = look.readings, look.pauses
+        chains = [chain_status(info, readings.get(name), pauses, look.at) for name, info in web.status.chains.items()]
+        impaired = not look.has_redis or any(chain.sending_paused for chain in chains)
+        whole = overall([chain.status for chain in chains], impaired=impaired)
         return JsonAnswer(
             GatewayStatus(success=True, status=whole, version=TRACKER_VERSION, checked_at=look.at, chains=chains)
         )

@@ -8,7 +8,7 @@ from decimal import Decimal
 from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base, PrimaryKey, UnitsType, partial_index
+from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
 
 class PlatformSettings(Base):
@@ -20,6 +20,19 @@ class PlatformSettings(Base):
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     settings: Mapped[dict[str, object]]
     updated_at: Mapped[datetime]
+
+
+class ChainPause(Base):
+    """Watching or sending on a live chain, paused by an operator. The row is deleted when it is resumed."""
+
+    __tablename__ = "chain_pauses"
+    __table_args__ = (PrimaryKeyConstraint("chain", "what"), holds_one_of("what", "watching", "sending"))
+
+    chain: Mapped[str]
+    what: Mapped[str]
+    reason: Mapped[str]
+    paused_by: Mapped[str]
+    paused_at: Mapped[datetime]
 
 
 class UsageRecord(Base):

@@ -92,6 +92,8 @@ class Action(StrEnum):
     OPERATOR_DISABLED = "operator.disabled"
     OPERATOR_ENABLED = "operator.enabled"
     OPERATOR_ROLE_CHANGED = "operator.role_changed"
+    CHAIN_PAUSED = "chain.paused"
+    CHAIN_RESUMED = "chain.resumed"
     PLATFORM_SETTINGS_CHANGED = "platform_settings.changed"
     CREDITS_GRANTED = "credits.granted"
     PLAN_MADE = "plan.made"

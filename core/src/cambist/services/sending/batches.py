@@ -39,6 +39,7 @@ WAITS_FOR_GAS = "gas"
 WAITS_FOR_STATION = "gas_station_empty"
 WAITS_FOR_FEES = "fees_above_ceiling"
 WAITS_FOR_CALL = "call"
+WAITS_FOR_OPERATOR = "paused"
 
 _SHORTAGE = {
     "gas": (WAITS_FOR_STATION, EMPTY_STATION_PAUSE),
@@ -59,6 +60,8 @@ async def send_waiting(context: EngineContext) -> bool:
         by_sender.setdefault(intent.source.pk, []).append(intent)
     more = False
     for intents in by_sender.values():
+        if await context.is_paused():
+            return True
         more |= await _send_from(context, intents, station)
     return more
 

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.engine import Database
 from cambist.plugin import AddressFamily, Broadcast, Chain, SignedTx, Step, Unprepared, UnsignedTx
 from cambist.ports import Clock, Ids
+from cambist.services.chain_pauses import ChainPauses, Pausable
 from cambist.services.chain_scope import ChainScope
 from cambist.services.pricing.prices import RateBook
 from cambist.settings import OutboundSettings
@@ -35,6 +36,7 @@ class EngineContext(Struct, frozen=True, kw_only=True):
     chain: Chain
     family: AddressFamily
     signer: Signer
+    pauses: ChainPauses
     rates: RateBook
     clock: Clock
     ids: Ids
@@ -43,13 +45,17 @@ class EngineContext(Struct, frozen=True, kw_only=True):
     chain_scope: ChainScope
     alerts: Counter[str]
 
+    async def is_paused(self) -> bool:
+        """Whether an operator has paused sending on this chain. Asked before each batch, outside its transaction."""
+        return await self.pauses.are_in_force(self.chain_scope.info.id, Pausable.SENDING)
+
     def alert(self, name: str, **facts: object) -> None:
         """Tell the operator: in the log, and in the metric ``cambist_outbound_alerts``."""
         self.alerts[name] += 1
         log.error("outbound_alert", alert=name, chain=self.chain_scope.info.id, **facts)
 
     async def defer(
-        self, conn: AsyncConnection, intents: Sequence[IntentRow], reason: str, due_at: datetime, now: datetime
+        self, conn: AsyncConnection, intents: Sequence[IntentRow], reason: str | None, due_at: datetime, now: datetime
     ) -> int:
         """Let intents wait, and call their handlers where the reason is a new one; return for how many it is."""
         if not intents:

@@ -13,15 +13,20 @@ from .context import EngineContext
 from .finalizing import finalize
 from .following import Follower
 from .gas.loans import ask_back
+from .holding import hold_back, let_go
 from .sweeps.building import sweep_waiting
 
 
 class TickResult(Struct, frozen=True, kw_only=True):
-    """What one tick did. ``more`` asks for the next one at once; ``told``: events for merchants were queued."""
+    """What one tick did. ``more`` asks for the next one at once; ``told``: events for merchants were queued.
+
+    ``paused``: an operator has paused sending, so what is out was followed, and nothing was signed.
+    """
 
     more: bool
     told: bool
     collected: int = 0
+    paused: bool = False
 
 
 class Engine:
@@ -33,6 +38,7 @@ class Engine:
         self._follower = Follower(context)
         self._collected_at: float | None = None
         self._books_open = False
+        self._may_hold_back = True
 
     async def tick(self) -> TickResult:
         """Do what there is to do now, a bounded part of it.
@@ -42,6 +48,12 @@ class Engine:
         context = self.context
         await self._follower.follow()
         finalized = await finalize(context)
+        if await context.is_paused():
+            self._may_hold_back = True
+            more = await hold_back(context) or finalized
+            return TickResult(more=more, told=more, paused=True)
+        if self._may_hold_back:
+            self._may_hold_back = await let_go(context)
         if not await self._are_books_open():
             return TickResult(more=finalized, told=finalized)
         collected = await self._collect()

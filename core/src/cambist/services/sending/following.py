@@ -223,7 +223,9 @@ class Follower:
             refusal = self._refused.get(tx.slot)
             underpriced = refusal is not None and refusal.state == "underpriced"
             stuck = _old(tx.sent_at or tx.created_at, now, context.settings.stuck_after_s)
-            if tx.sequence is not None and (underpriced or stuck or _is_given_up(tx)):
+            wants_more = tx.sequence is not None and (underpriced or stuck or _is_given_up(tx))
+            # A replacement is a new transaction, which nobody signs while sending is paused.
+            if wants_more and not await context.is_paused():
                 await self._outbid(tx, len(unconfirmed[tx.slot]), refusal)
 
     async def _outbid(self, tx: TxRow, tries: int, refusal: Broadcast | None) -> None:

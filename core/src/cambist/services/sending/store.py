@@ -112,6 +112,19 @@ async def waiting(conn: AsyncConnection, chain_scope: ChainScope, now: datetime,
     return [intent_row(row, reason=row.reason) for row in rows]
 
 
+async def held(  # noqa: PLR0913  each by name
+    conn: AsyncConnection, chain_scope: ChainScope, now: datetime, reason: str, *, is_held: bool, limit: int
+) -> Sequence[IntentRow]:
+    """Return due intents that wait for this reason, or for any but this and the signer."""
+    which = "w.reason = $4" if is_held else "(w.reason IS NULL OR w.reason <> $4 AND w.reason NOT LIKE 'signer:%')"
+    rows = await conn.exec_driver_sql(
+        f"SELECT {INTENT} FROM (SELECT * FROM outbound_intents w WHERE chain = $1 AND scope = $2"  # noqa: S608  constants
+        f" AND state = 'waiting' AND due_at <= $3 AND {which} ORDER BY due_at, id LIMIT $5) i {JOINS} ORDER BY i.id",
+        (*chain_scope.key, now, reason, limit),
+    )
+    return [intent_row(row, reason=row.reason) for row in rows]
+
+
 async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> set[int]:
     """Lock those that still wait, and return their rows."""
     rows = await conn.exec_driver_sql(
@@ -123,7 +136,7 @@ async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> s
 
 
 async def defer(
-    conn: AsyncConnection, intent_pks: Sequence[int], reason: str, due_at: datetime, now: datetime
+    conn: AsyncConnection, intent_pks: Sequence[int], reason: str | None, due_at: datetime, now: datetime
 ) -> Sequence[int]:
     """Say why they wait and when to look again; return those for which the reason is new."""
     changed = await conn.exec_driver_sql(

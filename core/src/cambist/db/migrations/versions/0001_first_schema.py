@@ -72,6 +72,17 @@ TABLES = (
     )
     """,
     """
+    CREATE TABLE chain_pauses (
+        chain TEXT NOT NULL,
+        what TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        paused_by TEXT NOT NULL,
+        paused_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_chain_pauses PRIMARY KEY (chain, what),
+        CONSTRAINT ck_chain_pauses_what CHECK (what IN ('watching', 'sending'))
+    )
+    """,
+    """
     CREATE TABLE cron_runs (
         name TEXT NOT NULL,
         due_at TIMESTAMP WITH TIME ZONE NOT NULL,

@@ -17,6 +17,7 @@ from cambist.domain.money import AmountError, fiat_to_units, format_rate, value_
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo, Units
 from cambist.ports import Clock, Ids
+from cambist.services import chain_pauses
 from cambist.services.actor import Actor
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import ConflictError
@@ -66,6 +67,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     # The price is asked for before the row is locked: a watcher must not wait for somebody else's server.
     known = await _find(conn, actor.project_pk, payment_id)
     asset = find_asset(chains, known.chain, known.token, actor.mode)
+    chain_pauses.refuse_payments(await chain_pauses.load(conn), asset.chain, actor.mode)
     rate = await rates.rate(asset.token.symbol, known.fiat_currency)
     row = await _find(conn, actor.project_pk, payment_id, lock=True)
     await _refuse_set_aside(conn, row.id)

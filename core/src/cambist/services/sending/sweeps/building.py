@@ -46,6 +46,8 @@ async def sweep_waiting(context: EngineContext) -> bool:
     chain = context.chain
     if not isinstance(chain, SweepingChain) or context.chain_scope.info.sweeper is None:
         return False
+    if await context.is_paused():
+        return False
     now = context.clock.now()
     async with context.db.transaction() as conn:
         if not (await load(conn)).collection.batched:
