@@ -222,6 +222,9 @@ class Slow(Signer):
     async def public_key(self, *_):
         raise SignerUnavailableError("It is asleep.")
 
+    async def void(self, *_):
+        raise SignerUnavailableError("The store is full.")
+
     async def learn(self, *_):
         raise SignerUnavailableError("The store is full.")
 

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from .protocol import REQUESTS_MAX, Index, KeyPath, Name, SignReply, SignRequest
+from .protocol import REQUESTS_MAX, VOIDS_MAX, Index, KeyPath, Name, SignReply, SignRequest, Voided
 
 FRAME_BYTES_MAX = 16 * 2**20
 LENGTH_BYTES = 4
@@ -25,6 +25,14 @@ class SignCall(Struct, frozen=True, tag="sign"):
     """``Signer.sign``."""
 
     requests: Annotated[tuple[SignRequest, ...], Meta(max_length=REQUESTS_MAX)]
+
+
+class VoidCall(Struct, frozen=True, tag="void"):
+    """``Signer.void``."""
+
+    mode: Annotated[str, Meta(max_length=16)]
+    chain: Name
+    references: Annotated[tuple[Name, ...], Meta(max_length=VOIDS_MAX)]
 
 
 class XpubCall(Struct, frozen=True, tag="xpub"):
@@ -58,6 +66,12 @@ class Signed(Struct, frozen=True, tag="signed"):
     replies: tuple[SignReply, ...]
 
 
+class AreVoided(Struct, frozen=True, tag="voided"):
+    """Answers ``VoidCall``."""
+
+    voided: tuple[Voided, ...]
+
+
 class Xpub(Struct, frozen=True, tag="xpub"):
     """Answers ``XpubCall``."""
 
@@ -83,8 +97,8 @@ class Failed(Struct, frozen=True, tag="failed"):
     wrong: bool = False
 
 
-Call = SignCall | XpubCall | PublicKeyCall | LearnCall
-Answer = Signed | Xpub | PublicKey | Learned | Failed
+Call = SignCall | VoidCall | XpubCall | PublicKeyCall | LearnCall
+Answer = Signed | AreVoided | Xpub | PublicKey | Learned | Failed
 
 CALLS: msgspec.msgpack.Decoder[Call] = msgspec.msgpack.Decoder(Call)
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)

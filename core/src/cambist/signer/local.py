@@ -15,15 +15,17 @@ from cambist.ports import Clock
 
 from .keystore import Keystore
 from .outflows import Refusal
-from .policy import decide
+from .policy import decide, slot_number
 from .protocol import (
     NOT_REACHED,
     REQUESTS_MAX,
+    VOIDS_MAX,
     KeyPath,
     Signer,
     SignerUnavailableError,
     SignReply,
     SignRequest,
+    Voided,
     XpubSource,
 )
 from .reading import Reader, Reading
@@ -69,6 +71,14 @@ class LocalSigner(KeystoreXpubs, Signer):
             replies += await self._in_thread(self._sign, requests[first : first + REQUESTS_MAX])
         return replies
 
+    async def void(self, mode: str, chain: str, references: Sequence[str]) -> Sequence[Voided]:
+        """Void what the rules apply to; what is simulated is signed as it comes, so there is nothing to be voided."""
+        self._reader.check_live(chain, mode)
+        voided: list[Voided] = []
+        for first in range(0, len(references), VOIDS_MAX):
+            voided += await self._in_thread(self._void, chain, references[first : first + VOIDS_MAX])
+        return voided
+
     async def public_key(self, mode: str, coin_type: int, path: KeyPath) -> bytes:
         key = self._keystore.private_key(mode, coin_type, path.account, path.change, path.index)
         return key.public_key.format()
@@ -111,12 +121,22 @@ class LocalSigner(KeystoreXpubs, Signer):
         key = self._keystore.private_key(request.mode, answer.coin_type, path.account, path.change, path.index)
         return SignReply(signature=key.sign_recoverable(answer.digest, hasher=None))
 
+    def _void(self, chain: str, references: Sequence[str]) -> list[Voided]:
+        with self._store.book(self._now()) as book:
+            slots = [book.void(chain, reference) for reference in references]
+        return [Voided() if slot is None else _signed_as(slot) for slot in slots]
+
     def _learn(self, chain: str, account: int, address: str) -> int:
         with self._store.book(self._now()) as book:
             return book.learn(chain, account, address)
 
     def _now(self) -> int:
         return int(self._clock.now().timestamp())
+
+
+def _signed_as(slot: str) -> Voided:
+    number, tx_id = slot_number(slot)
+    return Voided(sender=slot.split("/")[1], slot_number=number, tx_id=tx_id)
 
 
 def _is_ruled(answer: Reading | Refusal) -> bool:

@@ -15,7 +15,7 @@ from cambist.domain.branches import ONE_TIME_BRANCH
 from cambist.domain.intents import DELAYED
 
 from .outflows import Outflow, Price, Refusal, Target
-from .protocol import ALREADY_SIGNED
+from .protocol import ALREADY_SIGNED, VOIDED
 from .reading import PLATFORM_ACCOUNT, Reading
 from .rules import Rules, asset_name
 
@@ -59,7 +59,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     ``counted`` is what the slot counted before, by counter; ``known_since`` is by target, for the account that signs:
     an address that one merchant has paid is fresh for another. ``approved`` are those outflows that a person agreed to.
     ``elsewhere`` is the slot for which the same reference was signed before, where it is another one and may yet take
-    effect, or has.
+    effect, or has. ``is_voided``: the reference must never be signed again.
     """
 
     now: int
@@ -68,6 +68,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     known_since: Mapping[Target, int]
     approved: frozenset[Outflow] = frozenset()
     elsewhere: str | None = None
+    is_voided: bool = False
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -100,7 +101,7 @@ def needs_approval(rules: Rules, outflow: Outflow, elsewhere: str | None) -> boo
 
 def decide(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
     """Refuse what the operator's rules forbid, or allow it. Of several refusals, the one that lasts longest is told."""
-    refusal = _forbidden(rules, reading)
+    refusal = _voided(reading) if facts.is_voided else _forbidden(rules, reading)
     if refusal is not None:
         return Verdict(refusal=refusal, counts={})
     ready_at = {one: _ready_at(rules, one, facts) for one in reading.outflows}
@@ -115,6 +116,10 @@ def decide(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
     learn = [one.target for one in fresh if one.price is Price.NONE and one.target not in facts.known_since]
     longest = max(refusals, key=lambda one: (one.retry_at_s is None, one.retry_at_s or 0), default=None)
     return Verdict(refusal=longest, counts=counts, learn=learn, ask=ask)
+
+
+def _voided(reading: Reading) -> Refusal:
+    return Refusal(VOIDED, f"{reading.request.reference} was cancelled: it is never signed again.")
 
 
 def _ready_at(rules: Rules, outflow: Outflow, facts: Facts) -> int:

@@ -16,6 +16,8 @@ OWN_PATHS_MAX = 500
 DEAD_MAX = 100
 NOT_REACHED = "NOT_REACHED"
 ALREADY_SIGNED = "ALREADY_SIGNED"
+VOIDED = "VOIDED"
+VOIDS_MAX = 500
 REQUESTS_MAX = 500
 
 Index = Annotated[int, Meta(ge=0, lt=2**31)]
@@ -76,6 +78,23 @@ class SignReply(Struct, frozen=True, kw_only=True):
     tx_id: str | None = None
 
 
+class Voided(Struct, frozen=True, kw_only=True):
+    """What the signer knows of a reference that it will never sign again.
+
+    ``slot_number`` is None where it has never signed it. Otherwise it signed it last for this slot of ``sender``, and
+    that may yet take effect, or has: the slot's nonce; or, with the ``tx_id`` that came of it, until when it is valid.
+    Earlier slots were said to be dead when it signed for another.
+    """
+
+    sender: str | None = None
+    slot_number: int | None = None
+    tx_id: str | None = None
+
+    @property
+    def is_unsigned(self) -> bool:
+        return self.slot_number is None
+
+
 class SignerUnavailableError(Exception):
     """Nothing was signed that is known of: ask again. What was signed before counts once, however often it is asked."""
 
@@ -99,6 +118,14 @@ class Signer(XpubSource):
         """Answer each request, in their order. Asking again for the same payload is answered alike, and counts once.
 
         Raises SignerUnavailableError.
+        """
+
+    @abstractmethod
+    async def void(self, mode: str, chain: str, references: Sequence[str]) -> Sequence[Voided]:
+        """Refuse to sign these references from now on, for ever, and tell what was signed of them before.
+
+        It is on disk before this returns. Asking again is answered alike. Raises ValueError for an unknown chain or
+        mode, SignerUnavailableError.
         """
 
     @abstractmethod

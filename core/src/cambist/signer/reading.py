@@ -88,6 +88,12 @@ class Reader:
             return Refusal("UNREADABLE_PAYLOAD", "The payload has a tag that is none.")
         return self._resolve_owners(request, chain, family, effects, digest)
 
+    def check_live(self, chain_id: str, mode: str) -> None:
+        """Raise ValueError for what is not a chain with real money."""
+        chain = self._chains.get(chain_id)
+        if chain is None or mode != "live":
+            raise ValueError(f"there is no chain {chain_id[:64]!r} in mode {mode[:16]!r}")
+
     def normalized(self, chain_id: str, address: str) -> str:
         """Return the one spelling of an address, with its tag behind a ``#`` where it has one. Raises ValueError."""
         chain = self._chains.get(chain_id)

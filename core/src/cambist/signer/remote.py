@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from . import frames
 from .peers import group_id, peer_of, refusal
-from .protocol import REQUESTS_MAX, KeyPath, Signer, SignerUnavailableError, SignReply, SignRequest
+from .protocol import REQUESTS_MAX, VOIDS_MAX, KeyPath, Signer, SignerUnavailableError, SignReply, SignRequest, Voided
 
 CALL_TIMEOUT_S = 60.0
 BATCH_BYTES_MAX = 4 * 2**20
@@ -50,6 +50,16 @@ class RemoteSigner(Signer):
                 raise _unexpected(answer)
             replies += answer.replies
         return replies
+
+    async def void(self, mode: str, chain: str, references: Sequence[str]) -> Sequence[Voided]:
+        voided: list[Voided] = []
+        for first in range(0, len(references), VOIDS_MAX):
+            some = tuple(references[first : first + VOIDS_MAX])
+            answer = await self._ask(frames.VoidCall(mode, chain, some), frames.AreVoided)
+            if len(answer.voided) != len(some):
+                raise _unexpected(answer)
+            voided += answer.voided
+        return voided
 
     async def public_key(self, mode: str, coin_type: int, path: KeyPath) -> bytes:
         """Ask once for each path, as long as the connection lasts: behind another there may be another keystore."""

@@ -116,6 +116,8 @@ class SignerServer:
             match call:
                 case frames.SignCall(requests):
                     return frames.Signed(tuple(await self._signer.sign(requests)))
+                case frames.VoidCall(mode, chain, references):
+                    return frames.AreVoided(tuple(await self._signer.void(mode, chain, references)))
                 case frames.XpubCall(mode, coin_type, account_index):
                     return frames.Xpub(await self._signer.account_xpub(mode, coin_type, account_index))
                 case frames.PublicKeyCall(mode, coin_type, path):

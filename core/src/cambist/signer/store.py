@@ -1,4 +1,5 @@
-"""What the signer remembers, in a file of its own: what it signed, which addresses it knows, what a person agreed to.
+"""What the signer remembers, in a file of its own: what it signed and never will, which addresses it
+knows, what a person agreed to.
 
 Nothing of it is secret, and nothing of it is in the gateway's database: whoever has that cannot make it forget.
 """
@@ -61,6 +62,12 @@ CREATE INDEX approvals_reference ON approvals (reference);
 ALTER TABLE approvals ADD COLUMN to_chain TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN bought TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN bought_min TEXT NOT NULL DEFAULT '0';
+""",
+    """
+CREATE TABLE voided (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, chain TEXT NOT NULL, reference TEXT NOT NULL, at INTEGER NOT NULL,
+    UNIQUE (chain, reference)
+);
 """,
 )
 VERSION = len(_VERSIONS)
@@ -163,6 +170,7 @@ class Book:
             known_since={target: since for target, since in known.items() if since is not None},
             approved=frozenset(approved),
             elsewhere=elsewhere,
+            is_voided=self._is_voided(reading.request.chain, reading.request.reference),
         )
 
     def record(self, rules: Rules, reading: Reading, facts: Facts, verdict: Verdict) -> None:
@@ -212,11 +220,27 @@ class Book:
     def _signed(self, reading: Reading) -> str | None:
         if not reading.outflows:
             return None
-        request = reading.request
-        found = self._run(
-            "SELECT slot FROM signed WHERE chain = ? AND reference = ?", (request.chain, request.reference)
-        ).fetchone()
+        return self._signed_slot(reading.request.chain, reading.request.reference)
+
+    def _signed_slot(self, chain: str, reference: str) -> str | None:
+        which = (chain, reference)
+        found = self._run("SELECT slot FROM signed WHERE chain = ? AND reference = ?", which).fetchone()
         return None if found is None else str(found["slot"])
+
+    def void(self, chain: str, reference: str) -> str | None:
+        """Have the reference never be signed again; return the slot for which it was signed last, if it ever was."""
+        self._run(
+            "INSERT INTO voided (chain, reference, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (chain, reference, self.now),
+        )
+        self._run("DELETE FROM voided WHERE id <= (SELECT max(id) - ? FROM voided)", (REFERENCES_MAX,))
+        # Nobody need agree any more to what is not signed whatever they say.
+        self._run("DELETE FROM approvals WHERE chain = ? AND reference = ? AND slot IS NULL", (chain, reference))
+        return self._signed_slot(chain, reference)
+
+    def _is_voided(self, chain: str, reference: str) -> bool:
+        which = (chain, reference)
+        return self._run("SELECT 1 FROM voided WHERE chain = ? AND reference = ?", which).fetchone() is not None
 
     def learn(self, chain: str, account: int, address: str) -> int:
         """Return since when the address is known to the account: from now on, unless it was known."""
