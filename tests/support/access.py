@@ -57,6 +57,7 @@ read      -        GET    /api/payment/{paymentId}/receipt-links
 refunds   step-up  POST   /api/payment/{paymentId}/refund
 read      -        GET    /api/payment/refunds/list
 read      -        GET    /api/payment/refunds/{refundId}
+refunds   -        POST   /api/payment/refunds/{refundId}/cancel
 read      -        GET    /api/merchant/resolutions
 read      -        GET    /api/merchant/resolutions/{depositId}
 payments  -        POST   /api/merchant/resolutions/{depositId}/accept
@@ -82,6 +83,7 @@ payouts   step-up  POST   /api/merchant/wallet/payout
 payouts   step-up  POST   /api/merchant/wallet/payout/batch
 read      -        GET    /api/merchant/wallet/payouts
 read      -        GET    /api/merchant/wallet/payouts/{payoutId}
+payouts   -        POST   /api/merchant/wallet/payouts/{payoutId}/cancel
 read      -        GET    /api/merchant/wallet/transactions
 read      -        GET    /api/merchant/wallet/transactions.csv
 read      -        GET    /api/events
@@ -136,6 +138,7 @@ SESSION = """
 -:withdrawals.read -        GET    /api/dashboard/withdrawals
 -:withdrawals      code     POST   /api/dashboard/withdrawals
 -:withdrawals.read -        GET    /api/dashboard/withdrawals/{withdrawalId}
+-:withdrawals      -        POST   /api/dashboard/withdrawals/{withdrawalId}/cancel
 -:withdrawals.read -        GET    /api/dashboard/approved-addresses
 -:approvals        code     POST   /api/dashboard/approved-addresses
 -:approvals        -        DELETE /api/dashboard/approved-addresses/{approvalId}

@@ -21,6 +21,7 @@ from cambist.services.chain_pauses import ChainPauses
 from cambist.services.chain_scope import ChainScope
 from cambist.services.intent_handlers import intent_handlers
 from cambist.services.payouts import queue
+from cambist.services.payouts.cancel import ask_to_cancel
 from cambist.services.payouts.queue import NewPayout
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.prices import RateBook
@@ -266,6 +267,12 @@ class Treasury:
         async with self.db.transaction() as conn:
             await queue.debit_and_queue(conn, context, self.platform, payouts)
         return [one.payout_id for one in payouts]
+
+    async def cancel(self, payout_id: str, asked_by: AskedBy = AskedBy.SESSION) -> bool:
+        """Ask to cancel a payout; return whether nobody had before. Raises ConflictError."""
+        async with self.db.transaction() as conn:
+            asked = await ask_to_cancel(conn, payout_id, asked_by, self.clock.now())
+        return not asked.before
 
     async def work(self, engine: Engine, *, rounds: int = 40, until: str = "idle") -> None:
         """Let engine and chain run side by side, until nothing waits or is under way any more."""

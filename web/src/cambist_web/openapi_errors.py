@@ -126,6 +126,7 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"\{paymentId\}/refund$", "post", {400: _SENT_TO, 403: _SENT, 503: _AWAY}),
         (r"\{paymentId\}/refund$", "post", {409: ["PAYMENT_NOT_REFUNDABLE", "REFUND_EXCEEDS_RECEIVED", *_REPEATED]}),
         (r"\{refundId\}", "", {404: ["REFUND_NOT_FOUND"]}),
+        (r"\{(payoutId|refundId|withdrawalId|intentId)\}/cancel$", "post", {409: ["ALREADY_SENT", "ALREADY_ENDED"]}),
         (r"\{depositId\}", "", {404: ["DEPOSIT_NOT_FOUND"]}),
         (r"\{depositId\}/", "post", {409: ["NOT_RESOLVABLE", "ALREADY_RESOLVED"]}),
         (r"\{depositId\}/accept$", "post", {409: ["CANNOT_ACCEPT"]}),

@@ -56,13 +56,13 @@ payments.Payments                list listPayments · create createPayment · re
 payments.PaymentsInPerson        recalculate recalculatePayment
 payments.PublicPayments          read getPublicPayment
 payouts.Payouts                  create createPayout · create_batch createPayoutBatch · list listPayouts
-payouts.Payouts                  read getPayout
+payouts.Payouts                  read getPayout · cancel cancelPayout
 plans.MerchantPlan               read getPlan
 plans.Plans                      list listPlans · make createPlan · change changePlan · give changeMerchantPlan
 projects.Project                 read getProject · change changeProject · rotate_secret rotateWebhookSecret
 projects.Projects                list listProjects · create createProject
 quotes.Quotes                    quote quotePayment
-refunds.Refunds                  create createRefund · list listRefunds · read getRefund
+refunds.Refunds                  create createRefund · list listRefunds · read getRefund · cancel cancelRefund
 resolutions.Resolutions          list listResolutions · read getResolution · accept acceptDeposit
 resolutions.Resolutions          refund refundDeposit · release releaseDeposit
 sandbox.SandboxChains            deposit sandboxDeposit · mine sandboxMine · reorg sandboxReorg
@@ -103,6 +103,7 @@ webhook_endpoints.WebhookEndpoints change changeWebhookEndpoint · remove delete
 webhook_endpoints.WebhookEndpoints deliveries listWebhookEndpointDeliveries · rotate_secret rotateWebhookEndpointSecret
 webhook_endpoints.WebhookEndpoints test testWebhookEndpoint
 withdrawals.Withdrawals          list listWithdrawals · create createWithdrawal · read getWithdrawal
+withdrawals.Withdrawals          cancel cancelWithdrawal
 """
 """A controller by its module, and for each of its handlers the name of the operation."""
 

@@ -111,6 +111,8 @@ INTERNAL: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_in
 SPENDING: Final = frozenset(kind for kind, facts in FACTS.items() if facts.spends_merchant_money)
 DELAYED: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_delayed)
 EXCHANGING: Final = frozenset(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.EXCHANGES)
+CANCELLABLE: Final = SPENDING | EXCHANGING
+"""Money of merchants that was set aside for somebody else: it can go back. All else is the gateway's own."""
 STAKING: Final = tuple(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.STAKES)
 
 

@@ -4,8 +4,9 @@
 
     requested ──> processing ──> broadcast ──> completed
         │             │              │             │ a reorg deeper than is waited for: broadcast again
-        └─────────────┴──────────────┴──> failed   │
-                                             └─────┘ it was mined all the same: completed
+        ├─────────────┴──────────────┴──> failed   │
+        │             │                      └─────┘ it was mined all the same: completed
+        └─────────────┴──> cancelling ──> cancelled
 """
 
 from __future__ import annotations
@@ -21,16 +22,29 @@ from .intents import IntentKind
 
 
 class Status(StrEnum):
-    """How far it has come. ``processing`` waits: for money to be collected, for gas, for a delay or for its turn."""
+    """How far it has come. ``processing`` waits: for money to be collected, for gas, for a delay or for its turn.
+
+    ``cancelling`` is sent no more; its money is back when it is ``cancelled``.
+    """
 
     REQUESTED = "requested"
     PROCESSING = "processing"
     BROADCAST = "broadcast"
     COMPLETED = "completed"
     FAILED = "failed"
+    CANCELLING = "cancelling"
+    CANCELLED = "cancelled"
 
 
-FINISHED = frozenset({Status.COMPLETED, Status.FAILED})
+GIVEN_BACK = frozenset({Status.FAILED, Status.CANCELLED})
+"""It did not happen, and its money went back to where it came from."""
+FINISHED = frozenset({Status.COMPLETED}) | GIVEN_BACK
+
+
+def while_waiting(status: Status) -> Status:
+    """Return the status of what cannot be sent yet: one that is to be cancelled stays so."""
+    return status if status is Status.CANCELLING else Status.PROCESSING
+
 
 RESOURCES = MappingProxyType(
     {IntentKind.PAYOUT: "payout", IntentKind.AUTO_PAYOUT: "payout", IntentKind.WITHDRAWAL: "withdrawal"}

@@ -100,7 +100,7 @@ _USAGE = """
 DELETE FROM usage_records u USING (
     SELECT id FROM usage_records r WHERE posted AND created_at < $1
         AND NOT EXISTS (SELECT FROM payouts p WHERE p.payout_id = r.reference
-            AND p.status NOT IN ('completed', 'failed'))
+            AND p.status NOT IN ('completed', 'failed', 'cancelled'))
         AND NOT EXISTS (SELECT FROM exchanges e WHERE e.txn_id = r.reference AND e.status = 'pending')
         AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.delivery_id = r.reference)
         AND NOT EXISTS (SELECT FROM usage_records spent WHERE r.operation = 'return'

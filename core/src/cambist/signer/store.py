@@ -1,5 +1,4 @@
-"""What the signer remembers, in a file of its own: what it signed and never will, which addresses it
-knows, what a person agreed to.
+"""What the signer remembers, in a file of its own: what it signed or never will, known addresses, a person's approvals.
 
 Nothing of it is secret, and nothing of it is in the gateway's database: whoever has that cannot make it forget.
 """
@@ -19,6 +18,9 @@ from .outflows import Outflow
 from .policy import HOUR_S, MINUTE_S, Facts, Verdict, Window, needs_approval, slot_number
 from .reading import Reading
 from .rules import Rules
+from .store_schema import VERSION, StoreError, connect
+
+__all__ = ["FILE", "VERSION", "Asked", "Book", "Store", "StoreError"]
 
 FILE = "signed.sqlite"
 LOCK_TIMEOUT_S = 20
@@ -32,45 +34,6 @@ USED_STEP_S = 86_400
 APPROVALS_MAX = 10_000
 APPROVAL_KEPT_S = 7 * 86_400
 
-# What each version adds to the one before. What is remembered keeps a signer from signing twice: it is never made anew.
-_VERSIONS = (
-    """
-CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, known INTEGER NOT NULL);
-INSERT INTO state VALUES (1, 0, 0);
-CREATE TABLE slots (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, slot TEXT NOT NULL UNIQUE, at INTEGER NOT NULL, counts BLOB NOT NULL
-);
-CREATE TABLE signed (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, chain TEXT NOT NULL, reference TEXT NOT NULL, slot TEXT NOT NULL,
-    UNIQUE (chain, reference)
-);
-CREATE TABLE spent (
-    counter TEXT NOT NULL, minute INTEGER NOT NULL, amount TEXT NOT NULL, PRIMARY KEY (counter, minute)
-) WITHOUT ROWID;
-CREATE TABLE known_addresses (
-    chain TEXT NOT NULL, account INTEGER NOT NULL, address TEXT NOT NULL, since INTEGER NOT NULL,
-    used_at INTEGER NOT NULL, PRIMARY KEY (chain, account, address)
-) WITHOUT ROWID;
-CREATE TABLE approvals (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, reference TEXT NOT NULL, purpose TEXT NOT NULL, asked_by TEXT NOT NULL,
-    chain TEXT NOT NULL, asset TEXT NOT NULL, to_address TEXT NOT NULL, amount TEXT NOT NULL, text TEXT NOT NULL,
-    asked_at INTEGER NOT NULL, approved_at INTEGER, slot TEXT
-);
-CREATE INDEX approvals_reference ON approvals (reference);
-""",
-    """
-ALTER TABLE approvals ADD COLUMN to_chain TEXT NOT NULL DEFAULT '';
-ALTER TABLE approvals ADD COLUMN bought TEXT NOT NULL DEFAULT '';
-ALTER TABLE approvals ADD COLUMN bought_min TEXT NOT NULL DEFAULT '0';
-""",
-    """
-CREATE TABLE voided (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, chain TEXT NOT NULL, reference TEXT NOT NULL, at INTEGER NOT NULL,
-    UNIQUE (chain, reference)
-);
-""",
-)
-VERSION = len(_VERSIONS)
 
 _PRUNE = (
     "DELETE FROM slots WHERE id <= (SELECT coalesce(max(id), 0) - ? FROM slots)"
@@ -81,10 +44,6 @@ _ASKED = (
     "SELECT id, approved_at, slot, bought_min FROM approvals"
     " WHERE reference = ? AND chain = ? AND asset = ? AND to_address = ? AND amount = ? AND to_chain = ? AND bought = ?"
 )
-
-
-class StoreError(Exception):
-    """The store cannot be used, so nothing can be signed; the message is a sentence for the operator."""
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -114,7 +73,7 @@ class Store:
             os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
             if file.stat().st_mode & 0o077:
                 raise StoreError(f"The signer's store {file} is open to others: run 'chmod 600 {file}'.")
-            self._connection = _connect(file)
+            self._connection = connect(file, timeout_s=LOCK_TIMEOUT_S)
         except OSError as error:
             raise StoreError(f"The signer's store {folder} cannot be opened: {error.strerror}.") from error
         except sqlite3.Error as error:
@@ -343,28 +302,3 @@ class Book:
              str(outflow.amount), outflow.text, self.now, outflow.to_chain, outflow.bought, str(outflow.bought_min)),
         )  # fmt: skip
         self._run("DELETE FROM approvals WHERE id <= (SELECT max(id) - ? FROM approvals)", (APPROVALS_MAX,))
-
-
-def _connect(file: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(file, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-    connection.row_factory = sqlite3.Row
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")  # a commit is on disk before a signature leaves
-        connection.execute("BEGIN IMMEDIATE")
-        _make_tables(connection, file)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _make_tables(connection: sqlite3.Connection, file: Path) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()["user_version"]
-    if version not in range(VERSION + 1):
-        raise StoreError(f"The signer's store {file} is of version {version}, not {VERSION}.")
-    for statements in _VERSIONS[version:]:
-        for statement in filter(str.strip, statements.split(";")):
-            connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {VERSION}")

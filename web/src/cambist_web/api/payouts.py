@@ -18,6 +18,7 @@ from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
+from cambist.services.identity.projects import require_active
 from cambist.services.paging import LIMIT
 from cambist.services.payouts import batch, create, read, with_swap
 from cambist.services.payouts.batch import Batch
@@ -39,7 +40,7 @@ from cambist_web.schemas import (
     idempotency_header,
     made_response,
 )
-from cambist_web.sending import payout_context, sent_on
+from cambist_web.sending import cancel, payout_context, sent_on
 
 log = structlog.get_logger(__name__)
 
@@ -196,6 +197,29 @@ class Payouts(Controller):
         self, payout_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> PayoutAnswer:
         """Return how far the payout has come."""
+        return await self._answer(web, actor, payout_id)
+
+    @post("/payouts/{payout_id:str}/cancel", status_code=200, summary="Cancel a payout", opt=needs("payouts"))
+    async def cancel(
+        self,
+        payout_id: FromPath[str],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> PayoutAnswer:
+        """Cancel a payout that waits: it is not sent any more, and its money is available again a moment later.
+
+        It is `cancelling` until then, and `cancelled` afterwards, which `payout.failed` tells. What is on its way
+        already is refused with `ALREADY_SENT`. To cancel it again is no error.
+        """
+        async with web.db.transaction() as conn:
+            await require_active(conn, actor)
+            await read.find_payout(conn, actor.project_pk, payout_id)
+            asked = await cancel(web, audit, conn, payout_id, actor.asked_by)
+        await sent_on(web, actor, asked.chain)
+        return await self._answer(web, actor, payout_id)
+
+    async def _answer(self, web: Web, actor: Actor, payout_id: str) -> PayoutAnswer:
         async with web.db.autocommit() as conn:
             found = await read.find_payout(conn, actor.project_pk, payout_id)
         return PayoutAnswer(payout=payout_view(found, web.gateway.registry))

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain.payouts import Status
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
+from cambist.services.identity.projects import require_active
 from cambist.services.paging import LIMIT
 from cambist.services.reversals.refunds import create, read
 from cambist.services.reversals.refunds.create import Made, RefundRequest
@@ -30,7 +31,7 @@ from cambist_web.schemas import (
     idempotency_header,
     made_response,
 )
-from cambist_web.sending import payout_context, sent_on
+from cambist_web.sending import cancel, payout_context, sent_on
 
 IdempotencyKey = Annotated[str | None, idempotency_header("The same key never refunds twice.")]
 
@@ -121,6 +122,29 @@ class Refunds(Controller):
         self, refund_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
     ) -> RefundAnswer:
         """Return how far the refund has come."""
+        return await self._answer(web, actor, refund_id)
+
+    @post("/refunds/{refund_id:str}/cancel", status_code=200, summary="Cancel a refund", opt=needs("refunds"))
+    async def cancel(
+        self,
+        refund_id: FromPath[str],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> RefundAnswer:
+        """Cancel a refund that waits, such as one whose deposit a reorganization has taken away.
+
+        It is `cancelling` until its money is back, a moment later, and `cancelled` afterwards; its payment is then what
+        it was before. What is on its way already is refused with `ALREADY_SENT`. To cancel it again is no error.
+        """
+        async with web.db.transaction() as conn:
+            await require_active(conn, actor)
+            await read.get_refund(conn, actor.project_pk, refund_id)
+            asked = await cancel(web, audit, conn, refund_id, actor.asked_by)
+        await sent_on(web, actor, asked.chain)
+        return await self._answer(web, actor, refund_id)
+
+    async def _answer(self, web: Web, actor: Actor, refund_id: str) -> RefundAnswer:
         async with web.db.autocommit() as conn:
             return RefundAnswer(refund=await read.get_refund(conn, actor.project_pk, refund_id))
 

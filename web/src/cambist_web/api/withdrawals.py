@@ -9,6 +9,7 @@ from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 
+from cambist.domain.intents import AskedBy
 from cambist.domain.payouts import Status
 from cambist.services.audit.entries import Action
 from cambist.services.identity import projects
@@ -29,7 +30,7 @@ from cambist_web.schemas import (
     idempotency_header,
     made_response,
 )
-from cambist_web.sending import payout_context, sent_on
+from cambist_web.sending import cancel, changed_on, payout_context, sent_on
 
 IdempotencyKey = Annotated[str | None, idempotency_header("The same key never withdraws twice.")]
 ProjectFilter = Annotated[str | None, QueryParameter(name="projectId", max_length=64)]
@@ -128,6 +129,34 @@ class Withdrawals(Controller):
         self, withdrawal_id: FromPath[str], session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]
     ) -> WithdrawalAnswer:
         """Return how far the withdrawal has come, and what it waits for."""
+        return await self._answer(web, session, withdrawal_id)
+
+    @post(
+        "/{withdrawal_id:str}/cancel",
+        status_code=200,
+        summary="Cancel a withdrawal",
+        opt=needs(member="withdrawals"),
+    )
+    async def cancel(
+        self,
+        withdrawal_id: FromPath[str],
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> WithdrawalAnswer:
+        """Cancel a withdrawal that waits, for the delay of a new address say. It takes no code: nothing leaves.
+
+        It is `cancelling` until its money is available again, a moment later, and `cancelled` afterwards, which
+        `withdrawal.failed` tells. What is on its way already is refused with `ALREADY_SENT`. To cancel it again is no
+        error.
+        """
+        async with web.db.transaction() as conn:
+            await withdrawals.get_withdrawal(conn, web.gateway.registry, session.merchant_pk, withdrawal_id)
+            asked = await cancel(web, audit, conn, withdrawal_id, AskedBy.SESSION)
+        await changed_on(web, asked.mode, asked.project_pk, asked.chain)
+        return await self._answer(web, session, withdrawal_id)
+
+    async def _answer(self, web: Web, session: SessionPrincipal, withdrawal_id: str) -> WithdrawalAnswer:
         async with web.db.autocommit() as conn:
             found = await withdrawals.get_withdrawal(conn, web.gateway.registry, session.merchant_pk, withdrawal_id)
         return WithdrawalAnswer(withdrawal=found)

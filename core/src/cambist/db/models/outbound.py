@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import get_args
 
-from sqlalchemy import CheckConstraint, ForeignKey, PrimaryKeyConstraint, UniqueConstraint, func
+from sqlalchemy import CheckConstraint, Computed, ForeignKey, PrimaryKeyConstraint, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cambist.domain.intents import AskedBy, IntentKind
@@ -35,6 +35,9 @@ class OutboundIntent(Base):
     A ``call`` is what ``call_data`` says to ``to_address``, with ``call_value`` of native coin, until
     ``call_valid_until``: then it has to be built anew. Before, ``to_address`` is who gets what comes of it.
 
+    ``cancel_asked_at`` is set once somebody asked to cancel one that waited, and is never taken back: nothing signs it
+    from then on, and its money goes back when the signer has voided its reference. ``intent_id`` is its public id.
+
     ``action`` is what its transaction does. Beside ``transfer`` and ``call``, ``units`` are a stake or an allowance,
     and nothing of them leaves.
     """
@@ -46,11 +49,22 @@ class OutboundIntent(Base):
             "num_nulls(call_data, call_value, call_valid_until) IN (0, 3) AND (call_data IS NULL OR action = 'call')",
             name="call_whole",
         ),
+        CheckConstraint("num_nulls(cancel_asked_at, cancel_asked_by) IN (0, 2)", name="cancel_whole"),
+        holds_one_of("cancel_asked_by", *AskedBy),
         holds_one_of("state", "waiting", "sending", "done", "failed"),
         holds_one_of("kind", *IntentKind),
         holds_one_of("asked_by", *AskedBy),
         holds_one_of("action", *get_args(Action)),
         partial_index("ix_outbound_intents_waiting", "chain", "scope", "due_at", where="state = 'waiting'"),
+        partial_index(
+            "ix_outbound_intents_cancelling",
+            "chain",
+            "scope",
+            "id",
+            where="state = 'waiting' AND cancel_asked_at IS NOT NULL",
+        ),
+        # For the operators' queue, newest first.
+        partial_index("ix_outbound_intents_queue", "id", where="state IN ('waiting', 'sending')"),
         partial_index(
             "ix_outbound_intents_open", "source_address_pk", "chain", where="state IN ('waiting', 'sending')"
         ),
@@ -91,6 +105,7 @@ class OutboundIntent(Base):
 
     id: Mapped[PrimaryKey]
     reference: Mapped[str] = mapped_column(unique=True)
+    intent_id: Mapped[str] = mapped_column(Computed("'int_' || md5(reference)", persisted=True), unique=True)
     kind: Mapped[str]
     mode: Mapped[str]
     chain: Mapped[str]
@@ -115,6 +130,8 @@ class OutboundIntent(Base):
     sweep_pk: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"))
     state: Mapped[str] = mapped_column(server_default="waiting")
     reason: Mapped[str | None]
+    cancel_asked_at: Mapped[datetime | None]
+    cancel_asked_by: Mapped[str | None]
     due_at: Mapped[datetime]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -143,6 +160,9 @@ class OutboundSlot(Base):
     ``state``: ``open`` (nothing of it is deep in the chain yet), ``done``, ``reverted`` (mined, and failed),
     ``cancelled`` (a transfer of nothing to the sender itself used the nonce), ``dead`` (something we did not send
     used the nonce, or its transaction expired). Only the last two let the intent have another one.
+
+    ``raise_asked_at`` is set while an operator wants a higher fee: up to the chain's ceiling, or so that the
+    transaction costs at most ``raise_fee_max`` of native coin. ``raise_refusal`` says why the last wish was not met.
     """
 
     __tablename__ = "outbound_slots"
@@ -164,6 +184,9 @@ class OutboundSlot(Base):
     state: Mapped[str] = mapped_column(server_default="open")
     # The height from which on the nonce is known to be used by something else; it must stay so for a while.
     missing_since: Mapped[int | None]
+    raise_asked_at: Mapped[datetime | None]
+    raise_fee_max: Mapped[int | None] = mapped_column(UnitsType)
+    raise_refusal: Mapped[str | None]
     created_at: Mapped[datetime]
 
 
@@ -172,7 +195,8 @@ class OutboundTx(Base):
 
     ``role`` is ``main``, or ``cancel`` for one that only uses the slot's nonce. ``state``: ``stored`` (perhaps never
     sent), ``sent``, ``mined`` (in the block named here), ``final`` (deep enough, and posted), ``gone`` (another of
-    its slot was mined, or nothing of it ever can be). ``incarnation`` counts how often it became final.
+    its slot was mined, or nothing of it ever can be). ``incarnation`` counts how often it became final, ``tries`` how
+    often it was broadcast.
     """
 
     __tablename__ = "outbound_txs"
@@ -206,6 +230,7 @@ class OutboundTx(Base):
     created_at: Mapped[datetime]
     sent_at: Mapped[datetime | None]
     tried_at: Mapped[datetime | None]
+    tries: Mapped[int] = mapped_column(server_default="0")
 
 
 class GasStation(Base):

@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cambist.domain.intents import SPENDING, AskedBy, IntentKind
+from cambist.domain.payouts import Status
 
 from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
@@ -18,8 +19,8 @@ class Payout(Base):
 
     ``units`` left available (and, for ``held_units`` of them, held) for pending when it was asked for, and leave
     pending when it is deep in the chain, or go back. ``status``: ``requested``, ``processing`` (waits for money to
-    be collected, for gas, for a delay or for its turn), ``broadcast``, ``completed``, ``failed``. ``asked_by`` is who
-    asked for it: a session, an API key, or the platform by a merchant's rule.
+    be collected, for gas, for a delay or for its turn), ``broadcast``, ``completed``, ``failed``, ``cancelling``,
+    ``cancelled``. ``asked_by`` is who asked for it: a session, an API key, or the platform by a merchant's rule.
     """
 
     __tablename__ = "payouts"
@@ -27,7 +28,7 @@ class Payout(Base):
         CheckConstraint("units > 0", name="units_positive"),
         CheckConstraint("held_units BETWEEN 0 AND units", name="held_within"),
         holds_one_of("kind", *(kind for kind in IntentKind if kind in SPENDING)),
-        holds_one_of("status", "requested", "processing", "broadcast", "completed", "failed"),
+        holds_one_of("status", *Status),
         holds_one_of("mode", "live", "sandbox"),
         holds_one_of("asked_by", *AskedBy),
         # One for each list, newest first.
@@ -40,7 +41,7 @@ class Payout(Base):
             "merchant_pk",
             "mode",
             "chain",
-            where="status IN ('requested', 'processing', 'broadcast')",
+            where="status IN ('requested', 'processing', 'broadcast', 'cancelling')",
         ),
     )
 

@@ -81,6 +81,7 @@ class Action(StrEnum):
     REFUND_ASKED = "refund.asked"
     WITHDRAWAL_ASKED = "withdrawal.asked"
     EXCHANGE_ASKED = "exchange.asked"
+    CANCEL_ASKED = "cancel.asked"
     AUTO_PAYOUT_MADE = "auto_payout.made"
     AUTO_CONVERT_MADE = "auto_convert.made"
     ACCOUNT_ACTIVATED = "account.activated"

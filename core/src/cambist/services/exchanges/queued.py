@@ -65,7 +65,7 @@ async def prepare_call(worker: ExchangeWorker, row: ExchangeRow) -> None:
         row = await lock(conn, row.pk)
         if row.step is not Step.QUEUED:
             return
-        if call.state != "waiting":
+        if not call.is_wanted:
             await save(conn, row, now, due_at=when_idle(row.give_up_at, now))
             return
         if call.reason is not None and call.reason.startswith(OF_SIGNER):
@@ -281,7 +281,7 @@ async def _store(worker: ExchangeWorker, row: ExchangeRow, call: Call) -> None:
     async with worker.db.transaction() as conn:
         intent = await lock_call(conn, row.intent_pk or 0)
         locked = await lock(conn, row.pk)
-        if intent.state != "waiting" or locked.step is not Step.QUEUED:
+        if not intent.is_wanted or locked.step is not Step.QUEUED:
             return
         await conn.execute(
             update(OutboundIntent)
@@ -322,7 +322,7 @@ async def _fail(worker: ExchangeWorker, row: ExchangeRow, reason: str, now: date
     async with worker.db.transaction() as conn:
         call = await lock_call(conn, row.intent_pk or 0)
         locked = await lock(conn, row.pk)
-        if call.state == "waiting" and locked.step is Step.QUEUED:
+        if call.is_wanted and locked.step is Step.QUEUED:
             if locked.may_be_signed:
                 worker.alert("signed_before", locked, reason=reason)
                 await save(conn, locked, now, due_at=now + ALERT_PAUSE)

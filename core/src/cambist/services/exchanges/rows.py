@@ -165,13 +165,21 @@ class CallIntent(Struct, frozen=True):
     state: str
     reason: str | None
     due_at: datetime
+    is_cancelling: bool
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it waits to be sent, and nobody has asked to cancel it."""
+        return self.state == "waiting" and not self.is_cancelling
 
 
 async def lock_call(conn: AsyncConnection, intent_pk: int) -> CallIntent:
     """Return the intent of a call, locked: the engine locks intents before exchanges, and so does everybody."""
     intent = OutboundIntent
     found = await conn.execute(
-        select(intent.state, intent.reason, intent.due_at).where(intent.id == intent_pk).with_for_update(key_share=True)
+        select(intent.state, intent.reason, intent.due_at, intent.cancel_asked_at)
+        .where(intent.id == intent_pk)
+        .with_for_update(key_share=True)
     )
     row = found.one()
-    return CallIntent(row.state, row.reason, row.due_at)
+    return CallIntent(row.state, row.reason, row.due_at, row.cancel_asked_at is not None)

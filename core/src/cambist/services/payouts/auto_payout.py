@@ -51,7 +51,7 @@ WHERE c.autopayout_policy = 'limit' AND c.enabled AND a.balance > c.autopayout_t
         AND p.chain = c.chain AND p.address = c.autopayout_address)
     AND NOT EXISTS (SELECT FROM payouts o WHERE o.merchant_pk = c.merchant_pk AND o.mode = c.mode AND o.chain = c.chain
         AND o.token = c.symbol AND o.kind = '{IntentKind.AUTO_PAYOUT}'
-        AND o.status IN ('requested', 'processing', 'broadcast'))
+        AND o.status IN ('requested', 'processing', 'broadcast', 'cancelling'))
 """  # noqa: S608  a constant
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
 from cambist.domain.intents import IntentKind, metered_as
-from cambist.domain.payouts import FINISHED, Status, release, take_again
+from cambist.domain.payouts import FINISHED, GIVEN_BACK, Status, release, take_again, while_waiting
 from cambist.plugin import Units
 from cambist.ports import Ids
 from cambist.services.accounting import usage
@@ -62,7 +62,8 @@ class PayoutHandler(IntentHandler):
     async def on_waiting(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         changes = await _lock_changed(conn, updates, lambda status: status not in FINISHED)
         changed = [
-            structs.replace(row, status=Status.PROCESSING, waits_for=one.reason, tx_id=None) for row, one in changes
+            structs.replace(row, status=while_waiting(row.status), waits_for=one.reason, tx_id=None)
+            for row, one in changes
         ]
         await _save(conn, changed, now)
 
@@ -81,9 +82,7 @@ class PayoutHandler(IntentHandler):
         changed = [_finished(row, one, Status.COMPLETED, None, now) for row, one in changes]
         await _save(conn, changed, now)
         await events.enqueue_events(conn, changed, "completed", self._ids, now)
-        if revived := _refunds(
-            new for new, (old, _) in zip(changed, changes, strict=True) if old.status == Status.FAILED
-        ):
+        if revived := _refunds(new for new, (old, _) in zip(changed, changes, strict=True) if old.status in GIVEN_BACK):
             await self._refunds.on_revived(conn, revived, now)
         if refunds := _refunds(changed):
             await self._refunds.on_final(conn, refunds, now)
@@ -92,7 +91,16 @@ class PayoutHandler(IntentHandler):
     async def on_failed(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         """Give the money back, and what it cost in credits where nothing was sent, which would have cost a fee."""
         changes = await _lock_changed(conn, updates, lambda status: status not in FINISHED)
-        changed = [_finished(row, one, Status.FAILED, one.reason or FAILED_WITHOUT_REASON, now) for row, one in changes]
+        changed = [
+            _finished(
+                row,
+                one,
+                Status.CANCELLED if one.was_cancelled else Status.FAILED,
+                one.reason or FAILED_WITHOUT_REASON,
+                now,
+            )
+            for row, one in changes
+        ]
         await _save(conn, changed, now)
         unsent = [payout for payout in changed if payout.broadcast_at is None]
         for operation, payout_ids in _by_operation(unsent).items():
@@ -190,14 +198,14 @@ async def _locked(conn: AsyncConnection, rows: Sequence[PayoutRow], purposes: Se
 
 async def _post_final(conn: AsyncConnection, changes: Sequence[_Change]) -> None:
     """Post completions. One that had failed was given back already, and is taken from there again."""
-    late = [row for row, _ in changes if row.status == Status.FAILED]
+    late = [row for row, _ in changes if row.status in GIVEN_BACK]
     touched = (Purpose.AVAILABLE, Purpose.RECEIVABLE, Purpose.PENDING, Purpose.CUSTODY_WALLET)
     balances = await _locked(conn, late, touched)
     moved = []
     for row, one in changes:
         custody = row.account(Purpose.CUSTODY_WALLET)
         moves = [Movement(row.account(Purpose.PENDING), custody, row.units)]
-        if row.status == Status.FAILED:
+        if row.status in GIVEN_BACK:
             log.error("failed_payout_was_mined", payout_id=row.payout_id, tx_id=one.tx_id)
             available = row.account(Purpose.AVAILABLE)
             taken, owed = take_again(row.units, Units(balances[available]))

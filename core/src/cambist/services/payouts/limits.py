@@ -12,7 +12,7 @@ from cambist.db.structs import literally
 from cambist.domain import exchanges
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units, parse_units
-from cambist.domain.payouts import Limits, Status
+from cambist.domain.payouts import GIVEN_BACK, Limits
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.services.errors import ForbiddenError, InvalidError
 from cambist.services.platform import OutgoingLimit, PlatformSettings
@@ -97,7 +97,7 @@ async def sent_today(  # noqa: PLR0913, PLR0917  whose, of what, until when
         Payout.chain == chain.id,
         Payout.contract.is_not_distinct_from(token.contract),
         Payout.created_at > now - DAY,
-        Payout.status != Status.FAILED,
+        Payout.status.not_in(GIVEN_BACK),
     )
     given = select(func.sum(Exchange.units)).where(
         literally(Exchange.made_for, exchanges.MadeFor.PAYOUT),

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
 from cambist.domain import exchanges
-from cambist.domain.payouts import FINISHED, Status
+from cambist.domain.payouts import FINISHED, Status, while_waiting
 from cambist.ports import Ids
 from cambist.services.exchanges.rows import ExchangeRow
 
@@ -33,7 +33,8 @@ class SwappedPayouts:
     async def on_waiting(self, conn: AsyncConnection, row: ExchangeRow, now: datetime, /) -> None:
         payout = await _lock(conn, row)
         if payout.status not in FINISHED:
-            await _save(conn, payout, now, status=Status.PROCESSING, waits_for=row.waits_for, tx_id=None)
+            status = while_waiting(payout.status)
+            await _save(conn, payout, now, status=status, waits_for=row.waits_for, tx_id=None)
 
     async def on_sent(self, conn: AsyncConnection, row: ExchangeRow, now: datetime, /) -> None:
         payout = await _lock(conn, row)
@@ -48,7 +49,8 @@ class SwappedPayouts:
             units = payout.units if row.output_units is None else row.output_units
             told = {"status": Status.COMPLETED, "units": units, "tx_id": row.dest_tx_id or row.tx_id, "error": None}
         else:
-            told = {"status": Status.FAILED, "units": row.units_min, "tx_id": row.tx_id, "error": row.error}
+            status = Status.CANCELLED if payout.status is Status.CANCELLING else Status.FAILED
+            told = {"status": status, "units": row.units_min, "tx_id": row.tx_id, "error": row.error}
         ended = await _save(conn, payout, now, waits_for=None, finished_at=now, **told)
         outcome = "completed" if ended.status is Status.COMPLETED else "failed"
         await events.enqueue_events(conn, [ended], outcome, self._ids, now)

@@ -3,7 +3,8 @@
 ::
 
     waiting ──send──> sending ──mined, confirmed──> done ──a reorg takes it back──> sending
-                                              └───> failed, where that was asked for
+       └──cancelled──────────────┬──────────────> failed
+                                 └──mined, where that was asked for
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.payouts.read import COLUMNS, PayoutRow, payout_row
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.sending import finality_store, store
+from cambist.services.sending.cancelling import give_back
 from cambist.services.sending.finality_store import Depth
 from cambist.services.sending.finalizing import REVERTED
 from cambist.services.sending.handler import IntentHandlers, IntentUpdate
@@ -69,6 +71,11 @@ class Sender:
         await self._handlers.on_broadcast(conn, sent, now)
         await _collect(conn, sent)
         return len(sent)
+
+    async def cancel_asked(self, conn: AsyncConnection, tip: Tip, now: datetime) -> None:
+        """Cancel what somebody asked for: what is simulated is never signed, so what waits was never sent."""
+        asked = await store.cancelling(conn, _chain_scope(tip.project_pk, tip.info), now, SENT_AT_ONCE_MAX)
+        await give_back(conn, self._handlers, asked, now, _lock_accounts)
 
     async def _make_transfers(self, conn: AsyncConnection, tip: Tip, intents: Sequence[IntentRow]) -> Sequence[str]:
         asked = one_of(Payout.intent_pk, [intent.id for intent in intents])

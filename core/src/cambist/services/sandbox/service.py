@@ -228,6 +228,7 @@ class Sandbox:
 
     async def _send(self, conn: AsyncConnection, tip: Tip, now: datetime) -> int:
         """Send what waits on this chain, what exchanges pay out included; return how many transactions that are."""
+        await self._sender.cancel_asked(conn, tip, now)
         sent = await self._sender.send_waiting(conn, tip, now)
         return sent + await self._exchanging.pay_out(conn, tip, now)
 

@@ -1,13 +1,16 @@
-"""One chain's sending: track open transactions, finish what is deep, collect what is due, send what waits."""
+"""One chain's sending: track open transactions, finish what is deep, cancel, collect what is due, send what waits."""
 
 from __future__ import annotations
 
+import structlog
 from msgspec import Struct
 
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.receiving.deposits import opening_balances
+from cambist.signer.protocol import SignerUnavailableError
 
 from .batches import send_waiting
+from .cancelling import cancel_asked
 from .collections.planning import collect
 from .context import EngineContext
 from .finalizing import finalize
@@ -15,6 +18,8 @@ from .following import Follower
 from .gas.loans import ask_back
 from .holding import hold_back, let_go
 from .sweeps.building import sweep_waiting
+
+log = structlog.get_logger(__name__)
 
 
 class TickResult(Struct, frozen=True, kw_only=True):
@@ -46,12 +51,16 @@ class Engine:
         Raises ChainUnavailableError and SignerUnavailableError: then what was stored stays, and is found again.
         """
         context = self.context
+        cancelled = await self._cancel()
         await self._follower.follow()
         finalized = await finalize(context)
+        finalized = finalized or cancelled is True
         if await context.is_paused():
             self._may_hold_back = True
             more = await hold_back(context) or finalized
             return TickResult(more=more, told=more, paused=True)
+        if isinstance(cancelled, SignerUnavailableError):
+            raise cancelled
         if self._may_hold_back:
             self._may_hold_back = await let_go(context)
         if not await self._are_books_open():
@@ -61,6 +70,17 @@ class Engine:
         swept = await sweep_waiting(context)
         more = await send_waiting(context) or swept
         return TickResult(more=more or finalized, told=finalized or more, collected=collected)
+
+    async def _cancel(self) -> bool | SignerUnavailableError:
+        """Cancel what was asked to be, before a node is asked: that it does not answer may be why.
+
+        What is sent already is followed whether the signer answers or not.
+        """
+        try:
+            return await cancel_asked(self.context)
+        except SignerUnavailableError as error:
+            log.warning("cancelling_waits_for_signer", chain=self.context.chain_scope.info.id, error=str(error))
+            return error
 
     async def _are_books_open(self) -> bool:
         """Whether the gas station's opening balance is posted: before it is, nothing may leave it."""

@@ -20,7 +20,7 @@ class IntentUpdate(Struct, frozen=True, kw_only=True):
 
     ``incarnation`` counts how often its transaction became final: part of every ledger reference, so that what a
     deep reorg undid can be posted again. ``fee`` is in the native coin, for what was mined. ``reason`` is a sentence
-    that says why it waits or failed.
+    that says why it waits or failed; ``was_cancelled`` where that is because somebody asked for it.
     """
 
     intent_pk: int
@@ -41,6 +41,7 @@ class IntentUpdate(Struct, frozen=True, kw_only=True):
     fee: Units | None = None
     incarnation: int = 0
     reason: str | None = None
+    was_cancelled: bool = False
 
     @property
     def asset(self) -> str:

@@ -1,4 +1,4 @@
-"""New intents: a use case writes one in its own transaction, and the engine finds it."""
+"""New intents, and wishes to cancel them: a use case writes one in its own transaction, and the engine finds it."""
 
 from __future__ import annotations
 
@@ -110,6 +110,18 @@ async def submit(conn: AsyncConnection, intents: Sequence[NewIntent], now: datet
         ),
     )
     return {row.reference: row.id for row in rows}
+
+
+WAITS_FOR_CANCELLATION = "cancellation"
+
+
+async def mark_cancelled(conn: AsyncConnection, intent_pk: int, asked_by: AskedBy, now: datetime) -> None:
+    """Have an intent be cancelled that waits, which the caller has locked: nobody signs it from the commit on."""
+    await conn.exec_driver_sql(
+        "UPDATE outbound_intents SET cancel_asked_at = $2, cancel_asked_by = $3, reason = $4, due_at = $2,"
+        " updated_at = $2 WHERE id = $1",
+        (intent_pk, now, asked_by, WAITS_FOR_CANCELLATION),
+    )
 
 
 _COMING = """

@@ -9,15 +9,15 @@ import structlog
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import CANCELLABLE, AskedBy, IntentKind
 from cambist.plugin import ChainError, Dated, SignedTx, Step, Unprepared
-from cambist.signer.protocol import ALREADY_SIGNED, SignReply
+from cambist.signer.protocol import ALREADY_SIGNED, VOIDED, SignReply
 
 from . import store
 from .context import EngineContext
 from .gas.loans import retry_after
 from .handler import updated
-from .intents import internal_intent, is_coming, submit
+from .intents import internal_intent, is_coming, mark_cancelled, submit
 from .rows import IntentRow, OwnPath
 from .store import NewTx
 
@@ -194,6 +194,10 @@ async def _retry_slot(  # noqa: PLR0913, PLR0917  each by name
 async def _defer(
     context: EngineContext, conn: AsyncConnection, intent: IntentRow, refusal: SignReply, now: datetime
 ) -> None:
+    if refusal.refusal == VOIDED and intent.update.kind in CANCELLABLE:
+        # It was cancelled before: the database is out of a backup, and has forgotten that.
+        await mark_cancelled(conn, intent.id, AskedBy.PLATFORM, now)
+        return
     reason = f"signer: {refusal.refusal}"
     due_at = max(refusal.retry_at or now + REFUSED_PAUSE, retry_after(context, intent, now))
     if await context.defer(conn, [intent], reason, due_at, now):

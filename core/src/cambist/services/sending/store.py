@@ -105,7 +105,7 @@ async def waiting(conn: AsyncConnection, chain_scope: ChainScope, now: datetime,
         f"SELECT {INTENT} FROM (SELECT *, row_number() OVER"  # noqa: S608  constants
         " (PARTITION BY source_address_pk ORDER BY priority, due_at, id) AS nth FROM outbound_intents"
         f" w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind <> '{IntentKind.SWEEP}' AND due_at <= $3"
-        f" AND NOT {SWEPT}) i"
+        f" AND cancel_asked_at IS NULL AND NOT {SWEPT}) i"
         f" {JOINS} WHERE i.nth <= $4 ORDER BY i.nth, i.due_at, i.priority, i.id LIMIT $5",
         (*chain_scope.key, now, limit, limit * 4),
     )
@@ -119,17 +119,18 @@ async def held(  # noqa: PLR0913  each by name
     which = "w.reason = $4" if is_held else "(w.reason IS NULL OR w.reason <> $4 AND w.reason NOT LIKE 'signer:%')"
     rows = await conn.exec_driver_sql(
         f"SELECT {INTENT} FROM (SELECT * FROM outbound_intents w WHERE chain = $1 AND scope = $2"  # noqa: S608  constants
-        f" AND state = 'waiting' AND due_at <= $3 AND {which} ORDER BY due_at, id LIMIT $5) i {JOINS} ORDER BY i.id",
+        f" AND state = 'waiting' AND cancel_asked_at IS NULL AND due_at <= $3 AND {which} ORDER BY due_at, id LIMIT $5)"
+        f" i {JOINS} ORDER BY i.id",
         (*chain_scope.key, now, reason, limit),
     )
     return [intent_row(row, reason=row.reason) for row in rows]
 
 
 async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> set[int]:
-    """Lock those that still wait, and return their rows."""
+    """Lock those that still wait to be sent, and return their rows: not what somebody has asked to cancel since."""
     rows = await conn.exec_driver_sql(
-        f"SELECT id FROM outbound_intents w WHERE id = ANY($1::bigint[]) AND state = 'waiting' AND NOT {SWEPT}"  # noqa: S608
-        " ORDER BY id FOR UPDATE SKIP LOCKED",
+        "SELECT id FROM outbound_intents w WHERE id = ANY($1::bigint[]) AND state = 'waiting'"  # noqa: S608  constants
+        f" AND cancel_asked_at IS NULL AND NOT {SWEPT} ORDER BY id FOR UPDATE SKIP LOCKED",
         ([one.id for one in intents],),
     )
     return set(rows.scalars())
@@ -177,6 +178,37 @@ async def gaps(  # noqa: PLR0913, PLR0917  each by name
         (*chain_scope.key, address_pk, first, min(end, first + GAPS_SPAN_MAX) - 1, limit),
     )
     return list(rows.scalars())
+
+
+async def cancelling(conn: AsyncConnection, chain_scope: ChainScope, now: datetime, limit: int) -> Sequence[IntentRow]:
+    """Return intents that somebody has asked to cancel, and that it is time to look at."""
+    rows = await conn.exec_driver_sql(
+        f"SELECT {INTENT} FROM outbound_intents i {JOINS} WHERE i.chain = $1 AND i.scope = $2 AND i.state = 'waiting'"  # noqa: S608
+        " AND i.cancel_asked_at IS NOT NULL AND i.due_at <= $3 ORDER BY i.due_at, i.id LIMIT $4",
+        (*chain_scope.key, now, limit),
+    )
+    return [intent_row(row, reason=row.reason) for row in rows]
+
+
+async def lock_cancelling(conn: AsyncConnection, intents: Sequence[IntentRow]) -> set[int]:
+    """Lock those that are still to be cancelled and have no slot in which they may happen, and return their rows."""
+    rows = await conn.exec_driver_sql(
+        "SELECT id FROM outbound_intents i WHERE id = ANY($1::bigint[]) AND state = 'waiting'"
+        " AND cancel_asked_at IS NOT NULL AND NOT EXISTS (SELECT FROM outbound_slots s WHERE s.intent_pk = i.id"
+        " AND s.state <> 'dead') ORDER BY id FOR UPDATE SKIP LOCKED",
+        ([one.id for one in intents],),
+    )
+    return set(rows.scalars())
+
+
+async def dead_txs(conn: AsyncConnection, intent: IntentRow) -> set[str]:
+    """Return the ids of the intent's transactions that can never be mined, as was proven."""
+    rows = await conn.exec_driver_sql(
+        "SELECT t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk WHERE s.intent_pk = $1"
+        " AND s.state = 'dead'",
+        (intent.id,),
+    )
+    return set(rows.scalars())
 
 
 class SlotUse(NamedTuple):
@@ -309,7 +341,7 @@ async def note_tries(
         "WITH due AS (SELECT id, tx_id = ANY($3::text[]) AS accepted FROM outbound_txs WHERE chain = $1 AND scope = $2"
         " AND tx_id = ANY($3::text[] || $4::text[]) ORDER BY id FOR UPDATE)"
         " UPDATE outbound_txs t SET tried_at = $5,"
-        " sent_at = CASE WHEN accepted THEN coalesce(t.sent_at, $5) ELSE t.sent_at END,"
+        " tries = t.tries + 1, sent_at = CASE WHEN accepted THEN coalesce(t.sent_at, $5) ELSE t.sent_at END,"
         " state = CASE WHEN accepted AND t.state = 'stored' THEN 'sent' ELSE t.state END FROM due WHERE t.id = due.id",
         (*chain_scope.key, list(accepted), list(others), now),
     )

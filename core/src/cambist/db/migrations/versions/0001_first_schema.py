@@ -1169,6 +1169,7 @@ TABLES = (
     CREATE TABLE outbound_intents (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         reference TEXT NOT NULL,
+        intent_id TEXT GENERATED ALWAYS AS ('int_' || md5(reference)) STORED NOT NULL,
         kind TEXT NOT NULL,
         mode TEXT NOT NULL,
         chain TEXT NOT NULL,
@@ -1193,6 +1194,8 @@ TABLES = (
         sweep_pk BIGINT,
         state TEXT DEFAULT 'waiting' NOT NULL,
         reason TEXT,
+        cancel_asked_at TIMESTAMP WITH TIME ZONE,
+        cancel_asked_by TEXT,
         due_at TIMESTAMP WITH TIME ZONE NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE NOT NULL,
         updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
@@ -1211,7 +1214,12 @@ TABLES = (
         CONSTRAINT ck_outbound_intents_action
             CHECK (action IN ('transfer', 'nothing', 'approve', 'call', 'lend', 'reclaim', 'stake', 'unstake',
             'withdraw')),
+        CONSTRAINT ck_outbound_intents_cancel_whole
+            CHECK (num_nulls(cancel_asked_at, cancel_asked_by) IN (0, 2)),
+        CONSTRAINT ck_outbound_intents_cancel_asked_by
+            CHECK (cancel_asked_by IN ('session', 'key', 'operator', 'platform')),
         CONSTRAINT uq_outbound_intents_reference UNIQUE (reference),
+        CONSTRAINT uq_outbound_intents_intent_id UNIQUE (intent_id),
         CONSTRAINT fk_outbound_intents_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id),
         CONSTRAINT fk_outbound_intents_source_address_pk_addresses
             FOREIGN KEY(source_address_pk) REFERENCES addresses (id),
@@ -1220,6 +1228,10 @@ TABLES = (
         CONSTRAINT fk_outbound_intents_sweep_pk_outbound_intents
             FOREIGN KEY(sweep_pk) REFERENCES outbound_intents (id)
     )
+    """,
+    """
+    CREATE INDEX ix_outbound_intents_cancelling ON outbound_intents (chain, scope, id)
+        WHERE state = 'waiting' AND cancel_asked_at IS NOT NULL
     """,
     """
     CREATE INDEX ix_outbound_intents_collections ON outbound_intents (merchant_pk, mode, id)
@@ -1242,6 +1254,7 @@ TABLES = (
     CREATE INDEX ix_outbound_intents_open ON outbound_intents (source_address_pk, chain)
         WHERE state IN ('waiting', 'sending')
     """,
+    "CREATE INDEX ix_outbound_intents_queue ON outbound_intents (id) WHERE state IN ('waiting', 'sending')",
     """
     CREATE INDEX ix_outbound_intents_stakes ON outbound_intents (id)
         WHERE kind IN ('stake', 'unstake', 'withdraw_stake')
@@ -1347,6 +1360,9 @@ TABLES = (
         sequence BIGINT,
         state TEXT DEFAULT 'open' NOT NULL,
         missing_since BIGINT,
+        raise_asked_at TIMESTAMP WITH TIME ZONE,
+        raise_fee_max NUMERIC(78, 0),
+        raise_refusal TEXT,
         created_at TIMESTAMP WITH TIME ZONE NOT NULL,
         CONSTRAINT pk_outbound_slots PRIMARY KEY (id),
         CONSTRAINT uq_outbound_slots_address_pk_chain_scope_sequence UNIQUE (address_pk, chain, scope, sequence),
@@ -1386,6 +1402,7 @@ TABLES = (
         created_at TIMESTAMP WITH TIME ZONE NOT NULL,
         sent_at TIMESTAMP WITH TIME ZONE,
         tried_at TIMESTAMP WITH TIME ZONE,
+        tries BIGINT DEFAULT '0' NOT NULL,
         CONSTRAINT pk_outbound_txs PRIMARY KEY (id),
         CONSTRAINT uq_outbound_txs_chain_scope_tx_id UNIQUE (chain, scope, tx_id),
         CONSTRAINT ck_outbound_txs_role CHECK (role IN ('main', 'cancel')),
@@ -1436,7 +1453,8 @@ TABLES = (
         CONSTRAINT ck_payouts_held_within CHECK (held_units BETWEEN 0 AND units),
         CONSTRAINT ck_payouts_kind CHECK (kind IN ('payout', 'refund', 'withdrawal', 'auto_payout')),
         CONSTRAINT ck_payouts_status
-            CHECK (status IN ('requested', 'processing', 'broadcast', 'completed', 'failed')),
+            CHECK (status IN ('requested', 'processing', 'broadcast', 'completed', 'failed', 'cancelling',
+            'cancelled')),
         CONSTRAINT ck_payouts_mode CHECK (mode IN ('live', 'sandbox')),
         CONSTRAINT ck_payouts_asked_by CHECK (asked_by IN ('session', 'key', 'operator', 'platform')),
         CONSTRAINT uq_payouts_payout_id UNIQUE (payout_id),
@@ -1454,7 +1472,7 @@ TABLES = (
     "CREATE INDEX ix_payouts_deposit_pk ON payouts (deposit_pk)",
     """
     CREATE INDEX ix_payouts_open ON payouts (merchant_pk, mode, chain)
-        WHERE status IN ('requested', 'processing', 'broadcast')
+        WHERE status IN ('requested', 'processing', 'broadcast', 'cancelling')
     """,
     "CREATE INDEX ix_payouts_payment_pk ON payouts (payment_pk)",
     "CREATE INDEX ix_payouts_payouts ON payouts (project_pk, id) WHERE kind IN ('payout', 'auto_payout')",

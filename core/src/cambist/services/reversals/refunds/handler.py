@@ -18,6 +18,7 @@ from cambist.domain import payments as machine
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
 from cambist.domain.payments import Status
+from cambist.domain.payouts import GIVEN_BACK
 from cambist.domain.payouts import Status as PayoutStatus
 from cambist.plugin import Units
 from cambist.ports import Ids
@@ -83,7 +84,7 @@ async def _lock(conn: AsyncConnection, payouts: Sequence[PayoutRow]) -> dict[int
 
 async def _sent(conn: AsyncConnection, payment_pks: Sequence[int]) -> set[int | None]:
     """Return those payments of which a refund is on its way or has arrived."""
-    broadcast = and_(Payout.status != PayoutStatus.FAILED, Payout.broadcast_at.is_not(None))
+    broadcast = and_(Payout.status.not_in(GIVEN_BACK), Payout.broadcast_at.is_not(None))
     found = await conn.scalars(
         select(Payout.payment_pk).where(
             one_of(Payout.payment_pk, payment_pks),

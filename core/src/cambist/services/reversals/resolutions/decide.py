@@ -19,7 +19,7 @@ from cambist.domain import payments as machine
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units, same_value
 from cambist.domain.payments import Status
-from cambist.domain.payouts import Status as PayoutStatus
+from cambist.domain.payouts import GIVEN_BACK
 from cambist.plugin import Head, Units
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_tag, check_to_address
@@ -199,7 +199,7 @@ async def _same(
     sent = (
         Payout.deposit_pk == case.deposit.id,
         Payout.kind == IntentKind.REFUND,
-        Payout.status != PayoutStatus.FAILED,
+        Payout.status.not_in(GIVEN_BACK),
     )
     refunds = select(Payout.payout_id, Payout.to_address, Payout.to_tag, Payout.units).where(*sent)
     last = (await conn.execute(refunds.order_by(Payout.id.desc()).limit(1))).one_or_none()

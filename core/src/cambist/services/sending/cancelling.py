@@ -1,0 +1,164 @@
+"""Cancels what waits: nothing signs it any more, the signer has voided it, and then its money goes back.
+
+Whoever asks marks the intent, behind its lock and only while it has no slot; from that commit on no engine signs it.
+What is left to be known is what its signer did before: its own memory outlives a database that is out of a backup. So
+the signer voids the reference first, and says what it had signed. The money goes back only where that is nothing, or is
+proven to be dead. A crash in between loses nothing: the signer is asked once more, and answers alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeAlias
+
+import structlog
+from msgspec import structs
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.domain.intents import AskedBy
+from cambist.plugin import ChainError, Dated
+from cambist.services.receiving.deposits.rows import lock_cursor
+from cambist.signer.protocol import Voided
+
+from . import finality_store, store
+from .context import EngineContext
+from .handler import IntentHandlers, IntentUpdate, lock_spending
+from .nonce_slots import MINED_STATES, fill_gaps
+from .rows import IntentRow
+
+CANCELLED_AT_ONCE_MAX = 100
+PROOF_PAUSE = timedelta(seconds=30)
+WAITS_FOR_PROOF = "signed_before"
+
+REASONS: Mapping[AskedBy, str] = {
+    AskedBy.SESSION: "It was cancelled by the merchant.",
+    AskedBy.KEY: "It was cancelled by the merchant's program.",
+    AskedBy.OPERATOR: "It was cancelled by the operator.",
+    AskedBy.PLATFORM: "It was cancelled.",
+}
+
+LockAccounts: TypeAlias = Callable[[AsyncConnection, Sequence[IntentUpdate]], Awaitable[None]]
+
+log = structlog.get_logger(__name__)
+
+
+async def cancel_asked(context: EngineContext) -> bool:
+    """Cancel what somebody asked for, a bounded number; return whether money went back.
+
+    Raises SignerUnavailableError: then nothing was cancelled that is not cancelled the next time.
+    """
+    now, chain_scope = context.clock.now(), context.chain_scope
+    async with context.db.transaction() as conn:
+        asked = await store.cancelling(conn, chain_scope, now, CANCELLED_AT_ONCE_MAX)
+    if not asked:
+        return False
+    # No lock is held meanwhile: since the mark, nobody but us does anything with them.
+    told = await context.signer.void(chain_scope.mode, chain_scope.info.id, [one.update.reference for one in asked])
+    signed = {intent.id: voided for intent, voided in zip(asked, told, strict=True) if not voided.is_unsigned}
+    dead = await _proven_dead(context, [one for one in asked if one.id in signed], signed)
+    unproven = [one for one in asked if one.id in signed and one.id not in dead]
+    given_back = await _give_back(context, [one for one in asked if one not in unproven])
+    for intent in unproven:
+        await _keep(context, intent, signed[intent.id])
+    return given_back > 0
+
+
+async def give_back(
+    conn: AsyncConnection, handlers: IntentHandlers, intents: Sequence[IntentRow], now: datetime, lock: LockAccounts
+) -> int:
+    """End those that are still to be cancelled, and return how many; the caller holds the chain's cursor.
+
+    Nothing of them was ever signed, or all of it is dead. ``lock`` locks the accounts that handlers post to.
+    """
+    still = await store.lock_cancelling(conn, intents)
+    ended = [one for one in intents if one.id in still]
+    if not ended:
+        return 0
+    await lock(conn, [one.update for one in ended])
+    for asked_by, reason in REASONS.items():
+        some = [one for one in ended if one.cancel_asked_by is asked_by]
+        if some:
+            await finality_store.finish(conn, some, "failed", reason, now)
+            updates = [structs.replace(one.update, reason=reason, was_cancelled=True) for one in some]
+            await handlers.on_failed(conn, updates, now)
+    return len(ended)
+
+
+async def _give_back(context: EngineContext, intents: Sequence[IntentRow]) -> int:
+    if not intents:
+        return 0
+    async with context.db.transaction() as conn:
+        await lock_cursor(conn, *context.chain_scope.key)
+        lock = partial(_lock, context)
+        return await give_back(conn, context.handlers, intents, context.clock.now(), lock)
+
+
+async def _lock(context: EngineContext, conn: AsyncConnection, updates: Sequence[IntentUpdate]) -> None:
+    await lock_spending(conn, context.chain_scope.mode, updates)
+
+
+async def _keep(context: EngineContext, intent: IntentRow, signed: Voided) -> None:
+    """Keep the money of what may have been sent after all, and look for a proof later.
+
+    A nonce that nobody has used yet is used by a transfer of nothing: then what was signed for it is dead.
+    """
+    now = context.clock.now()
+    if intent.reason == WAITS_FOR_PROOF and signed.tx_id is None and signed.slot_number is not None:
+        await _use_nonce(context, intent, signed.slot_number)
+    async with context.db.transaction() as conn:
+        fresh = await context.defer(conn, [intent], WAITS_FOR_PROOF, now + PROOF_PAUSE, now)
+    if fresh:
+        facts = {"reference": intent.update.reference, "sender": signed.sender, "sequence": signed.slot_number}
+        context.alert("cancel_unproven", **facts, tx_id=signed.tx_id)
+
+
+async def _use_nonce(context: EngineContext, intent: IntentRow, sequence: int) -> None:
+    """Ask for a transfer of nothing under each nonce up to this one that none of ours ever had."""
+    try:
+        mined = await context.chain.next_sequence(intent.source.address)
+    except ChainError as error:
+        log.warning("nonce_unknown", chain=context.chain_scope.info.id, error=str(error))
+        return
+    if mined is not None and mined <= sequence:
+        async with context.db.transaction() as conn:
+            await fill_gaps(conn, context, intent.source, mined, sequence + 1)
+
+
+async def _proven_dead(context: EngineContext, intents: Sequence[IntentRow], signed: Mapping[int, Voided]) -> set[int]:
+    """Return those of which nothing that was signed can ever be mined: by what the database knows, or the chain."""
+    dead: set[int] = set()
+    dated: dict[int, Dated] = {}
+    async with context.db.transaction() as conn:
+        for intent in intents:
+            voided = signed[intent.id]
+            if voided.sender != intent.source.address or voided.slot_number is None:
+                continue
+            if voided.tx_id is None:
+                if await _is_nonce_used(conn, context, intent, voided.slot_number):
+                    dead.add(intent.id)
+            elif voided.tx_id in await store.dead_txs(conn, intent):
+                dead.add(intent.id)
+            else:
+                dated[intent.id] = Dated(tx_id=voided.tx_id, valid_until=voided.slot_number)
+    return dead | await _expired(context, dated)
+
+
+async def _is_nonce_used(conn: AsyncConnection, context: EngineContext, intent: IntentRow, sequence: int) -> bool:
+    """Whether something else was mined under this nonce: what is not ours, or another transfer of ours, deep."""
+    use = await store.slot_use(conn, context.chain_scope, intent.source.pk, sequence)
+    if use is None:
+        return False
+    return use.state == "dead" if use.intent_pk == intent.id else use.state in MINED_STATES
+
+
+async def _expired(context: EngineContext, dated: Mapping[int, Dated]) -> set[int]:
+    if not dated:
+        return set()
+    try:
+        answers = await context.chain.expired(list(dated.values()))
+    except ChainError as error:
+        log.warning("expiry_unproven", chain=context.chain_scope.info.id, txs=len(dated), error=str(error))
+        return set()
+    return {pk for pk, is_dead in zip(dated, answers, strict=True) if is_dead}

@@ -1,0 +1,76 @@
+"""The tables of the signer's store, and what each version of them adds to the one before."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+# What each version adds to the one before. What is remembered keeps a signer from signing twice: it is never made anew.
+_VERSIONS = (
+    """
+CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, known INTEGER NOT NULL);
+INSERT INTO state VALUES (1, 0, 0);
+CREATE TABLE slots (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, slot TEXT NOT NULL UNIQUE, at INTEGER NOT NULL, counts BLOB NOT NULL
+);
+CREATE TABLE signed (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, chain TEXT NOT NULL, reference TEXT NOT NULL, slot TEXT NOT NULL,
+    UNIQUE (chain, reference)
+);
+CREATE TABLE spent (
+    counter TEXT NOT NULL, minute INTEGER NOT NULL, amount TEXT NOT NULL, PRIMARY KEY (counter, minute)
+) WITHOUT ROWID;
+CREATE TABLE known_addresses (
+    chain TEXT NOT NULL, account INTEGER NOT NULL, address TEXT NOT NULL, since INTEGER NOT NULL,
+    used_at INTEGER NOT NULL, PRIMARY KEY (chain, account, address)
+) WITHOUT ROWID;
+CREATE TABLE approvals (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, reference TEXT NOT NULL, purpose TEXT NOT NULL, asked_by TEXT NOT NULL,
+    chain TEXT NOT NULL, asset TEXT NOT NULL, to_address TEXT NOT NULL, amount TEXT NOT NULL, text TEXT NOT NULL,
+    asked_at INTEGER NOT NULL, approved_at INTEGER, slot TEXT
+);
+CREATE INDEX approvals_reference ON approvals (reference);
+""",
+    """
+ALTER TABLE approvals ADD COLUMN to_chain TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN bought TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN bought_min TEXT NOT NULL DEFAULT '0';
+""",
+    """
+CREATE TABLE voided (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, chain TEXT NOT NULL, reference TEXT NOT NULL, at INTEGER NOT NULL,
+    UNIQUE (chain, reference)
+);
+""",
+)
+VERSION = len(_VERSIONS)
+
+
+class StoreError(Exception):
+    """The store cannot be used, so nothing can be signed; the message is a sentence for the operator."""
+
+
+def connect(file: Path, *, timeout_s: float) -> sqlite3.Connection:
+    """Open the file, and bring its tables up to date. Raises StoreError, and errors of sqlite3."""
+    connection = sqlite3.connect(file, timeout=timeout_s, isolation_level=None, check_same_thread=False)
+    connection.row_factory = sqlite3.Row
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")  # a commit is on disk before a signature leaves
+        connection.execute("BEGIN IMMEDIATE")
+        _make_tables(connection, file)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _make_tables(connection: sqlite3.Connection, file: Path) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()["user_version"]
+    if version not in range(VERSION + 1):
+        raise StoreError(f"The signer's store {file} is of version {version}, not {VERSION}.")
+    for statements in _VERSIONS[version:]:
+        for statement in filter(str.strip, statements.split(";")):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
