@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from cambist.services.accounting.ledger import asset_key
-from cambist.services.receiving.deposits import store
+from cambist.services.receiving.deposits import blocks, store
 from cambist.services.receiving.deposits.store import WatchedChain
 from cambist.testing.memory import MemoryChain, memory_chain_info
 
@@ -62,5 +62,5 @@ async def test_a_reorg_reads_a_bounded_number_of_heights(shop, chain, db, ids):
 async def test_forgetting_old_blocks_passes_over_the_kept_ones(db):
     await remember(db, 20_000)
     async with db.transaction() as conn:
-        plan = (await conn.exec_driver_sql(f"EXPLAIN {store.PRUNE}", ("memory", 0, 19_990))).scalars().all()
+        plan = (await conn.exec_driver_sql(f"EXPLAIN {blocks.PRUNE}", ("memory", 0, 19_990))).scalars().all()
     assert "ix_chain_blocks_recent" in "\n".join(plan)

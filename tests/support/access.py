@@ -166,6 +166,7 @@ SESSION = """
 # In the place of a scope: the role that has the fewest permissions of those that are let in.
 OPERATOR = """
 operator  -        POST   /api/admin/chains/{chain}/pause
+operator  step-up  POST   /api/admin/chains/{chain}/rescan
 operator  step-up  POST   /api/admin/chains/{chain}/resume
 auditor   -        GET    /api/admin/collections
 auditor   -        GET    /api/admin/gas-stations

@@ -91,6 +91,7 @@ OPERATOR = {
     ("GET", "/api/admin/settings"): None,
     ("PUT", "/api/admin/settings"): {"payoutEnabled": False},
     ("POST", "/api/admin/chains/{chain}/pause"): {"what": "sending", "reason": "maintenance"},
+    ("POST", "/api/admin/chains/{chain}/rescan"): {"fromHeight": 1, "reason": "somebody has paid"},
     ("POST", "/api/admin/chains/{chain}/resume"): {"what": "sending", "reason": "it is over"},
     ("GET", "/api/admin/collections"): None,
     ("GET", "/api/admin/gas-stations"): None,

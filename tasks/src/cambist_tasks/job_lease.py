@@ -38,6 +38,7 @@ class Lease:
         self._gateway = gateway
         self.job = job
         self.kept: object = None
+        self._kept_progress: Mapping[str, Any] = {}
 
     @asynccontextmanager
     async def saving(self, progress: Mapping[str, Any]) -> AsyncIterator[AsyncConnection]:
@@ -47,5 +48,14 @@ class Lease:
         """
         async with self._gateway.db.transaction() as conn:
             await leases.save(conn, self.job, progress, lease_end(self._gateway.clock.now()))
+            self._kept_progress = progress
             yield conn
-        self.job = replace(self.job, progress=progress, attempts=0)
+        self.job = replace(self.job, progress=self._kept_progress, attempts=0)
+
+    async def keep(self, conn: AsyncConnection, progress: Mapping[str, Any]) -> None:
+        """Keep another progress than the one that this transaction of ``saving`` was opened with.
+
+        Raises LeaseLostError.
+        """
+        await leases.save(conn, self.job, progress, lease_end(self._gateway.clock.now()))
+        self._kept_progress = progress

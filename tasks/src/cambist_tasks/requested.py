@@ -23,6 +23,7 @@ from cambist.services.jobs.requests import Job, Kind
 
 from .job_lease import LaterError, Lease, lease_end
 from .jobs.reconcile import reconcile
+from .jobs.rescan import rescan
 from .jobs.statements import export_statement
 from .jobs.tracker_history import read_history
 from .run_counts import RunCounts
@@ -55,6 +56,7 @@ class Requested(Struct, frozen=True, kw_only=True):
 
 REQUESTED: Mapping[Kind, Requested] = {
     Kind.RECONCILE: Requested(handler=reconcile, slice_timeout_s=45),
+    Kind.RESCAN: Requested(handler=rescan, slice_timeout_s=30),
     Kind.STATEMENT_EXPORT: Requested(handler=export_statement, slice_timeout_s=15),
     Kind.TRACKER_HISTORY: Requested(handler=read_history, slice_timeout_s=30),
 }

@@ -240,6 +240,8 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"^/api/status$", "get", {503: ["NOT_READY"]}),
         (r"/admin/merchants/\{merchantId\}/credits$", "post", {409: ["CREDIT_REFERENCE_REUSED"]}),
         (r"/admin/chains/\{chain\}/pause$", "post", {404: ["CHAIN_NOT_FOUND"], 409: ["PAUSED_ALREADY"]}),
+        (r"/admin/chains/\{chain\}/rescan$", "post", {404: ["CHAIN_NOT_FOUND"], 400: ["RESCAN_OUT_OF_RANGE"]}),
+        (r"/admin/chains/\{chain\}/rescan$", "post", {409: ["CHAIN_NOT_READ", "RESCAN_RUNNING"]}),
         (r"/admin/chains/\{chain\}/resume$", "post", {409: ["NOT_PAUSED"]}),
         (r"/admin/stakes$", "post", {400: ["UNSUPPORTED_CHAIN", "INVALID_AMOUNT"], 503: ["CHAIN_UNAVAILABLE"]}),
         (r"/admin/stakes$", "post", {400: ["CHAIN_WITHOUT_STAKES", "STAKE_OUT_OF_RANGE"], 409: ["STAKE_CHANGING"]}),

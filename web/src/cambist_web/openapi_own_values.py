@@ -127,6 +127,8 @@ OWN_VALUES: Mapping[str, Any] = {
     "StakeBody.action": "stake",
     "StakeBody.amount": "5000",
     "StakeBody.chain": "tron",
+    "RescanAsked.state": "queued",
+    "Rescan.reason": "a customer has paid, and nothing came",
     "Steer.reason": "the provider is being replaced",
     "StakeView.amount": "5000",
     "StakeView.chain": "tron",

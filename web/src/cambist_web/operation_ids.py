@@ -27,7 +27,7 @@ admin_merchants.NewMerchants     make createMerchant
 admin_merchants.PasswordResets   issue createPasswordReset
 api_keys.Keys                    list listApiKeys · issue createApiKey · revoke revokeApiKey
 approved_addresses.ApprovedAddresses list listApprovedAddresses · approve approveAddress · delete removeApprovedAddress
-chain_steering.ChainSteering     pause pauseChain · resume resumeChain
+chain_steering.ChainSteering     pause pauseChain · resume resumeChain · rescan rescanChain
 coins.Coins                      list listCoins · replace replaceCoins · change changeCoinSettings
 collections.AllCollections       list listAllCollections
 collections.Collections          list listCollections

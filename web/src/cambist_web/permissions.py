@@ -47,6 +47,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "money.read": Permission(roles=READ, what="collections, gas stations, stakes"),
     "stakes.change": Permission(roles=ACT, step_up=True, what="stake, unstake, withdraw a gas station's coin"),
     "chains.pause": Permission(roles=ACT, what="pause watching a chain, or sending on it"),
+    "chains.rescan": Permission(roles=ACT, step_up=True, what="have blocks of a chain read again"),
     "chains.resume": Permission(roles=ACT, step_up=True, what="resume watching a chain, or sending on it"),
     "settings.read": Permission(roles=READ, what="platform settings and fees"),
     "settings.change": Permission(roles=OWN, step_up=True, what="platform settings and fees"),

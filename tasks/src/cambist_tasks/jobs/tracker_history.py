@@ -78,6 +78,11 @@ def _chain(gateway: Gateway, chain_id: str, scope: int) -> Chain:
     if scope:
         info = gateway.registry.chains[chain_id]
         return SandboxChain(gateway.db, info, gateway.registry.families[info.family], scope)
+    return connected(gateway, chain_id)
+
+
+def connected(gateway: Gateway, chain_id: str) -> Chain:
+    """Return a live chain. Raises LaterError where this worker is not connected to it."""
     if chain_id not in gateway.chains:
         raise LaterError(f"{chain_id} is not connected.", UNCONNECTED_PAUSE_S)
     return gateway.chains[chain_id]

@@ -1,4 +1,4 @@
-"""An operator pauses and resumes what the gateway does on a live chain."""
+"""An operator pauses and resumes what the gateway does on a live chain, and has blocks of it read again."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from cambist.services import chain_pauses
 from cambist.services.audit.entries import Action
 from cambist.services.chain_pauses import Pausable, Pause, Pauses
 from cambist.services.errors import check_text
+from cambist.services.jobs import requests
+from cambist.services.receiving.history.rescan import ask
 from cambist_web.context import Web
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body
+
+HEIGHT_MAX = 2**53
 
 Reason = Annotated[str, Meta(min_length=3, max_length=500)]
 
@@ -55,6 +59,24 @@ def pause_views(pauses: Pauses, chain: str) -> Sequence[PauseView]:
         for one in sorted(pauses.values(), key=lambda one: one.what)
         if one.chain == chain
     ]
+
+
+class Rescan(Body, frozen=True, kw_only=True):
+    """Which blocks to read again: without `toHeight` up to the last one that was read."""
+
+    from_height: Annotated[int, Meta(ge=0, le=HEIGHT_MAX)]
+    to_height: Annotated[int, Meta(ge=0, le=HEIGHT_MAX)] | None = None
+    reason: Reason
+
+
+class RescanAsked(Answer, frozen=True, kw_only=True):
+    """The job that reads them. While it is unfinished, asking for the same again answers the same job."""
+
+    chain: str
+    job_id: str
+    state: str
+    from_height: int
+    to_height: int
 
 
 class ChainSteering(Controller):
@@ -101,6 +123,30 @@ class ChainSteering(Controller):
         web.gateway.pauses.forget()
         await web.gateway.hints.publish("outbound")
         return answer
+
+    @post("/rescan", status_code=202, summary="Read blocks again", opt=permits("chains.rescan"))
+    async def rescan(
+        self,
+        chain: FromPath[str],
+        data: JSONBody[Rescan],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> RescanAsked:
+        """Read blocks again beside the live watch, and credit what was missed as if it had been found live.
+
+        Usually nothing is found. The job's result says how many blocks were read, and which deposits are new.
+        """
+        check_text(data.reason, "reason")
+        if chain not in web.gateway.registry.chains:
+            raise chain_pauses.chain_not_found(chain)
+        by = audit.origin.actor or audit.origin.actor_kind
+        async with web.db.transaction() as conn:
+            job = await ask(conn, web.gateway.ids, web.clock, chain, data.from_height, data.to_height, by)
+            first, last = job.arguments["first"], job.arguments["last"]
+            told = {"job": job.job_id, "from_height": first, "to_height": last, "reason": data.reason}
+            await audit.record(conn, Action.RESCAN_ASKED, subject=chain, **told)
+        await web.gateway.hints.publish(requests.TOPIC)
+        return RescanAsked(chain=chain, job_id=job.job_id, state=job.state, from_height=first, to_height=last)
 
 
 async def _answer(conn: AsyncConnection, chain: str) -> ChainSteered:

@@ -11,7 +11,11 @@ from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
 
 class Cursor(Base):
-    """The last block of a chain whose transfers are all stored. Every commit compares and sets it."""
+    """The last block of a chain whose transfers are all stored. Every commit compares and sets it.
+
+    ``books_from`` is the height at which balances were booked as the chain told them, whatever had led to them: what
+    came in blocks up to it is in the books already.
+    """
 
     __tablename__ = "chain_cursors"
     __table_args__ = (PrimaryKeyConstraint("chain", "scope"),)
@@ -22,6 +26,7 @@ class Cursor(Base):
     hash: Mapped[str]
     head: Mapped[int]
     finalized: Mapped[int | None]
+    books_from: Mapped[int | None]
     updated_at: Mapped[datetime]
 
 

@@ -95,6 +95,7 @@ class Action(StrEnum):
     OPERATOR_ROLE_CHANGED = "operator.role_changed"
     CHAIN_PAUSED = "chain.paused"
     CHAIN_RESUMED = "chain.resumed"
+    RESCAN_ASKED = "chain.rescan_asked"
     PLATFORM_SETTINGS_CHANGED = "platform_settings.changed"
     CREDITS_GRANTED = "credits.granted"
     PLAN_MADE = "plan.made"

@@ -32,6 +32,7 @@ class Kind(StrEnum):
     """What can be asked for. Which function does it is in ``cambist_tasks.requested``."""
 
     RECONCILE = "reconcile"
+    RESCAN = "rescan"
     STATEMENT_EXPORT = "statement_export"
     TRACKER_HISTORY = "tracker_history"
 

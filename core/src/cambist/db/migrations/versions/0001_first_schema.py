@@ -67,6 +67,7 @@ TABLES = (
         hash TEXT NOT NULL,
         head BIGINT NOT NULL,
         finalized BIGINT,
+        books_from BIGINT,
         updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
         CONSTRAINT pk_chain_cursors PRIMARY KEY (chain, scope)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import structlog
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
@@ -84,7 +84,14 @@ async def open_books(
             movements=[Movement(custody, float_, units) for custody, units in held if units],
         )
         await ledger.post(conn, chain_scope.mode, [posting])
+        await note_books(conn, chain_scope.info, chain_scope.scope, height)
     return True
+
+
+async def note_books(conn: AsyncConnection, info: ChainInfo, scope: int, height: int) -> None:
+    """Note that what addresses held at this height is booked as such: no block up to it may be read again."""
+    books = update(Cursor).where(Cursor.chain == info.id, Cursor.scope == scope)
+    await conn.execute(books.values(books_from=func.greatest(func.coalesce(Cursor.books_from, 0), height)))
 
 
 async def _balance(

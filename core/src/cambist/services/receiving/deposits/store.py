@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import structlog
@@ -18,6 +18,7 @@ from cambist.services.chain_scope import ChainScope
 from cambist.services.receiving.accounts import events as account_events
 from cambist.services.receiving.accounts.snapshots import CURRENCIES, Snapshot, encode, fresh_points
 
+from .blocks import insert_blocks, keep_blocks, moment, prune_blocks
 from .owners import Minimums, Owners, internal_txs, minimums_of, owners_of, why_not_counted
 
 log = structlog.get_logger(__name__)
@@ -46,10 +47,6 @@ class Cursor(Struct, frozen=True):
 
 class CursorMovedError(Exception):
     """Another watcher was faster: what this one read is already stored, or will be read again."""
-
-
-def moment(seconds: int) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 async def load_cursor(conn: AsyncConnection, chain_scope: ChainScope) -> Cursor | None:
@@ -88,7 +85,7 @@ async def create_cursor(
         (*chain_scope.key, block.height, block.hash, now),
     )
     if begun.rowcount:
-        await _insert_blocks(conn, chain_scope, [block, *earlier], kept=set())
+        await insert_blocks(conn, chain_scope, [block, *earlier], kept=set())
     cursor = await load_cursor(conn, chain_scope)
     if cursor is None:
         raise AssertionError("the cursor was just created")
@@ -132,25 +129,11 @@ async def forget_above(conn: AsyncConnection, chain_scope: ChainScope, height: i
     )
 
 
-async def _insert_blocks(
-    conn: AsyncConnection, chain_scope: ChainScope, blocks: Sequence[Block], kept: set[int]
-) -> None:
-    rows = [(one.height, one.hash, one.parent_hash, moment(one.time), one.height in kept) for one in blocks]
-    await conn.exec_driver_sql(
-        "INSERT INTO chain_blocks (chain, scope, height, hash, parent_hash, mined_at, kept)"
-        " SELECT $1, $2, * FROM unnest($3::bigint[], $4::text[], $5::text[], $6::timestamptz[], $7::bool[])"
-        " ON CONFLICT DO NOTHING",
-        (*chain_scope.key, *transposed(rows)),
-    )
-
-
-PRUNE = "DELETE FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height < $3 AND NOT kept"
-
-
 class Saved(Struct, frozen=True, kw_only=True):
-    """What storing a scan did: how many deposits are new, and of accounts, how many events and whose pages changed."""
+    """What storing a scan did: which deposits are new, and of accounts, how many events and whose pages changed."""
 
     deposits: int = 0
+    deposit_ids: Sequence[str] = ()
     events: int = 0
     accounts: Sequence[str] = ()
 
@@ -161,14 +144,60 @@ async def save(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanRes
     A transfer that is stored and stands changes nothing; one that was orphaned lives again, in its next
     incarnation. What we move between addresses of ours is no deposit.
     """
+    wanted, owners = await _wanted(conn, chain_scope, result)
+    await insert_blocks(conn, chain_scope, result.blocks, kept={transfer.height for transfer in wanted})
+    await prune_blocks(conn, chain_scope, result.blocks[-1].height)
+    return await _save_wanted(conn, chain_scope, result, wanted, owners, now)
+
+
+async def missing(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanResult) -> Sequence[Transfer]:
+    """Return the transfers of a scan that are deposits, and that are not stored, or were orphaned."""
+    wanted, _ = await _wanted(conn, chain_scope, result)
+    if not wanted:
+        return []
+    rows = await conn.exec_driver_sql(
+        "SELECT tx_id, position FROM deposits WHERE chain = $1 AND scope = $2 AND tx_id = ANY($3::text[])"
+        " AND status <> 'orphaned'",
+        (*chain_scope.key, list({transfer.tx_id for transfer in wanted})),
+    )
+    standing = {(row.tx_id, row.position) for row in rows}
+    return [transfer for transfer in wanted if (transfer.tx_id, transfer.position) not in standing]
+
+
+async def save_missing(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanResult, now: datetime) -> Saved:
+    """Store what a scan of blocks that the cursor has passed shows and is not stored yet, as ``save`` does.
+
+    Whoever calls this holds the cursor, and knows that the blocks stand below it. Blocks are kept where they hold
+    something of ours.
+    """
+    wanted, owners = await _wanted(conn, chain_scope, result)
+    heights = {transfer.height for transfer in wanted}
+    if wanted:
+        await insert_blocks(conn, chain_scope, [one for one in result.blocks if one.height in heights], kept=heights)
+        await keep_blocks(conn, chain_scope, heights)
+    return await _save_wanted(conn, chain_scope, result, wanted, owners, now)
+
+
+async def _wanted(
+    conn: AsyncConnection, chain_scope: WatchedChain, result: ScanResult
+) -> tuple[Sequence[Transfer], Owners]:
+    """Return the transfers that are deposits, and whose the recipients are."""
     owners = await owners_of(conn, chain_scope, chain_scope.family, result.transfers)
     wanted = [
         transfer for transfer in result.transfers if transfer.recipient in owners and _countable(chain_scope, transfer)
     ]
     internal = await internal_txs(conn, chain_scope, chain_scope.family, wanted, owners)
-    wanted = [transfer for transfer in wanted if transfer.tx_id not in internal]
-    await _insert_blocks(conn, chain_scope, result.blocks, kept={transfer.height for transfer in wanted})
-    await conn.exec_driver_sql(PRUNE, (*chain_scope.key, result.blocks[-1].height - chain_scope.info.hashes_kept))
+    return [transfer for transfer in wanted if transfer.tx_id not in internal], owners
+
+
+async def _save_wanted(  # noqa: PLR0913, PLR0917  what is stored, and what is known of it
+    conn: AsyncConnection,
+    chain_scope: WatchedChain,
+    result: ScanResult,
+    wanted: Sequence[Transfer],
+    owners: Owners,
+    now: datetime,
+) -> Saved:
     if not wanted:
         return Saved()
     known = await _known(conn, chain_scope, wanted, owners, result, now)
@@ -179,7 +208,8 @@ async def save(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanRes
     await mark_dirty(conn, chain_scope, {row.payment_pk for row in fresh if row.payment_pk is not None})
     received = [row.id for row in fresh if row.account_pk is not None and row.matches]
     told = await account_events.tell(conn, received, account_events.RECEIVED, chain_scope.ids, now)
-    return Saved(deposits=len(fresh), events=told.events, accounts=told.accounts)
+    deposit_ids = [row.deposit_id for row in fresh]
+    return Saved(deposits=len(fresh), deposit_ids=deposit_ids, events=told.events, accounts=told.accounts)
 
 
 class _Known(NamedTuple):
@@ -280,7 +310,7 @@ ON CONFLICT (chain, scope, tx_id, position) DO UPDATE SET
     required_confirmations = excluded.required_confirmations, fiat = coalesce(d.fiat, excluded.fiat),
     fiat_reason = CASE WHEN d.fiat IS NULL THEN excluded.fiat_reason ELSE d.fiat_reason END
 WHERE d.status = 'orphaned'
-RETURNING d.id, d.payment_pk, d.account_pk, d.matches, d.height, d.tx_id, d.position
+RETURNING d.id, d.deposit_id, d.payment_pk, d.account_pk, d.matches, d.height, d.tx_id, d.position
 """
 
 

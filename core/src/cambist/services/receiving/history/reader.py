@@ -23,8 +23,6 @@ from cambist.plugin import (
     AddressFamily,
     Chain,
     ChainError,
-    ChainView,
-    InconsistentChainError,
     ScanResult,
     Span,
     SpanTooWideError,
@@ -33,7 +31,6 @@ from cambist.ports import Clock
 from cambist.services.chain_scope import ChainScope
 from cambist.services.platform import PlatformSettings, PlatformSettingsCache
 from cambist.services.receiving.deposits.address_filter import AddressFilter
-from cambist.services.receiving.deposits.checking import check_span
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.receiving.deposits.store import stored_hash
 from cambist.services.trackers import movements
@@ -41,11 +38,11 @@ from cambist.services.trackers.fan_out import FanOut, hold_cursor, is_gone
 from cambist.services.trackers.telling import Stage, Told, tell
 
 from . import rows
+from .past import SCAN_TIMEOUT_S, read_past
 from .rows import Anchor, Ground, Wanting
 
 log = structlog.get_logger(__name__)
 
-SCAN_TIMEOUT_S = 15.0
 BEHIND_MAX = 1
 """While the live watch has more blocks than this left to read, the past waits."""
 BEHIND_PAUSE_S = 0.5
@@ -207,18 +204,8 @@ class HistoryReader:
                 self._known[one.tracker_pk] = (xid, last_id)
 
     async def _read(self, span: Span, progress: Progress) -> tuple[ScanResult, Anchor]:
-        """Return the span, checked, from an endpoint that is on the chain which the live watch follows."""
-        async with self._db.autocommit() as conn:
-            anchor = await rows.anchor_of(conn, self._chain_scope, span.last)
-        if anchor is None:
-            raise InconsistentChainError(f"no block from {span.last} on is known")
         parent = progress.block_hash if progress.height == span.first - 1 else None
-        async with asyncio.timeout(SCAN_TIMEOUT_S), self._chain.view() as view:
-            await _check_branch(view, anchor)
-            last_hash = anchor.hash if anchor.height == span.last else (await view.block(span.last)).hash
-            result = await view.scan(span, self._watch)
-            check_span(result, span, parent, last_hash)
-        return result, anchor
+        return await read_past(self._db, self._chain, self._chain_scope, span, self._watch, parent=parent)
 
     def _narrowed(self, progress: Progress, span: Span) -> Progress:
         blocks = max(1, span.length // 2)
@@ -337,11 +324,3 @@ class HistoryReader:
 
     def _saving(self, saving: Saving, progress: Progress) -> AbstractAsyncContextManager[AsyncConnection]:
         return saving(asdict(progress))
-
-
-async def _check_branch(view: ChainView, anchor: Anchor) -> None:
-    head = await view.head()
-    if head.height < anchor.height:
-        raise InconsistentChainError(f"the endpoint's newest block is {head.height}, and {anchor.height} was seen")
-    if (await view.block(anchor.height)).hash != anchor.hash:
-        raise InconsistentChainError(f"the endpoint has another block {anchor.height} than the one that was read")

@@ -147,5 +147,6 @@ class Restorer(Struct, frozen=True, kw_only=True):
                     wallet_floats=wallet_floats(manifest, chain.info.id, books.merchants),
                 )
                 await rebuild_balances(conn, chain.info, facts, self.clock.now())
+                await opening_balances.note_books(conn, chain.info, SCOPE, height)
                 return
         raise RestoreError(f"{chain.info.id}: something else reads this chain; stop every worker.")
