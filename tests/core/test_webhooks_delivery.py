@@ -25,6 +25,7 @@ from cambist.services.webhooks.redelivery import redeliver
 from cambist.services.webhooks.secrets import FIELD
 from cambist.services.webhooks.sender import AttemptResult
 from cambist.testing.clock import ManualClock
+from tests.support.payloads import payment_data
 from tests.support.webhooks import (
     SECRET,
     Received,
@@ -67,7 +68,7 @@ async def test_a_delivery_is_signed_so_that_an_independent_verifier_accepts_it(
     assert msgspec.json.decode(request.body) == {
         "event": "payment.paid",
         "webhookId": project[1],
-        "data": {"resource": "payment", "paymentId": "pay_1", "note": "5 € – ünïcode"},
+        "data": payment_data(1),
     }
     with pytest.raises(stripe.SignatureVerificationError):
         request.verify(SECRET, request.body.replace(b"pay_1", b"pay_2"))

@@ -10,6 +10,25 @@ from cambist.services.webhooks import outbox
 from cambist.services.webhooks.payloads import PAYLOADS
 
 
+def payment_data(number: int, event: str = "payment.paid", *, order_id: str = "5 € – ünïcode") -> dict[str, Any]:
+    """Return the ``data`` of an event of a payment, ``pay_<number>``, as it is described."""
+    refund = {"refundId": f"ref_{number}", "amount": "5", "refundedAmount": "5", "toAddress": "0x" + "7" * 40}
+    return {
+        "resource": "payment",
+        "paymentId": f"pay_{number}",
+        "publicId": f"pub_{number}",
+        "chain": "ethereum",
+        "token": "USDC",
+        "status": event.rpartition(".")[2],
+        "expectedAmount": "5",
+        "receivedAmount": "5",
+        "txHash": None,
+        "orderId": order_id,
+        "timestamp": "2026-01-01T12:00:00.000Z",
+        **(refund if event == "payment.refunded" else {}),
+    }
+
+
 def as_described(event: str, data: dict[str, Any]) -> None:
     """Raise AssertionError for the ``data`` of an event in which a field is missing, unknown or of another kind."""
     try:

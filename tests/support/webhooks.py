@@ -24,6 +24,7 @@ from cambist.services.webhooks.outbox import NewEvent, enqueue
 from cambist.services.webhooks.secrets import SigningSecrets
 from cambist.services.webhooks.sender import open_sender
 from cambist.settings import WebhookTargets
+from tests.support.payloads import payment_data
 
 SECRET = "5a" * 32
 
@@ -130,7 +131,7 @@ def paid(project: tuple[int, str], url: str | None, number: int = 1, event: str 
         event=event,
         resource_id=f"pay_{number}",
         url=url,
-        data={"resource": "payment", "paymentId": f"pay_{number}", "note": "5 € – ünïcode"},
+        data=payment_data(number, event),
     )
 
 

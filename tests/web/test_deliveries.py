@@ -6,6 +6,7 @@ import pytest
 
 from cambist.domain.webhooks import EVENTS
 from cambist.services.webhooks.outbox import NewEvent, enqueue
+from tests.support.payloads import payment_data
 from tests.support.web import Merchant, refused
 from tests.support.webhooks import receiver
 
@@ -92,7 +93,7 @@ async def _add_event(gateway, merchant, url):
             event="payment.paid",
             resource_id="pay_1",
             url=url,
-            data={"resource": "payment", "paymentId": "pay_1"},
+            data=payment_data(1),
         )
         await enqueue(conn, [event], ids=gateway.ids, now=gateway.clock.now())
 

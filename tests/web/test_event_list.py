@@ -7,6 +7,7 @@ import json
 import pytest
 
 from cambist.services.webhooks.outbox import NewEvent, enqueue
+from tests.support.payloads import payment_data
 from tests.support.web import refused
 
 EVENTS = "/api/events"
@@ -25,7 +26,7 @@ def tell(gateway, merchant):
                 event=event,
                 resource_id=f"pay_{number}",
                 url=url,
-                data={"resource": "payment", "paymentId": f"pay_{number}", "note": "5 € – \x1f"},
+                data=payment_data(number, event, order_id="5 € – \x1f"),
             )
             await enqueue(conn, [told], ids=gateway.ids, now=gateway.clock.now())
 

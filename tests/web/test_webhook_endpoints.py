@@ -6,6 +6,7 @@ import pytest
 
 from cambist.services.webhooks.endpoints import ENDPOINTS_MAX
 from cambist.services.webhooks.outbox import NewEvent, enqueue
+from tests.support.payloads import payment_data
 from tests.support.web import refused
 from tests.support.webhooks import deliverer, receiver
 
@@ -27,14 +28,13 @@ async def path(merchant):
 async def told(gateway, merchant, number, event="payment.paid"):
     async with gateway.db.transaction() as conn:
         row = await conn.exec_driver_sql("SELECT id FROM projects WHERE project_id = $1", (merchant.project_id,))
-        data = {"resource": "payment", "paymentId": f"pay_{number}"}
         one = NewEvent(
             project_pk=row.scalar_one(),
             project_id=merchant.project_id,
             event=event,
             resource_id=f"pay_{number}",
             url=None,
-            data=data,
+            data=payment_data(number, event),
         )
         await enqueue(conn, [one], ids=gateway.ids, now=gateway.clock.now())
 
