@@ -27,7 +27,7 @@ async def test_the_best_offer_wins_and_who_is_slow_or_broken_or_switched_off_is_
     slow.quote = never
     env.context = type(env.context)(
         registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates,
-        swaps=[env.swaps, better, slow, nonsense], quote_timeout_ms=50,
+        swaps=[env.swaps, better, slow, nonsense], quote_timeout_ms=1_000,
     )  # fmt: skip
     _, offer = await env.offered("memory/USDX", 10 * USDX, "memory/DAIX")
     assert offer.provider == "better"

@@ -206,7 +206,7 @@ async def test_a_source_that_hangs_fails_or_is_broken_does_not_matter(clock):
     hanging.gate = asyncio.Event()
     failing.error = PriceUnavailableError("down")
     broken.error = ZeroDivisionError()
-    book = RateBook([hanging, failing, broken, good], clock, limits=RateBookLimits(timeout_ms=20))
+    book = RateBook([hanging, failing, broken, good], clock, limits=RateBookLimits(timeout_ms=1_000))
     assert (await book.rate("ETH", "usd")).source == "good"
 
 
