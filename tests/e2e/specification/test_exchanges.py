@@ -102,3 +102,4 @@ async def test_who_has_no_credits_left_is_answered_402(stranger: Replay, swap, b
     await stranger.refused(SWAP_QUOTE, swap, 402, "INSUFFICIENT_CPT")
     await stranger.refused(SWAP, swap, 402, "INSUFFICIENT_CPT")
     await stranger.refused(BRIDGE, bridge, 402, "INSUFFICIENT_CPT")
+    await stranger.ask(BRIDGE_QUOTE, bridge)

@@ -95,7 +95,6 @@ _EXCHANGED = {
         "SWAP_NOT_SUPPORTED_FOR_CHAIN",
         *_OFFERED,
     ],
-    402: ["INSUFFICIENT_CPT"],
     503: ["EXCHANGE_UNAVAILABLE", "RATE_UNAVAILABLE", "CHAIN_UNAVAILABLE", "KEYS_UNAVAILABLE"],
 }
 _TAKEN = {400: ["IDEMPOTENCY_KEY_MISMATCH"], 403: ["INSUFFICIENT_BALANCE", "RECEIVABLE_OUTSTANDING"], 409: _REPEATED}
@@ -134,6 +133,7 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"\{depositId\}/refund$", "post", {409: ["REFUND_EXCEEDS_HELD", *_REPEATED]}),
         (r"/wallet/payout$", "post", {400: [*_SWAPPED, *_SENT_TO], 403: _SENT, 409: _REPEATED, 503: _AWAY}),
         (r"/swap-bridge/(swap|bridge)/", "post", _EXCHANGED),
+        (r"/swap-bridge/(swap/quote|swap/execute|bridge/execute)$", "post", {402: ["INSUFFICIENT_CPT"]}),
         (r"/swap-bridge/swap/", "post", {503: ["SWAP_DISABLED"]}),
         (r"/swap-bridge/bridge/", "post", {503: ["BRIDGE_DISABLED"]}),
         (r"/swap-bridge/(swap|bridge)/execute$", "post", _TAKEN),

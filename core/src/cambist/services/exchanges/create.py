@@ -60,8 +60,11 @@ async def prepare(  # noqa: PLR0913  what is wished for, by whom, for whom
     return prepared_of(settings, facts, owner, wish, made_for=made_for, recipient=recipient)
 
 
-def check(settings: PlatformSettings, facts: Facts, owner: Owner, wish: Wish) -> None:
-    """Refuse what cannot be exchanged now, whoever offers what. Raises as ``prepare`` does."""
+def check(settings: PlatformSettings, facts: Facts, owner: Owner, wish: Wish, *, is_quote: bool = False) -> None:
+    """Refuse what cannot be exchanged now, whoever offers what. Raises as ``prepare`` does.
+
+    What a bridge would bring is told without usage credits, too.
+    """
     rule = settings.exchanges
     if not (rule.swap_enabled if wish.kind is Kind.SWAP else rule.bridge_enabled):
         code = "SWAP_DISABLED" if wish.kind is Kind.SWAP else "BRIDGE_DISABLED"
@@ -69,7 +72,8 @@ def check(settings: PlatformSettings, facts: Facts, owner: Owner, wish: Wish) ->
     for asset in (wish.source, wish.dest):
         if owner.mode == "live" and asset.chain.availability != "live":
             raise UnavailableError("CHAIN_UNAVAILABLE", f"{asset.chain.name} is not available right now.")
-    usage.refuse_without_credit(facts.credits, settings, PaymentRequiredError)
+    if not is_quote or wish.kind is Kind.SWAP:
+        usage.refuse_without_credit(facts.credits, settings, PaymentRequiredError)
 
 
 def prepared_of(  # noqa: PLR0913  what is wished for, by whom, for whom

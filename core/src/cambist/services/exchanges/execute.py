@@ -59,7 +59,7 @@ class Made(Struct, frozen=True):
 async def ask(db: Database, context: ExchangeContext, actor: Actor, wanted: SwapAsk) -> Asked:
     """Check what somebody wants to have quoted. Raises whatever ``prepare`` does, ForbiddenError and InvalidError."""
     owner, wish = _owner(actor), read_wish(context.registry.chains, wanted)
-    return await _checked(db, context, owner, wish, await read_facts(db, owner, wish))
+    return await _checked(db, context, owner, wish, await read_facts(db, owner, wish), is_quote=True)
 
 
 async def begin(
@@ -99,10 +99,12 @@ async def _look(
     return structs.replace(await _checked(db, context, owner, wish, facts), claim=claim)
 
 
-async def _checked(db: Database, context: ExchangeContext, owner: Owner, wish: Wish, facts: Facts) -> Asked:
+async def _checked(  # noqa: PLR0913  who wants what
+    db: Database, context: ExchangeContext, owner: Owner, wish: Wish, facts: Facts, *, is_quote: bool = False
+) -> Asked:
     if not facts.is_active:
         raise project_inactive()
-    check(facts.settings, facts, owner, wish)
+    check(facts.settings, facts, owner, wish, is_quote=is_quote)
     if facts.lacks_wallets:
         async with db.autocommit() as conn:
             facts = await with_wallets(conn, context, facts, owner, wish)
