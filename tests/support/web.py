@@ -47,8 +47,11 @@ CHAINS: Mapping[str, Mapping[str, Any]] = {
     "idle": {"availability": "unconfigured", "least_units": 5 * 10**17},
 }
 
-_free_apps: defaultdict[WebSettings, list[Litestar]] = defaultdict(list)
-"""Apps that no client uses, to be attached to the next gateway: building one takes longer than most tests."""
+_free_apps: defaultdict[tuple[str, int], list[Litestar]] = defaultdict(list)
+"""Apps that no client uses, to be attached to the next gateway: building one takes longer than most tests.
+
+By the settings that ``build_app()`` reads; all others are read through the gateway.
+"""
 
 
 def web_settings(
@@ -84,8 +87,9 @@ async def memory_gateway(
 @asynccontextmanager
 async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncIterator[httpx.AsyncClient]:
     """Serve the gateway to a client at this address, in the test's own loop. Errors of ours are answers too."""
-    free = _free_apps[gateway.settings.web]
-    app = free.pop() if free else build_app(gateway.settings.web)
+    web = gateway.settings.web
+    free = _free_apps[web.base_url, web.body_bytes_max]
+    app = free.pop() if free else build_app(web)
     attach(app, gateway)
     # The real thing takes a tenth of a second for each password, by design.
     app.state.web.passwords = Passwords(
