@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from contextlib import asynccontextmanager, suppress
 from decimal import Decimal
-from pathlib import Path
 from random import Random
+from typing import Any
 
 import aiohttp
 import pytest
@@ -43,16 +42,11 @@ def more_settings():
 async def more_workers(gateway: GatewayProcess, count: int):
     """Run further workers beside the gateway's own; whoever is killed is started again."""
     stopping = False
-    processes: list[asyncio.subprocess.Process | None] = [None] * count
+    processes: list[Any] = [None] * count
 
     async def keep(number: int) -> None:
         while not stopping:
-            with gateway.log.open("ab") as log:
-                process = await asyncio.create_subprocess_exec(
-                    str(Path(sys.executable).with_name("cambist")), "worker", "--config", str(gateway.config),
-                    "--data-dir", str(gateway.folder / "data"), stdout=log, stderr=log,
-                )  # fmt: skip
-            processes[number] = process
+            process = processes[number] = await gateway.another_worker()
             await process.wait()
 
     tasks = [asyncio.create_task(keep(number)) for number in range(count)]

@@ -20,7 +20,7 @@ async def words(tmp_path_factory, network):
     """Make a keystore as the operator does; give its folder, and the words it is made of."""
     folder = tmp_path_factory.mktemp("gateway")
     (folder / "passphrase").write_text(PASSPHRASE)
-    process = GatewayProcess(folder, "")
+    process = GatewayProcess(folder, "", by_exec=True)
     code, output = await process.run("keys", "init", "keystore.json", "--passphrase-file", "passphrase")
     assert code == 0, output
     (folder / "passphrase").unlink()
@@ -40,7 +40,7 @@ def more_settings(usdx):
 @pytest.fixture(scope="module")
 async def gateway(words, settings):
     folder, _ = words
-    async with GatewayProcess(folder, settings, {"STORY_PASSPHRASE": PASSPHRASE}) as gateway:
+    async with GatewayProcess(folder, settings, {"STORY_PASSPHRASE": PASSPHRASE}, by_exec=True) as gateway:
         yield gateway
 
 

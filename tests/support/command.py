@@ -1,6 +1,7 @@
 """Runs ``cambist`` commands, each in a process of its own that need not import the program anew.
 
-The processes are forked from one that has imported it, as ``multiprocessing`` does with its fork server.
+The processes are forked from one that has imported it, as ``multiprocessing`` does with its fork server. Those that
+go on until they are stopped are forked in ``forked.py``.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from cambist.settings_file import CONFIG_VARIABLE
 
 TIMEOUT_S = 180
 PLUGINS = ("cambist_evm.plugin", "cambist_prices", "cambist_tron.plugin")
+PRELOADED = [__name__, *(f"cambist.cli.{name}" for name in COMMANDS), *PLUGINS]
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload([__name__, *(f"cambist.cli.{name}" for name in COMMANDS), *PLUGINS])
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(PRELOADED)
 
 
 def leave_no_config(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +46,7 @@ def run_command(
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
         streams[0].write_text(stdin)
-        process = _context.Process(target=_run, args=(arguments, cwd, dict(environment or os.environ), streams))
+        process = context.Process(target=pretend, args=(arguments, cwd, dict(environment or os.environ), streams))
         process.start()
         process.join(TIMEOUT_S)
         if process.exitcode is None:
@@ -56,13 +58,14 @@ def run_command(
         return subprocess.CompletedProcess(arguments, code, streams[1].read_text(), streams[2].read_text())
 
 
-def _run(arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], streams: list[Path]) -> None:
+def pretend(arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], streams: list[Path]) -> None:
+    """Be ``cambist`` with these arguments, in this folder and environment, with these files as its three streams."""
     os.setsid()  # without a terminal, a passphrase is read from the standard input
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
     for number, path in enumerate(streams):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY)
         os.dup2(descriptor, number)
         os.close(descriptor)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - multiprocessing put /dev/null in its place

@@ -17,7 +17,10 @@ import aiohttp
 import psutil
 
 from cambist.embedded.processes import free_port
+from cambist.signer.files import write_new
+from cambist.signer.keystore import Kdf, new_keystore, save_keystore
 from tests.support.command import run_command
+from tests.support.forked import ForkedProcess
 from tests.support.networks import Amount, Coin
 from tests.support.two_factor import Phone
 
@@ -25,6 +28,9 @@ START_S = 180
 STOP_S = 60
 ADMIN_KEY = "an admin key of stories, and long enough"
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
+NAMES = frozenset({"web", "worker", "signer"})
+STOCK = 20
+"""Merchants that account keys are derived ahead for: stories have fewer."""
 
 Found = TypeVar("Found")
 
@@ -42,16 +48,27 @@ async def until(check: Callable[[], Awaitable[Found | None]], *, seconds: float 
 class GatewayProcess:
     """``cambist up`` with a file of settings, on free ports; its output goes to a log beside the file.
 
-    ``secrets`` are variables that the file refers to.
+    ``secrets`` are variables that the file refers to. With ``by_exec`` it is the program itself, which makes its own
+    keystore, and not a fork that has it imported (see ``forked.py``): for stories that look into processes.
     """
 
-    def __init__(self, folder: Path, settings: str, secrets: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, settings: str, secrets: Mapping[str, str] | None = None, *, by_exec: bool = False
+    ) -> None:
         self.folder, self.url, self.database_url = folder, "", ""
-        self._environment = {**os.environ, **(secrets or {}), "PYTHONUNBUFFERED": "1"}
+        self._by_exec = by_exec
+        self._environment = {
+            **os.environ,
+            **(secrets or {}),
+            "PYTHONUNBUFFERED": "1",
+            "CAMBIST_KEYS__STOCK": str(STOCK),
+        }
         self.config = folder / "cambist.toml"
         self.config.write_text(settings)
         self.log = folder / "gateway.log"
-        self._process: asyncio.subprocess.Process | None = None
+        if not by_exec:
+            _provide_keystore(folder / "data")
+        self._process: asyncio.subprocess.Process | ForkedProcess | None = None
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -62,22 +79,27 @@ class GatewayProcess:
 
     async def start(self) -> None:
         """Start it and wait until it says that it serves."""
-        with self.log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                CAMBIST, "up", *self.options, "--host", "127.0.0.1", "--port", str(free_port()),
-                stdout=asyncio.subprocess.PIPE, stderr=log, env=self._environment,
-            )  # fmt: skip
-        assert self._process.stdout is not None
-        try:
+        out = self.folder / "gateway.out"
+        out.write_bytes(b"")
+        self._process = await self._started(
+            "up", *self.options, "--host", "127.0.0.1", "--port", str(free_port()), out=out, log=self.log
+        )
+        with suppress(TimeoutError):
             async with asyncio.timeout(START_S):
-                async for line in self._process.stdout:
-                    if found := re.match(rb"ready (http://\S+)", line):
+                while self._process.returncode is None:
+                    if found := re.search(rb"^ready (http://\S+)", out.read_bytes(), re.MULTILINE):
                         self.url = found[1].decode()
-                        self._drain = asyncio.create_task(self._discard(self._process.stdout))
                         return
-        except TimeoutError:
-            pass
+                    await asyncio.sleep(0.1)
         raise AssertionError(f"the gateway did not get ready:\n{self.log.read_text()[-4000:]}")
+
+    async def _started(self, *arguments: str, out: Path, log: Path) -> asyncio.subprocess.Process | ForkedProcess:
+        if not self._by_exec:
+            return ForkedProcess(arguments, self._environment, out, log)
+        with out.open("ab") as told, log.open("ab") as logged:
+            return await asyncio.create_subprocess_exec(
+                CAMBIST, *arguments, stdout=told, stderr=logged, env=self._environment
+            )
 
     async def stop(self) -> int:
         """Stop it as an operator does, and return its exit code."""
@@ -92,19 +114,21 @@ class GatewayProcess:
 
     def workers(self) -> Sequence[psutil.Process]:
         """Return the worker processes that run now."""
-        return [child for child, arguments in self._children() if "worker" in arguments]
+        return [child for child, name in self._children() if name == "worker"]
 
     def child(self, name: str) -> psutil.Process:
         """Return the one process of this name that runs now: web, worker or signer."""
-        (found,) = [child for child, arguments in self._children() if name in arguments[2:]]
+        (found,) = [child for child, other in self._children() if other == name]
         return found
 
-    def _children(self) -> Iterator[tuple[psutil.Process, Sequence[str]]]:
-        """Yield the processes that the gateway's own one has started, without those that have just ended."""
+    def _children(self) -> Iterator[tuple[psutil.Process, str]]:
+        """Yield the processes that the gateway's own one has started, by name, without those that have just ended."""
         assert self._process is not None
         for child in psutil.Process(self._process.pid).children():
             with suppress(psutil.NoSuchProcess):  # a zombie counts as one that is gone
-                yield child, child.cmdline()
+                # Forked processes have their name alone, others are told apart by what they were given to run.
+                for name in NAMES.intersection([child.name(), *child.cmdline()[2:]]):
+                    yield child, name
 
     async def run(self, *arguments: str, answers: Sequence[str] = ()) -> tuple[int, str]:
         """Run another command on the same settings, type the answers; return its exit code and what it printed."""
@@ -137,14 +161,17 @@ class GatewayProcess:
         for worker in self.workers():
             worker.kill()
 
+    async def another_worker(self, log: Path | None = None) -> asyncio.subprocess.Process | ForkedProcess:
+        """Start another worker beside its own, whose output goes to this file, or to the gateway's log."""
+        log = log or self.log
+        return await self._started("worker", *self.options, out=log, log=log)
+
     @asynccontextmanager
-    async def second_worker(self) -> AsyncIterator[asyncio.subprocess.Process]:
+    async def second_worker(self) -> AsyncIterator[asyncio.subprocess.Process | ForkedProcess]:
         """Run another worker beside its own until the block ends, from when it is ready."""
         path = self.folder / "second-worker.log"
-        with path.open("wb") as log:
-            process = await asyncio.create_subprocess_exec(
-                CAMBIST, "worker", *self.options, stdout=log, stderr=log, env=self._environment
-            )
+        path.write_bytes(b"")
+        process = await self.another_worker(path)
         try:
             async with asyncio.timeout(START_S):
                 while b"worker_ready" not in path.read_bytes():  # noqa: ASYNC110  another process writes it
@@ -154,10 +181,6 @@ class GatewayProcess:
             if process.returncode is None:
                 process.terminate()
             await process.wait()
-
-    async def _discard(self, stream: asyncio.StreamReader) -> None:
-        while await stream.read(1 << 16):
-            pass
 
 
 class Merchant:
@@ -334,6 +357,16 @@ class Merchant:
         answer = await self.get(f"/api/merchant/wallet/balance?chain={coin.chain}&token={coin.symbol}")
         found = answer["balance"]
         return {name: found[name] for name in ("available", "pending", "held") if found.get(name, "0") != "0"}
+
+
+def _provide_keystore(data: Path) -> None:
+    """Make the keystore that the gateway would make, but with a passphrase that is tried in no time."""
+    data.mkdir(mode=0o700, exist_ok=True)
+    quick = Kdf(time_cost=1, memory_kib=64, parallelism=1)
+    keystore, passphrase = data / "keystore.json", data / "keystore.passphrase"
+    if not keystore.exists():
+        write_new(passphrase, os.urandom(32).hex().encode())
+        save_keystore(keystore, new_keystore(os.urandom), passphrase.read_text(), os.urandom, quick)
 
 
 def named(coin: Coin) -> dict[str, str]:

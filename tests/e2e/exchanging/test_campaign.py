@@ -9,12 +9,12 @@ from collections import Counter
 from contextlib import suppress
 from decimal import Decimal
 from random import Random
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
 from tests.support.exchange_story import Story, units_of
-from tests.support.gateway import CAMBIST, GatewayProcess, until
+from tests.support.gateway import GatewayProcess, until
 from tests.support.networks import Coin
 
 FULL = os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full"
@@ -36,7 +36,7 @@ class Doubled:
 
     def __init__(self, gateway: GatewayProcess) -> None:
         self._gateway, self._log = gateway, gateway.folder / "second.log"
-        self._second: asyncio.subprocess.Process | None = None
+        self._second: Any = None
         self._killed: set[int] = set()
         self._stopping = False
 
@@ -52,10 +52,9 @@ class Doubled:
 
     async def _run(self) -> None:
         while not self._stopping:
-            with self._log.open("wb") as log:
-                command = (CAMBIST, "worker", *self._gateway.options)
-                self._second = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
-                await self._second.wait()
+            self._log.write_bytes(b"")
+            self._second = await self._gateway.another_worker(self._log)
+            await self._second.wait()
 
     async def ready(self) -> list[int]:
         """Return the ids of those that have started to work and were not killed, as soon as there are any."""

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.opened import opened_by_folder as opened
 
 __all__ = ["opened"]
+
+
+@pytest.fixture(scope="module")
+def by_exec() -> bool:
+    """Have processes that hold in memory what they read themselves: a story looks for secrets there."""
+    return True
