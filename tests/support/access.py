@@ -149,6 +149,7 @@ SESSION = """
 -:self             code     POST   /api/dashboard/two-factor/disable
 -:self             code     POST   /api/auth/step-up
 -:self             code     POST   /api/auth/password
+-:read             -        GET    /api/dashboard/stream
 -:team.read        -        GET    /api/dashboard/members
 -:self             -        GET    /api/dashboard/members/me
 -:self             -        POST   /api/dashboard/members/leave
@@ -168,6 +169,7 @@ OPERATOR = """
 operator  -        POST   /api/admin/chains/{chain}/pause
 operator  step-up  POST   /api/admin/chains/{chain}/rescan
 operator  step-up  POST   /api/admin/chains/{chain}/resume
+auditor   -        GET    /api/admin/stream
 auditor   -        GET    /api/admin/collections
 auditor   -        GET    /api/admin/gas-stations
 operator  step-up  POST   /api/admin/merchants

@@ -33,6 +33,7 @@ from cambist.settings import (
 from cambist.signer.keystore import new_keystore
 from cambist.signer.local import KeystoreXpubs
 from cambist_web.app import attach, build_app
+from cambist_web.live.hub import LiveOptions
 from cambist_web.openapi import described
 from tests.support.authenticator import Authenticator
 
@@ -95,6 +96,8 @@ async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncItera
     app.state.web.passwords = Passwords(
         gateway.ids.random_bytes, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     )
+    # This client takes an answer when it is whole: a stream ends as soon as it has said that it is ready.
+    app.state.live.options = LiveOptions(lifetime_s=0)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=(address, 1234))
     started, ended = asyncio.Event(), asyncio.Event()
 

@@ -88,6 +88,7 @@ PERSON = {
     ("POST", "/api/dashboard/two-factor/disable"): {"password": "wrong", "totpCode": "000000"},
 }
 OPERATOR = {
+    ("GET", "/api/admin/stream"): None,
     ("GET", "/api/admin/settings"): None,
     ("PUT", "/api/admin/settings"): {"payoutEnabled": False},
     ("POST", "/api/admin/chains/{chain}/pause"): {"what": "sending", "reason": "maintenance"},

@@ -12,6 +12,7 @@ from litestar.response import Stream
 from msgspec import Struct
 
 from cambist_web import openapi_errors, openapi_examples
+from cambist_web.live.response import LiveStream
 from cambist_web.openapi import _camel_path, described, handlers_of
 from cambist_web.openapi_examples import answer_example, answered_by, body_example
 from cambist_web.requests import decode_json
@@ -44,6 +45,9 @@ async def test_every_operation_shows_an_answer_that_it_could_send(operations):
         assert shown, operation["operationId"]
         for status, response in shown.items():
             for kind, content in response["content"].items():
+                if answered_by(handler) is LiveStream:
+                    assert (kind, content["example"][:20]) == ("text/event-stream", "id: 8Jm2\nevent: chan")
+                    continue
                 if answered_by(handler) is Stream:
                     assert (kind, content["example"][:3]) == ("text/csv", "id,")
                     continue

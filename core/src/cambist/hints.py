@@ -76,21 +76,26 @@ class Hints:
             log.warning("hints_not_published", topics=len(topics), error=repr(error))
 
     @asynccontextmanager
-    async def subscribe(self, topic: str) -> AsyncIterator[Subscription]:
-        """Listen for the topic until the context ends."""
+    async def subscribe(self, *topics: str) -> AsyncIterator[Subscription]:
+        """Listen for any of the topics until the context ends."""
         subscription = Subscription()
-        waiting = self._subscriptions.setdefault(topic, set())
-        waiting.add(subscription)
         try:
+            for topic in topics:
+                self._subscriptions.setdefault(topic, set()).add(subscription)
             self._start_listening()
-            if len(waiting) == 1:
-                await self._tell_redis("subscribe", topic)
+            for topic in topics:
+                if len(self._subscriptions[topic]) == 1:
+                    await self._tell_redis("subscribe", topic)
             yield subscription
         finally:
-            waiting.discard(subscription)
-            if not waiting:
-                del self._subscriptions[topic]
-                await self._tell_redis("unsubscribe", topic)
+            for topic in topics:
+                await self._leave(topic, subscription)
+
+    async def _leave(self, topic: str, subscription: Subscription) -> None:
+        waiting = self._subscriptions.get(topic, set())
+        waiting.discard(subscription)
+        if not waiting and self._subscriptions.pop(topic, None) is not None:
+            await self._tell_redis("unsubscribe", topic)
 
     async def aclose(self) -> None:
         if self._listener is not None:

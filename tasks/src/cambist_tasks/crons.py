@@ -23,7 +23,7 @@ from .jobs.forgotten import queue_forgotten
 from .jobs.gas_stations import check_gas_stations
 from .jobs.payouts import derive_payout_minimums, queue_auto_payouts
 from .jobs.prices import fill_snapshots, record_prices
-from .jobs.retention import delete_what_is_over
+from .jobs.retention import delete_what_is_over, forget_changes
 from .jobs.sandbox import judge_sandbox
 from .jobs.tracker_history import queue_histories
 from .jobs.usage import give_allowances, give_months, post_usage
@@ -66,6 +66,7 @@ CRONS: Sequence[Cron] = (
     Cron(name="webhook_endpoints", work=settle_endpoints, every_s=10),
     Cron(name="auto_converts", work=convert_coins, every_s=30),
     Cron(name="gas_stations", work=check_gas_stations, every_s=30),
+    Cron(name="changes", work=forget_changes, every_s=MINUTE_S),
     Cron(name="audit_seals", work=seal_audit_log, every_s=MINUTE_S),
     Cron(name="allowances", work=give_allowances, every_s=MINUTE_S),
     Cron(name="cpt_months", work=give_months, every_s=5 * MINUTE_S, tries=3),

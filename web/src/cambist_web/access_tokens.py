@@ -44,6 +44,13 @@ class AccessTokens:
 
     def session_of(self, token: str) -> str:
         """Return the session that the token names. Raises UnauthenticatedError for anything but a token of ours."""
+        return self.read(token)[0]
+
+    def read(self, token: str) -> tuple[str, datetime]:
+        """Return the session that the token names, and when it expires.
+
+        Raises UnauthenticatedError for anything but a token of ours.
+        """
         try:
             claims = jwt.decode(
                 token,
@@ -62,7 +69,7 @@ class AccessTokens:
         now = self._clock.now()
         if not _time(issued) - LEEWAY <= now < _time(expires):
             raise _refused()
-        return session_id
+        return session_id, _time(expires)
 
 
 def _time(seconds: int) -> datetime:

@@ -28,6 +28,7 @@ from . import api, checkout
 from .checkout.live import Checkout
 from .context import Web
 from .errors import on_busy, on_http_error, on_service_error, on_unexpected
+from .live.hub import Live
 from .openapi import DecimalNumbers, Swagger, openapi_config
 from .origin import provide_audit
 from .request_metrics import RequestMetrics
@@ -78,6 +79,7 @@ def attach(app: Litestar, gateway: Gateway) -> None:
     app.state.checkout = Checkout(
         db=gateway.db, registry=gateway.registry, clock=gateway.clock, hints=gateway.hints, macs=app.state.web.macs
     )
+    app.state.live = Live.of(app.state.web)
 
 
 def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
@@ -92,6 +94,7 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
             "audit": Provide(provide_audit),
             "sender": Provide(_sender, sync_to_thread=False),
             "checkout": Provide(checkout.provide_checkout, sync_to_thread=False),
+            "live": Provide(_live, sync_to_thread=False),
         },
         middleware=[RequestMetrics(), BodyDeadline(), RefuseUnstorable()],
         exception_handlers={
@@ -102,7 +105,7 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
         },
         before_send=[_add_headers((*SECURITY_HEADERS, HSTS) if secure else SECURITY_HEADERS)],
         lifespan=[_lifespan],
-        on_shutdown=[checkout.close],
+        on_shutdown=[end_streams, _stop_looking],
         request_class=JsonRequest,
         response_class=JsonAnswer,
         request_max_body_size=settings.body_bytes_max,
@@ -174,6 +177,21 @@ async def _sums_written(sums: Sums) -> AsyncIterator[None]:
 def _web(state: State) -> Web:
     web: Web = state.web
     return web
+
+
+def _live(state: State) -> Live:
+    live: Live = state.live
+    return live
+
+
+def end_streams(app: Litestar) -> None:
+    """End every stream of pages and dashboards: for an app that shuts down."""
+    checkout.close(app)
+    _live(app.state).close()
+
+
+async def _stop_looking(app: Litestar) -> None:
+    await _live(app.state).aclose()
 
 
 def _sender(state: State) -> Sender:

@@ -183,10 +183,7 @@ async def require_session(connection: Connection, handler: BaseRouteHandler) -> 
 
 async def session_of(web: Web, sign_ins: SignIns[V, P], connection: Connection) -> P:
     """Return who is signed in. Raises UnauthenticatedError for everybody else, and for people of another kind."""
-    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token or len(token) > TOKEN_CHARS_MAX:
-        raise UnauthenticatedError("SESSION_REQUIRED", "Sign in, and send Authorization: Bearer with the access token.")
-    session_id = sign_ins.access_tokens.session_of(token.strip())
+    session_id, _ = sign_ins.access_tokens.read(_bearer_of(connection))
     # Signed by us, so nobody else's session is counted. It may have ended: that is looked up so many times, too.
     await web.limiter.take(web.limits.per_session, session_id)
     async with web.db.autocommit() as conn:
@@ -194,6 +191,18 @@ async def session_of(web: Web, sign_ins: SignIns[V, P], connection: Connection) 
     if principal is None:
         raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
     return principal
+
+
+def expiry_of(sign_ins: SignIns[V, P], connection: Connection) -> datetime:
+    """Return when the access token of a request expires. Raises UnauthenticatedError."""
+    return sign_ins.access_tokens.read(_bearer_of(connection))[1]
+
+
+def _bearer_of(connection: Connection) -> str:
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token or len(token) > TOKEN_CHARS_MAX:
+        raise UnauthenticatedError("SESSION_REQUIRED", "Sign in, and send Authorization: Bearer with the access token.")
+    return token.strip()
 
 
 async def require_project(connection: Connection, _: BaseRouteHandler) -> None:

@@ -56,6 +56,7 @@ TAGS = (
     ("Sandbox", "Simulated chains, for projects that are not live."),
     ("Sessions", "Merchants in person: registering and signing in."),
     ("Team", "The people who sign in for a merchant, and what each may do."),
+    ("Streams", "What changes, as it happens, for pages."),
     ("Projects", "A merchant's shops."),
     ("API keys", "What programs authenticate with."),
     ("Webhooks", "How merchants are told."),

@@ -238,6 +238,7 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"\{planId\}", "", {404: ["PLAN_NOT_FOUND"], 409: ["PLAN_IS_DEFAULT"]}),
         (r"/admin/merchants/\{merchantId\}/plan$", "put", {404: ["PLAN_NOT_FOUND"], 409: ["PLAN_ARCHIVED"]}),
         (r"^/api/status$", "get", {503: ["NOT_READY"]}),
+        (r"^/api/(admin|dashboard)/stream$", "get", {429: ["STREAMS_LIMITED"], 503: ["STREAMS_BUSY"]}),
         (r"/admin/merchants/\{merchantId\}/credits$", "post", {409: ["CREDIT_REFERENCE_REUSED"]}),
         (r"/admin/chains/\{chain\}/pause$", "post", {404: ["CHAIN_NOT_FOUND"], 409: ["PAUSED_ALREADY"]}),
         (r"/admin/chains/\{chain\}/rescan$", "post", {404: ["CHAIN_NOT_FOUND"], 400: ["RESCAN_OUT_OF_RANGE"]}),

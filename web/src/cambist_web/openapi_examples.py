@@ -17,6 +17,8 @@ from msgspec import inspect
 
 from cambist.services.accounting.statements.export import COLUMNS
 
+from .live.messages import ChangeMessage, changes_event
+from .live.response import LiveStream
 from .openapi_own_values import OWN_VALUES
 from .openapi_values import MOMENT
 from .openapi_values import VALUES as NAMED_VALUES
@@ -34,6 +36,7 @@ SHOWN: Mapping[str, frozenset[str]] = {
         "ChangeTracker": "url name max_addresses",
         "ChangeMember": "role",
         "ChangeProject": "payment_webhook_url grace_hours",
+        "ChangeMessage": "id project_id mode status",
         "CoinView": "least_amount",
         "BridgeOrder": "slippage",
         "CoinPatch": "autopayout_policy autopayout_threshold autopayout_address",
@@ -82,6 +85,8 @@ def body_example(kind: Any) -> Any:  # noqa: ANN401  a handler's type, and JSON
 
 def answer_example(kind: Any) -> Any:  # noqa: ANN401  as above
     """Return an answer as it would be sent. Raises LookupError, and msgspec.ValidationError for a value of no use."""
+    if kind is LiveStream:
+        return changes_event([msgspec.convert(body_example(ChangeMessage), ChangeMessage)], "8Jm2").decode()
     if kind is Stream:
         return ",".join(COLUMNS)  # the statement as a file
     return msgspec.to_builtins(with_moments(msgspec.convert(body_example(kind), kind)))

@@ -72,6 +72,8 @@ sessions.SessionRoutes           list listSessions · end endSession · end_othe
 sessions.SessionRoutes           change_password changePassword
 stakes.Stakes                    list listStakes · change changeStake
 status.StatusPage                read getStatus
+streams.MerchantStream           follow streamChanges
+streams.OperatorStream           follow streamAllChanges
 team.Invitations                 list listInvitations · invite inviteMember · revoke revokeInvitation
 team.Joining                     read readInvitation · accept acceptInvitation
 team.Members                     list listMembers · me getMe · leave leaveTeam · change changeMember

@@ -44,6 +44,7 @@ ACT: Sequence[Role] = ("owner", "operator")
 OWN: Sequence[Role] = ("owner",)
 
 PERMISSIONS: Mapping[str, Permission] = {
+    "stream.read": Permission(roles=READ, what="hear what changes, as it happens"),
     "money.read": Permission(roles=READ, what="collections, gas stations, stakes"),
     "stakes.change": Permission(roles=ACT, step_up=True, what="stake, unstake, withdraw a gas station's coin"),
     "chains.pause": Permission(roles=ACT, what="pause watching a chain, or sending on it"),

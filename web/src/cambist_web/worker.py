@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import structlog
@@ -14,8 +15,7 @@ from cambist.logs import configure_logs
 from cambist.settings import Settings
 from cambist.settings_file import process_settings
 
-from .app import Serves, create_app
-from .checkout import checkout_of
+from .app import Serves, create_app, end_streams
 from .stop_signals import on_stop_signal, stop_with_the_server
 
 log = structlog.get_logger(__name__)
@@ -56,5 +56,5 @@ class Worker:
                 failed: Any = {"type": "lifespan.startup.failed", "message": ""}  # typed for requests only
                 await send(failed)
                 return
-            stack.enter_context(on_stop_signal(checkout_of(self._app).close))
+            stack.enter_context(on_stop_signal(partial(end_streams, self._app)))
             await self._app(scope, receive, send)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from cambist.bootstrap import Gateway
-from cambist.services import retention
+from cambist.services import changes, retention
 
 log = structlog.get_logger(__name__)
 
@@ -16,3 +16,9 @@ async def delete_what_is_over(gateway: Gateway) -> bool:
     if any(deleted.values()):
         log.info("deleted", **{name: count for name, count in deleted.items() if count})
     return any(count >= retention.BATCH for count in deleted.values())
+
+
+async def forget_changes(gateway: Gateway) -> bool:
+    """Delete a part of what streams told minutes ago; return True while more may be left."""
+    async with gateway.db.transaction() as conn:
+        return await changes.forget(conn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -12,7 +13,7 @@ from sqlalchemy import ColumnElement, and_, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
-from cambist.db.structs import columns_of, to_struct
+from cambist.db.structs import columns_of, one_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, project_inactive
@@ -219,6 +220,12 @@ async def list_projects(conn: AsyncConnection, principal: SessionPrincipal, *, p
     """Return one page of a merchant's projects that are open to this member, oldest first."""
     owned = select(*_COLUMNS).where(open_to(principal)).order_by(models.Project.id)
     return await read_page(conn, owned, partial(to_struct, Project), page=page, limit=limit)
+
+
+async def modes_of(conn: AsyncConnection, project_pks: Sequence[int]) -> Collection[str]:
+    """Return the modes that these projects are in."""
+    table = models.Project
+    return set((await conn.execute(select(table.mode).where(one_of(table.id, project_pks)))).scalars())
 
 
 def _is(project: Actor) -> ColumnElement[bool]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Generic, Literal
@@ -21,7 +21,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, and_, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.structs import AnySelect, columns_of, to_struct
+from cambist.db.structs import AnySelect, columns_of, one_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import NotFoundError
 from cambist.services.paging import Page, read_page
@@ -213,6 +213,12 @@ class Sessions(Generic[V, P]):
             still = session.session_id == session_id, session.last_used_at <= now - NOTE_USE_AFTER
             await conn.execute(update(session).where(*still).values(last_used_at=now, ip=ip))
         return to_struct(self._people.principal, row)
+
+    async def open_ones(self, conn: AsyncConnection, session_ids: Sequence[str], *, now: datetime) -> Mapping[str, P]:
+        """Return whose those of these sessions are that are open. That does not count as using them."""
+        wanted = self._principal().where(one_of(self._people.session.session_id, session_ids), self._open(now))
+        found = [to_struct(self._people.principal, row) for row in await conn.execute(wanted)]
+        return {principal.session_id: principal for principal in found}
 
     async def list(
         self, conn: AsyncConnection, person_pk: int, *, now: datetime, page: int, limit: int

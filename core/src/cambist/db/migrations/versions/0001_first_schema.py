@@ -304,6 +304,22 @@ TABLES = (
     )
     """,
     """
+    CREATE TABLE changes (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+        at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+        kind TEXT NOT NULL,
+        object_id TEXT NOT NULL,
+        merchant_pk BIGINT,
+        project_pk BIGINT,
+        mode TEXT,
+        status TEXT,
+        CONSTRAINT pk_changes PRIMARY KEY (id),
+        CONSTRAINT ck_changes_mode CHECK (mode IN ('live', 'sandbox'))
+    )
+    """,
+    "CREATE INDEX ix_changes_xid ON changes (xid)",
+    """
     CREATE TABLE jobs (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         job_id TEXT NOT NULL,
@@ -1666,6 +1682,151 @@ FUNCTIONS = (
             USING ERRCODE = 'integrity_constraint_violation';
     END $$
     """,
+    # What pages may show is noted in `changes`, in the transaction that changes it: see the class Change.
+    """
+    CREATE OR REPLACE FUNCTION note_payment() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, merchant_pk, project_pk, mode, status)
+            VALUES ('payment', NEW.payment_id, NEW.merchant_pk, NEW.project_pk, NEW.mode, NEW.status);
+        -- What is held for it waits for a decision once the order waits for its money no more.
+        IF TG_OP = 'UPDATE' AND (OLD.status IN ('pending', 'detected', 'confirming'))
+            <> (NEW.status IN ('pending', 'detected', 'confirming'))
+        THEN
+            INSERT INTO changes (kind, object_id, merchant_pk, project_pk, mode, status)
+                SELECT 'resolution', deposit_id, NEW.merchant_pk, NEW.project_pk, NEW.mode, resolution
+                FROM deposits WHERE payment_pk = NEW.id AND status = 'confirmed'
+                AND available_units + returned_units < units LIMIT 20;
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_deposit() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        project bigint;
+        order_status text;
+    BEGIN
+        IF NEW.payment_pk IS NOT NULL THEN
+            SELECT project_pk, status INTO project, order_status FROM payments WHERE id = NEW.payment_pk;
+        ELSIF NEW.account_pk IS NOT NULL THEN
+            SELECT project_pk INTO project FROM accounts WHERE id = NEW.account_pk;
+        ELSIF NEW.scope > 0 THEN
+            project := NEW.scope;
+        END IF;
+        INSERT INTO changes (kind, object_id, merchant_pk, project_pk, mode, status)
+            VALUES (CASE WHEN NEW.account_pk IS NULL THEN 'deposit' ELSE 'account_deposit' END,
+                NEW.deposit_id, NEW.merchant_pk, project, NEW.mode, NEW.status);
+        IF NEW.merchant_pk IS NOT NULL AND NEW.status <> 'detected' AND (
+            NEW.resolution IS NOT NULL OR NEW.held_reason IS NOT NULL OR NOT NEW.matches
+            OR coalesce(order_status NOT IN ('pending', 'detected', 'confirming'), NEW.account_pk IS NULL)
+        ) THEN
+            INSERT INTO changes (kind, object_id, merchant_pk, project_pk, mode, status)
+                VALUES ('resolution', NEW.deposit_id, NEW.merchant_pk, project, NEW.mode, NEW.resolution);
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_payout() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, merchant_pk, project_pk, mode, status)
+            VALUES (CASE WHEN NEW.kind IN ('refund', 'withdrawal') THEN NEW.kind ELSE 'payout' END,
+                NEW.payout_id, NEW.merchant_pk, NEW.project_pk, NEW.mode, NEW.status);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_exchange() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, merchant_pk, project_pk, mode, status)
+            VALUES ('exchange', NEW.txn_id, NEW.merchant_pk, NEW.project_pk, NEW.mode, NEW.status);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_tracker() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        tracker bigint;
+    BEGIN
+        IF TG_TABLE_NAME = 'trackers' THEN
+            tracker := NEW.id;
+        ELSE
+            tracker := NEW.tracker_pk;
+        END IF;
+        INSERT INTO changes (kind, object_id, merchant_pk, project_pk, mode, status)
+            SELECT 'tracker', t.webhook_id, p.merchant_pk, t.project_pk, t.mode,
+                CASE WHEN t.deleted_at IS NOT NULL THEN 'deleted' WHEN t.is_active THEN 'active' ELSE 'inactive' END
+            FROM trackers t JOIN projects p ON p.id = t.project_pk
+            WHERE t.id = tracker;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_delivery() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, merchant_pk, project_pk, mode, status)
+            SELECT 'delivery', NEW.delivery_id, p.merchant_pk, p.id, p.mode,
+                CASE WHEN NEW.status = 'pending' AND NEW.attempts > 0 THEN 'failing' ELSE NEW.status END
+            FROM projects p WHERE p.id = NEW.project_pk;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_intent() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, merchant_pk, mode, status)
+            VALUES ('outbound', NEW.reference, NEW.merchant_pk, NEW.mode, NEW.state);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_job() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, merchant_pk, mode, status)
+            VALUES ('job', NEW.job_id, NEW.merchant_pk, NEW.mode, NEW.state);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_cron() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, status) VALUES ('cron', NEW.name, 'failed');
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_chain() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id) VALUES ('chain', NEW.chain);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_pause() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'DELETE' THEN
+            INSERT INTO changes (kind, object_id, status) VALUES ('chain', OLD.chain, 'resumed');
+        ELSE
+            INSERT INTO changes (kind, object_id, status) VALUES ('chain', NEW.chain, 'paused');
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_gas_station() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, mode, status)
+            VALUES ('gas_station', NEW.chain, NEW.mode, CASE WHEN NEW.is_low OR NEW.is_stake_low THEN 'low' END);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_merchant() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, merchant_pk) VALUES ('merchant', NEW.merchant_id, NEW.id);
+        RETURN NULL;
+    END $$
+    """,
 )
 
 TRIGGERS = (
@@ -1696,6 +1857,125 @@ TRIGGERS = (
     """
     CREATE TRIGGER audit_seals_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_seals
         FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse_change()
+    """,
+    """
+    CREATE TRIGGER payments_note_new AFTER INSERT ON payments
+        FOR EACH ROW EXECUTE FUNCTION note_payment()
+    """,
+    """
+    CREATE TRIGGER payments_note AFTER UPDATE ON payments
+        FOR EACH ROW WHEN ((OLD.status, OLD.received_units, OLD.refunded_units, OLD.expires_at)
+            IS DISTINCT FROM (NEW.status, NEW.received_units, NEW.refunded_units, NEW.expires_at))
+        EXECUTE FUNCTION note_payment()
+    """,
+    """
+    CREATE TRIGGER deposits_note_new AFTER INSERT ON deposits
+        FOR EACH ROW EXECUTE FUNCTION note_deposit()
+    """,
+    """
+    CREATE TRIGGER deposits_note AFTER UPDATE ON deposits
+        FOR EACH ROW WHEN ((OLD.status, OLD.resolution, OLD.available_units, OLD.returned_units, OLD.incarnation)
+            IS DISTINCT FROM (NEW.status, NEW.resolution, NEW.available_units, NEW.returned_units, NEW.incarnation))
+        EXECUTE FUNCTION note_deposit()
+    """,
+    """
+    CREATE TRIGGER payouts_note_new AFTER INSERT ON payouts
+        FOR EACH ROW EXECUTE FUNCTION note_payout()
+    """,
+    """
+    CREATE TRIGGER payouts_note AFTER UPDATE ON payouts
+        FOR EACH ROW WHEN ((OLD.status, OLD.waits_for, OLD.tx_id, OLD.error)
+            IS DISTINCT FROM (NEW.status, NEW.waits_for, NEW.tx_id, NEW.error))
+        EXECUTE FUNCTION note_payout()
+    """,
+    """
+    CREATE TRIGGER exchanges_note_new AFTER INSERT ON exchanges
+        FOR EACH ROW EXECUTE FUNCTION note_exchange()
+    """,
+    """
+    CREATE TRIGGER exchanges_note AFTER UPDATE ON exchanges
+        FOR EACH ROW WHEN ((OLD.status, OLD.step, OLD.waits_for, OLD.is_settled)
+            IS DISTINCT FROM (NEW.status, NEW.step, NEW.waits_for, NEW.is_settled))
+        EXECUTE FUNCTION note_exchange()
+    """,
+    """
+    CREATE TRIGGER trackers_note_new AFTER INSERT ON trackers
+        FOR EACH ROW EXECUTE FUNCTION note_tracker()
+    """,
+    """
+    CREATE TRIGGER trackers_note AFTER UPDATE ON trackers
+        FOR EACH ROW WHEN ((OLD.is_active, OLD.deleted_at, OLD.updated_at)
+            IS DISTINCT FROM (NEW.is_active, NEW.deleted_at, NEW.updated_at))
+        EXECUTE FUNCTION note_tracker()
+    """,
+    """
+    CREATE TRIGGER tracker_histories_note AFTER UPDATE ON tracker_histories
+        FOR EACH ROW WHEN ((OLD.state, OLD.read_block, OLD.again, OLD.error)
+            IS DISTINCT FROM (NEW.state, NEW.read_block, NEW.again, NEW.error))
+        EXECUTE FUNCTION note_tracker()
+    """,
+    """
+    CREATE TRIGGER webhook_deliveries_note AFTER UPDATE ON webhook_deliveries
+        FOR EACH ROW WHEN (OLD.status <> NEW.status AND (NEW.status IN ('dropped', 'cancelled')
+            OR OLD.status = 'dropped' OR OLD.attempts > 0) OR NEW.status = 'pending' AND OLD.attempts < NEW.attempts)
+        EXECUTE FUNCTION note_delivery()
+    """,
+    """
+    CREATE TRIGGER outbound_intents_note_new AFTER INSERT ON outbound_intents
+        FOR EACH ROW EXECUTE FUNCTION note_intent()
+    """,
+    """
+    CREATE TRIGGER outbound_intents_note AFTER UPDATE ON outbound_intents
+        FOR EACH ROW WHEN ((OLD.state, OLD.reason)
+            IS DISTINCT FROM (NEW.state, NEW.reason))
+        EXECUTE FUNCTION note_intent()
+    """,
+    """
+    CREATE TRIGGER jobs_note_new AFTER INSERT ON jobs
+        FOR EACH ROW EXECUTE FUNCTION note_job()
+    """,
+    """
+    CREATE TRIGGER jobs_note AFTER UPDATE ON jobs
+        FOR EACH ROW WHEN ((OLD.state, OLD.progress, OLD.error, OLD.due_at)
+            IS DISTINCT FROM (NEW.state, NEW.progress, NEW.error, NEW.due_at))
+        EXECUTE FUNCTION note_job()
+    """,
+    """
+    CREATE TRIGGER cron_runs_note AFTER UPDATE ON cron_runs
+        FOR EACH ROW WHEN (OLD.error IS NULL AND NEW.error IS NOT NULL)
+        EXECUTE FUNCTION note_cron()
+    """,
+    """
+    CREATE TRIGGER chain_cursors_note_new AFTER INSERT ON chain_cursors
+        FOR EACH ROW WHEN (NEW.scope = 0) EXECUTE FUNCTION note_chain()
+    """,
+    """
+    CREATE TRIGGER chain_cursors_note AFTER UPDATE ON chain_cursors
+        FOR EACH ROW WHEN (NEW.scope = 0 AND (OLD.height, OLD.head) IS DISTINCT FROM (NEW.height, NEW.head))
+        EXECUTE FUNCTION note_chain()
+    """,
+    """
+    CREATE TRIGGER chain_pauses_note AFTER INSERT OR UPDATE OR DELETE ON chain_pauses
+        FOR EACH ROW EXECUTE FUNCTION note_pause()
+    """,
+    """
+    CREATE TRIGGER gas_stations_note_new AFTER INSERT ON gas_stations
+        FOR EACH ROW EXECUTE FUNCTION note_gas_station()
+    """,
+    """
+    CREATE TRIGGER gas_stations_note AFTER UPDATE ON gas_stations
+        FOR EACH ROW WHEN ((OLD.balance, OLD.waiting, OLD.is_low, OLD.is_stake_low)
+            IS DISTINCT FROM (NEW.balance, NEW.waiting, NEW.is_low, NEW.is_stake_low))
+        EXECUTE FUNCTION note_gas_station()
+    """,
+    """
+    CREATE TRIGGER merchants_note_new AFTER INSERT ON merchants
+        FOR EACH ROW EXECUTE FUNCTION note_merchant()
+    """,
+    """
+    CREATE TRIGGER merchants_note AFTER UPDATE ON merchants
+        FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*)
+        EXECUTE FUNCTION note_merchant()
     """,
 )
 

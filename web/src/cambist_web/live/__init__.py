@@ -1,0 +1,1 @@
+"""Streams of what changes, for pages of merchants and operators."""

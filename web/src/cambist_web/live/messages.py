@@ -1,0 +1,123 @@
+"""What streams say: which thing changed, in small messages. The page reads the thing itself where it shows it.
+
+::
+
+    id: <where to go on>          sent with every event behind which nothing waits for this stream
+    event: ready                  data {"resumed": true}: what happened meanwhile follows; false: read what is shown
+    event: changes                data {"changes": [{"kind": "payment", "id": "pay_...", ...}]}
+    event: resync                 data {"reason": "behind"}: some changes are not told; read what is shown again
+    event: end                    data {"reason": "session_ended"}: connect again, with a fresh access token
+
+Between them come comments, so that proxies see that the connection is alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from cambist.domain.payments import OPEN
+from cambist.services.changes import Change
+
+OF_MERCHANTS = frozenset(
+    "account_deposit balance delivery deposit exchange payment payout refund resolution tracker withdrawal".split()
+)
+"""Kinds of things that a merchant has."""
+KINDS = OF_MERCHANTS | frozenset("chain cron gas_station job merchant outbound".split())
+"""Kinds of things that operators are told of."""
+WHOLE_MERCHANTS = frozenset({"withdrawal"})
+"""What concerns the merchant as a whole: members to whom only some projects are open do not see it."""
+
+EndReason: TypeAlias = Literal["session_ended", "access_changed", "token_expired", "closing"]
+ResyncReason: TypeAlias = Literal["behind", "gap"]
+
+
+class ChangeMessage(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One thing to read again. Without `id` it is all of its kind, of this merchant and mode."""
+
+    kind: str
+    id: str | None = None
+    merchant_id: str | None = None
+    project_id: str | None = None
+    mode: str | None = None
+    status: str | None = None
+
+
+class _Changes(Struct, frozen=True):
+    changes: list[ChangeMessage]
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def with_consequences(changes: Iterable[Change]) -> Iterator[Change]:
+    """Yield the changes, and after those that move money that the merchant's balances changed."""
+    for change in changes:
+        yield change
+        if change.merchant_pk is not None and _moves_money(change):
+            yield Change(
+                kind="balance",
+                object_id="",
+                status=None,
+                mode=change.mode,
+                merchant_pk=change.merchant_pk,
+                project_pk=None,
+                merchant_id=change.merchant_id,
+                project_id=None,
+            )
+
+
+def _moves_money(change: Change) -> bool:
+    if change.kind == "payment":
+        return change.status not in OPEN
+    if change.kind in {"deposit", "account_deposit"}:
+        return change.status != "detected"
+    return change.kind in {"payout", "refund", "withdrawal", "exchange", "resolution"}
+
+
+def message_of(change: Change, *, for_operator: bool) -> ChangeMessage:
+    """Return what is said of a change. A merchant is not told who it is."""
+    return ChangeMessage(
+        kind=change.kind,
+        id=change.object_id or None,
+        merchant_id=change.merchant_id if for_operator else None,
+        project_id=change.project_id,
+        mode=change.mode,
+        status=change.status,
+    )
+
+
+def changes_event(messages: list[ChangeMessage], cursor: str | None) -> bytes:
+    return _event("changes", _encoder.encode(_Changes(messages)), cursor)
+
+
+def ready_event(*, resumed: bool, cursor: str | None, retry_ms: int) -> bytes:
+    return f"retry: {retry_ms}\n".encode() + _event("ready", _encoder.encode({"resumed": resumed}), cursor)
+
+
+def resync_event(reason: ResyncReason, cursor: str | None) -> bytes:
+    return _event("resync", _encoder.encode({"reason": reason}), cursor)
+
+
+def end_event(reason: EndReason) -> bytes:
+    return _event("end", _encoder.encode({"reason": reason}), None)
+
+
+def heartbeat(cursor: str | None) -> bytes:
+    """Return a comment, and where to go on: an event without data changes nothing else in the page."""
+    return b": still here\n" + _where(cursor) + b"\n"
+
+
+def retry_line(retry_ms: int) -> bytes:
+    return f"retry: {retry_ms}\n\n".encode()
+
+
+def _event(name: str, data: bytes, cursor: str | None) -> bytes:
+    return _where(cursor) + f"event: {name}\ndata: ".encode() + data + b"\n\n"
+
+
+def _where(cursor: str | None) -> bytes:
+    return b"" if cursor is None else f"id: {cursor}\n".encode()
