@@ -184,6 +184,9 @@ owner     step-up  POST   /api/admin/plans
 owner     step-up  PATCH  /api/admin/plans/{planId}
 auditor   -        GET    /api/admin/settings
 owner     step-up  PUT    /api/admin/settings
+auditor   -        GET    /api/admin/signer
+operator  step-up  POST   /api/admin/signer/approvals/{approvalId}/approve
+operator  step-up  POST   /api/admin/signer/approvals/{approvalId}/deny
 auditor   -        GET    /api/admin/stakes
 operator  step-up  POST   /api/admin/stakes
 auditor   -        GET    /api/admin/operators

@@ -99,7 +99,7 @@ def request(to_address: str, amount: int, *, path: KeyPath = WALLET, **more: Any
 
 def open_signer(folder: Path, clock, **rules: Any) -> LocalSigner:
     """Open a signer with these settings over the store in this folder."""
-    known = registry()
+    known, answers_key = registry(), rules.pop("answers_key", None)
     settings = Settings(signer=msgspec.convert(rules, SignerSettings))
     return LocalSigner(
         KEYSTORE,
@@ -107,6 +107,7 @@ def open_signer(folder: Path, clock, **rules: Any) -> LocalSigner:
         rules=load_rules(settings, known.chains, known.families),
         store=Store(folder),
         clock=clock,
+        answers_key=answers_key,
     )
 
 

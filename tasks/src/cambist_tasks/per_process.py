@@ -16,6 +16,7 @@ from cambist.services.audit import seals
 from cambist.services.payouts.signer_learning import ADDRESSES_MAX, Learner
 from cambist.services.receiving.deposits import AddressCache, SnapshotError
 from cambist.services.recovery import restore
+from cambist.services.signing import answers, reports
 
 MANIFEST_INTERVAL_S = 60.0
 MANIFEST_FILE = "recovery.json"
@@ -23,6 +24,7 @@ ACCOUNTS_INTERVAL_S = 3_600.0
 ACCOUNTS_REST = 20
 """How much longer than writing the accounts took they are left alone."""
 ADDRESSES_INTERVAL_S = 5.0
+REPORT_INTERVAL_S = 5.0
 SEALS_INTERVAL_S = 10.0
 FILTERS_INTERVAL_S = 10.0
 SNAPSHOT_INTERVAL_S = 900.0
@@ -122,6 +124,19 @@ async def teach_signer(gateway: Gateway) -> None:
         async with gateway.db.autocommit() as conn:
             learned = await learner.learn(conn)
         await asyncio.sleep(0 if learned >= ADDRESSES_MAX else ADDRESSES_INTERVAL_S)
+
+
+async def follow_signer(gateway: Gateway) -> None:
+    """Copy what this process's signer tells to where web finds it, and hand it what people answered."""
+    if gateway.signer is None:
+        raise RuntimeError("a worker has a signer")
+    async with gateway.hints.subscribe(answers.TOPIC) as hints:
+        while True:
+            await answers.hand_on(gateway.db, gateway.signer, gateway.clock)
+            report = await gateway.signer.report()
+            async with gateway.db.transaction() as conn:
+                await reports.save(conn, report, gateway.clock.now())
+            await hints.wait(REPORT_INTERVAL_S)
 
 
 async def copy_seals(gateway: Gateway, path: Path) -> None:

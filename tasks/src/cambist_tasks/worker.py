@@ -32,7 +32,7 @@ from .job_metrics import StoredFacts
 from .leases import Leases
 from .memory import tune_memory
 from .metrics import WorkerCollector, serve_metrics
-from .per_process import copy_seals, keep_filters, save_filters, teach_signer, write_manifests
+from .per_process import copy_seals, follow_signer, keep_filters, save_filters, teach_signer, write_manifests
 from .requested import keep_queueing
 from .sending import chain_senders
 from .supervision import keep_running, run_all
@@ -99,6 +99,7 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
         works["recovery_manifest"] = partial(write_manifests, gateway)
         works["address_filters"] = partial(keep_filters, caches.values())
         works["signer_addresses"] = partial(teach_signer, gateway)
+        works["signer_report"] = partial(follow_signer, gateway)
         if (seals_file := gateway.settings.audit.seals_file) is not None:
             works["audit_seals_file"] = partial(copy_seals, gateway, seals_file)
         log.info("worker_ready", chains=sorted(gateway.chains))

@@ -244,6 +244,12 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/admin/chains/\{chain\}/rescan$", "post", {404: ["CHAIN_NOT_FOUND"], 400: ["RESCAN_OUT_OF_RANGE"]}),
         (r"/admin/chains/\{chain\}/rescan$", "post", {409: ["CHAIN_NOT_READ", "RESCAN_RUNNING"]}),
         (r"/admin/chains/\{chain\}/resume$", "post", {409: ["NOT_PAUSED"]}),
+        (r"/approvals/\{approvalId\}/(approve|deny)$", "post", {404: ["APPROVAL_NOT_FOUND"]}),
+        (
+            r"/approvals/\{approvalId\}/(approve|deny)$",
+            "post",
+            {409: ["APPROVALS_NOT_OPEN", "APPROVAL_CHANGED", "TOO_MANY_ANSWERS"]},
+        ),
         (r"/admin/stakes$", "post", {400: ["UNSUPPORTED_CHAIN", "INVALID_AMOUNT"], 503: ["CHAIN_UNAVAILABLE"]}),
         (r"/admin/stakes$", "post", {400: ["CHAIN_WITHOUT_STAKES", "STAKE_OUT_OF_RANGE"], 409: ["STAKE_CHANGING"]}),
     )

@@ -70,6 +70,7 @@ sandbox.SandboxChains            advance_time sandboxAdvanceTime · fail_payout 
 sandbox.SandboxChains            fail_exchange sandboxFailExchange
 sessions.SessionRoutes           list listSessions · end endSession · end_others endOtherSessions · step_up stepUp
 sessions.SessionRoutes           change_password changePassword
+signer.Signer                    read getSigner · approve approveSigning · deny denySigning
 stakes.Stakes                    list listStakes · change changeStake
 status.StatusPage                read getStatus
 streams.MerchantStream           follow streamChanges

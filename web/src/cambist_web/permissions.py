@@ -50,6 +50,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "chains.pause": Permission(roles=ACT, what="pause watching a chain, or sending on it"),
     "chains.rescan": Permission(roles=ACT, step_up=True, what="have blocks of a chain read again"),
     "chains.resume": Permission(roles=ACT, step_up=True, what="resume watching a chain, or sending on it"),
+    "signer.read": Permission(roles=READ, what="the signer's rules, what waits for a person, what was refused"),
+    "signer.answer": Permission(roles=ACT, step_up=True, what="hand codes for approvals to the signer"),
     "settings.read": Permission(roles=READ, what="platform settings and fees"),
     "settings.change": Permission(roles=OWN, step_up=True, what="platform settings and fees"),
     "plans.read": Permission(roles=READ, what="plans"),

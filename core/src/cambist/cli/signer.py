@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import re
 import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,7 +17,10 @@ from cambist.ports import SystemClock, system_ids
 from cambist.provision import provision
 from cambist.registry import Registry, RegistryError
 from cambist.settings import Settings, SettingsError
+from cambist.signer import answers
 from cambist.signer.files import KeystoreError
+from cambist.signer.reporting import word
+from cambist.signer.reports import Verdict
 from cambist.signer.server import SignerServer
 from cambist.signer.startup import open_local_signer
 from cambist.signer.store import Asked, Book, Store, StoreError
@@ -27,8 +28,6 @@ from cambist.signer.store import Asked, Book, Store, StoreError
 from .options import Invocation, settings_options
 from .processes import stop_with_the_supervisor
 from .terminal import echo
-
-_WORD = re.compile(r"[A-Za-z0-9_:.-]+")
 
 log = structlog.get_logger(__name__)
 
@@ -101,6 +100,36 @@ def approve(invocation: Invocation, reference: str) -> None:
     echo(f"{len(agreed)} of {len(found)} approved.")
 
 
+@signer.command()
+@settings_options
+@click.option("--renew", is_flag=True, help="Replace the secret that there is.")
+def enrol(invocation: Invocation, *, renew: bool) -> None:
+    """Make a secret for answering over the gateway, and show it once: keep it on a device of your own."""
+    settings = invocation.settings(signer_only=True)
+    try:
+        secret = answers.enrol(settings.signer_store, system_ids().random_bytes, renew=renew)
+    except (KeystoreError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    echo(secret)
+    echo("Write it into a file of your own device, not of this gateway's machines; 'cambist signer code' reads it.")
+    echo("Set signer.approvals_by_api = true in the signer's file, and start the signer again.")
+
+
+@signer.command()
+@click.argument("secret_file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def code(secret_file: Path) -> None:
+    """Make a code for one question, on your own device: nothing is asked of any gateway."""
+    key = answers.parse(secret_file.read_text(encoding="utf-8"))
+    if key is None:
+        raise click.ClickException(f"{secret_file} holds no secret of 'cambist signer enrol'.")
+    question = click.prompt("The whole question, as it is shown")
+    echo("")
+    echo(question)
+    verdict: Verdict = click.prompt("You say", type=click.Choice(["approve", "deny"]))
+    made = answers.code_for(key, verdict, question, int(SystemClock().now().timestamp()))
+    echo(f"{made[:4]} {made[4:]}  to {verdict} this alone, for some minutes")
+
+
 @contextmanager
 def _book(invocation: Invocation) -> Iterator[Book]:
     settings = invocation.settings(signer_only=True)
@@ -114,11 +143,6 @@ def _book(invocation: Invocation) -> Iterator[Book]:
 def _line(asked: Asked) -> str:
     """Return what is asked. Amount and address are the signer's own reading; the rest the gateway's database said."""
     since = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
-    by = _word(asked.asked_by) if asked.asked_by else "nobody that is known"
+    by = word(asked.asked_by) if asked.asked_by else "nobody that is known"
     what = f"{asked.text}  to {asked.to_address}  on {asked.to_chain or asked.chain}"
-    return f"{_word(asked.reference)}  {what}  ({_word(asked.purpose)} by {by}, asked {since})"
-
-
-def _word(text: str) -> str:
-    """Quote what is more than a word, so that no reference looks like another amount or address."""
-    return text if _WORD.fullmatch(text) else json.dumps(text)
+    return f"{word(asked.reference)}  {what}  ({word(asked.purpose)} by {by}, asked {since})"

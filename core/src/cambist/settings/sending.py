@@ -53,12 +53,14 @@ class SignerSettings(Group, frozen=True, kw_only=True):
     The caps, limits and amounts are in tokens by ``chain/SYMBOL``, fees in the native coin by chain, addresses by
     chain, and ``floor_rates`` in what is bought for one of what is sold, by ``chain/SOLD -> chain/BOUGHT``.
     ``fresh_address_delay_s`` is a day in production and nothing in development, unless it is set.
+    ``approvals_by_api`` lets a person answer over the gateway, by codes that the signer verifies.
     """
 
     separate: bool = False
     socket: Path | None = None
     socket_group: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     store: Path | None = None
+    approvals_by_api: bool = False
     hourly_caps: Caps = field(default_factory=dict)
     fresh_address_caps: Caps = field(default_factory=dict)
     session: AskerSettings = AskerSettings()

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from .protocol import REQUESTS_MAX, VOIDS_MAX, Index, KeyPath, Name, SignReply, SignRequest, Voided
+from .reports import AnswerToQuestion, Outcome, Report
 
 FRAME_BYTES_MAX = 16 * 2**20
 LENGTH_BYTES = 4
@@ -33,6 +34,28 @@ class VoidCall(Struct, frozen=True, tag="void"):
     mode: Annotated[str, Meta(max_length=16)]
     chain: Name
     references: Annotated[tuple[Name, ...], Meta(max_length=VOIDS_MAX)]
+
+
+class ReportCall(Struct, frozen=True, tag="report"):
+    """``Signer.report``."""
+
+
+class Reported(Struct, frozen=True, tag="reported"):
+    """Answers ``ReportCall``."""
+
+    report: Report
+
+
+class AnswerCall(Struct, frozen=True, tag="answer"):
+    """``Signer.answer``."""
+
+    answer: AnswerToQuestion
+
+
+class Answered(Struct, frozen=True, tag="answered"):
+    """Answers ``AnswerCall``."""
+
+    outcome: Outcome
 
 
 class XpubCall(Struct, frozen=True, tag="xpub"):
@@ -97,8 +120,8 @@ class Failed(Struct, frozen=True, tag="failed"):
     wrong: bool = False
 
 
-Call = SignCall | VoidCall | XpubCall | PublicKeyCall | LearnCall
-Answer = Signed | AreVoided | Xpub | PublicKey | Learned | Failed
+Call = SignCall | VoidCall | ReportCall | AnswerCall | XpubCall | PublicKeyCall | LearnCall
+Answer = Signed | AreVoided | Reported | Answered | Xpub | PublicKey | Learned | Failed
 
 CALLS: msgspec.msgpack.Decoder[Call] = msgspec.msgpack.Decoder(Call)
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import structlog
 from cambist.domain.exchanges import AWAY_MAX_S
 from cambist.ports import Clock
 
+from .answers import WRONG_MAX, WRONG_PERIOD_S, is_right, same_question
 from .keystore import Keystore
 from .outflows import Refusal
 from .policy import decide, slot_number
@@ -29,11 +31,16 @@ from .protocol import (
     XpubSource,
 )
 from .reading import Reader, Reading
+from .reporting import question_of, report
+from .reports import AnswerToQuestion, Outcome, Refused, Report
 from .rules import Rules
-from .store import Store, StoreError
+from .store import Book, Store, StoreError
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+REFUSED_KEPT = 100
+"""Refusals that are told of."""
 
 log = structlog.get_logger(__name__)
 
@@ -51,13 +58,24 @@ class KeystoreXpubs(XpubSource):
 class LocalSigner(KeystoreXpubs, Signer):
     """Signs in a thread of its own, one batch after the other."""
 
-    def __init__(self, keystore: Keystore, reader: Reader, *, rules: Rules, store: Store, clock: Clock) -> None:
-        """Take the store over: it is closed with the signer."""
+    def __init__(  # noqa: PLR0913  a composition's parts, each by name
+        self,
+        keystore: Keystore,
+        reader: Reader,
+        *,
+        rules: Rules,
+        store: Store,
+        clock: Clock,
+        answers_key: bytes | None = None,
+    ) -> None:
+        """Take the store over: it is closed with the signer. Without a key nothing is answered over the gateway."""
         super().__init__(keystore)
         self._reader = reader
         self._rules = rules
         self._store = store
         self._clock = clock
+        self._answers_key = answers_key
+        self._refused: deque[Refused] = deque(maxlen=REFUSED_KEPT)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="signer")
 
     async def aclose(self) -> None:
@@ -79,6 +97,14 @@ class LocalSigner(KeystoreXpubs, Signer):
             voided += await self._in_thread(self._void, chain, references[first : first + VOIDS_MAX])
         return voided
 
+    async def report(self) -> Report:
+        return await self._in_thread(self._report)
+
+    async def answer(self, answer: AnswerToQuestion) -> Outcome:
+        outcome = await self._in_thread(self._answer, answer)
+        log.warning("question_answered", question=answer.pk, verdict=answer.verdict, outcome=outcome)
+        return outcome
+
     async def public_key(self, mode: str, coin_type: int, path: KeyPath) -> bytes:
         key = self._keystore.private_key(mode, coin_type, path.account, path.change, path.index)
         return key.public_key.format()
@@ -95,7 +121,11 @@ class LocalSigner(KeystoreXpubs, Signer):
 
     def _sign(self, requests: Sequence[SignRequest]) -> list[SignReply]:
         decided = self._decide([self._reader.read(request) for request in requests])
-        return [self._reply(request, answer) for request, answer in zip(requests, decided, strict=True)]
+        replies = [self._reply(request, answer) for request, answer in zip(requests, decided, strict=True)]
+        for request, reply in zip(requests, replies, strict=True):
+            if reply.refusal is not None and reply.refusal != NOT_REACHED:
+                self._refused.append(_told(request, reply, _moment(self._now())))
+        return replies
 
     def _decide(self, answers: Sequence[Reading | Refusal]) -> Sequence[Reading | Refusal]:
         """Put refusals in the place of what the rules forbid. What they allow is on disk before this returns."""
@@ -120,6 +150,39 @@ class LocalSigner(KeystoreXpubs, Signer):
         path = request.path
         key = self._keystore.private_key(request.mode, answer.coin_type, path.account, path.change, path.index)
         return SignReply(signature=key.sign_recoverable(answer.digest, hasher=None))
+
+    def _report(self) -> Report:
+        with self._store.book(self._now()) as book:
+            return report(
+                self._rules,
+                book,
+                self._reader.chains,
+                refused=reversed(list(self._refused)),
+                answers_open=self._answers_key is not None,
+                locked_until=_locked_until(book),
+            )
+
+    def _answer(self, answer: AnswerToQuestion) -> Outcome:
+        """Decide and remember in one transaction of the store, so that no try goes uncounted."""
+        if self._answers_key is None:
+            return "not_open"
+        with self._store.book(self._now()) as book:
+            if _locked_until(book) is not None:
+                return "locked"
+            asked = next((one for one in book.asked() if one.pk == answer.pk), None)
+            if asked is None:
+                return "not_waiting"
+            question = question_of(asked)
+            if not same_question(question, answer.question):
+                return "question_changed"
+            if not is_right(self._answers_key, answer.verdict, question, answer.code, self._now()):
+                book.note_wrong_code()
+                return "code_wrong"
+            if answer.verdict == "approve":
+                book.approve(asked.pk)
+                return "approved"
+            book.void(asked.chain, asked.reference)
+            return "denied"
 
     def _void(self, chain: str, references: Sequence[str]) -> list[Voided]:
         with self._store.book(self._now()) as book:
@@ -180,6 +243,23 @@ def _refused(request: SignRequest, refusal: Refusal) -> SignReply:
         retry_at=retry_at,
         slot_number=refusal.slot_number,
         tx_id=refusal.tx_id,
+    )
+
+
+def _locked_until(book: Book) -> int | None:
+    """Return until when no code is looked at, since too many were wrong."""
+    wrong = book.wrong_codes()
+    return wrong[-WRONG_MAX] + WRONG_PERIOD_S if len(wrong) >= WRONG_MAX else None
+
+
+def _told(request: SignRequest, reply: SignReply, at: datetime) -> Refused:
+    return Refused(
+        at=at,
+        code=reply.refusal or "",
+        reason=reply.reason or "",
+        chain=request.chain,
+        reference=request.reference,
+        purpose=request.purpose,
     )
 
 

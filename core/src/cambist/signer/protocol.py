@@ -11,6 +11,8 @@ from msgspec import Meta, Struct
 
 from cambist.domain.branches import BRANCHES
 
+from .reports import AnswerToQuestion, Outcome, Report
+
 PAYLOAD_BYTES_MAX = 2**17
 OWN_PATHS_MAX = 500
 DEAD_MAX = 100
@@ -126,6 +128,19 @@ class Signer(XpubSource):
 
         It is on disk before this returns. Asking again is answered alike. Raises ValueError for an unknown chain or
         mode, SignerUnavailableError.
+        """
+
+    @abstractmethod
+    async def report(self) -> Report:
+        """Tell of rules, questions and refusals. Raises SignerUnavailableError."""
+
+    @abstractmethod
+    async def answer(self, answer: AnswerToQuestion) -> Outcome:
+        """Take a person's answer to a question, and return what came of it.
+
+        An approval is good for what the question said, once; what is denied is voided. Nothing happens unless the
+        operator's file opens this, and the code is right. Wrong codes are counted, on disk, and too many close this for
+        an hour. Raises SignerUnavailableError.
         """
 
     @abstractmethod

@@ -56,7 +56,7 @@ class Reader:
     ) -> None:
         """Without ``exchanges``, nothing is approved and nothing is called."""
         self._families = families
-        self._chains = chains
+        self._chains = self.chains = chains
         self._exchanges = exchanges or ExchangeReader((), chains, {})
         account_xpub = lru_cache(maxsize=CACHED_XPUBS_MAX)(keystore.account_xpub)
 

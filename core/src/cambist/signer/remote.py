@@ -11,6 +11,7 @@ from typing import TypeVar
 from . import frames
 from .peers import group_id, peer_of, refusal
 from .protocol import REQUESTS_MAX, VOIDS_MAX, KeyPath, Signer, SignerUnavailableError, SignReply, SignRequest, Voided
+from .reports import AnswerToQuestion, Outcome, Report
 
 CALL_TIMEOUT_S = 60.0
 BATCH_BYTES_MAX = 4 * 2**20
@@ -60,6 +61,13 @@ class RemoteSigner(Signer):
                 raise _unexpected(answer)
             voided += answer.voided
         return voided
+
+    async def report(self) -> Report:
+        return (await self._ask(frames.ReportCall(), frames.Reported)).report
+
+    async def answer(self, answer: AnswerToQuestion) -> Outcome:
+        """Ask once. Where the connection broke, asking again is harmless: what was answered does not wait any more."""
+        return (await self._ask(frames.AnswerCall(answer), frames.Answered)).outcome
 
     async def public_key(self, mode: str, coin_type: int, path: KeyPath) -> bytes:
         """Ask once for each path, as long as the connection lasts: behind another there may be another keystore."""

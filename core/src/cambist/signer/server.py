@@ -113,17 +113,7 @@ class SignerServer:
 
     async def _answer(self, call: frames.Call) -> frames.Answer:
         try:
-            match call:
-                case frames.SignCall(requests):
-                    return frames.Signed(tuple(await self._signer.sign(requests)))
-                case frames.VoidCall(mode, chain, references):
-                    return frames.AreVoided(tuple(await self._signer.void(mode, chain, references)))
-                case frames.XpubCall(mode, coin_type, account_index):
-                    return frames.Xpub(await self._signer.account_xpub(mode, coin_type, account_index))
-                case frames.PublicKeyCall(mode, coin_type, path):
-                    return frames.PublicKey(await self._signer.public_key(mode, coin_type, path))
-                case frames.LearnCall(mode, chain, account, address):
-                    return frames.Learned(await self._signer.learn(mode, chain, account, address))
+            return await self._asked(call)
         except SignerUnavailableError as error:
             return frames.Failed(str(error))
         except (ValueError, KeyError, PluginError) as error:
@@ -131,6 +121,26 @@ class SignerServer:
         except Exception:  # a fault of ours is answered, and never with what it was about
             log.exception("signer_call_failed", call=type(call).__name__)
             return frames.Failed("The signer failed; its log says why.")
+
+    async def _asked(self, call: frames.Call) -> frames.Answer:
+        match call:
+            case frames.SignCall(requests):
+                return frames.Signed(tuple(await self._signer.sign(requests)))
+            case frames.VoidCall(mode, chain, references):
+                return frames.AreVoided(tuple(await self._signer.void(mode, chain, references)))
+            case frames.ReportCall() | frames.AnswerCall():
+                return await self._of_people(call)
+            case frames.XpubCall(mode, coin_type, account_index):
+                return frames.Xpub(await self._signer.account_xpub(mode, coin_type, account_index))
+            case frames.PublicKeyCall(mode, coin_type, path):
+                return frames.PublicKey(await self._signer.public_key(mode, coin_type, path))
+            case frames.LearnCall(mode, chain, account, address):
+                return frames.Learned(await self._signer.learn(mode, chain, account, address))
+
+    async def _of_people(self, call: frames.ReportCall | frames.AnswerCall) -> frames.Answer:
+        if isinstance(call, frames.ReportCall):
+            return frames.Reported(await self._signer.report())
+        return frames.Answered(await self._signer.answer(call.answer))
 
 
 def _bind(path: Path, group: str | None) -> socket.socket:

@@ -10,7 +10,9 @@ from cambist.ports import Clock
 from cambist.registry import Registry
 from cambist.settings import Settings, SettingsError
 
+from .answers import read_key
 from .exchanges import ExchangeReader
+from .files import KeystoreError
 from .keystore import Keystore, open_keystore
 from .local import LocalSigner
 from .protocol import Signer
@@ -50,6 +52,7 @@ async def open_local_signer(
     rules = load_rules(settings, registry.chains, registry.families)
     if settings.production:
         refuse_missing(rules, registry.chains)
+    answers_key = _answers_key(settings)
     keystore = keystore or await _configured_keystore(settings)
     try:
         store = Store(settings.signer_store)
@@ -59,7 +62,7 @@ async def open_local_signer(
     chains = dict(registry.chains)
     exchanges = ExchangeReader(registry.call_readers(), chains, rules.floor_rates)
     reader = Reader(keystore, registry.families, chains, exchanges)
-    signer = LocalSigner(keystore, reader, rules=rules, store=store, clock=clock)
+    signer = LocalSigner(keystore, reader, rules=rules, store=store, clock=clock, answers_key=answers_key)
     try:
         yield signer
     finally:
@@ -72,3 +75,16 @@ async def _configured_keystore(settings: Settings) -> Keystore:
         missing = "keys.keystore" if keys.keystore is None else "keys.passphrase"
         raise SettingsError(f"{missing} must be set: it is what addresses come from and what signs.")
     return await asyncio.to_thread(open_keystore, keys.keystore, keys.passphrase)
+
+
+def _answers_key(settings: Settings) -> bytes | None:
+    """Return what codes are made of, where the operator's file lets questions be answered over the gateway."""
+    if not settings.signer.approvals_by_api:
+        return None
+    try:
+        key = read_key(settings.signer_store)
+    except KeystoreError as error:
+        raise SettingsError(str(error)) from error
+    if key is None:
+        raise SettingsError("signer.approvals_by_api is on, and nobody has a secret: run 'cambist signer enrol' first.")
+    return key

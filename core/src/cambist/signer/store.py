@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from .answers import WRONG_PERIOD_S
 from .outflows import Outflow
 from .policy import HOUR_S, MINUTE_S, Facts, Verdict, Window, needs_approval, slot_number
 from .reading import Reading
@@ -56,6 +57,10 @@ class Asked(Struct, frozen=True, kw_only=True):
     chain: str
     to_chain: str
     to_address: str
+    asset: str
+    amount: str
+    bought: str
+    bought_min: str
     text: str
     asked_at: int
 
@@ -226,7 +231,8 @@ class Book:
     def asked(self, reference: str | None = None) -> Sequence[Asked]:
         """Return what a person is asked about, oldest first."""
         rows = self._run(
-            "SELECT id AS pk, reference, purpose, asked_by, chain, to_chain, to_address, text, asked_at FROM approvals"
+            "SELECT id AS pk, reference, purpose, asked_by, chain, to_chain, to_address, asset, amount, bought,"
+            " bought_min, text, asked_at FROM approvals"
             " WHERE approved_at IS NULL AND (? IS NULL OR reference = ?) ORDER BY id",
             (reference, reference),
         )
@@ -235,6 +241,24 @@ class Book:
     def approve(self, pk: int) -> None:
         """Note that a person agreed to what the question with this primary key says."""
         self._run("UPDATE approvals SET approved_at = ? WHERE id = ? AND approved_at IS NULL", (self.now, pk))
+
+    def used(self, counter: str) -> int:
+        """Return what a counter counted within the last hour."""
+        return self._window(counter).total(self.now)
+
+    def voided(self, limit: int) -> Sequence[tuple[str, str, int]]:
+        """Return what was voided last, newest first: chain, reference and when."""
+        rows = self._run("SELECT chain, reference, at FROM voided ORDER BY id DESC LIMIT ?", (limit,))
+        return [(row["chain"], row["reference"], row["at"]) for row in rows]
+
+    def wrong_codes(self) -> Sequence[int]:
+        """Return when codes were wrong within the last hour, oldest first."""
+        rows = self._run("SELECT at FROM wrong_codes WHERE at > ? ORDER BY id", (self.now - WRONG_PERIOD_S,))
+        return [row["at"] for row in rows]
+
+    def note_wrong_code(self) -> None:
+        self._run("INSERT INTO wrong_codes (at) VALUES (?)", (self.now,))
+        self._run("DELETE FROM wrong_codes WHERE at <= ?", (self.now - WRONG_PERIOD_S,))
 
     def _window(self, counter: str) -> Window:
         found = self._windows.get(counter)

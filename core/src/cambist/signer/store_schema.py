@@ -42,6 +42,9 @@ CREATE TABLE voided (
     UNIQUE (chain, reference)
 );
 """,
+    """
+CREATE TABLE wrong_codes (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL);
+""",
 )
 VERSION = len(_VERSIONS)
 

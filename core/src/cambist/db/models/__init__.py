@@ -24,7 +24,15 @@ from .payments import Address, IdempotencyKey, Payment
 from .payouts import ApprovedAddress, CoinSettings, Payout, PayoutBatch, RefundPart
 from .people import PasswordLink, Person, PersonRecoveryCode, PersonSession, PersonTwoFactor
 from .plans import CptMonth, Plan
-from .platform import ChainPause, PayoutMinimum, PlatformSettings, PricePoint, UsageRecord
+from .platform import (
+    ChainPause,
+    PayoutMinimum,
+    PlatformSettings,
+    PricePoint,
+    SignerAnswer,
+    SignerReport,
+    UsageRecord,
+)
 from .projects import ApiKey, Project
 from .sandbox import SandboxBlock, SandboxChain, SandboxTransfer
 from .trackers import (

@@ -35,6 +35,43 @@ class ChainPause(Base):
     paused_at: Mapped[datetime]
 
 
+class SignerReport(Base):
+    """One row: what the signer last told of itself, copied by a worker. Web reads it, and reaches no signer."""
+
+    __tablename__ = "signer_reports"
+    __table_args__ = (CheckConstraint("id = 1", name="only_one"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    report: Mapped[dict[str, object]]
+    reported_at: Mapped[datetime]
+
+
+class SignerAnswer(Base):
+    """A person's answer to a question of the signer, on its way there. Its code is forgotten when it was handed on.
+
+    ``outcome`` is the signer's word, or ``expired`` where no worker came by in time; null while it waits.
+    """
+
+    __tablename__ = "signer_answers"
+    __table_args__ = (
+        holds_one_of("verdict", "approve", "deny"),
+        CheckConstraint("(outcome IS NULL) = (code IS NOT NULL)", name="code_while_waiting"),
+        CheckConstraint("(outcome IS NULL) = (answered_at IS NULL)", name="answered"),
+        partial_index("ix_signer_answers_waiting", "id", where="outcome IS NULL"),
+    )
+
+    id: Mapped[PrimaryKey]
+    answer_id: Mapped[str] = mapped_column(unique=True)
+    question_pk: Mapped[int]
+    question: Mapped[str]
+    verdict: Mapped[str]
+    code: Mapped[str | None]
+    asked_by: Mapped[str]
+    asked_at: Mapped[datetime]
+    outcome: Mapped[str | None]
+    answered_at: Mapped[datetime | None]
+
+
 class UsageRecord(Base):
     """Something that costs usage credits (CPT), written in the transaction that did it.
 

@@ -96,6 +96,8 @@ class Action(StrEnum):
     CHAIN_PAUSED = "chain.paused"
     CHAIN_RESUMED = "chain.resumed"
     RESCAN_ASKED = "chain.rescan_asked"
+    SIGNER_ANSWER_GIVEN = "signer.answer_given"
+    SIGNER_ANSWERED = "signer.answered"
     PLATFORM_SETTINGS_CHANGED = "platform_settings.changed"
     CREDITS_GRANTED = "credits.granted"
     PLAN_MADE = "plan.made"

@@ -84,6 +84,35 @@ TABLES = (
     )
     """,
     """
+    CREATE TABLE signer_answers (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        answer_id TEXT NOT NULL,
+        question_pk BIGINT NOT NULL,
+        question TEXT NOT NULL,
+        verdict TEXT NOT NULL,
+        code TEXT,
+        asked_by TEXT NOT NULL,
+        asked_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        outcome TEXT,
+        answered_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_signer_answers PRIMARY KEY (id),
+        CONSTRAINT ck_signer_answers_verdict CHECK (verdict IN ('approve', 'deny')),
+        CONSTRAINT ck_signer_answers_code_while_waiting CHECK ((outcome IS NULL) = (code IS NOT NULL)),
+        CONSTRAINT ck_signer_answers_answered CHECK ((outcome IS NULL) = (answered_at IS NULL)),
+        CONSTRAINT uq_signer_answers_answer_id UNIQUE (answer_id)
+    )
+    """,
+    "CREATE INDEX ix_signer_answers_waiting ON signer_answers (id) WHERE outcome IS NULL",
+    """
+    CREATE TABLE signer_reports (
+        id BIGINT NOT NULL,
+        report JSONB NOT NULL,
+        reported_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_signer_reports PRIMARY KEY (id),
+        CONSTRAINT ck_signer_reports_only_one CHECK (id = 1)
+    )
+    """,
+    """
     CREATE TABLE cron_runs (
         name TEXT NOT NULL,
         due_at TIMESTAMP WITH TIME ZONE NOT NULL,

@@ -1,0 +1,69 @@
+"""Operators see what the signer told, and hand it their answers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from cambist.services.signing import answers, reports
+from cambist.signer.reports import Question, Refused, Report, RuleInForce, Void
+from tests.support.web import ADMIN_KEY, refused
+
+PATH = "/api/admin/signer"
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+QUESTION = "#7: 5 USDX (5000000 smallest units of memory/usdx) to mem1bob on memory; payout:po_1, payout by key"
+REPORT = Report(
+    rules=[RuleInForce(setting="hourly_caps", name="memory/USDX", limit="100", used="3")],
+    addresses={"allowed_addresses": {"memory": ["mem1bob"]}},
+    fresh_address_delay_s=3_600,
+    questions=[
+        Question(
+            pk=7, question=QUESTION, reference="payout:po_1", purpose="payout", asked_by="key", chain="memory",
+            to_chain="memory", to_address="mem1bob", amount="5 USDX", asked_at=AT,
+        )
+    ],
+    voided=[Void(chain="memory", reference="payout:po_0", at=AT)],
+    refused=[
+        Refused(at=AT, code="HOURLY_CAP", reason="No room.", chain="memory", reference="payout:po_2", purpose="payout")
+    ],
+    answers_open=True,
+)  # fmt: skip
+
+
+async def test_what_the_signer_told_is_shown_with_its_age(client, gateway, clock):
+    empty = (await client.get(PATH, headers=ADMIN)).json()
+    assert (empty["reportedAt"], empty["isStale"], empty["approvalsByApi"]) == (None, True, False)
+    async with gateway.db.transaction() as conn:
+        await reports.save(conn, REPORT, clock.now())
+    shown = (await client.get(PATH, headers=ADMIN)).json()
+    assert (shown["isStale"], shown["approvalsByApi"], shown["freshAddressDelaySeconds"]) == (False, True, 3_600)
+    assert shown["rules"] == [{"setting": "hourly_caps", "name": "memory/USDX", "limit": "100", "used": "3"}]
+    assert (shown["approvals"][0]["approvalId"], shown["approvals"][0]["question"]) == ("7", QUESTION)
+    assert shown["refused"][0]["refusal"] == "HOURLY_CAP"
+    assert shown["voided"][0]["reference"] == "payout:po_0"
+    clock.advance(61)
+    assert (await client.get(PATH, headers=ADMIN)).json()["isStale"]
+
+
+async def test_an_answer_is_taken_for_what_was_shown_and_nothing_else(client, gateway, clock):
+    body = {"code": "12345678", "question": QUESTION}
+    path = f"{PATH}/approvals/7/approve"
+    refused(await client.post(path, headers=ADMIN, json=body), 409, "APPROVALS_NOT_OPEN")
+    async with gateway.db.transaction() as conn:
+        await reports.save(conn, REPORT, clock.now())
+    wrong = body | {"question": QUESTION.replace("mem1bob", "mem1eve")}
+    refused(await client.post(path, headers=ADMIN, json=wrong), 409, "APPROVAL_CHANGED")
+    refused(await client.post(f"{PATH}/approvals/8/approve", headers=ADMIN, json=body), 404, "APPROVAL_NOT_FOUND")
+    refused(await client.post(path, headers=ADMIN, json={"code": "1", "question": QUESTION}), 400, "VALIDATION_ERROR")
+    taken = await client.post(path, headers=ADMIN, json=body)
+    assert (taken.status_code, taken.json()["answer"]["outcome"]) == (202, None)
+    assert "12345678" not in taken.text
+    await client.post(f"{PATH}/approvals/7/deny", headers=ADMIN, json=body)
+    shown = (await client.get(PATH, headers=ADMIN)).json()["answers"]
+    assert [(one["approvalId"], one["verdict"]) for one in shown] == [("7", "deny"), ("7", "approve")]
+    async with gateway.db.autocommit() as conn:
+        entries = await conn.exec_driver_sql(
+            "SELECT details::text FROM audit_entries WHERE action = 'signer.answer_given'"
+        )
+        assert not [one for one in entries.scalars() if "12345678" in one]
+        assert len(await answers.list_latest(conn)) == 2
