@@ -7,6 +7,7 @@ import pytest
 
 from cambist.hints import Hints
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
+from cambist.services.listing import Part
 from cambist.services.payouts import approved_addresses, auto_payout, coin_settings
 from cambist.services.payouts.approved_addresses import ApprovalRequest
 from cambist.services.payouts.auto_payout_reasons import explain
@@ -58,9 +59,7 @@ async def run(payout_env):
 
 async def payouts(payout_env):
     async with payout_env.db.transaction() as conn:
-        page = await list_payouts(
-            conn, payout_env.live.project_pk, status=None, chain=None, token=None, batch_id=None, page=1, limit=100
-        )
+        page = await list_payouts(conn, payout_env.live.project_pk, Part(limit=100))
     return page.items
 
 

@@ -2,12 +2,13 @@
 
 import msgspec
 import pytest
+from sqlalchemy import event
 
 from cambist.services.actor import Actor
+from cambist.services.listing import Part
 from cambist.services.trackers import transactions
 from cambist.services.trackers.credentials import find_in_project
 from cambist.services.trackers.transactions import Wanted, list_transactions
-from cambist.services.webhooks import events
 from cambist.services.webhooks.events import EventFilters, list_events
 from tests.support.trackers import Watchers
 from tests.support.webhooks import make_project
@@ -49,25 +50,26 @@ async def access(db, watchers, project):
 
 
 async def test_a_rare_status_is_found_window_by_window_and_a_hash_at_once(db, watchers, access, monkeypatch):
-    monkeypatch.setattr(transactions, "WINDOW", 100)
+    monkeypatch.setattr(transactions.LIST, "window", 100)
     await insert_told(watchers, access.pk, 450, orphaned=[5, 120, 449])
     async with db.transaction() as conn:
         found, after, rounds = [], None, 0
         while rounds == 0 or after is not None:
-            page = await list_transactions(conn, access, Wanted(status="orphaned"), page=1, limit=25, after=after)
+            page = await list_transactions(conn, access, Wanted(status="orphaned"), Part(after=after))
             found += [one.tx_hash for one in page.items]
             after, rounds = page.last, rounds + 1
         assert found == ["tx449", "tx120", "tx5"]
         assert rounds == 5
         for tx_hash in ("tx5", "tx6"):
-            page = await list_transactions(conn, access, Wanted(tx_hash=tx_hash), page=1, limit=25, after=None)
+            page = await list_transactions(conn, access, Wanted(tx_hash=tx_hash), Part())
             assert [one.tx_hash for one in page.items] == [tx_hash]
             assert (page.total, page.last) == (1, None)
-        page = await list_transactions(conn, access, Wanted(), page=1, limit=25, after=None)
+        page = await list_transactions(conn, access, Wanted(), Part())
         assert (len(page.items), page.total) == (25, 450)
 
 
 async def test_a_rare_events_name_is_found_without_reading_the_others(db, watchers, project):
+    asked = []
     await watchers.rows(
         "INSERT INTO webhook_events (event_id, project_pk, event, resource, resource_id, body)"
         " SELECT 'evt_' || n, $1, CASE n % 1000 WHEN 0 THEN 'payment.failed' WHEN 1 THEN 'refund.sent'"
@@ -76,16 +78,19 @@ async def test_a_rare_events_name_is_found_without_reading_the_others(db, watche
     )
     async with db.transaction() as conn:
         wanted = EventFilters(names=("payment.failed", "refund.sent"))
-        first = await list_events(conn, project[0], wanted, limit=4)
-        rest = await list_events(conn, project[0], wanted, limit=4, after=first.last)
+        first = await list_events(conn, project[0], wanted, Part(limit=4))
+        rest = await list_events(conn, project[0], wanted, Part(limit=4, after=first.last))
         numbers = [int(one.event_id[4:]) for one in (*first.items, *rest.items)]
         assert numbers == [3000, 2001, 2000, 1001, 1000, 1]
         assert (first.total, rest.last) == (6, None)
         await conn.exec_driver_sql("SET LOCAL enable_seqscan = off")
-        values = (project[0], ["payment.failed"], 2**62, None, None, None, 10_001)
-        [[plan]] = list(await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {events._NAMED}", values))
-    [plan] = msgspec.json.decode(plan) if isinstance(plan, str) else plan
-    assert list(rows_of(plan["Plan"])) == [("ix_webhook_events_event", 3)]
+        event.listen(db.engine.sync_engine, "before_cursor_execute", lambda *call: asked.append(call[2:4]))
+        await list_events(conn, project[0], EventFilters(names=("payment.failed",)), Part(limit=4))
+        for statement, values in list(asked)[:2]:
+            [[plan]] = list(await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values))
+            [plan] = msgspec.json.decode(plan) if isinstance(plan, str) else plan
+            assert ("ix_webhook_events_event", 3) in set(rows_of(plan["Plan"]))
+            assert all(rows <= 3 for _, rows in rows_of(plan["Plan"]))
 
 
 def rows_of(plan):

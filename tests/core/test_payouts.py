@@ -11,6 +11,7 @@ from cambist.domain.payouts import Status
 from cambist.plugin import Units
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
+from cambist.services.listing import Part
 from cambist.services.payouts import read
 from cambist.services.payouts.read import payout_view
 from cambist.testing.memory.family import spell
@@ -275,9 +276,9 @@ async def test_payouts_are_listed_newest_first_by_status_chain_and_token(payout_
     await payout_env.happens("final", native)
 
     async def listed(**filters):
-        wanted = {"status": None, "chain": None, "token": None, "batch_id": None, "page": 1, "limit": 25, **filters}
+        part = Part(page=filters.pop("page", 1), limit=filters.pop("limit", 25))
         async with payout_env.db.autocommit() as conn:
-            page = await read.list_payouts(conn, payout_env.live.project_pk, **wanted)
+            page = await read.list_payouts(conn, payout_env.live.project_pk, part, **filters)
         return [payout.payout_id for payout in page.items], page.total
 
     assert await listed() == ([native.payout_id, *reversed(ids)], 4)

@@ -8,6 +8,7 @@ import pytest
 from cambist.domain.payouts import Status
 from cambist.services.accounting.statements.kinds import type_of
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, ServiceError
+from cambist.services.listing import Part
 from cambist.services.payouts import read
 from cambist.services.payouts.create import Made
 from cambist.services.payouts.read import payout_view
@@ -153,7 +154,7 @@ async def test_a_payout_says_what_it_waits_for_and_is_listed_with_its_swap(env):
     await env.follow(payout, rounds=200, seconds=10)
     async with env.db.autocommit() as conn:
         page = await read.list_payouts(
-            conn, env.project, status=Status.COMPLETED, chain="memory", token="MEM", batch_id=None, page=1, limit=5
+            conn, env.project, Part(limit=5), status=Status.COMPLETED, chain="memory", token="MEM"
         )
     (view,) = [payout_view(one, env.registry) for one in page.items]
     assert (view.payout_id, view.waits_for, view.swap.src_amount, view.swap.src_token) == (

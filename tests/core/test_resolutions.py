@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.listing import Part
 from cambist.services.receiving.payments.recalculate import Recalculate, recalculate
 from cambist.services.reversals.resolutions import decide
 from cambist.services.reversals.resolutions.read import list_resolutions
@@ -79,10 +80,10 @@ async def test_what_is_decided_is_not_read_to_find_what_waits(payment_env, refun
     async with payment_env.db.transaction() as conn:
         for setting in ("plan_cache_mode = force_generic_plan", "enable_seqscan = off"):
             await conn.exec_driver_sql(f"SET LOCAL {setting}")
-        await list_resolutions(conn, payment_env.test, reason=None, chain=None, page=1, limit=25)
+        await list_resolutions(conn, payment_env.test, Part())
         scans = "SELECT pg_stat_get_xact_numscans('ix_deposits_held'::regclass)"
-        # One for the page, and one to count.
-        assert (await conn.exec_driver_sql(scans)).scalar_one() == 2
+        # One for the page, one to count, and one for how far both look.
+        assert (await conn.exec_driver_sql(scans)).scalar_one() == 3
 
 
 async def test_released_money_is_the_merchants_and_its_payment_stays(payment_env, refund_env):
@@ -400,8 +401,8 @@ async def test_what_came_to_the_wallets_own_address_is_listed_and_can_be_release
     chain.mine(1 + chain.info.confirmations)
     await shop.poll(watcher)
     async with payment_env.db.transaction() as conn:
-        page = await list_resolutions(conn, actor, reason=None, chain=None, page=1, limit=25)
-        elsewhere = await list_resolutions(conn, payment_env.test, reason=None, chain=None, page=1, limit=25)
+        page = await list_resolutions(conn, actor, Part())
+        elsewhere = await list_resolutions(conn, payment_env.test, Part())
     (one,) = page.items
     assert (one.reason, one.payment_id, one.can_accept, one.address) == ("unexpected", None, False, wallet.address)
     assert elsewhere.total == 0

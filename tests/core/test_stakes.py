@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from cambist.plugin import Plan
 from cambist.services.errors import ConflictError, InvalidError, UnavailableError
+from cambist.services.listing import Part
 from cambist.services.sending.gas.gas_stations import LowMarks, check
 from cambist.services.sending.gas.stakes import list_stake_requests, request_stake
 from tests.support.dated_treasury import RULES, dated_treasury
@@ -60,7 +61,7 @@ async def test_coin_is_locked_unlocked_and_withdrawn_and_the_books_follow(lender
     held = await stake(lender)
     assert (held.staked, held.leaving, held.withdrawable) == (9 * TRANSFER_STAKE, 0, 0)
     async with lender.db.transaction() as conn:
-        requests = await list_stake_requests(conn, "memory")
+        requests = await list_stake_requests(conn, "memory", Part())
     assert [(one.action, one.state) for one in requests.items] == [
         ("withdraw", "done"),
         ("unstake", "done"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cambist.plugin import ChainUnavailableError
+from cambist.services.listing import Part
 from cambist.services.sending.collections.listing import list_collections
 from tests.support.anvil_treasury import anvil_treasury
 
@@ -38,7 +39,7 @@ async def test_each_collection_shows_its_share_of_the_fee(treasury):
     before = await treasury.wei(treasury.station)
     await treasury.work(treasury.engine())
     async with treasury.db.transaction() as conn:
-        found = await list_collections(conn, treasury.merchant, "live", chain="local", page=1, limit=10)
+        found = await list_collections(conn, treasury.merchant, "live", Part(limit=10), chain="local")
     spent = before - await treasury.wei(treasury.station)
     assert [one.fee for one in found.items] == [spent // 2] * 2
     assert len({one.tx_id for one in found.items}) == 1

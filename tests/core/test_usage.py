@@ -17,6 +17,7 @@ from cambist.services.accounting.ledger import CPT_ASSET
 from cambist.services.accounting.usage import Metered
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError
 from cambist.services.identity import members
+from cambist.services.listing import Part
 from cambist.services.platform import PlatformPatch, PlatformSettings
 from tests.support.payment_env import PaymentEnv
 
@@ -318,12 +319,12 @@ async def test_usage_is_listed_newest_first_with_what_was_given_back(payment_env
     )
     async with payment_env.db.transaction() as conn:
         await usage.give_back(conn, "payout", ["po_1"], payment_env.clock.now())
-        page = await usage.list_usage(conn, merchant, "live", operation=None, page=1, limit=3)
+        page = await usage.list_usage(conn, merchant, "live", Part(limit=3))
         assert [(one.operation, one.reference, one.amount) for one in page.items] == [
             ("return", "payout:po_1", -50),
             ("payout", "po_1", 50),
             ("payment", "pay_2", 1),
         ]
         assert page.total == 5
-        page = await usage.list_usage(conn, merchant, "live", operation=usage.Operation.PAYMENT, page=2, limit=2)
+        page = await usage.list_usage(conn, merchant, "live", Part(page=2, limit=2), operation=usage.Operation.PAYMENT)
         assert ([one.reference for one in page.items], page.total) == (["pay_0"], 3)

@@ -14,6 +14,7 @@ from cambist.db.engine import Database
 from cambist.domain.webhooks import RetrySchedule
 from cambist.ports import Ids, SystemClock
 from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.listing import Part
 from cambist.services.paging import LAST_MOMENT
 from cambist.services.webhooks import claims, redelivery
 from cambist.services.webhooks.events import EventFilters, get_event, list_events
@@ -37,7 +38,7 @@ async def whole_list(db, project, limit=7, **filters):
     found, after = [], None
     while True:
         async with db.transaction() as conn:
-            page = await list_events(conn, project[0], EventFilters(**filters), limit=limit, after=after)
+            page = await list_events(conn, project[0], EventFilters(**filters), Part(limit=limit, after=after))
         found += page.items
         after = page.last
         if after is None:

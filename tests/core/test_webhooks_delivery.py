@@ -18,6 +18,7 @@ from cambist.db.models import Project, WebhookAttempt, WebhookDelivery, WebhookE
 from cambist.hints import Hints
 from cambist.ports import Ids, SystemClock
 from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.listing import Part
 from cambist.services.webhooks import claims, delivery, recording
 from cambist.services.webhooks.lanes import Lanes, Limits
 from cambist.services.webhooks.log import get_delivery, list_deliveries
@@ -411,13 +412,13 @@ async def test_deliveries_are_listed_newest_first_with_filters_and_attempts(
         await put(db, [paid(other, merchant.url, 99), paid(project, None, 30)], ids=ids, clock=clock)
         await worker.deliver_due()
     async with db.transaction() as conn:
-        page = await list_deliveries(conn, project[0], page=2, limit=25)
+        page = await list_deliveries(conn, project[0], Part(page=2))
         assert (page.total, [view.resource_id for view in page.items]) == (31, [f"pay_{n}" for n in range(5, -1, -1)])
-        page = await list_deliveries(conn, project[0], status="pending")
+        page = await list_deliveries(conn, project[0], Part(), status="pending")
         [waiting] = page.items
         assert (page.total, waiting.attempts[0].error) == (1, "HTTP 500")
         assert waiting.next_attempt_at == clock.now() + timedelta(seconds=1)
-        [silent] = (await list_deliveries(conn, project[0], resource_id="pay_30")).items
+        [silent] = (await list_deliveries(conn, project[0], Part(), resource_id="pay_30")).items
         assert (silent.status, silent.url, silent.attempts) == ("no_target", None, [])
         assert msgspec.json.decode(silent.payload)["data"]["paymentId"] == "pay_30"
 

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
+from cambist.services.listing import Part
 from cambist.services.payouts import withdrawals
 from cambist.services.payouts.read import lock_by_intents
 from cambist.services.payouts.withdrawals import WithdrawalRequest
@@ -105,9 +106,9 @@ async def test_withdrawals_are_listed_for_their_merchant_alone(payout_env):
     other = await payout_env.payment_env.merchant("mer_2")
 
     async def listed(merchant_pk, **filters):
-        asked = {"project_id": None, "status": None, "page": 1, "limit": 25, **filters}
         async with payout_env.db.transaction() as conn:
-            return await withdrawals.list_withdrawals(conn, payout_env.payment_env.registry, merchant_pk, **asked)
+            registry = payout_env.payment_env.registry
+            return await withdrawals.list_withdrawals(conn, registry, merchant_pk, Part(), **filters)
 
     page = await listed(payout_env.live.merchant_pk)
     assert (page.items, page.total) == (made[::-1], 2)

@@ -10,6 +10,7 @@ import msgspec
 from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import IndexLeaser
 from cambist.services.addresses.macs import AddressMacs
+from cambist.services.listing import Part
 from cambist.services.payouts.coin_settings import Coin, CoinPatch, change_settings
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.receiving.accounts import create, read
@@ -92,7 +93,7 @@ class AccountEnv:
     async def deposits(self, account_id: str, **wanted: Any) -> Sequence[AccountDeposit]:
         async with self.payment_env.db.transaction() as conn:
             page = await list_deposits(
-                conn, self.payment_env.test.project_pk, account_id, Wanted(**wanted), page=1, limit=100
+                conn, self.payment_env.test.project_pk, account_id, Wanted(**wanted), Part(limit=100)
             )
         return page.items
 

@@ -10,6 +10,7 @@ import msgspec
 from cambist.plugin import Units
 from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, asset_key, post
 from cambist.services.actor import Actor
+from cambist.services.listing import Part
 from cambist.services.payouts.queue import PayoutContext
 from cambist.services.reversals.refunds import create, read
 from cambist.services.reversals.refunds.create import RefundRequest
@@ -66,9 +67,8 @@ class RefundEnv:
 
     async def waiting(self, **filters: Any) -> list[ResolutionView]:
         """Return the resolution list, oldest first."""
-        asked = {"reason": None, "chain": None, "page": 1, "limit": 100, **filters}
         async with self.payment_env.db.transaction() as conn:
-            page = await list_resolutions(conn, self.payment_env.test, **asked)
+            page = await list_resolutions(conn, self.payment_env.test, Part(limit=100), **filters)
         return list(reversed(page.items))
 
     async def resolution(self, deposit_id: str) -> ResolutionView:
@@ -77,7 +77,7 @@ class RefundEnv:
 
     async def refunds(self) -> Mapping[str, RefundView]:
         async with self.payment_env.db.transaction() as conn:
-            page = await read.list_refunds(conn, self.payment_env.test.project_pk, status=None, page=1, limit=100)
+            page = await read.list_refunds(conn, self.payment_env.test.project_pk, Part(limit=100))
         return {refund.refund_id: refund for refund in page.items}
 
     async def send(self, chain: str = "memory") -> None:

@@ -17,6 +17,7 @@ from aiohttp import web
 from cambist.domain.money import format_units
 from cambist.plugin import ScanResult, Span, Watch
 from cambist.services.actor import Actor
+from cambist.services.listing import Part
 from cambist.services.trackers import addresses, changes
 from cambist.services.trackers.addresses import Checked
 from cambist.services.trackers.credentials import TrackerAccess
@@ -277,7 +278,7 @@ async def check_list(chain: TurncoatChain, tracker: Watching, shop: Shop, told: 
     best, after, listed = chain.best(), None, []
     async with shop.db.transaction() as conn:
         while True:
-            page = await list_transactions(conn, tracker.access, Wanted(), page=1, limit=50, after=after)
+            page = await list_transactions(conn, tracker.access, Wanted(), Part(limit=50, after=after))
             listed += page.items
             after = page.last
             if after is None:

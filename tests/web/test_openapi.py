@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from cambist_web import openapi_errors, openapi_examples
 from cambist_web.live.response import LiveStream
+from cambist_web.csv_columns import columns_of
+from cambist_web.lists import items_of
 from cambist_web.openapi import _camel_path, described, handlers_of
 from cambist_web.openapi_examples import answer_example, answered_by, body_example
 from cambist_web.requests import decode_json
@@ -50,6 +52,11 @@ async def test_every_operation_shows_an_answer_that_it_could_send(operations):
                     continue
                 if answered_by(handler) is Stream:
                     assert (kind, content["example"][:3]) == ("text/csv", "id,")
+                    continue
+                if kind == "text/csv":
+                    assert content["example"].split(",") == [
+                        one.name for one in columns_of(items_of(answered_by(handler))[1])
+                    ]
                     continue
                 sent = json.dumps(content["example"]).encode()
                 answer = msgspec.json.decode(sent, type=answered_by(handler))

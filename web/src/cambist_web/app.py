@@ -29,6 +29,7 @@ from .checkout.live import Checkout
 from .context import Web
 from .errors import on_busy, on_http_error, on_service_error, on_unexpected
 from .live.hub import Live
+from .lists import provide_asked, provide_period
 from .openapi import DecimalNumbers, Swagger, openapi_config
 from .origin import provide_audit
 from .request_metrics import RequestMetrics
@@ -95,6 +96,8 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
             "sender": Provide(_sender, sync_to_thread=False),
             "checkout": Provide(checkout.provide_checkout, sync_to_thread=False),
             "live": Provide(_live, sync_to_thread=False),
+            "asked": Provide(provide_asked),
+            "period": Provide(provide_period),
         },
         middleware=[RequestMetrics(), BodyDeadline(), RefuseUnstorable()],
         exception_handlers={

@@ -26,7 +26,9 @@ from litestar.routes import HTTPRoute
 from litestar.typing import FieldDefinition
 
 from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, TRACKER_SCHEME
+from .csv_columns import columns_of
 from .errors import camel
+from .lists import items_of
 from .openapi_audiences import Audience, describe_needs, of_audience
 from .openapi_errors import codes_of, error_answer
 from .openapi_examples import answer_example, answered_by, body_example
@@ -257,6 +259,9 @@ def _exemplify(operation: dict[str, Any], handler: BaseRouteHandler) -> None:
     for status, response in operation["responses"].items():
         for content in response.get("content", {}).values() if status[0] == "2" else ():
             content["example"] = answer
+    if any(one["name"] == "format" for one in operation.get("parameters", ())):
+        heading = ",".join(column.name for column in columns_of(items_of(answered_by(handler))[1]))
+        operation["responses"]["200"]["content"]["text/csv"] = {"schema": {"type": "string"}, "example": heading}
 
 
 def _describe(path: str, method: str, operation: dict[str, Any], handler: BaseRouteHandler) -> None:

@@ -39,8 +39,13 @@ class PageAnswer(Answer, frozen=True, kw_only=True):
 
 
 class CursorPageAnswer(PageAnswer, frozen=True, kw_only=True):
-    """One page of a list that grows without end, newest first; `nextCursor` is null on the last one."""
+    """One page of a list that grows without end; `nextCursor` is null on the last one.
 
+    `totalIsExact` is false where there may be more than `total`. A page may then have fewer items than `limit`, or
+    none, and others behind it all the same.
+    """
+
+    total_is_exact: bool = True
     next_cursor: str | None
 
 
@@ -53,7 +58,7 @@ Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX)]
 Cursor = Annotated[
     str | None,
     QueryParameter(
-        description="The `nextCursor` of the page before; pages are counted from there.", min_length=1, max_length=200
+        description="The `nextCursor` of the page before; pages are counted from there.", min_length=1, max_length=2_000
     ),
 ]
 Filter = Annotated[str | None, QueryParameter(max_length=64)]

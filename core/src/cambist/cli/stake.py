@@ -12,6 +12,7 @@ from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo
 from cambist.ports import SystemClock, system_ids
 from cambist.services.audit.entries import Action, record
+from cambist.services.listing import Part
 from cambist.services.sending.gas import gas_stations, stakes
 from cambist.services.sending.gas.stakes import StakeAction
 from cambist.settings import Settings, SettingsError
@@ -63,7 +64,7 @@ async def _ask(database: Database, info: ChainInfo, action: StakeAction, amount:
 async def _shown(database: Database, info: ChainInfo) -> Sequence[str]:
     async with database.transaction() as conn:
         found = [station for station in await gas_stations.list_stations(conn) if station.chain == info.id]
-        requests = await stakes.list_stake_requests(conn, info.id, limit=SHOWN_MAX)
+        requests = await stakes.list_stake_requests(conn, info.id, Part(limit=SHOWN_MAX))
     symbol, decimals = info.native.symbol, info.native.decimals
 
     def coins(units: int) -> str:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+import msgspec
 from msgspec import Struct
 from sqlalchemy import func, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -45,32 +46,47 @@ class Page(Struct, Generic[Item], frozen=True, kw_only=True):
     last: int | None = None
 
 
+class Place(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Where a page ended: what the list's order says of its last item, and that item's primary key."""
+
+    value: int | str
+    pk: int
+
+
 class Cursors:
     """Turns the place where a page ended into a text, and back.
 
-    The text is encrypted, so that it tells nobody how many items there are, and is good for one list of one owner.
+    The text is encrypted, so that it tells nobody how many items there are, and is good for one list of one owner, and
+    for the filters and the order that ``owner`` names, too.
     """
 
     def __init__(self, box: SecretsBox, name: str, *owner: object) -> None:
         self._box = box
         self._bound_to = {"field": f"{name}.cursor", "row": "/".join(str(part) for part in owner)}
 
-    def seal(self, last: int | None) -> str | None:
+    def seal(self, last: Place | int | None) -> str | None:
         """Return the cursor that goes on behind an item, or None where nothing follows."""
         if last is None:
             return None
-        sealed = self._box.encrypt(last.to_bytes(8, "big"), **self._bound_to)
+        place = last if isinstance(last, Place) else Place(last, last)
+        sealed = self._box.encrypt(msgspec.json.encode(place), **self._bound_to)
         return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
 
-    def open(self, cursor: str | None) -> int | None:
-        """Return the primary key that was sealed for this list; None stays None. Raises InvalidError."""
+    def place(self, cursor: str | None) -> Place | None:
+        """Return the place that was sealed for this list; None stays None. Raises InvalidError."""
         if cursor is None:
             return None
         try:
             sealed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-            return int.from_bytes(self._box.decrypt(sealed, **self._bound_to), "big")
+            return msgspec.json.decode(self._box.decrypt(sealed, **self._bound_to), type=Place)
         except (SecretsError, binascii.Error, ValueError):
-            raise InvalidError.field("cursor", "must be a nextCursor of the same list") from None
+            words = "must be a nextCursor of the same list, with the same filters and in the same order"
+            raise InvalidError.field("cursor", words) from None
+
+    def open(self, cursor: str | None) -> int | None:
+        """Return the primary key of the place; None stays None. Raises InvalidError."""
+        place = self.place(cursor)
+        return None if place is None else place.pk
 
 
 FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import UNSET, UnsetType
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.receiving.accounts import create, read
 from cambist.services.receiving.accounts.change import set_active
 from cambist.services.receiving.accounts.create import AccountContext
@@ -28,8 +29,9 @@ from cambist.services.receiving.accounts.requests import EXTERNAL_ID_CHARS_MAX, 
 from cambist.services.receiving.accounts.views import AccountView, Presenter
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Cursor, CursorPageAnswer, Filter, Limit, MadeAnswer, Page, made_response
+from cambist_web.schemas import Answer, CursorPageAnswer, Filter, MadeAnswer, made_response
 
 ExternalIdFilter = Annotated[
     str | None,
@@ -40,6 +42,9 @@ ExternalIdFilter = Annotated[
         max_length=EXTERNAL_ID_CHARS_MAX,
     ),
 ]
+
+
+AccountSort: TypeAlias = Literal["-createdAt", "createdAt", "externalId", "-externalId"]
 
 
 class AccountMade(MadeAnswer, frozen=True, kw_only=True):
@@ -55,7 +60,7 @@ class AccountAnswer(Answer, frozen=True, kw_only=True):
 
 
 class DepositList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of what came to an account, newest first. `total` counts all pages."""
+    """One page of what came to an account. `total` counts all pages."""
 
     deposits: Sequence[AccountDeposit]
 
@@ -67,7 +72,7 @@ class BalanceList(Answer, frozen=True, kw_only=True):
 
 
 class AccountList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of accounts, newest first. `total` counts all pages. `account` is there where one was asked for."""
+    """One page of accounts. `total` counts all pages. `account` is there where one was asked for."""
 
     accounts: Sequence[AccountView]
     account: AccountView | UnsetType = UNSET
@@ -112,31 +117,27 @@ class Accounts(Controller):
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         external_id: ExternalIdFilter = None,
         is_active: Annotated[bool | None, QueryParameter(name="isActive")] = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> AccountList:
-        """Return the project's accounts, newest first; with `externalId` that end user's account, or 404."""
+        sort: Annotated[
+            AccountSort, QueryParameter(description="`-` is the newest, or the last name, first.")
+        ] = "-createdAt",
+    ) -> Response[AccountList]:
+        """Return the project's accounts; with `externalId` that end user's account, or 404."""
         if external_id is not None:
             async with web.db.autocommit() as conn:
                 found = await read.find_account(conn, actor.project_pk, external_id, presenter(web))
-            return AccountList(accounts=[found], account=found, page=1, limit=limit, total=1, next_cursor=None)
-        cursors = web.cursors("accounts", actor.project_pk)
-        async with web.db.transaction() as conn:
-            listed = await read.list_accounts(
-                conn,
-                actor.project_pk,
-                presenter(web),
-                is_active=is_active,
-                page=page,
-                limit=limit,
-                after=cursors.open(cursor),
-            )
-        return AccountList(
-            accounts=listed.items, page=page, limit=limit, total=listed.total, next_cursor=cursors.seal(listed.last)
+            one = Listed(items=[found], total=1, exact=True)
+            return await asked.of(web, "accounts", actor.project_pk).answer(AccountList, one, account=found)
+        query = asked.of(web, "accounts", actor.project_pk, sort=sort, filters=(is_active, period))
+        return await query.answer(
+            AccountList,
+            lambda conn, part: read.list_accounts(
+                conn, actor.project_pk, presenter(web), part, is_active=is_active, period=period
+            ),
         )
 
     @get("/{account_id:str}", summary="Read an account", opt=needs("read"))
@@ -153,25 +154,24 @@ class Accounts(Controller):
         account_id: FromPath[str],
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         status: Annotated[DepositStatus | None, QueryParameter()] = None,
         chain: Filter = None,
         token: Filter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> DepositList:
-        """Return what came to the account, newest first; what is held and what a reorg took away, too."""
-        cursors = web.cursors("account_deposits", actor.project_pk, account_id)
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[DepositList]:
+        """Return what came to the account; what is held and what a reorg took away, too."""
         wanted = Wanted(status=status, chain=chain, token=token)
-        async with web.db.transaction() as conn:
-            found = await list_deposits(
-                conn, actor.project_pk, account_id, wanted, page=page, limit=limit, after=cursors.open(cursor)
-            )
-            await read.check_addresses(conn, [(one.account_id, one.address) for one in found.items], web.macs)
-        return DepositList(
-            deposits=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
-        )
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[AccountDeposit]:
+            deposits = await list_deposits(conn, actor.project_pk, account_id, wanted, part, period)
+            await read.check_addresses(conn, [(one.account_id, one.address) for one in deposits.items], web.macs)
+            return deposits
+
+        query = asked.of(web, "deposits", actor.project_pk, account_id, sort=sort, filters=(wanted, period))
+        return await query.answer(DepositList, found)
 
     @get("/{account_id:str}/balances", summary="Read an account's balances", opt=needs("read"))
     async def balances(

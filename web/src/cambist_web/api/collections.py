@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
-from litestar import Controller, get
+from litestar import Controller, Response, get
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.money import format_units
 from cambist.registry import Registry
 from cambist.services.actor import Actor
-from cambist.services.paging import LIMIT
-from cambist.services.paging import Page as PageOf
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.sending.collections import listing
 from cambist.services.sending.collections.listing import Collection
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
 from cambist_web.permissions import permits
-from cambist_web.schemas import (
-    Cursor,
-    CursorPageAnswer,
-    Limit,
-    NonEmptyFilter,
-    Page,
-)
+from cambist_web.schemas import CursorPageAnswer, NonEmptyFilter
 
 ModeFilter = Annotated[str, QueryParameter(pattern="^(live|sandbox)$")]
 
@@ -58,7 +54,7 @@ class CollectionView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class CollectionList(CursorPageAnswer, frozen=True, kw_only=True):
-    """A page of collections, newest first."""
+    """A page of collections."""
 
     collections: Sequence[CollectionView]
 
@@ -71,20 +67,16 @@ class Collections(Controller):
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         chain: NonEmptyFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> CollectionList:
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[CollectionList]:
         """Return what was brought to the main wallet, and what each transfer cost the platform."""
         owner = actor.merchant_pk, actor.mode
-        cursors = web.cursors("collections", *owner)
-        async with web.db.transaction() as conn:
-            found = await listing.list_collections(
-                conn, *owner, chain=chain, page=page, limit=limit, after=cursors.open(cursor)
-            )
-        return _answer(web.gateway.registry, found, page, limit, cursors.seal(found.last))
+        query = asked.of(web, "collections", *owner, sort=sort, filters=(chain, period))
+        return await query.answer(CollectionList, partial(_read, web, *owner, chain, period))
 
 
 class AllCollections(Controller):
@@ -94,27 +86,29 @@ class AllCollections(Controller):
     async def list(  # noqa: PLR0913  every query parameter is one
         self,
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         mode: ModeFilter = "live",
         chain: NonEmptyFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> CollectionList:
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[CollectionList]:
         """Return all merchants' collections, and what each transfer cost."""
-        cursors = web.cursors("collections", "operator")
-        async with web.db.transaction() as conn:
-            found = await listing.list_collections(
-                conn, None, mode, chain=chain, page=page, limit=limit, after=cursors.open(cursor)
-            )
-        return _answer(web.gateway.registry, found, page, limit, cursors.seal(found.last))
+        query = asked.of(web, "collections", "operator", mode, sort=sort, filters=(chain, period))
+        return await query.answer(CollectionList, partial(_read, web, None, mode, chain, period))
 
 
-def _answer(
-    registry: Registry, found: PageOf[Collection], page: int, limit: int, next_cursor: str | None
-) -> CollectionList:
-    views = [_view(registry, one) for one in found.items]
-    return CollectionList(collections=views, page=page, limit=limit, total=found.total, next_cursor=next_cursor)
+async def _read(  # noqa: PLR0913, PLR0917  whose, which, and which part
+    web: Web,
+    merchant_pk: int | None,
+    mode: str,
+    chain: str | None,
+    period: Period,
+    conn: AsyncConnection,
+    part: Part,
+) -> Listed[CollectionView]:
+    found = await listing.list_collections(conn, merchant_pk, mode, part, chain=chain, period=period)
+    return found.shown_as(partial(_view, web.gateway.registry))
 
 
 def _view(registry: Registry, one: Collection) -> CollectionView:

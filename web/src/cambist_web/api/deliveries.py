@@ -5,29 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from litestar import Controller, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Raw
 
 from cambist.services.actor import Actor
 from cambist.services.identity.projects import Url
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Sort
 from cambist.services.webhooks import log, redelivery, test_deliveries
 from cambist.services.webhooks.log import DeliveryAnswer, Json
 from cambist.services.webhooks.sender import AttemptResult, Message, Sender
 from cambist_web.auth import needs, owned_project_routes, project_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.ratelimit import RateLimit
-from cambist_web.schemas import (
-    Answer,
-    Body,
-    Cursor,
-    CursorPageAnswer,
-    Limit,
-    NonEmptyFilter,
-    Page,
-)
+from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter
 
 EventName = Annotated[str, Meta(min_length=1, max_length=64)]
 ResourceFilter = Annotated[str | None, QueryParameter(name="resourceId", min_length=1, max_length=64)]
@@ -62,7 +55,7 @@ class DeliveryDetail(Answer, frozen=True, kw_only=True):
 
 
 class DeliveryList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of a project's deliveries, newest first."""
+    """One page of a project's deliveries."""
 
     deliveries: Sequence[DeliveryAnswer]
 
@@ -75,29 +68,21 @@ class Deliveries(Controller):
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
         status: NonEmptyFilter = None,
         event: NonEmptyFilter = None,
         resource_id: ResourceFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> DeliveryList:
-        """Return the project's deliveries, newest first, each with its attempts: one for each event and target."""
-        cursors = web.cursors("deliveries", actor.project_pk)
-        async with web.db.transaction() as conn:
-            found = await log.list_deliveries(
-                conn,
-                actor.project_pk,
-                status=status,
-                event=event,
-                resource_id=resource_id,
-                page=page,
-                limit=limit,
-                after=cursors.open(cursor),
-            )
-        return DeliveryList(
-            deliveries=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[DeliveryList]:
+        """Return the project's deliveries, each with its attempts: one for each event and target."""
+        filters = status, event, resource_id
+        query = asked.of(web, "deliveries", actor.project_pk, sort=sort, filters=filters)
+        return await query.answer(
+            DeliveryList,
+            lambda conn, part: log.list_deliveries(
+                conn, actor.project_pk, part, status=status, event=event, resource_id=resource_id
+            ),
         )
 
     @get("/{delivery_id:str}", summary="Read a webhook delivery", opt=needs(member="read"))

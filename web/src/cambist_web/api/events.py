@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
-from litestar import Controller, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta
 
 from cambist.services.actor import Actor
 from cambist.services.errors import InvalidError
-from cambist.services.paging import FIRST_MOMENT, LAST_MOMENT, LIMIT, check_period, parse_moment
+from cambist.services.listing import Period, Sort
+from cambist.services.paging import FIRST_MOMENT, LAST_MOMENT, parse_moment
 from cambist.services.webhooks import events, redelivery
 from cambist.services.webhooks.events import EventAnswer, EventFilters
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Answer, Body, Cursor, CursorPageAnswer, Limit, Page, Since, Until
+from cambist_web.lists import Asked, TimeSort
+from cambist_web.schemas import Answer, Body, CursorPageAnswer
 
 Names = Annotated[
     str | None,
@@ -67,7 +69,7 @@ class EventDetail(Answer, frozen=True, kw_only=True):
 
 
 class EventList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of a project's events, newest first."""
+    """One page of a project's events."""
 
     events: Sequence[EventAnswer]
 
@@ -87,33 +89,26 @@ class Events(Controller):
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         event: Names = None,
         resource_id: ResourceFilter = None,
-        since: Since = None,
-        until: Until = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> EventList:
-        """Return the project's events, newest first, whether they were delivered or not.
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[EventList]:
+        """Return the project's events, whether they were delivered or not.
 
         `payload` is the body, byte for byte as it was or would have been sent, and `eventId` its `X-Webhook-Id`.
         """
         wanted = EventFilters(
             names=() if event is None else event.split(","),
             resource_id=resource_id,
-            since=parse_moment("from", since),
-            until=parse_moment("to", until),
+            since=period.since,
+            until=period.until,
         )
-        check_period(wanted.since, wanted.until)
-        cursors = web.cursors("events", actor.project_pk)
-        async with web.db.transaction() as conn:
-            found = await events.list_events(
-                conn, actor.project_pk, wanted, page=page, limit=limit, after=cursors.open(cursor)
-            )
-        return EventList(
-            events=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        query = asked.of(web, "events", actor.project_pk, sort=sort, filters=wanted)
+        return await query.answer(
+            EventList, lambda conn, part: events.list_events(conn, actor.project_pk, wanted, part)
         )
 
     @get("/{event_id:str}", summary="Read an event", opt=needs("read"))

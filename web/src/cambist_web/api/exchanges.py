@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from litestar import Controller, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import UNSET
@@ -20,20 +20,12 @@ from cambist.services.exchanges.offers import Offer, best_offer
 from cambist.services.exchanges.quoted import BridgeQuoteView, QuoteView, bridge_offer_view, offer_view, taken_view
 from cambist.services.exchanges.read import ExchangeView, FoundExchange, exchange_view
 from cambist.services.exchanges.requests import BridgeAsk, BridgeOrder, SwapAsk, SwapOrder
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Period, Sort
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import (
-    Answer,
-    Cursor,
-    CursorPageAnswer,
-    Filter,
-    Limit,
-    MadeAnswer,
-    Page,
-    idempotency_header,
-)
+from cambist_web.schemas import Answer, CursorPageAnswer, Filter, MadeAnswer, idempotency_header
 from cambist_web.sending import sent_on
 
 IdempotencyKey = Annotated[str | None, idempotency_header("The same key never exchanges twice.")]
@@ -69,7 +61,7 @@ class ExchangeAnswer(Answer, frozen=True, kw_only=True):
 
 
 class ExchangeList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of swaps and bridges, newest first. `total` counts all pages."""
+    """One page of swaps and bridges. `total` counts all pages."""
 
     exchanges: Sequence[ExchangeView]
 
@@ -170,32 +162,30 @@ class Exchanges(Controller):
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         mode: Annotated[MadeFor | None, QueryParameter(description="Who wanted it.")] = None,
         kind: Annotated[Kind | None, QueryParameter()] = None,
         chain: Filter = None,
         status: Annotated[Status | None, QueryParameter()] = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> ExchangeList:
-        """Return the project's swaps and bridges, newest first. `chain` is the source's or the destination's."""
-        cursors = web.cursors("exchanges", actor.project_pk)
-        async with web.db.transaction() as conn:
-            found = await read.list_exchanges(
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[ExchangeList]:
+        """Return the project's swaps and bridges. `chain` is the source's or the destination's."""
+        filters = mode, kind, chain, status, period
+        query = asked.of(web, "exchanges", actor.project_pk, sort=sort, filters=filters)
+        return await query.answer(
+            ExchangeList,
+            lambda conn, part: read.list_exchanges(
                 conn,
                 actor.project_pk,
+                part,
                 made_for=mode,
                 kind=kind,
                 chain=chain,
                 status=status,
-                page=page,
-                limit=limit,
-                after=cursors.open(cursor),
-            )
-        views = [exchange_view(row) for row in found.items]
-        return ExchangeList(
-            exchanges=views, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+                period=period,
+            ),
         )
 
     @get("/history/{txn_id:str}", summary="Read a swap or a bridge", opt=needs("read"))

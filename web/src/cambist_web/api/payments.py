@@ -11,7 +11,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 
 from cambist.domain.payments import Status
 from cambist.services.actor import Actor
-from cambist.services.paging import LIMIT, parse_moment
+from cambist.services.listing import Period, Sort
 from cambist.services.receiving.payments import create, read
 from cambist.services.receiving.payments.create import PaymentContext
 from cambist.services.receiving.payments.read import Filters, get_public
@@ -20,16 +20,12 @@ from cambist.services.receiving.payments.requests import CreatePayment
 from cambist.services.receiving.payments.views import PaymentDetail, PaymentView, PublicPayment
 from cambist_web.auth import key_routes, needs, project_routes, public_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.schemas import (
     Answer,
-    Cursor,
     CursorPageAnswer,
     Filter,
-    Limit,
     MadeAnswer,
-    Page,
-    Since,
-    Until,
     idempotency_header,
     made_response,
 )
@@ -47,7 +43,7 @@ class PaymentMade(MadeAnswer, frozen=True, kw_only=True):
 
 
 class PaymentList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of payments, newest first. `total` counts all pages."""
+    """One page of payments. `total` counts all pages."""
 
     payments: Sequence[PaymentView]
 
@@ -124,33 +120,27 @@ class Payments(Controller):
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         status: Annotated[Status | None, QueryParameter()] = None,
         chain: Filter = None,
         order_id: OrderFilter = None,
-        since: Since = None,
-        until: Until = None,
         amount: AmountFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> PaymentList:
-        """Return the project's payments, newest first. `from` and `to` are about when they were made."""
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[PaymentList]:
+        """Return the project's payments. `from` and `to` are about when they were made."""
         wanted = Filters(
             status=status,
             chain=chain,
             order_id=order_id,
-            since=parse_moment("from", since),
-            until=parse_moment("to", until),
+            since=period.since,
+            until=period.until,
             amount=amount,
         )
-        cursors = web.cursors("payments", actor.project_pk)
-        async with web.db.transaction() as conn:
-            found = await read.list_payments(
-                conn, actor.project_pk, web.macs, wanted, page=page, limit=limit, after=cursors.open(cursor)
-            )
-        return PaymentList(
-            payments=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        query = asked.of(web, "payments", actor.project_pk, sort=sort, filters=wanted)
+        return await query.answer(
+            PaymentList, lambda conn, part: read.list_payments(conn, actor.project_pk, web.macs, wanted, part)
         )
 
     @get("/{payment_id:str}", summary="Read a payment", opt=needs("read"))

@@ -19,7 +19,7 @@ from cambist.domain.payouts import Status
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.identity.projects import require_active
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.payouts import batch, create, read, with_swap
 from cambist.services.payouts.batch import Batch
 from cambist.services.payouts.batch_rows import Rejected
@@ -28,18 +28,9 @@ from cambist.services.payouts.read import PayoutView, payout_view
 from cambist.services.payouts.requests import BatchRequest, PayoutRequest, wants_swap
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import (
-    Answer,
-    Cursor,
-    CursorPageAnswer,
-    Filter,
-    Limit,
-    MadeAnswer,
-    Page,
-    idempotency_header,
-    made_response,
-)
+from cambist_web.schemas import Answer, CursorPageAnswer, Filter, MadeAnswer, idempotency_header, made_response
 from cambist_web.sending import cancel, payout_context, sent_on
 
 log = structlog.get_logger(__name__)
@@ -61,7 +52,7 @@ class PayoutAnswer(Answer, frozen=True, kw_only=True):
 
 
 class PayoutList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of payouts, newest first. `total` counts all pages."""
+    """One page of payouts. `total` counts all pages."""
 
     payouts: Sequence[PayoutView]
 
@@ -164,33 +155,32 @@ class Payouts(Controller):
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         status: Annotated[Status | None, QueryParameter()] = None,
         chain: Filter = None,
         token: Filter = None,
         batch_id: BatchFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> PayoutList:
-        """Return the project's payouts, its automatic ones among them, newest first."""
-        cursors = web.cursors("payouts", actor.project_pk)
-        async with web.db.transaction() as conn:
-            found = await read.list_payouts(
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[PayoutList]:
+        """Return the project's payouts, its automatic ones among them."""
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[PayoutView]:
+            payouts = await read.list_payouts(
                 conn,
                 actor.project_pk,
+                part,
                 status=status,
                 chain=chain,
                 token=token,
                 batch_id=batch_id,
-                page=page,
-                limit=limit,
-                after=cursors.open(cursor),
+                period=period,
             )
-        views = [payout_view(payout, web.gateway.registry) for payout in found.items]
-        return PayoutList(
-            payouts=views, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
-        )
+            return payouts.shown_as(lambda payout: payout_view(payout, web.gateway.registry))
+
+        filters = status, chain, token, batch_id, period
+        return await asked.of(web, "payouts", actor.project_pk, sort=sort, filters=filters).answer(PayoutList, found)
 
     @get("/payouts/{payout_id:str}", summary="Read a payout", opt=needs("read"))
     async def read(

@@ -14,20 +14,18 @@ from cambist.domain.payouts import Status
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.identity.projects import require_active
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Period, Sort
 from cambist.services.reversals.refunds import create, read
 from cambist.services.reversals.refunds.create import Made, RefundRequest
 from cambist.services.reversals.refunds.read import RefundView
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
 from cambist_web.schemas import (
     Answer,
-    Cursor,
     CursorPageAnswer,
-    Limit,
     MadeAnswer,
-    Page,
     idempotency_header,
     made_response,
 )
@@ -49,7 +47,7 @@ class RefundAnswer(Answer, frozen=True, kw_only=True):
 
 
 class RefundList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of refunds, newest first. `total` counts all pages."""
+    """One page of refunds. `total` counts all pages."""
 
     refunds: Sequence[RefundView]
 
@@ -101,20 +99,17 @@ class Refunds(Controller):
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         status: Annotated[Status | None, QueryParameter()] = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> RefundList:
-        """Return the project's refunds, newest first."""
-        cursors = web.cursors("refunds", actor.project_pk)
-        async with web.db.transaction() as conn:
-            found = await read.list_refunds(
-                conn, actor.project_pk, status=status, page=page, limit=limit, after=cursors.open(cursor)
-            )
-        return RefundList(
-            refunds=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[RefundList]:
+        """Return the project's refunds."""
+        query = asked.of(web, "refunds", actor.project_pk, sort=sort, filters=(status, period))
+        return await query.answer(
+            RefundList,
+            lambda conn, part: read.list_refunds(conn, actor.project_pk, part, status=status, period=period),
         )
 
     @get("/refunds/{refund_id:str}", summary="Read a refund", opt=needs("read"))

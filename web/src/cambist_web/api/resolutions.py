@@ -13,29 +13,23 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain.payments import HeldReason
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Listed, Part, Sort
 from cambist.services.receiving.accounts.read import check_addresses
 from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.resolutions import decide
 from cambist.services.reversals.resolutions.read import ResolutionView, get_resolution, list_resolutions
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import (
-    Answer,
-    Cursor,
-    CursorPageAnswer,
-    Filter,
-    Limit,
-    Page,
-)
+from cambist_web.schemas import Answer, CursorPageAnswer, Filter
 from cambist_web.sending import payout_context
 
 from .refunds import IdempotencyKey, RefundMade, made_answer, record_refund
 
 
 class ResolutionList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of deposits that wait for a decision, newest first. `total` counts all pages."""
+    """One page of deposits that wait for a decision. `total` counts all pages."""
 
     resolutions: Sequence[ResolutionView]
 
@@ -62,23 +56,21 @@ class Resolutions(Controller):
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
         reason: Annotated[HeldReason | None, QueryParameter()] = None,
         chain: Filter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> ResolutionList:
-        """Return deposits to addresses of the project's payments, and to the wallet's own, newest first."""
-        cursors = web.cursors("resolutions", actor.project_pk)
-        async with web.db.transaction() as conn:
-            found = await list_resolutions(
-                conn, actor, reason=reason, chain=chain, page=page, limit=limit, after=cursors.open(cursor)
-            )
-            await _check(conn, web, *found.items)
-        return ResolutionList(
-            resolutions=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
-        )
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[ResolutionList]:
+        """Return deposits to addresses of the project's payments, and to the wallet's own."""
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[ResolutionView]:
+            waiting = await list_resolutions(conn, actor, part, reason=reason, chain=chain)
+            await _check(conn, web, *waiting.items)
+            return waiting
+
+        query = asked.of(web, "resolutions", actor.project_pk, sort=sort, filters=(reason, chain))
+        return await query.answer(ResolutionList, found)
 
     @get("/{deposit_id:str}", summary="Read a deposit", opt=needs("read"))
     async def read(

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
-from litestar import Controller, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.money import format_units
 from cambist.registry import Registry
 from cambist.services.audit.entries import Action
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.pricing.quotes import AmountText, Name
 from cambist.services.sending.gas import stakes
 from cambist.services.sending.gas.stakes import StakeAction, StakeRequest
 from cambist.services.supported import find_chain
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
-from cambist_web.schemas import Answer, Body, Cursor, CursorPageAnswer, Limit, NonEmptyFilter, Page
+from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter
 
 
 class StakeBody(Body, frozen=True, kw_only=True):
@@ -54,7 +57,7 @@ class StakeAsked(Answer, frozen=True, kw_only=True):
 
 
 class StakeList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of the changes that were asked for, newest first."""
+    """One page of the changes that were asked for."""
 
     stakes: Sequence[StakeView]
 
@@ -91,7 +94,7 @@ class Stakes(Controller):
         units = stakes.read_amount(info, data.action, data.amount)
         async with web.db.transaction() as conn:
             reference = await stakes.request_stake(conn, web.gateway.ids, info, data.action, units, web.clock.now())
-            found = await stakes.list_stake_requests(conn, info.id)
+            found = await stakes.list_stake_requests(conn, info.id, Part())
             told = {"chain": info.id, "stake": str(data.action), "amount": data.amount}
             await audit.record(conn, Action.STAKE_ASKED, subject=reference, **told)
         await web.gateway.hints.publish("outbound")
@@ -102,23 +105,20 @@ class Stakes(Controller):
     async def list(
         self,
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         chain: NonEmptyFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> StakeList:
-        """Return the changes that were asked for, newest first. What is staked now is told with the gas stations."""
-        cursors = web.cursors("stakes", "operator")
-        async with web.db.transaction() as conn:
-            found = await stakes.list_stake_requests(conn, chain, page=page, limit=limit, after=cursors.open(cursor))
-        return StakeList(
-            stakes=[stake_view(web.gateway.registry, one) for one in found.items],
-            page=page,
-            limit=limit,
-            total=found.total,
-            next_cursor=cursors.seal(found.last),
-        )
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[StakeList]:
+        """Return the changes that were asked for. What is staked now is told with the gas stations."""
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[StakeView]:
+            requests = await stakes.list_stake_requests(conn, chain, part, period)
+            return requests.shown_as(partial(stake_view, web.gateway.registry))
+
+        query = asked.of(web, "stakes", "operator", sort=sort, filters=(chain, period))
+        return await query.answer(StakeList, found)
 
 
 controllers = [admin_routes("/api/admin/stakes", Stakes)]

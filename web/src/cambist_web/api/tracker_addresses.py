@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
-from litestar import Controller, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
 
 from cambist.services.audit.entries import Action
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Sort
 from cambist.services.trackers import addresses, transactions
 from cambist.services.trackers.addresses import (
     AddressResult,
@@ -26,8 +26,9 @@ from cambist.services.trackers.create import BLOCK_MAX
 from cambist.services.trackers.credentials import TrackerAccess
 from cambist.services.trackers.transactions import Direction, MovementStatus, TrackedTransaction, Wanted
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Cursor, CursorPageAnswer, Limit, NonEmptyFilter, Page
+from cambist_web.schemas import Answer, CursorPageAnswer, NonEmptyFilter
 from cambist_web.tracker_auth import tracker_routes
 
 MANY_BYTES_MAX = 4 * 1024 * 1024
@@ -78,34 +79,31 @@ class AddressesRemoved(Answer, frozen=True, kw_only=True):
 
 
 class TransactionList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of the transactions that a tracker has told, newest first."""
+    """One page of the transactions that a tracker has told."""
 
     transactions: Sequence[TrackedTransaction]
+
+
+AddressSort: TypeAlias = Literal["-createdAt", "createdAt", "address", "-address"]
 
 
 class Addresses(Controller):
     tags = ("Trackers",)
 
     @get("/list", summary="List watched addresses")
-    async def list(  # noqa: PLR0913  filters and paging, each by name
+    async def list(
         self,
         tracker: NamedDependency[TrackerAccess],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
         address: AddressFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> AddressList:
-        """Return the addresses that the tracker watches, what was added last first; or the one that is asked for."""
-        cursors, wanted = web.cursors("tracker addresses", tracker.pk), _spelled(web, tracker, address)
-        async with web.db.transaction() as conn:
-            found = await addresses.list_addresses(
-                conn, tracker, wanted, page=page, limit=limit, after=cursors.open(cursor)
-            )
-        return AddressList(
-            addresses=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
-        )
+        sort: Annotated[AddressSort, QueryParameter(description="`-` is what was added last first.")] = "-createdAt",
+    ) -> Response[AddressList]:
+        """Return the addresses that the tracker watches; or the one that is asked for."""
+        wanted = _spelled(web, tracker, address)
+        query = asked.of(web, "tracker-addresses", tracker.pk, sort=sort, filters=wanted)
+        return await query.answer(AddressList, lambda conn, part: addresses.list_addresses(conn, tracker, wanted, part))
 
     @post("/add", status_code=200, summary="Watch an address")
     async def add(
@@ -210,6 +208,7 @@ class Transactions(Controller):
         self,
         tracker: NamedDependency[TrackerAccess],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
         address: AddressFilter = None,
         direction: Annotated[Direction | None, QueryParameter()] = None,
@@ -218,12 +217,9 @@ class Transactions(Controller):
         tx_hash: HashFilter = None,
         from_block: FromBlock = None,
         to_block: ToBlock = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> TransactionList:
-        """Return every transfer that the tracker has told of, newest first, with what has become of it by now."""
-        cursors = web.cursors("tracker transactions", tracker.pk)
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[TransactionList]:
+        """Return every transfer that the tracker has told of, with what has become of it by now."""
         wanted = Wanted(
             address=_spelled(web, tracker, address),
             direction=direction,
@@ -233,12 +229,9 @@ class Transactions(Controller):
             from_block=from_block,
             to_block=to_block,
         )
-        async with web.db.transaction() as conn:
-            found = await transactions.list_transactions(
-                conn, tracker, wanted, page=page, limit=limit, after=cursors.open(cursor)
-            )
-        return TransactionList(
-            transactions=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+        query = asked.of(web, "tracker-transactions", tracker.pk, sort=sort, filters=wanted)
+        return await query.answer(
+            TransactionList, lambda conn, part: transactions.list_transactions(conn, tracker, wanted, part)
         )
 
 

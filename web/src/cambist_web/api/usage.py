@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from litestar import Controller, get
+from litestar import Controller, Response, get
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 from msgspec import Struct
@@ -17,17 +17,12 @@ from cambist.services.accounting import usage
 from cambist.services.accounting.usage import UsageView
 from cambist.services.actor import Actor
 from cambist.services.identity.plan_catalog import Offers
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Sort
 from cambist.services.platform import PlatformSettings
 from cambist_web.auth import key_routes, needs, project_routes, public_routes
 from cambist_web.context import Limits, Web
-from cambist_web.schemas import (
-    Answer,
-    Cursor,
-    CursorPageAnswer,
-    Limit,
-    Page,
-)
+from cambist_web.lists import Asked, TimeSort
+from cambist_web.schemas import Answer, CursorPageAnswer
 
 CURRENCY = "CPT"
 OperationFilter = Annotated[Operation | None, QueryParameter(description="Records of this operation only.")]
@@ -138,37 +133,23 @@ class Usage(Controller):
     tags = ("Usage",)
 
     @get("/", summary="List usage", opt=needs("read"))
-    async def list(  # noqa: PLR0913  every query parameter is one
+    async def list(
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
         operation: OperationFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> UsageList:
-        """Return what cost usage credits (CPT), newest first, and what is left of them."""
-        settings = await web.platform.get()
-        cursors = web.cursors("usage", actor.merchant_pk, actor.mode)
-        async with web.db.transaction() as conn:
-            left = await usage.balance(conn, actor.merchant_pk, actor.mode)
-            found = await usage.list_usage(
-                conn,
-                actor.merchant_pk,
-                actor.mode,
-                operation=operation,
-                page=page,
-                limit=limit,
-                after=cursors.open(cursor),
-            )
-        return UsageList(
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[UsageList]:
+        """Return what cost usage credits (CPT), and what is left of them."""
+        owner, settings = (actor.merchant_pk, actor.mode), await web.platform.get()
+        async with web.db.autocommit() as conn:
+            left = await usage.balance(conn, *owner)
+        return await asked.of(web, "usage", *owner, sort=sort, filters=operation).answer(
+            UsageList,
+            lambda conn, part: usage.list_usage(conn, *owner, part, operation=operation),
             system_credit=system_credit(left, settings, actor.mode),
-            usage=found.items,
-            page=page,
-            limit=limit,
-            total=found.total,
-            next_cursor=cursors.seal(found.last),
         )
 
 

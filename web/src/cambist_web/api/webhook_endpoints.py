@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from litestar import Controller, delete, get, patch, post
+from litestar import Controller, Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
+from cambist.services.listing import Listed, Part, Sort
 from cambist.services.paging import LIMIT
 from cambist.services.webhooks import endpoints, log
 from cambist.services.webhooks.endpoints import ChangeEndpoint, Endpoint, EventNames, Url
+from cambist.services.webhooks.log import DeliveryAnswer
 from cambist.services.webhooks.sender import Sender
 from cambist_web.auth import needs, owned_project_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Body, Cursor, Limit, NonEmptyFilter, Page, PageAnswer, sent
+from cambist_web.schemas import Answer, Body, Limit, NonEmptyFilter, Page, PageAnswer, sent
 
 from .deliveries import DeliveryList, ResourceFilter, TestResult, TestWebhook, send_test
 from .projects import RotateSecret, SecretRotated, rotated
@@ -202,32 +206,30 @@ class WebhookEndpoints(Controller):
         endpoint_id: FromPath[str],
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
         status: NonEmptyFilter = None,
         event: NonEmptyFilter = None,
         resource_id: ResourceFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> DeliveryList:
-        """Return what the endpoint was sent or will be, newest first, each with its attempts."""
-        cursors = web.cursors("endpoint deliveries", actor.project_pk, endpoint_id)
-        async with web.db.transaction() as conn:
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[DeliveryList]:
+        """Return what the endpoint was sent or will be, each with its attempts."""
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[DeliveryAnswer]:
             endpoint = await endpoints.find(conn, actor.project_pk, endpoint_id)
-            found = await log.list_deliveries(
+            return await log.list_deliveries(
                 conn,
                 actor.project_pk,
+                part,
                 endpoint_pk=endpoint.pk,
                 status=status,
                 event=event,
                 resource_id=resource_id,
-                page=page,
-                limit=limit,
-                after=cursors.open(cursor),
             )
-        return DeliveryList(
-            deliveries=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
-        )
+
+        owner, filters = (actor.project_pk, endpoint_id), (status, event, resource_id)
+        query = asked.of(web, "endpoint-deliveries", *owner, sort=sort, filters=filters)
+        return await query.answer(DeliveryList, found)
 
 
 controllers = [owned_project_routes("/api/merchant/projects/{project_id:str}/webhook-endpoints", WebhookEndpoints)]

@@ -14,22 +14,14 @@ from cambist.domain.payouts import Status
 from cambist.services.audit.entries import Action
 from cambist.services.identity import projects
 from cambist.services.identity.sessions import SessionPrincipal
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Period, Sort
 from cambist.services.payouts import withdrawals
 from cambist.services.payouts.withdrawals import Made, WithdrawalRequest, WithdrawalView
 from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import (
-    Answer,
-    Cursor,
-    CursorPageAnswer,
-    Limit,
-    MadeAnswer,
-    Page,
-    idempotency_header,
-    made_response,
-)
+from cambist_web.schemas import Answer, CursorPageAnswer, MadeAnswer, idempotency_header, made_response
 from cambist_web.sending import cancel, changed_on, payout_context, sent_on
 
 IdempotencyKey = Annotated[str | None, idempotency_header("The same key never withdraws twice.")]
@@ -49,7 +41,7 @@ class WithdrawalAnswer(Answer, frozen=True, kw_only=True):
 
 
 class WithdrawalList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of withdrawals, newest first. `total` counts all pages."""
+    """One page of withdrawals. `total` counts all pages."""
 
     withdrawals: Sequence[WithdrawalView]
 
@@ -100,28 +92,26 @@ class Withdrawals(Controller):
         self,
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         project_id: ProjectFilter = None,
         status: Annotated[Status | None, QueryParameter()] = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> WithdrawalList:
-        """Return the merchant's withdrawals, newest first."""
-        cursors = web.cursors("withdrawals", session.merchant_pk)
-        async with web.db.transaction() as conn:
-            found = await withdrawals.list_withdrawals(
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[WithdrawalList]:
+        """Return the merchant's withdrawals."""
+        query = asked.of(web, "withdrawals", session.merchant_pk, sort=sort, filters=(project_id, status, period))
+        return await query.answer(
+            WithdrawalList,
+            lambda conn, part: withdrawals.list_withdrawals(
                 conn,
                 web.gateway.registry,
                 session.merchant_pk,
+                part,
                 project_id=project_id,
                 status=status,
-                page=page,
-                limit=limit,
-                after=cursors.open(cursor),
-            )
-        return WithdrawalList(
-            withdrawals=found.items, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
+                period=period,
+            ),
         )
 
     @get("/{withdrawal_id:str}", summary="Read a withdrawal", opt=needs(member="withdrawals.read"))

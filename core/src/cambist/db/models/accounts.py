@@ -20,7 +20,7 @@ class Account(Base):
     __tablename__ = "accounts"
     __table_args__ = (
         UniqueConstraint("project_pk", "external_id"),
-        Index("ix_accounts_project_pk_id", "project_pk", "id"),
+        Index("ix_accounts_project_pk", "project_pk", "created_at", "id"),
     )
 
     id: Mapped[PrimaryKey]

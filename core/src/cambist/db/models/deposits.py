@@ -62,6 +62,8 @@ class Deposit(Base):
     ``accepted``, ``released`` or ``refunded``. ``merchant_pk`` is None for money that the operator sent
     to the platform's own address. ``ordinal`` is its position within the block.
 
+    ``detected_at`` is when it was seen in the block that it stands in, ``first_seen_at`` when in any.
+
     ``account_pk`` is the account to whose address it came; there ``matches`` says that it counts for the account, and
     ``held_reason`` why it does not. ``fiat`` is what one token was worth in each currency when it was detected, and
     ``fiat_reason`` what is missing of that: ``pending`` while prices are waited for, ``no_price`` for good.
@@ -84,7 +86,7 @@ class Deposit(Base):
         CheckConstraint("held_reason IS NULL OR NOT matches", name="held_for_a_reason"),
         partial_index("ix_deposits_unconfirmed", "chain", "scope", "height", where="status = 'detected'"),
         Index("ix_deposits_height", "chain", "scope", "height"),
-        partial_index("ix_deposits_account_pk_id", "account_pk", "id", where="account_pk IS NOT NULL"),
+        partial_index("ix_deposits_account_pk", "account_pk", "first_seen_at", "id", where="account_pk IS NOT NULL"),
         partial_index("ix_deposits_without_fiat", "id", where="fiat_reason = 'pending'"),
         partial_index(
             "ix_deposits_uncollected",
@@ -136,6 +138,7 @@ class Deposit(Base):
     incarnation: Mapped[int] = mapped_column(server_default="1")
     fiat: Mapped[dict[str, object] | None]
     fiat_reason: Mapped[str | None]
+    first_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
     detected_at: Mapped[datetime] = mapped_column(server_default=func.now())
     confirmed_at: Mapped[datetime | None]
     orphaned_at: Mapped[datetime | None]

@@ -97,10 +97,20 @@ class OutboundIntent(Base):
             "ix_outbound_intents_collections",
             "merchant_pk",
             "mode",
+            "created_at",
             "id",
             where=f"kind = '{IntentKind.COLLECTION}'",
         ),
-        partial_index("ix_outbound_intents_stakes", "id", where="kind IN ('stake', 'unstake', 'withdraw_stake')"),
+        partial_index(
+            "ix_outbound_intents_all_collections",
+            "mode",
+            "created_at",
+            "id",
+            where=f"kind = '{IntentKind.COLLECTION}'",
+        ),
+        partial_index(
+            "ix_outbound_intents_stakes", "created_at", "id", where="kind IN ('stake', 'unstake', 'withdraw_stake')"
+        ),
     )
 
     id: Mapped[PrimaryKey]

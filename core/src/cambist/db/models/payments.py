@@ -39,8 +39,19 @@ class Payment(Base):
             "refunded",
         ),
         CheckConstraint("(pricing_mode = 'fiat') = (exchange_rate IS NOT NULL)", name="fiat_has_rate"),
-        Index("ix_payments_project_pk_id", "project_pk", "id"),
-        partial_index("ix_payments_order", "project_pk", "order_id", where="order_id IS NOT NULL"),
+        # For lists: of a project, of a merchant, of all; and for what an operator looks for.
+        Index("ix_payments_project_pk", "project_pk", "created_at", "id"),
+        Index("ix_payments_project_status", "project_pk", "status", "created_at", "id"),
+        Index("ix_payments_merchant_pk", "merchant_pk", "created_at", "id"),
+        Index("ix_payments_status", "status", "created_at", "id"),
+        Index("ix_payments_created_at", "created_at", "id"),
+        partial_index("ix_payments_order", "order_id", "project_pk", "created_at", "id", where="order_id IS NOT NULL"),
+        Index(
+            "ix_payments_customer_email",
+            text("lower(customer_email)"),
+            "id",
+            postgresql_where=text("customer_email IS NOT NULL"),
+        ),
         # What a watcher judges on every poll of its chain: small, however many payments there are.
         partial_index("ix_payments_active", "chain", "scope", where="dirty OR status IN ('detected', 'confirming')"),
         partial_index("ix_payments_expiring", "chain", "scope", "expires_at", where="status = 'pending'"),

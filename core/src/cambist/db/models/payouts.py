@@ -32,9 +32,11 @@ class Payout(Base):
         holds_one_of("mode", "live", "sandbox"),
         holds_one_of("asked_by", *AskedBy),
         # One for each list, newest first.
-        partial_index("ix_payouts_payouts", "project_pk", "id", where="kind IN ('payout', 'auto_payout')"),
-        partial_index("ix_payouts_refunds", "project_pk", "id", where="kind = 'refund'"),
-        partial_index("ix_payouts_withdrawals", "merchant_pk", "id", where="kind = 'withdrawal'"),
+        partial_index(
+            "ix_payouts_payouts", "project_pk", "created_at", "id", where="kind IN ('payout', 'auto_payout')"
+        ),
+        partial_index("ix_payouts_refunds", "project_pk", "created_at", "id", where="kind = 'refund'"),
+        partial_index("ix_payouts_withdrawals", "merchant_pk", "created_at", "id", where="kind = 'withdrawal'"),
         Index("ix_payouts_day", "merchant_pk", "mode", "chain", "created_at"),
         partial_index(
             "ix_payouts_open",

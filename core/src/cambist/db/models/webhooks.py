@@ -48,9 +48,8 @@ class WebhookEvent(Base):
 
     __tablename__ = "webhook_events"
     __table_args__ = (
-        Index("ix_webhook_events_project_pk_id", "project_pk", "id"),
-        Index("ix_webhook_events_event", "project_pk", "event", "id"),
-        Index("ix_webhook_events_project_pk_created_at", "project_pk", "created_at"),
+        Index("ix_webhook_events_project_pk", "project_pk", "created_at", "id"),
+        Index("ix_webhook_events_event", "project_pk", "event", "created_at", "id"),
         Index("ix_webhook_events_resource_id", "resource_id"),
         Index("ix_webhook_events_created_at", "created_at", postgresql_using="brin"),
     )

@@ -26,7 +26,7 @@ from cambist.domain.usage import Operation
 from cambist.plugin import Units
 from cambist.services import platform
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, PaymentRequiredError
-from cambist.services.paging import Page, read_newest
+from cambist.services.listing import Listed, ListOf, Part, read_list
 from cambist.services.platform import PlatformSettings
 
 from . import ledger
@@ -238,20 +238,14 @@ class UsageView(Struct, frozen=True, kw_only=True, rename="camel"):
 _AMOUNT = case((UsageRecord.operation == "return", -UsageRecord.weight), else_=UsageRecord.weight)
 
 
-async def list_usage(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection,
-    merchant_pk: int,
-    mode: str,
-    *,
-    operation: Operation | None,
-    page: int,
-    limit: int,
-    after: int | None = None,
-) -> Page[UsageView]:
-    listed = select(*columns_of(UsageView, UsageRecord, amount=_AMOUNT)).where(
-        UsageRecord.merchant_pk == merchant_pk, UsageRecord.mode == mode
-    )
+_LIST = ListOf(UsageRecord.id)
+
+
+async def list_usage(
+    conn: AsyncConnection, merchant_pk: int, mode: str, part: Part, *, operation: Operation | None = None
+) -> Listed[UsageView]:
+    """Return one part of what a merchant used."""
+    own = {UsageRecord.merchant_pk: merchant_pk, UsageRecord.mode: mode}
     filters, show = {UsageRecord.operation: operation}, partial(to_struct, UsageView)
-    return await read_newest(
-        conn, listed, show, newest=UsageRecord.id, filters=filters, page=page, limit=limit, after=after
-    )
+    listed = select(*columns_of(UsageView, UsageRecord, amount=_AMOUNT))
+    return await read_list(conn, listed, show, _LIST, part, own=own, filters=filters)

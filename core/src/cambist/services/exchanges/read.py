@@ -13,7 +13,8 @@ from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.domain.exchanges import Kind, MadeFor, Status
 from cambist.domain.money import format_units
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_newest, read_one
+from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
+from cambist.services.paging import read_one
 
 from .rows import SENDER, ExchangeRow
 
@@ -28,25 +29,32 @@ _PAYOUT = select(Payout.payout_id).where(Payout.id == Exchange.payout_pk).correl
 _SELECT = select(*columns_of(FoundExchange, Exchange, sender=SENDER, payout_id=_PAYOUT))
 
 
-async def list_exchanges(  # noqa: PLR0913  filters and paging, each by name
+_LIST = ListOf(Exchange.id, Exchange.created_at)
+
+
+async def list_exchanges(  # noqa: PLR0913  filters, each by name
     conn: AsyncConnection,
     project_pk: int,
+    part: Part,
     *,
-    made_for: MadeFor | None,
-    kind: Kind | None,
-    chain: str | None,
-    status: Status | None,
-    page: int,
-    limit: int,
-    after: int | None = None,
-) -> Page[FoundExchange]:
-    """Return one page of a project's exchanges, newest first. ``chain`` is either of an exchange's two."""
-    listed = _SELECT.where(Exchange.project_pk == project_pk)
-    if chain is not None:
-        listed = listed.where(or_(Exchange.source_chain == chain, Exchange.dest_chain == chain))
-    filters = {Exchange.made_for: made_for, Exchange.kind: kind, Exchange.status: status}
-    return await read_newest(
-        conn, listed, _found, newest=Exchange.id, filters=filters, page=page, limit=limit, after=after
+    made_for: MadeFor | None = None,
+    kind: Kind | None = None,
+    chain: str | None = None,
+    status: Status | None = None,
+    period: Period = ALWAYS,
+) -> Listed[ExchangeView]:
+    """Return one part of a project's exchanges. ``chain`` is either of an exchange's two."""
+    on_chain = [] if chain is None else [or_(Exchange.source_chain == chain, Exchange.dest_chain == chain)]
+    return await read_list(
+        conn,
+        _SELECT,
+        lambda row: exchange_view(_found(row)),
+        _LIST,
+        part,
+        own={Exchange.project_pk: project_pk},
+        filters={Exchange.made_for: made_for, Exchange.kind: kind, Exchange.status: status},
+        also=on_chain,
+        period=period,
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
-from sqlalchemy import Text, func, literal_column, select
+from sqlalchemy import ColumnElement, Text, func, literal_column, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -21,7 +21,7 @@ from cambist.registry import Registry
 from cambist.services.accounting.ledger import Account, Purpose, asset_key
 from cambist.services.errors import NotFoundError
 from cambist.services.exchanges.rows import ExchangeRow
-from cambist.services.paging import Page, read_newest
+from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
 
 
 class SwapOfPayout(Struct, frozen=True, kw_only=True):
@@ -143,23 +143,29 @@ _KINDS = (IntentKind.PAYOUT, IntentKind.AUTO_PAYOUT)
 _SELECT = select(*COLUMNS, FEE, SWAP).where(literally(Payout.kind, *_KINDS))
 
 
-async def list_payouts(  # noqa: PLR0913  filters and paging, each by name
+_LIST = ListOf(Payout.id, Payout.created_at)
+
+
+async def list_payouts(  # noqa: PLR0913  filters, each by name
     conn: AsyncConnection,
     project_pk: int,
+    part: Part,
     *,
-    status: Status | None,
-    chain: str | None,
-    token: str | None,
-    batch_id: str | None,
-    page: int,
-    limit: int,
-    after: int | None = None,
-) -> Page[PayoutRow]:
-    filters = {Payout.status: status, Payout.chain: chain, Payout.token: token, PayoutBatch.batch_id: batch_id}
-    listed = _SELECT.outerjoin(PayoutBatch, PayoutBatch.id == Payout.batch_pk).where(Payout.project_pk == project_pk)
-    return await read_newest(
-        conn, listed, payout_row, newest=Payout.id, filters=filters, page=page, limit=limit, after=after
-    )
+    status: Status | None = None,
+    chain: str | None = None,
+    token: str | None = None,
+    batch_id: str | None = None,
+    period: Period = ALWAYS,
+) -> Listed[PayoutRow]:
+    """Return one part of a project's payouts."""
+    own: Owner = {Payout.project_pk: project_pk}
+    where: list[ColumnElement[bool]] = []
+    if batch_id is not None:
+        # A batch has a hundred payouts at most, found by an index of their own.
+        batch = select(PayoutBatch.id).where(PayoutBatch.batch_id == batch_id, PayoutBatch.project_pk == project_pk)
+        own, where = {}, [Payout.batch_pk == batch.scalar_subquery()]
+    filters = {Payout.status: status, Payout.chain: chain, Payout.token: token}
+    return await read_list(conn, _SELECT, payout_row, _LIST, part, own=own, where=where, filters=filters, period=period)
 
 
 async def find_payout(conn: AsyncConnection, project_pk: int, payout_id: str) -> PayoutRow:

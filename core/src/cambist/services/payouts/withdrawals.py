@@ -21,7 +21,8 @@ from cambist.services.addresses.checks import check_tag, check_to_address
 from cambist.services.errors import NotFoundError
 from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, find_replayed, take_key
 from cambist.services.identity.projects import require_active
-from cambist.services.paging import Page, read_newest, read_one
+from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
+from cambist.services.paging import read_one
 from cambist.services.pricing.quotes import AmountText, Asset, Name, read_units
 
 from .create import named_asset, require_payouts
@@ -121,27 +122,28 @@ def _claim(actor: Actor, request: WithdrawalRequest, header_key: str | None) -> 
 
 _SELECT = (
     select(*COLUMNS, FEE, Project.project_id)
-    .join(Project, Project.id == Payout.project_pk)
+    .outerjoin(Project, Project.id == Payout.project_pk)
     .where(literally(Payout.kind, IntentKind.WITHDRAWAL))
 )
 
 
-async def list_withdrawals(  # noqa: PLR0913  filters and paging, each by name
+_LIST = ListOf(Payout.id, Payout.created_at)
+
+
+async def list_withdrawals(  # noqa: PLR0913  filters, each by name
     conn: AsyncConnection,
     registry: Registry,
     merchant_pk: int,
+    part: Part,
     *,
-    project_id: str | None,
-    status: Status | None,
-    page: int,
-    limit: int,
-    after: int | None = None,
-) -> Page[WithdrawalView]:
-    """Return one page of a merchant's withdrawals, live and simulated."""
-    listed = _SELECT.where(Payout.merchant_pk == merchant_pk)
-    filters = {Project.project_id: project_id, Payout.status: status}
-    show = partial(_view, registry)
-    return await read_newest(conn, listed, show, newest=Payout.id, filters=filters, page=page, limit=limit, after=after)
+    project_id: str | None = None,
+    status: Status | None = None,
+    period: Period = ALWAYS,
+) -> Listed[WithdrawalView]:
+    """Return one part of a merchant's withdrawals, live and simulated."""
+    own = {Payout.merchant_pk: merchant_pk}
+    filters, show = {Project.project_id: project_id, Payout.status: status}, partial(_view, registry)
+    return await read_list(conn, _SELECT, show, _LIST, part, own=own, filters=filters, period=period)
 
 
 async def get_withdrawal(

@@ -168,7 +168,7 @@ async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime
         (
             Deposit.chain,
             Deposit.scope,
-            (Deposit.mined_at, Deposit.detected_at, Deposit.confirmed_at, Deposit.orphaned_at),
+            (Deposit.mined_at, Deposit.first_seen_at, Deposit.detected_at, Deposit.confirmed_at, Deposit.orphaned_at),
         ),
         (Payout.chain, Payout.scope, (Payout.created_at, Payout.updated_at, Payout.broadcast_at, Payout.finished_at)),
         (

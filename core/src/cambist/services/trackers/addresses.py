@@ -18,8 +18,8 @@ from cambist.plugin import AddressFamily, ChainInfo, InvalidAddressError
 from cambist.registry import Registry
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
 from cambist.services.identity import plans
+from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
 from cambist.services.metadata import metadata_text
-from cambist.services.paging import Page, read_newest
 
 from . import additions, history
 from .changes import count_addresses, lock
@@ -277,20 +277,20 @@ async def get(conn: AsyncConnection, tracker: TrackerAccess, address: str) -> Ad
     return _view(row)
 
 
-async def list_addresses(  # noqa: PLR0913  whose, which, and which part
+_LIST = ListOf(models.TrackerAddress.id, orders={"address": models.TrackerAddress.address})
+
+
+async def list_addresses(
     conn: AsyncConnection,
     tracker: TrackerAccess,
     address: str | None,
-    *,
-    page: int,
-    limit: int,
-    after: int | None,
-) -> Page[AddressView]:
-    """Return one page of the list, what was added last first; or the one address that is named."""
-    listed = select(*_COLUMNS).where(models.TrackerAddress.tracker_pk == tracker.pk)
-    filters = {models.TrackerAddress.address: address}
-    newest = models.TrackerAddress.id
-    return await read_newest(conn, listed, _view, newest=newest, filters=filters, page=page, limit=limit, after=after)
+    part: Part,
+) -> Listed[AddressView]:
+    """Return one part of the list; or the one address that is named."""
+    own: Owner = {models.TrackerAddress.tracker_pk: tracker.pk}
+    if address is not None:
+        own = {**own, models.TrackerAddress.address: address}
+    return await read_list(conn, select(*_COLUMNS), _view, _LIST, part, own=own)
 
 
 async def _on_list(conn: AsyncConnection, tracker: TrackerAccess, addresses: Sequence[str]) -> set[str]:

@@ -15,12 +15,9 @@ from cambist.db import models
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain.money import format_units
 from cambist.services.errors import InvalidError
-from cambist.services.paging import Page, read_newest
+from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
 
 from .credentials import TrackerAccess
-
-WINDOW = 5_000
-"""Transactions that one request with filters looks through."""
 
 Direction = Literal["in", "out"]
 MovementStatus = Literal["detected", "confirmed", "orphaned"]
@@ -60,13 +57,15 @@ class Wanted(Struct, frozen=True, kw_only=True):
     to_block: int | None = None
 
 
-async def list_transactions(  # noqa: PLR0913  whose, which, and which part
-    conn: AsyncConnection, tracker: TrackerAccess, wanted: Wanted, *, page: int, limit: int, after: int | None
-) -> Page[TrackedTransaction]:
-    """Return one page of what the tracker has told, the newest first. Raises InvalidError for blocks the wrong way.
+LIST = ListOf(models.TrackerTransaction.id, window=5_000)
 
-    Filters look through ``WINDOW`` transactions of the tracker at most, and where there are older ones the list goes on
-    behind them: a page may have fewer than ``limit``, and be followed by others. A transaction's hash is found at once.
+
+async def list_transactions(
+    conn: AsyncConnection, tracker: TrackerAccess, wanted: Wanted, part: Part
+) -> Listed[TrackedTransaction]:
+    """Return one part of what the tracker has told. Raises InvalidError for blocks the wrong way.
+
+    A transaction's hash is found at once.
     """
     if wanted.from_block is not None and wanted.to_block is not None and wanted.from_block > wanted.to_block:
         raise InvalidError.field("toBlock", "must not be less than fromBlock")
@@ -82,16 +81,14 @@ async def list_transactions(  # noqa: PLR0913  whose, which, and which part
         *(movement.required_confirmations, movement.status),
         select(models.Cursor.head).where(*here).scalar_subquery().label("head"),
     )
-    listed = select(*columns).where(told.tracker_pk == tracker.pk, *_conditions(movement, wanted))
-    oldest = None
+    own: Owner = {told.tracker_pk: tracker.pk}
+    where: list[ColumnElement[bool]] = []
     if wanted.tx_hash is not None:
-        listed = listed.where(one_of(told.movement_pk, await _of_hash(conn, tracker, wanted.tx_hash)))
-    elif wanted != Wanted():
-        oldest = await _oldest(conn, tracker, after)
-        listed = listed.where(told.id >= (oldest or 0))
+        own, where = {}, [one_of(told.movement_pk, await _of_hash(conn, tracker, wanted.tx_hash))]
+        where.append(told.tracker_pk == tracker.pk)
     filters = {told.address: wanted.address, told.direction: wanted.direction}
-    found = await read_newest(conn, listed, _view, newest=told.id, filters=filters, page=page, limit=limit, after=after)
-    return found if found.last is not None else Page(items=found.items, total=found.total, last=oldest)
+    also = list(_conditions(movement, wanted))
+    return await read_list(conn, select(*columns), _view, LIST, part, own=own, where=where, filters=filters, also=also)
 
 
 def _conditions(movement: ReadOnlyColumnCollection[str, Any], wanted: Wanted) -> Iterator[ColumnElement[bool]]:
@@ -116,14 +113,6 @@ SELECT id FROM movements WHERE chain = $1 AND scope = $2 AND tx_id = $3 AND stat
 UNION ALL
 SELECT id FROM movements WHERE chain = $1 AND scope = $2 AND tx_id = $3 AND status = 'orphaned'
 """
-
-
-async def _oldest(conn: AsyncConnection, tracker: TrackerAccess, after: int | None) -> int | None:
-    """Return the last transaction that a filter looks at, None where it comes to the first that there is."""
-    told = models.TrackerTransaction
-    older = select(told.id).where(told.tracker_pk == tracker.pk, told.id < (2**62 if after is None else after))
-    oldest: int | None = await conn.scalar(older.order_by(told.id.desc()).offset(WINDOW - 1).limit(1))
-    return oldest
 
 
 def _view(row: AnyRow) -> TrackedTransaction:

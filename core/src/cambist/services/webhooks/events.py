@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from cambist.db.structs import AnyRow, one_of, to_struct
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import LIMIT, TOTAL_MAX, Page, read_newest, read_one
+from cambist.services.listing import Listed, ListOf, Owner, Part, Period, read_list
+from cambist.services.paging import read_one
 
 from .log import Json
 
@@ -51,53 +52,22 @@ class EventFilters(Struct, frozen=True, kw_only=True):
     until: datetime | None = None
 
 
-async def list_events(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection,
-    project_pk: int,
-    wanted: EventFilters,
-    *,
-    page: int = 1,
-    limit: int = LIMIT,
-    after: int | None = None,
-) -> Page[EventAnswer]:
-    """Return one page of a project's events, newest first, whether they were delivered or not."""
-    event = WebhookEvent
-    listed = select(event).where(event.project_pk == project_pk)
-    if wanted.names:
-        first = max(TOTAL_MAX, page * limit) + 1
-        listed = listed.where(one_of(event.id, await _named(conn, project_pk, wanted, after=after, first=first)))
-    if wanted.since is not None:
-        listed = listed.where(event.created_at >= wanted.since)
-    if wanted.until is not None:
-        listed = listed.where(event.created_at < wanted.until)
-    filters = {event.resource_id: wanted.resource_id}
-    found = await read_newest(
-        conn, listed, lambda row: row, newest=event.id, filters=filters, page=page, limit=limit, after=after
+_LIST = ListOf(WebhookEvent.id, WebhookEvent.created_at, indexed=[WebhookEvent.event])
+
+
+async def list_events(conn: AsyncConnection, project_pk: int, wanted: EventFilters, part: Part) -> Listed[EventAnswer]:
+    """Return one part of a project's events, whether they were delivered or not."""
+    event, where = WebhookEvent, []
+    own: Owner = {event.project_pk: project_pk}
+    if wanted.resource_id is not None:
+        # A few, found by an index of their own.
+        own, where = {event.resource_id: wanted.resource_id}, [event.project_pk == project_pk]
+    filters = {event.event: tuple(sorted(set(wanted.names))) or None}
+    times, listed = Period(wanted.since, wanted.until), select(event)
+    found = await read_list(
+        conn, listed, lambda row: row, _LIST, part, own=own, where=where, filters=filters, period=times
     )
-    return Page(items=await _views(conn, found.items), total=found.total, last=found.last)
-
-
-# The newest of each name, from an index that has them in this order: of a rare one nothing else is read.
-# Written as a range and in the order, a name lets the planner take no other index.
-_NAMED = """
-SELECT told.id FROM unnest($2::text[]) AS name CROSS JOIN LATERAL (
-    SELECT id FROM webhook_events
-    WHERE project_pk = $1 AND event >= name AND event <= name AND id < $3
-        AND ($4::timestamptz IS NULL OR created_at >= $4) AND ($5::timestamptz IS NULL OR created_at < $5)
-        AND ($6::text IS NULL OR resource_id = $6)
-    ORDER BY event DESC, id DESC LIMIT $7
-) AS told
-ORDER BY told.id DESC LIMIT $7
-"""
-
-
-async def _named(
-    conn: AsyncConnection, project_pk: int, wanted: EventFilters, *, after: int | None, first: int
-) -> Sequence[int]:
-    names = sorted(set(wanted.names))
-    before = 2**62 if after is None else after
-    values = (project_pk, names, before, wanted.since, wanted.until, wanted.resource_id, first)
-    return list((await conn.exec_driver_sql(_NAMED, values)).scalars())
+    return Listed(items=await _views(conn, found.items), total=found.total, exact=found.exact, last=found.last)
 
 
 async def get_event(conn: AsyncConnection, project_pk: int, event_id: str) -> EventAnswer:

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import LIMIT, Page, read_newest
+from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
 
 ATTEMPTS_SHOWN_MAX = 50
 
@@ -66,31 +66,31 @@ _ROWS = (
 )
 
 
-async def list_deliveries(  # noqa: PLR0913  filters and paging, each by name
+_LIST = ListOf(WebhookDelivery.id)
+
+
+async def list_deliveries(  # noqa: PLR0913  filters, each by name
     conn: AsyncConnection,
     project_pk: int,
+    part: Part,
     *,
     endpoint_pk: int | None = None,
     status: str | None = None,
     event: str | None = None,
     resource_id: str | None = None,
-    page: int = 1,
-    limit: int = LIMIT,
-    after: int | None = None,
-) -> Page[DeliveryAnswer]:
-    """Return one page of a project's deliveries, or of those to one of its endpoints, newest first."""
+) -> Listed[DeliveryAnswer]:
+    """Return one part of a project's deliveries, or of those to one of its endpoints."""
     delivery = WebhookDelivery
-    filters = {
-        delivery.status: status,
-        delivery.event: event,
-        delivery.resource_id: resource_id,
-        delivery.endpoint_pk: endpoint_pk,
-    }
-    listed = _ROWS.where(delivery.project_pk == project_pk)
-    found = await read_newest(
-        conn, listed, lambda row: row, newest=delivery.id, filters=filters, page=page, limit=limit, after=after
-    )
-    return Page(items=await _views(conn, found.items), total=found.total, last=found.last)
+    own: Owner = {delivery.project_pk: project_pk} if endpoint_pk is None else {delivery.endpoint_pk: endpoint_pk}
+    where: list[ColumnElement[bool]] = []
+    if resource_id is not None:
+        # A few for each event of what they are about, found by an index of its own.
+        of_resource = select(WebhookEvent.id).where(WebhookEvent.resource_id == resource_id)
+        where = [delivery.event_pk.in_(of_resource), *(column == value for column, value in own.items())]
+        own = {}
+    filters = {delivery.status: status, delivery.event: event}
+    found = await read_list(conn, _ROWS, lambda row: row, _LIST, part, own=own, where=where, filters=filters)
+    return Listed(items=await _views(conn, found.items), total=found.total, exact=found.exact, last=found.last)
 
 
 async def get_delivery(conn: AsyncConnection, project_pk: int, delivery_id: str) -> DeliveryAnswer:

@@ -759,8 +759,19 @@ TABLES = (
         WHERE dirty OR status IN ('detected', 'confirming')
     """,
     "CREATE INDEX ix_payments_expiring ON payments (chain, scope, expires_at) WHERE status = 'pending'",
-    "CREATE INDEX ix_payments_order ON payments (project_pk, order_id) WHERE order_id IS NOT NULL",
-    "CREATE INDEX ix_payments_project_pk_id ON payments (project_pk, id)",
+    "CREATE INDEX ix_payments_created_at ON payments (created_at, id)",
+    """
+    CREATE INDEX ix_payments_customer_email ON payments (lower(customer_email), id)
+        WHERE customer_email IS NOT NULL
+    """,
+    "CREATE INDEX ix_payments_merchant_pk ON payments (merchant_pk, created_at, id)",
+    """
+    CREATE INDEX ix_payments_order ON payments (order_id, project_pk, created_at, id)
+        WHERE order_id IS NOT NULL
+    """,
+    "CREATE INDEX ix_payments_project_pk ON payments (project_pk, created_at, id)",
+    "CREATE INDEX ix_payments_project_status ON payments (project_pk, status, created_at, id)",
+    "CREATE INDEX ix_payments_status ON payments (status, created_at, id)",
     """
     CREATE TABLE payout_batches (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
@@ -852,7 +863,7 @@ TABLES = (
         CONSTRAINT fk_accounts_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
     )
     """,
-    "CREATE INDEX ix_accounts_project_pk_id ON accounts (project_pk, id)",
+    "CREATE INDEX ix_accounts_project_pk ON accounts (project_pk, created_at, id)",
     """
     CREATE TABLE trackers (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
@@ -1079,9 +1090,8 @@ TABLES = (
     )
     """,
     "CREATE INDEX ix_webhook_events_created_at ON webhook_events USING brin (created_at)",
-    "CREATE INDEX ix_webhook_events_event ON webhook_events (project_pk, event, id)",
-    "CREATE INDEX ix_webhook_events_project_pk_created_at ON webhook_events (project_pk, created_at)",
-    "CREATE INDEX ix_webhook_events_project_pk_id ON webhook_events (project_pk, id)",
+    "CREATE INDEX ix_webhook_events_event ON webhook_events (project_pk, event, created_at, id)",
+    "CREATE INDEX ix_webhook_events_project_pk ON webhook_events (project_pk, created_at, id)",
     "CREATE INDEX ix_webhook_events_resource_id ON webhook_events (resource_id)",
     """
     CREATE TABLE webhook_deliveries (
@@ -1276,11 +1286,15 @@ TABLES = (
     )
     """,
     """
+    CREATE INDEX ix_outbound_intents_all_collections ON outbound_intents (mode, created_at, id)
+        WHERE kind = 'collection'
+    """,
+    """
     CREATE INDEX ix_outbound_intents_cancelling ON outbound_intents (chain, scope, id)
         WHERE state = 'waiting' AND cancel_asked_at IS NOT NULL
     """,
     """
-    CREATE INDEX ix_outbound_intents_collections ON outbound_intents (merchant_pk, mode, id)
+    CREATE INDEX ix_outbound_intents_collections ON outbound_intents (merchant_pk, mode, created_at, id)
         WHERE kind = 'collection'
     """,
     """
@@ -1302,7 +1316,7 @@ TABLES = (
     """,
     "CREATE INDEX ix_outbound_intents_queue ON outbound_intents (id) WHERE state IN ('waiting', 'sending')",
     """
-    CREATE INDEX ix_outbound_intents_stakes ON outbound_intents (id)
+    CREATE INDEX ix_outbound_intents_stakes ON outbound_intents (created_at, id)
         WHERE kind IN ('stake', 'unstake', 'withdraw_stake')
     """,
     "CREATE INDEX ix_outbound_intents_sweep ON outbound_intents (sweep_pk) WHERE sweep_pk IS NOT NULL",
@@ -1357,6 +1371,7 @@ TABLES = (
         incarnation BIGINT DEFAULT '1' NOT NULL,
         fiat JSONB,
         fiat_reason TEXT,
+        first_seen_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         detected_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         confirmed_at TIMESTAMP WITH TIME ZONE,
         orphaned_at TIMESTAMP WITH TIME ZONE,
@@ -1382,7 +1397,10 @@ TABLES = (
             FOREIGN KEY(collection_pk) REFERENCES outbound_intents (id)
     )
     """,
-    "CREATE INDEX ix_deposits_account_pk_id ON deposits (account_pk, id) WHERE account_pk IS NOT NULL",
+    """
+    CREATE INDEX ix_deposits_account_pk ON deposits (account_pk, first_seen_at, id)
+        WHERE account_pk IS NOT NULL
+    """,
     "CREATE INDEX ix_deposits_collection_pk ON deposits (collection_pk)",
     "CREATE INDEX ix_deposits_height ON deposits (chain, scope, height)",
     """
@@ -1521,9 +1539,12 @@ TABLES = (
         WHERE status IN ('requested', 'processing', 'broadcast', 'cancelling')
     """,
     "CREATE INDEX ix_payouts_payment_pk ON payouts (payment_pk)",
-    "CREATE INDEX ix_payouts_payouts ON payouts (project_pk, id) WHERE kind IN ('payout', 'auto_payout')",
-    "CREATE INDEX ix_payouts_refunds ON payouts (project_pk, id) WHERE kind = 'refund'",
-    "CREATE INDEX ix_payouts_withdrawals ON payouts (merchant_pk, id) WHERE kind = 'withdrawal'",
+    """
+    CREATE INDEX ix_payouts_payouts ON payouts (project_pk, created_at, id)
+        WHERE kind IN ('payout', 'auto_payout')
+    """,
+    "CREATE INDEX ix_payouts_refunds ON payouts (project_pk, created_at, id) WHERE kind = 'refund'",
+    "CREATE INDEX ix_payouts_withdrawals ON payouts (merchant_pk, created_at, id) WHERE kind = 'withdrawal'",
     """
     CREATE TABLE exchanges (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
@@ -1624,7 +1645,7 @@ TABLES = (
         WHERE status = 'pending'
     """,
     "CREATE INDEX ix_exchanges_payout_pk ON exchanges (payout_pk)",
-    "CREATE INDEX ix_exchanges_project ON exchanges (project_pk, id)",
+    "CREATE INDEX ix_exchanges_project ON exchanges (project_pk, created_at, id)",
     """
     CREATE UNIQUE INDEX uq_exchanges_turn ON exchanges (source_pk, source_chain, scope, source_contract, spender)
         WHERE has_turn

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import AsyncIterator, Sequence
 
 import msgspec
@@ -12,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.domain.money import format_units
+from cambist.services.csv_lines import csv_lines, harmless
 from cambist.services.errors import InvalidError
 
 from .details import FIAT, Detail, details_of
@@ -26,9 +25,6 @@ COLUMNS = (
     "paymentId", "depositId", "payoutId", "txnId", "txHash", f"fiatValue_{FIAT}",
 )  # fmt: skip
 """The columns named as balances hold their change: each one sums up to the balance."""
-
-# A spreadsheet runs what begins like this as a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 async def check_size(db: Database, scope: Scope, bounds: Bounds) -> None:
@@ -55,9 +51,9 @@ async def read_piece(
     """Return the next ``BATCH`` entries as lines of the file."""
     entries, more = await read(conn, scope, filters, bounds, BATCH)
     details = await details_of(conn, entries)
-    text = _text([COLUMNS]) if with_heading else b""
+    text = csv_lines([COLUMNS]) if with_heading else b""
     if entries:
-        text += _text([_line(entry, detail) for entry, detail in zip(entries, details, strict=True)])
+        text += csv_lines([_line(entry, detail) for entry, detail in zip(entries, details, strict=True)])
         bounds = msgspec.structs.replace(bounds, end=entries[-1].pk)
     return Piece(text=text, entries=len(entries), left=bounds, more=more)
 
@@ -65,19 +61,13 @@ async def read_piece(
 async def lines(db: Database, scope: Scope, filters: Filters, bounds: Bounds) -> AsyncIterator[bytes]:
     """Yield the file piece by piece. No connection is held while the reader is slow."""
     left, more = ENTRIES_MAX, True
-    yield _text([COLUMNS])
+    yield csv_lines([COLUMNS])
     while more and left > 0:
         async with db.autocommit() as conn:
             piece = await read_piece(conn, scope, filters, bounds, with_heading=False)
         if piece.text:
             yield piece.text
         bounds, more, left = piece.left, piece.more, left - piece.entries
-
-
-def _text(rows: Sequence[Sequence[str]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(rows)
-    return text.getvalue().encode()
 
 
 def _line(entry: Entry, detail: Detail) -> Sequence[str]:
@@ -87,9 +77,9 @@ def _line(entry: Entry, detail: Detail) -> Sequence[str]:
         entry.entry_id,
         entry.created_at.isoformat().replace("+00:00", "Z"),
         entry.type,
-        _harmless(entry.chain),
-        _harmless(entry.token.symbol),
-        _harmless(entry.token.contract or ""),
+        harmless(entry.chain),
+        harmless(entry.token.symbol),
+        harmless(entry.token.contract or ""),
         format_units(entry.units, decimals),
         entry.source or "",
         entry.target or "",
@@ -98,10 +88,6 @@ def _line(entry: Entry, detail: Detail) -> Sequence[str]:
         detail.deposit_id or "",
         detail.outgoing_id or "",
         detail.txn_id or "",
-        _harmless(detail.tx_id or ""),
+        harmless(detail.tx_id or ""),
         "" if detail.fiat_value is None else format(detail.fiat_value, "f"),
     )
-
-
-def _harmless(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Account, Address, Cursor, Deposit
 from cambist.db.structs import AnyRow, AnySelect
 from cambist.domain.money import format_units
-from cambist.services.paging import Page, read_newest
+from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
 
 from .read import find_pk
 from .snapshots import FiatValue, show
@@ -127,29 +127,17 @@ _SELECT: AnySelect = (
 )
 
 
-async def list_deposits(  # noqa: PLR0913  what is wanted and paging, each by name
-    conn: AsyncConnection,
-    project_pk: int,
-    account_id: str,
-    wanted: Wanted,
-    *,
-    page: int,
-    limit: int,
-    after: int | None = None,
-) -> Page[AccountDeposit]:
-    """Return one page of what came to an account, newest first, orphaned deposits included. Raises NotFoundError."""
+_LIST = ListOf(Deposit.id, Deposit.first_seen_at)
+
+
+async def list_deposits(  # noqa: PLR0913, PLR0917  what is wanted of whom
+    conn: AsyncConnection, project_pk: int, account_id: str, wanted: Wanted, part: Part, period: Period = ALWAYS
+) -> Listed[AccountDeposit]:
+    """Return one part of what came to an account, orphaned deposits included. Raises NotFoundError."""
     account_pk = await find_pk(conn, project_pk, account_id)
     filters = {Deposit.status: wanted.status, Deposit.chain: wanted.chain, Deposit.token: wanted.token}
-    return await read_newest(
-        conn,
-        _SELECT.where(Deposit.account_pk == account_pk),
-        _view,
-        newest=Deposit.id,
-        filters=filters,
-        page=page,
-        limit=limit,
-        after=after,
-    )
+    own = {Deposit.account_pk: account_pk}
+    return await read_list(conn, _SELECT, _view, _LIST, part, own=own, filters=filters, period=period)
 
 
 async def find_deposit(conn: AsyncConnection, account_pk: int, chain: str, tx_id: str) -> AccountDeposit | None:

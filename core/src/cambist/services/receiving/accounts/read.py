@@ -12,7 +12,8 @@ from cambist.db.models import Account
 from cambist.db.structs import one_of
 from cambist.services.addresses.macs import AddressMacs, account_not_verified
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_newest, read_one
+from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
+from cambist.services.paging import read_one
 
 from .views import ACCOUNTS, AccountView, Presenter, verified
 
@@ -36,28 +37,21 @@ async def find_account(conn: AsyncConnection, project_pk: int, external_id: str,
     return presenter.view(await read_one(conn, wanted, not_found()))
 
 
-async def list_accounts(  # noqa: PLR0913  what is wanted and paging, each by name
+_LIST = ListOf(Account.id, Account.created_at, orders={"externalId": Account.external_id})
+
+
+async def list_accounts(  # noqa: PLR0913  filters, each by name
     conn: AsyncConnection,
     project_pk: int,
     presenter: Presenter,
+    part: Part,
     *,
-    is_active: bool | None,
-    page: int,
-    limit: int,
-    after: int | None = None,
-) -> Page[AccountView]:
-    """Return one page of a project's accounts, newest first."""
-    listed = ACCOUNTS.where(Account.project_pk == project_pk)
-    return await read_newest(
-        conn,
-        listed,
-        presenter.view,
-        newest=Account.id,
-        filters={Account.is_active: is_active},
-        page=page,
-        limit=limit,
-        after=after,
-    )
+    is_active: bool | None = None,
+    period: Period = ALWAYS,
+) -> Listed[AccountView]:
+    """Return one part of a project's accounts. ``externalId`` is a further order of them."""
+    own, filters = {Account.project_pk: project_pk}, {Account.is_active: is_active}
+    return await read_list(conn, ACCOUNTS, presenter.view, _LIST, part, own=own, filters=filters, period=period)
 
 
 async def check_addresses(conn: AsyncConnection, shown: Iterable[tuple[str, str]], macs: AddressMacs) -> None:

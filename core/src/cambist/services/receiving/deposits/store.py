@@ -285,13 +285,13 @@ def _row(chain_scope: WatchedChain, transfer: Transfer, ordinal: int, known: _Kn
 # What a deposit was worth when it was first seen stays, also where it comes back after a reorg.
 _UPSERT = """
 INSERT INTO deposits AS d (
-    chain, scope, mode, detected_at, deposit_id, tx_id, position, merchant_pk, address_pk, payment_pk, account_pk,
-    matches, held_reason, token, contract, decimals, units, sender, height, block_hash, ordinal, mined_at,
+    chain, scope, mode, first_seen_at, detected_at, deposit_id, tx_id, position, merchant_pk, address_pk, payment_pk,
+    account_pk, matches, held_reason, token, contract, decimals, units, sender, height, block_hash, ordinal, mined_at,
     required_confirmations, fiat, fiat_reason
 )
-SELECT $1, $2, $3, $4, n.deposit_id, n.tx_id, n.position, n.merchant_pk, n.address_pk, n.payment_pk, n.account_pk,
-    n.matches, n.held_reason, n.token, n.contract, n.decimals, n.units, n.sender, n.height, n.block_hash, n.ordinal,
-    n.mined_at, n.required_confirmations, n.fiat::jsonb, n.fiat_reason
+SELECT $1, $2, $3, $4, $4, n.deposit_id, n.tx_id, n.position, n.merchant_pk, n.address_pk, n.payment_pk,
+    n.account_pk, n.matches, n.held_reason, n.token, n.contract, n.decimals, n.units, n.sender, n.height, n.block_hash,
+    n.ordinal, n.mined_at, n.required_confirmations, n.fiat::jsonb, n.fiat_reason
 FROM unnest(
     $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bool[],
     $13::text[], $14::text[], $15::text[], $16::bigint[], $17::numeric[], $18::text[], $19::bigint[], $20::text[],

@@ -19,7 +19,8 @@ from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import InvalidError, NotFoundError
-from cambist.services.paging import Page, check_period, read_newest, read_one
+from cambist.services.listing import Listed, ListOf, Part, Period, read_list
+from cambist.services.paging import read_one
 
 from . import views
 from .views import DEPOSITS, PaymentDetail, PaymentView, PublicPayment
@@ -44,32 +45,28 @@ class Filters(Struct, frozen=True, kw_only=True):
     amount: str | None = None
 
 
-async def list_payments(  # noqa: PLR0913  what is wanted and paging, each by name
-    conn: AsyncConnection,
-    project_pk: int,
-    macs: AddressMacs,
-    wanted: Filters,
-    *,
-    page: int,
-    limit: int,
-    after: int | None = None,
-) -> Page[PaymentView]:
-    """Return one page of a project's payments. Raises InvalidError for filters that cannot be meant."""
-    check_period(wanted.since, wanted.until)
-    listed = select(text(views.COLUMNS)).select_from(Payment).where(Payment.project_pk == project_pk)
-    if wanted.since is not None:
-        listed = listed.where(Payment.created_at >= wanted.since)
-    if wanted.until is not None:
-        listed = listed.where(Payment.created_at < wanted.until)
+_LIST = ListOf(Payment.id, Payment.created_at, indexed=[Payment.order_id, Payment.status])
+
+
+async def list_payments(
+    conn: AsyncConnection, project_pk: int, macs: AddressMacs, wanted: Filters, part: Part
+) -> Listed[PaymentView]:
+    """Return one part of a project's payments. Raises InvalidError for filters that cannot be meant."""
     filters = {
         Payment.status: wanted.status,
         Payment.chain: wanted.chain,
         Payment.order_id: wanted.order_id,
         Payment.amount: None if wanted.amount is None else _amount(wanted.amount),
     }
-    show = partial(_view, macs)
-    return await read_newest(
-        conn, listed, show, newest=Payment.id, filters=filters, page=page, limit=limit, after=after
+    return await read_list(
+        conn,
+        select(text(views.COLUMNS)).select_from(Payment),
+        partial(_view, macs),
+        _LIST,
+        part,
+        own={Payment.project_pk: project_pk},
+        filters=filters,
+        period=Period(wanted.since, wanted.until),
     )
 
 

@@ -13,7 +13,8 @@ from cambist.db.structs import AnyRow, literally
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_newest, read_one
+from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
+from cambist.services.paging import read_one
 from cambist.services.payouts.read import COLUMNS, payout_row, what_every_kind_shows
 
 
@@ -52,13 +53,15 @@ _SELECT = (
 )
 
 
-async def list_refunds(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection, project_pk: int, *, status: Status | None, page: int, limit: int, after: int | None = None
-) -> Page[RefundView]:
-    listed, filters = _SELECT.where(Payout.project_pk == project_pk), {Payout.status: status}
-    return await read_newest(
-        conn, listed, _view, newest=Payout.id, filters=filters, page=page, limit=limit, after=after
-    )
+_LIST = ListOf(Payout.id, Payout.created_at)
+
+
+async def list_refunds(
+    conn: AsyncConnection, project_pk: int, part: Part, *, status: Status | None = None, period: Period = ALWAYS
+) -> Listed[RefundView]:
+    """Return one part of a project's refunds."""
+    own, filters = {Payout.project_pk: project_pk}, {Payout.status: status}
+    return await read_list(conn, _SELECT, _view, _LIST, part, own=own, filters=filters, period=period)
 
 
 async def get_refund(conn: AsyncConnection, project_pk: int, refund_id: str) -> RefundView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import and_, case, or_, select
+from sqlalchemy import ColumnElement, and_, case, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Account, Address, Deposit, Payment
@@ -14,7 +14,8 @@ from cambist.domain.money import format_units
 from cambist.domain.payments import OPEN, HeldReason, Status
 from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_newest, read_one
+from cambist.services.listing import Listed, ListOf, Part, read_list
+from cambist.services.paging import read_one
 
 
 class ResolutionView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -87,41 +88,45 @@ _SELECT = (
 
 def of_project(deposits: AnySelect, actor: Actor) -> AnySelect:
     """Return those of deposits, joined with their payments, that the actor's project may decide about."""
+    own = Deposit.merchant_pk == actor.merchant_pk, Deposit.mode == actor.mode
+    return deposits.where(*own, _of_project(actor))
+
+
+def _of_project(actor: Actor) -> ColumnElement[bool]:
     of_account = Account.id == Deposit.account_pk, Account.project_pk == actor.project_pk
     own_accounts = select(Account.id).where(*of_account).correlate(Deposit).exists()
     of_none = (
         Payment.id.is_(None) & Deposit.scope.in_((0, actor.project_pk)) & (Deposit.account_pk.is_(None) | own_accounts)
     )
-    return deposits.where(
-        Deposit.merchant_pk == actor.merchant_pk,
-        Deposit.mode == actor.mode,
-        (Payment.project_pk == actor.project_pk) | of_none,
-    )
+    return (Payment.project_pk == actor.project_pk) | of_none
 
 
-async def list_resolutions(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection,
-    actor: Actor,
-    *,
-    reason: HeldReason | None,
-    chain: str | None,
-    page: int,
-    limit: int,
-    after: int | None = None,
-) -> Page[ResolutionView]:
-    """Return one page of what waits for a decision: of the project's payments, and what came for none."""
+_LIST = ListOf(Deposit.id)
+
+
+async def list_resolutions(
+    conn: AsyncConnection, actor: Actor, part: Part, *, reason: HeldReason | None = None, chain: str | None = None
+) -> Listed[ResolutionView]:
+    """Return one part of what waits for a decision: of the project's payments, and what came for none."""
     # What was accepted while another deposit of its payment was not confirmed yet is decided, though still held.
-    waiting = of_project(_SELECT, actor).where(
-        literally(Deposit.status, "confirmed"),
-        Deposit.available_units + Deposit.returned_units < Deposit.units,
+    held = literally(Deposit.status, "confirmed"), Deposit.available_units + Deposit.returned_units < Deposit.units
+    waiting = [
+        _of_project(actor),
         Payment.id.is_(None) | ~Deposit.matches | Payment.status.not_in(OPEN),
         or_(Deposit.resolution.is_(None), Deposit.resolution != "accepted", Payment.status != Status.EXPIRED),
-    )
+    ]
     if reason is not None:
-        waiting = waiting.where(_reason == reason)
-    filters = {Deposit.chain: chain}
-    return await read_newest(
-        conn, waiting, _view, newest=Deposit.id, filters=filters, page=page, limit=limit, after=after
+        waiting.append(_reason == reason)
+    return await read_list(
+        conn,
+        _SELECT,
+        _view,
+        _LIST,
+        part,
+        own={Deposit.merchant_pk: actor.merchant_pk, Deposit.mode: actor.mode},
+        where=held,
+        filters={Deposit.chain: chain},
+        also=waiting,
     )
 
 

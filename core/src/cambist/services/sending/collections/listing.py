@@ -15,7 +15,7 @@ from cambist.db.models.base import UnitsType
 from cambist.db.structs import columns_of, literally, to_struct
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
-from cambist.services.paging import Page, read_newest
+from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
 
 
 class Collection(Struct, frozen=True, kw_only=True):
@@ -69,25 +69,27 @@ _SELECT = (
             deposits=literal_column(_DEPOSITS, BigInteger),
         )
     )
-    .join(Merchant, Merchant.id == _INTENT.merchant_pk)
-    .join(Address, Address.id == _INTENT.source_address_pk)
+    .outerjoin(Merchant, Merchant.id == _INTENT.merchant_pk)
+    .outerjoin(Address, Address.id == _INTENT.source_address_pk)
     .where(literally(_INTENT.kind, IntentKind.COLLECTION))
 )
 
 
-async def list_collections(  # noqa: PLR0913  filters and paging, each by name
+_LIST = ListOf(_INTENT.id, _INTENT.created_at)
+
+
+async def list_collections(  # noqa: PLR0913  filters, each by name
     conn: AsyncConnection,
     merchant_pk: int | None,
     mode: str,
+    part: Part,
     *,
-    chain: str | None,
-    page: int,
-    limit: int,
-    after: int | None = None,
-) -> Page[Collection]:
-    """Return one page of a merchant's collections, or of everybody's for None."""
-    listed = _SELECT.where(_INTENT.mode == mode)
-    filters, show = {_INTENT.merchant_pk: merchant_pk, _INTENT.chain: chain}, partial(to_struct, Collection)
-    return await read_newest(
-        conn, listed, show, newest=_INTENT.id, filters=filters, page=page, limit=limit, after=after
-    )
+    chain: str | None = None,
+    period: Period = ALWAYS,
+) -> Listed[Collection]:
+    """Return one part of a merchant's collections, or of everybody's for None."""
+    own: Owner = {_INTENT.mode: mode}
+    if merchant_pk is not None:
+        own = {_INTENT.merchant_pk: merchant_pk, **own}
+    show, filters = partial(to_struct, Collection), {_INTENT.chain: chain}
+    return await read_list(conn, _SELECT, show, _LIST, part, own=own, filters=filters, period=period)

@@ -24,7 +24,7 @@ from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Purp
 from cambist.services.addresses.wallets import gas_station
 from cambist.services.chain_scope import ChainScope
 from cambist.services.errors import ConflictError, InvalidError, UnavailableError
-from cambist.services.paging import LIMIT, Page, read_newest
+from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
 from cambist.services.pricing.quotes import read_units
 from cambist.services.sending.handler import IntentUpdate, MovingHandler
 from cambist.services.sending.intents import internal_intent, is_coming, submit
@@ -114,10 +114,13 @@ def read_amount(info: ChainInfo, action: StakeAction, text: str | None) -> Units
     return None
 
 
+_LIST = ListOf(OutboundIntent.id, OutboundIntent.created_at)
+
+
 async def list_stake_requests(
-    conn: AsyncConnection, chain: str | None, *, page: int = 1, limit: int = LIMIT, after: int | None = None
-) -> Page[StakeRequest]:
-    """Return one page of what was asked for, newest first."""
+    conn: AsyncConnection, chain: str | None, part: Part, period: Period = ALWAYS
+) -> Listed[StakeRequest]:
+    """Return one part of what was asked for."""
     newest = (
         select(OutboundTx.tx_id)
         .join(OutboundSlot, OutboundSlot.id == OutboundTx.slot_pk)
@@ -126,13 +129,10 @@ async def list_stake_requests(
         .limit(1)
         .scalar_subquery()
     )
-    listed = select(*columns_of(StakeRequest, OutboundIntent, tx_id=newest)).where(
-        literally(OutboundIntent.kind, *STAKING)
-    )
+    listed = select(*columns_of(StakeRequest, OutboundIntent, tx_id=newest))
+    where = [literally(OutboundIntent.kind, *STAKING)]
     filters, show = {OutboundIntent.chain: chain}, partial(to_struct, StakeRequest)
-    return await read_newest(
-        conn, listed, show, newest=OutboundIntent.id, filters=filters, page=page, limit=limit, after=after
-    )
+    return await read_list(conn, listed, show, _LIST, part, where=where, filters=filters, period=period)
 
 
 class StakeHandler(MovingHandler):

@@ -1,0 +1,108 @@
+"""What every list does with its query: orders, times, cursors that are bound to both, and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from cambist_web import lists
+from tests.support.web import refused
+
+ORDER = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1"}
+
+
+async def pay(client, merchant, **fields):
+    answer = await client.post("/api/payment", json=ORDER | fields, headers=merchant.key)
+    return answer.json()["payment"]["paymentId"]
+
+
+@pytest.fixture
+async def three(client, merchant, clock):
+    made = []
+    for number in range(3):
+        made.append(await pay(client, merchant, orderId=f"=A-{number}"))
+        clock.advance(3600)
+    return made
+
+
+async def get(client, merchant, query):
+    return (await client.get(f"/api/payment?{query}", headers=merchant.key)).json()
+
+
+async def ids(client, merchant, query):
+    return [one["paymentId"] for one in (await get(client, merchant, query))["payments"]]
+
+
+async def test_lists_are_sorted_either_way_and_go_on_in_the_same_order(client, merchant, three):
+    assert await ids(client, merchant, "sort=-createdAt") == three[::-1]
+    first = await get(client, merchant, "sort=createdAt&limit=2")
+    assert [one["paymentId"] for one in first["payments"]] == three[:2]
+    assert (first["total"], first["totalIsExact"]) == (3, True)
+    assert await ids(client, merchant, f"sort=createdAt&limit=2&cursor={first['nextCursor']}") == three[2:]
+    refused(await client.get("/api/payment?sort=amount", headers=merchant.key), 400, "VALIDATION_ERROR", "sort")
+
+
+@pytest.mark.parametrize(
+    "change", ["", "sort=-createdAt", "sort=createdAt&status=pending", "sort=createdAt&from=2020-01-01"]
+)
+async def test_a_cursor_is_good_for_one_order_and_the_same_filters(client, merchant, three, change):
+    cursor = (await get(client, merchant, "sort=createdAt&limit=1"))["nextCursor"]
+    answer = await client.get(f"/api/payment?{change}&cursor={cursor}", headers=merchant.key)
+    refused(answer, 400, "VALIDATION_ERROR", "cursor")
+
+
+async def test_lists_are_of_a_time(client, merchant, three, clock):
+    refunds = "/api/payment/refunds/list"
+    for path in ("/api/payment", refunds, "/api/account", "/api/merchant/wallet/payouts"):
+        query = f"{path}?from=2026-02-01&to=2026-01-01"
+        refused(await client.get(query, headers=merchant.key), 400, "VALIDATION_ERROR", "to")
+    payments = (await get(client, merchant, ""))["payments"]
+    middle = payments[1]["createdAt"]
+    assert await ids(client, merchant, f"from={middle}") == three[:0:-1]
+    assert await ids(client, merchant, f"to={middle}") == three[:1]
+
+
+async def test_a_file_has_the_whole_list_and_nothing_that_a_spreadsheet_runs(client, merchant, three, monkeypatch):
+    monkeypatch.setattr(lists, "BATCH", 2)
+    answer = await client.get("/api/payment?format=csv&sort=createdAt&limit=1", headers=merchant.key)
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"].startswith('attachment; filename="payments-')
+    lines = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [one["paymentId"] for one in lines] == three
+    assert [one["orderId"] for one in lines] == ["'=A-0", "'=A-1", "'=A-2"]
+    shown = (await get(client, merchant, "sort=createdAt"))["payments"][0]
+    assert lines[0].keys() >= shown.keys()
+    assert {name: lines[0][name] for name in ("amount", "createdAt", "decimals")} == {
+        "amount": "1",
+        "createdAt": shown["createdAt"],
+        "decimals": "6",
+    }
+    one = await client.get("/api/payment?format=csv&orderId=%3DA-1", headers=merchant.key)
+    assert len(one.text.splitlines()) == 2
+
+
+async def test_a_file_that_would_be_too_long_is_refused_before_it_begins(client, merchant, three, monkeypatch):
+    monkeypatch.setattr(lists, "EXPORT_MAX", 2)
+    refused(await client.get("/api/payment?format=csv", headers=merchant.key), 400, "EXPORT_TOO_LARGE")
+    answer = await client.get("/api/payment?format=csv&orderId=%3DA-1", headers=merchant.key)
+    assert answer.status_code == 200
+
+
+async def test_accounts_are_sorted_by_the_name_that_the_merchant_gave(client, merchant):
+    for name in ("b", "Zürich", "a"):
+        body = {"externalId": name, "chains": ["memory"]}
+        await client.post("/api/account", json=body, headers=merchant.key)
+
+    async def page(query):
+        return (await client.get(f"/api/account?{query}", headers=merchant.key)).json()
+
+    seen, query = [], "sort=externalId&limit=1"
+    while query:
+        found = await page(query)
+        seen += [one["externalId"] for one in found["accounts"]]
+        cursor = found["nextCursor"]
+        query = cursor and f"sort=externalId&limit=1&cursor={cursor}"
+    assert sorted(seen) == sorted(["b", "Zürich", "a"])
+    assert [one["externalId"] for one in (await page("sort=-externalId"))["accounts"]] == seen[::-1]
