@@ -12,9 +12,9 @@ from litestar.response import Stream
 from msgspec import Struct
 
 from cambist_web import openapi_errors, openapi_examples
-from cambist_web.live.response import LiveStream
 from cambist_web.csv_columns import columns_of
 from cambist_web.lists import items_of
+from cambist_web.live.response import LiveStream
 from cambist_web.openapi import _camel_path, described, handlers_of
 from cambist_web.openapi_examples import answer_example, answered_by, body_example
 from cambist_web.requests import decode_json

@@ -28,8 +28,8 @@ from . import api, checkout
 from .checkout.live import Checkout
 from .context import Web
 from .errors import on_busy, on_http_error, on_service_error, on_unexpected
-from .live.hub import Live
 from .lists import provide_asked, provide_period
+from .live.hub import Live
 from .openapi import DecimalNumbers, Swagger, openapi_config
 from .origin import provide_audit
 from .request_metrics import RequestMetrics
