@@ -7,7 +7,8 @@ from sqlalchemy.exc import DBAPIError
 
 from cambist.plugin import InconsistentChainError
 from cambist.services.receiving.deposits import AddressCache, store
-from cambist.services.receiving.deposits.store import Cursor, WatchedChain
+from cambist.services.receiving.deposits.cursors import Cursor
+from cambist.services.receiving.deposits.store import WatchedChain
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 
 ONE = 1_000_000

@@ -234,6 +234,9 @@ class Slow(Signer):
     async def answer(self, *_):
         raise SignerUnavailableError("The store is full.")
 
+    async def knows_token(self, *_):
+        return False
+
 
 async def test_a_call_that_was_given_up_is_never_answered_to_the_next(tmp_path):
     async with served(tmp_path, Slow()) as (_, remote):

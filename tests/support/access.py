@@ -166,6 +166,11 @@ SESSION = """
 
 # In the place of a scope: the role that has the fewest permissions of those that are let in.
 OPERATOR = """
+auditor   -        GET    /api/admin/chains
+auditor   -        GET    /api/admin/chains/{chain}
+operator  step-up  POST   /api/admin/chains/{chain}/endpoints
+auditor   -        GET    /api/admin/chains/{chain}/endpoints/{endpointId}
+operator  step-up  DELETE /api/admin/chains/{chain}/endpoints/{endpointId}
 operator  -        POST   /api/admin/chains/{chain}/pause
 operator  step-up  POST   /api/admin/chains/{chain}/rescan
 operator  step-up  POST   /api/admin/chains/{chain}/resume
@@ -184,6 +189,10 @@ owner     step-up  POST   /api/admin/plans
 owner     step-up  PATCH  /api/admin/plans/{planId}
 auditor   -        GET    /api/admin/settings
 owner     step-up  PUT    /api/admin/settings
+auditor   -        GET    /api/admin/tokens
+operator  step-up  POST   /api/admin/tokens
+auditor   -        GET    /api/admin/tokens/{tokenId}
+operator  step-up  PATCH  /api/admin/tokens/{chain}/{symbol}
 auditor   -        GET    /api/admin/signer
 operator  step-up  POST   /api/admin/signer/approvals/{approvalId}/approve
 operator  step-up  POST   /api/admin/signer/approvals/{approvalId}/deny

@@ -19,6 +19,7 @@ from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import AccountKeys, IndexLeaser, fill_stock
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.chain_pauses import ChainPauses
+from cambist.services.chains.rules import TokenRules
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.pricing.prices import RateBook
 from cambist.services.receiving.payments import create, read
@@ -83,6 +84,7 @@ class PaymentEnv:
             db=db,
             registry=self.registry,
             pauses=ChainPauses(db, clock),
+            token_rules=TokenRules(),
             rates=self.rates,
             leaser=IndexLeaser(db, keys, clock),
             platform=PlatformSettingsCache(db, clock),

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 
+from cambist.testing.memory.family import named_address
 from tests.support.exchange_rows import ended_exchange
 from tests.support.payout_env import person
 from tests.support.two_factor import Authenticator, enrol
@@ -97,6 +98,18 @@ class TwoMerchants:
         self.ids["plan_id"], self.ids["operator_id"] = "pln_unknown", "opr_unknown"
         self.ids["project_id"] = self.ada.project_id
         self.ids |= {"chain": "memory", "symbol": "USDX"}
+        asked = {"chain": "memory", "contract": named_address("deployed/EURX")}
+        self.ids["endpoint_id"] = await self._asked_for(
+            "/api/admin/chains/memory/endpoints", "endpoint", url="memory://second"
+        )
+        self.ids["token_id"] = await self._asked_for("/api/admin/tokens", "token", **asked)
+
+    async def _asked_for(self, path: str, noun: str, **body: str) -> str:
+        """Return the id of what an operator has asked for, which no worker sees to."""
+        answer = await self.client.post(path, json=body, headers=self.who["operator"])
+        assert answer.status_code == 202, answer.text
+        found: str = answer.json()[noun][f"{noun}Id"]
+        return found
 
     async def picture(self) -> Any:
         """Return everything of Ada's that a stranger could have changed."""

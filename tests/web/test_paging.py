@@ -18,7 +18,11 @@ BOUNDED = {
     "/api/merchant/wallet/addresses",
     "/api/merchant/wallet/coins",
     "/api/dashboard/members/me",
+    "/api/admin/chains",
+    "/api/admin/chains/{chain}",
     "/api/admin/gas-stations",
+    "/api/admin/tokens",
+    "/api/admin/tokens/{tokenId}",
     "/api/admin/settings",
 }
 """What settings and roles bound: chains, their tokens, what there is once for each of them; permissions."""

@@ -22,6 +22,7 @@ from .registry import ChainConnections, Registry
 from .secrets import SecretsBox
 from .services.addresses.account_keys import AccountKeys, IndexLeaser
 from .services.chain_pauses import ChainPauses
+from .services.chains.rules import TokenRules
 from .services.exchanges.context import ExchangeContext
 from .services.pricing.prices import RateBook, RateBookLimits
 from .settings import Settings, SettingsError
@@ -53,6 +54,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     chains: Mapping[str, Chain]
     connections: ChainConnections
     pauses: ChainPauses
+    token_rules: TokenRules
     rates: RateBook
     swaps: tuple[SwapProvider, ...]
     bridges: tuple[BridgeProvider, ...]
@@ -133,6 +135,7 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
             chains=connections.chains,
             connections=connections,
             pauses=ChainPauses(db, clock),
+            token_rules=TokenRules(),
             rates=RateBook(sources, clock, policy=policy, limits=limits),
             swaps=tuple(swaps),
             bridges=tuple(bridges),

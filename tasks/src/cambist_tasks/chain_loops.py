@@ -27,11 +27,12 @@ _EXPECTED = (ChainError, SignerUnavailableError, TimeoutError)
 
 
 class LoopState(Struct, kw_only=True):
-    """How the loop of one chain goes, for metrics."""
+    """How the loop of one chain goes, for metrics and operators. ``error`` is what it fails with."""
 
     chain: Chain
     failing: bool = False
     failures: int = 0
+    error: str | None = None
 
 
 async def run_while_leased(leases: Leases, name: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -57,6 +58,7 @@ class Pauses:
         """Count and log a failure; return the seconds until the next try."""
         self._state.failures += 1
         self._state.failing = True
+        self._state.error = str(error) or type(error).__name__
         pause_s = self._backoff.next_s()
         if isinstance(error, RateLimitedError):
             pause_s = max(pause_s, min(error.retry_after, PAUSE_ASKED_MAX_S))
@@ -72,5 +74,5 @@ class Pauses:
     def over(self) -> bool:
         """Reset the pauses after a success; return True if the try before it had failed."""
         self._backoff.reset()
-        failed, self._state.failing = self._state.failing, False
+        failed, self._state.failing, self._state.error = self._state.failing, False, None
         return failed

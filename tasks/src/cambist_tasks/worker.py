@@ -27,6 +27,7 @@ from cambist.settings import Settings, SettingsError
 from cambist.settings_file import process_settings
 
 from .arq_worker import arq_options, end_tasks, insist, run_arq, runners_of
+from .chain_keeper import ChainKeeper
 from .exchanges import exchange_follower
 from .job_metrics import StoredFacts
 from .leases import Leases
@@ -75,6 +76,7 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
         stack.push_async_callback(save_filters, caches.values())
         watches = chain_watches(gateway, leases, caches)
         senders = chain_senders(gateway, leases)
+        keeper = ChainKeeper(gateway, [watch.state for watch in watches])
         follower = exchange_follower(gateway)
         runners = runners_of(gateway)
         if gateway.settings.worker.metrics_port is not None:
@@ -91,6 +93,7 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
             f"watch {watch.state.chain.info.id}": watch.run for watch in watches
         }
         works |= {f"send {sender.state.chain.info.id}": sender.run for sender in senders}
+        works["chains"], works["chains_asked"] = keeper.run, keeper.run_asking
         if follower is not None:
             works["exchanges"] = follower.run
         works |= {f"track {chain}": partial(keep_telling, gateway, chain) for chain in gateway.chains}
@@ -131,9 +134,10 @@ async def _open(ctx: dict[str, Any]) -> None:
     gateway = await stack.enter_async_context(open_gateway(process_settings(passphrase=signs), role="worker"))
     runners = runners_of(gateway)
     queueing = asyncio.create_task(keep_running("arq queueing", partial(keep_queueing, gateway, ctx["redis"])))
+    following = asyncio.create_task(keep_running("chains", ChainKeeper(gateway, ()).run))
     # arq cancels this task at a signal, once.
     insisting = asyncio.create_task(insist(cast("asyncio.Task[Any]", asyncio.current_task())))
-    stack.push_async_callback(end_tasks, {queueing, insisting})
+    stack.push_async_callback(end_tasks, {queueing, following, insisting})
     ctx.update(runners.context, gateway=stack)
 
 
@@ -168,6 +172,7 @@ def chain_watches(gateway: Gateway, leases: Leases, caches: Mapping[str, Address
             ids=gateway.ids,
             hints=gateway.hints,
             fiat_currencies=gateway.settings.prices.snapshot_currencies,
+            tokens_revision=partial(gateway.connections.revisions.__getitem__, chain.info.id),
         )
         watches.append(ChainWatch(watcher, chain, leases, gateway.pauses))
     return watches

@@ -15,10 +15,13 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.types import BeforeMessageSendHookHandler, ControllerRouterHandler, Message, Scope
+from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.bootstrap import Gateway
 from cambist.db.engine import BusyError
 from cambist.services.audit.sums import Sums
+from cambist.services.chains.following import INTERVAL_S
+from cambist.services.chains.setups import TOPIC
 from cambist.services.errors import ServiceError
 from cambist.services.identity import operators
 from cambist.services.webhooks.sender import Sender, open_sender
@@ -141,6 +144,7 @@ async def _lifespan(app: Litestar) -> AsyncIterator[None]:
     settings = web.settings
     async with (
         _sums_written(web.audit_sums),
+        _chains_followed(web),
         open_sender(
             clock=web.clock, timeout_ms=settings.webhooks.timeout_ms, targets=settings.webhook_targets
         ) as sender,
@@ -175,6 +179,27 @@ async def _sums_written(sums: Sums) -> AsyncIterator[None]:
     finally:
         ending.set()
         await writing
+
+
+@asynccontextmanager
+async def _chains_followed(web: Web) -> AsyncIterator[None]:
+    """Know the tokens that are added and decided about while the app runs, within seconds."""
+
+    async def follow() -> None:
+        async with web.gateway.hints.subscribe(TOPIC) as hints:
+            while True:
+                try:
+                    await web.follower.follow()
+                except (SQLAlchemyError, BusyError, OSError, TimeoutError) as error:
+                    log.warning("chains_not_followed", error=repr(error))
+                await hints.wait(INTERVAL_S)
+
+    following = asyncio.create_task(follow(), name="chains")
+    try:
+        yield
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
 
 
 def _web(state: State) -> Web:

@@ -13,6 +13,8 @@ from cambist.bootstrap import Gateway
 from cambist.db.cached import Cached
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.audit.sums import Sums
+from cambist.services.chains.context import ChainContext
+from cambist.services.chains.following import Follower
 from cambist.services.identity.api_keys import KeyAccess, key_hash
 from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.operators import OPERATORS
@@ -164,6 +166,10 @@ class Web:
             history_blocks_max=settings.trackers.history_blocks_max,
         )
         self.endpoints = Endpoints(self.secrets, gateway.ids, targets=settings.webhook_targets)
+        self.chain_context = ChainContext(registry=gateway.registry, secrets=gateway.secrets, ids=gateway.ids)
+        self.follower = Follower(
+            gateway.db, gateway.connections, gateway.registry, gateway.secrets, gateway.token_rules
+        )
         self.limiter = RateLimiter(gateway.redis, gateway.clock)
         self.limits = Limits(settings.web.rate_limits)
         self.key_cache = KeyCache()

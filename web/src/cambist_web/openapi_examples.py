@@ -51,6 +51,9 @@ SHOWN: Mapping[str, frozenset[str]] = {
         "DepositAnswer": "payment",
         "GasStationView": "stake",
         "Login": "totp_code",
+        "NewEndpoint": "label",
+        "NewToken": "label",
+        "TokenPatch": "enabled default_enabled merchants",
         "NewPlan": "requests_per_minute cpt_per_month price_usd",
         "NewAddress": "label metadata",
         "NewTracker": "metadata start_block max_addresses",
@@ -94,7 +97,8 @@ def answer_example(kind: Any) -> Any:  # noqa: ANN401  as above
 
 def _example(owner: str, name: str, kind: inspect.Type) -> Any:  # noqa: ANN401  one for each kind of type
     for key in (f"{owner}.{name}", name):
-        if key in VALUES:
+        # A text is what the field is elsewhere, where it names what stands here as a whole.
+        if key in VALUES and not (isinstance(kind, inspect.StructType) and isinstance(VALUES[key], str)):
             return VALUES[key]
     match _plain(kind):
         case inspect.StructType(cls=cls, fields=fields):

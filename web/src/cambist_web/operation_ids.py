@@ -22,12 +22,15 @@ accounts.Accounts                add_chains addAccountChains · activate activat
 admin.Credits                    grant grantCredits
 admin.MerchantSessions           end endMerchantSessions
 admin.PlatformSettingsRoutes     read getPlatformSettings · change changePlatformSettings
+admin_tokens.Tokens              list listAdminTokens · add addToken · read getToken · change changeToken
 admin_merchants.Grants           grant changeMerchant
 admin_merchants.NewMerchants     make createMerchant
 admin_merchants.PasswordResets   issue createPasswordReset
 api_keys.Keys                    list listApiKeys · issue createApiKey · revoke revokeApiKey
 approved_addresses.ApprovedAddresses list listApprovedAddresses · approve approveAddress · delete removeApprovedAddress
 chain_steering.ChainSteering     pause pauseChain · resume resumeChain · rescan rescanChain
+chains.Chains                    list listAdminChains · read getAdminChain · add_endpoint addChainEndpoint
+chains.Chains                    read_endpoint getChainEndpoint · remove_endpoint removeChainEndpoint
 coins.Coins                      list listCoins · replace replaceCoins · change changeCoinSettings
 collections.AllCollections       list listAllCollections
 collections.Collections          list listCollections

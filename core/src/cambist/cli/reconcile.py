@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 import click
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.bootstrap import plugin_context
-from cambist.ports import SystemClock, system_random
+from cambist.bootstrap import plugin_context, secrets_box
+from cambist.db.engine import Database
+from cambist.plugin import Chain
+from cambist.ports import SystemClock, system_ids, system_random
+from cambist.registry import ChainConnections, Registry
+from cambist.services.chains import setups
 from cambist.services.recovery.reconcile import ChainReport, Impossible, as_text, reconcile_chain
 from cambist.settings import Settings, SettingsError
 
@@ -67,7 +72,7 @@ async def _compare(settings: Settings, only: str | None) -> _Answer:
         live = [info.id for info in registry.chains.values() if info.availability == "live"]
         if only is not None and only not in live:
             raise SettingsError(f"There is no live chain {only!r}; there are: {', '.join(live) or 'none'}.")
-        async with registry.connect_chains(plugin_context(SystemClock(), system_random())) as chains:
+        async with _connected(settings, registry, database) as chains:
             for chain_id in live if only is None else [only]:
                 chain = chains.get(chain_id)
                 if chain is None:
@@ -82,3 +87,19 @@ async def _compare(settings: Settings, only: str | None) -> _Answer:
                     problems.append(f"{chain_id}: it did not answer within {CHAIN_TIMEOUT_S} s")
     agrees = not problems and not any(report.differences for report in reports)
     return _Answer(agrees=agrees, chains=reports, problems=problems)
+
+
+@asynccontextmanager
+async def _connected(settings: Settings, registry: Registry, database: Database) -> AsyncIterator[Mapping[str, Chain]]:
+    """Connect the chains as the gateway has them: with the endpoints and tokens that were added."""
+    context = plugin_context(SystemClock(), system_random())
+    box = None if settings.keys.application_key is None else secrets_box(settings, system_ids())
+    async with registry.connect_chains(context) as connected:
+        connections = ChainConnections(registry, context, connected)
+        try:
+            async with database.autocommit() as conn:
+                changes = await setups.load(conn)
+            await setups.Setups(connections, registry, box).refresh(changes)
+            yield connections.chains
+        finally:
+            await connections.aclose()

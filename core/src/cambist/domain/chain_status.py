@@ -34,6 +34,7 @@ class ChainReading(Struct, frozen=True, kw_only=True):
     polled_at: datetime
     mined_at: datetime | None
     longest_gap: timedelta | None
+    finalized: int | None = None
 
 
 def judge(reading: ChainReading | None, poll_interval_ms: int, now: datetime) -> Status:

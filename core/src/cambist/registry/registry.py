@@ -78,6 +78,8 @@ class Registry:
         self._served_by: dict[str, tuple[str, AnyChainPlugin, Any]] = {}
         self.chains: dict[str, ChainInfo] = self._gather_chains()
         """By id. A token that is added while the process runs puts another ChainInfo in the place of one."""
+        self.file_chains: Mapping[str, ChainInfo] = dict(self.chains)
+        """As plugins and the operator's file have them, whatever was added."""
         self.always_listed: frozenset[str] = frozenset(
             chain.id for name, chains in self._chains_of.items() if name in ALWAYS for chain in chains
         )

@@ -83,6 +83,13 @@ class LearnCall(Struct, frozen=True, tag="learn"):
     address: Annotated[str, Meta(max_length=256)]
 
 
+class KnowsTokenCall(Struct, frozen=True, tag="knows_token"):
+    """``Signer.knows_token``."""
+
+    chain: Name
+    contract: Annotated[str, Meta(max_length=256)]
+
+
 class Signed(Struct, frozen=True, tag="signed"):
     """Answers ``SignCall``."""
 
@@ -113,6 +120,12 @@ class Learned(Struct, frozen=True, tag="learned"):
     since: datetime
 
 
+class TokenKnown(Struct, frozen=True, tag="token_known"):
+    """Answers ``KnowsTokenCall``."""
+
+    known: bool
+
+
 class Failed(Struct, frozen=True, tag="failed"):
     """Answers what could not be done. ``wrong``: it never can be; else it may be asked again."""
 
@@ -120,8 +133,8 @@ class Failed(Struct, frozen=True, tag="failed"):
     wrong: bool = False
 
 
-Call = SignCall | VoidCall | ReportCall | AnswerCall | XpubCall | PublicKeyCall | LearnCall
-Answer = Signed | AreVoided | Reported | Answered | Xpub | PublicKey | Learned | Failed
+Call = SignCall | VoidCall | ReportCall | AnswerCall | XpubCall | PublicKeyCall | LearnCall | KnowsTokenCall
+Answer = Signed | AreVoided | Reported | Answered | Xpub | PublicKey | Learned | TokenKnown | Failed
 
 CALLS: msgspec.msgpack.Decoder[Call] = msgspec.msgpack.Decoder(Call)
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)

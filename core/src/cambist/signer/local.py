@@ -113,6 +113,9 @@ class LocalSigner(KeystoreXpubs, Signer):
         address = self._reader.normalized(chain, address)
         return _moment(await self._in_thread(self._learn, chain, account, address) if mode == "live" else self._now())
 
+    async def knows_token(self, chain: str, contract: str) -> bool:
+        return self._reader.knows_token(chain, contract)
+
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return await asyncio.wrap_future(self._thread.submit(work, *args, **kwargs))

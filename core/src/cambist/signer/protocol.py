@@ -158,3 +158,10 @@ class Signer(XpubSource):
 
         Raises ValueError for an unknown chain or an address that is none, SignerUnavailableError.
         """
+
+    @abstractmethod
+    async def knows_token(self, chain: str, contract: str) -> bool:
+        """Say whether a token stands in the signer's own file: transfers of others are not signed.
+
+        Raises SignerUnavailableError.
+        """

@@ -94,6 +94,11 @@ class Reader:
         if chain is None or mode != "live":
             raise ValueError(f"there is no chain {chain_id[:64]!r} in mode {mode[:16]!r}")
 
+    def knows_token(self, chain_id: str, contract: str) -> bool:
+        """Say whether the operator's own list has this token."""
+        chain = self._chains.get(chain_id)
+        return chain is not None and any(token.contract == contract for token in chain.tokens)
+
     def normalized(self, chain_id: str, address: str) -> str:
         """Return the one spelling of an address, with its tag behind a ``#`` where it has one. Raises ValueError."""
         chain = self._chains.get(chain_id)

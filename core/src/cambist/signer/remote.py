@@ -82,6 +82,9 @@ class RemoteSigner(Signer):
     async def learn(self, mode: str, chain: str, account: int, address: str) -> datetime:
         return (await self._ask(frames.LearnCall(mode, chain, account, address), frames.Learned)).since
 
+    async def knows_token(self, chain: str, contract: str) -> bool:
+        return (await self._ask(frames.KnowsTokenCall(chain, contract), frames.TokenKnown)).known
+
     async def _ask(self, call: frames.Call, expected: type[A]) -> A:
         answer = await self._answer(frames.encode(call))
         if not isinstance(answer, expected):

@@ -123,6 +123,8 @@ class SignerServer:
             return frames.Failed("The signer failed; its log says why.")
 
     async def _asked(self, call: frames.Call) -> frames.Answer:
+        if isinstance(call, frames.KnowsTokenCall):
+            return frames.TokenKnown(await self._signer.knows_token(call.chain, call.contract))
         match call:
             case frames.SignCall(requests):
                 return frames.Signed(tuple(await self._signer.sign(requests)))

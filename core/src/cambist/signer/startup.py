@@ -58,8 +58,8 @@ async def open_local_signer(
         store = Store(settings.signer_store)
     except StoreError as error:
         raise SettingsError(str(error)) from error
-    # As the signer's own file has them: what is added while the gateway runs comes from the database.
-    chains = dict(registry.chains)
+    # What is added while the gateway runs comes from the database, and is no word for a signer.
+    chains = registry.file_chains
     exchanges = ExchangeReader(registry.call_readers(), chains, rules.floor_rates)
     reader = Reader(keystore, registry.families, chains, exchanges)
     signer = LocalSigner(keystore, reader, rules=rules, store=store, clock=clock, answers_key=answers_key)

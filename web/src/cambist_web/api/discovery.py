@@ -117,10 +117,18 @@ class Discovery(Controller):
     async def tokens(
         self, web: NamedDependency[Web], chain: ChainFilter = None, mode: ModeChoice = "live"
     ) -> TokenList:
-        """Return every token, or those of one chain. 400 `Unsupported chain` for a chain that is not listed."""
+        """Return every token that new payments can ask for, or those of one chain.
+
+        400 `Unsupported chain` for a chain that is not listed.
+        """
         chains = chains_of(web.gateway.registry, mode)
         chosen = chains.values() if chain is None else [find_chain(chains, chain)]
-        return TokenList(tokens=[token_view(info, token) for info in chosen for token in info.tokens])
+        is_open = web.gateway.token_rules.is_open
+        return TokenList(
+            tokens=[
+                token_view(info, token) for info in chosen for token in info.tokens if is_open(info.id, token.contract)
+            ]
+        )
 
 
 controllers = [public_routes("/api/public", Discovery)]

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cambist.domain.money import format_units
 from cambist.services.sending.gas import gas_stations
-from cambist.services.sending.gas.gas_stations import GasStation
+from cambist.services.sending.gas.gas_stations import GasStation, UnseenStation
 from cambist_web.context import Web
 from cambist_web.operator_auth import admin_routes
 from cambist_web.permissions import permits
@@ -63,33 +63,35 @@ class GasStations(Controller):
         async with web.db.autocommit() as conn:
             found = await gas_stations.list_stations(conn)
             unseen = await gas_stations.list_unseen(conn, chains)
-        return GasStationList(
-            gas_stations=[
-                GasStationView(
-                    chain=station.chain,
-                    address=station.address,
-                    symbol=station.symbol,
-                    balance=format_units(station.balance, station.decimals),
-                    is_low=station.is_low,
-                    waiting=station.waiting,
-                    checked_at=station.checked_at,
-                    stake=_stake(station),
-                )
-                for station in found
-            ]
-            + [
-                GasStationView(
-                    chain=station.chain,
-                    address=station.address,
-                    symbol=station.symbol,
-                    balance=None,
-                    is_low=None,
-                    waiting=station.waiting,
-                    checked_at=None,
-                )
-                for station in unseen
-            ]
+        return GasStationList(gas_stations=station_views(found, unseen))
+
+
+def station_views(found: Sequence[GasStation], unseen: Sequence[UnseenStation]) -> Sequence[GasStationView]:
+    """Return stations for answers: those that a worker has seen, and those that it has not yet."""
+    return [
+        GasStationView(
+            chain=station.chain,
+            address=station.address,
+            symbol=station.symbol,
+            balance=format_units(station.balance, station.decimals),
+            is_low=station.is_low,
+            waiting=station.waiting,
+            checked_at=station.checked_at,
+            stake=_stake(station),
         )
+        for station in found
+    ] + [
+        GasStationView(
+            chain=station.chain,
+            address=station.address,
+            symbol=station.symbol,
+            balance=None,
+            is_low=None,
+            waiting=station.waiting,
+            checked_at=None,
+        )
+        for station in unseen
+    ]
 
 
 def _stake(station: GasStation) -> StakeView | None:

@@ -82,6 +82,7 @@ def _context(web: Web) -> PaymentContext:
         db=gateway.db,
         registry=gateway.registry,
         pauses=gateway.pauses,
+        token_rules=gateway.token_rules,
         rates=gateway.rates,
         leaser=gateway.leaser,
         platform=web.platform,

@@ -15,6 +15,8 @@ class Cursor(Base):
 
     ``books_from`` is the height at which balances were booked as the chain told them, whatever had led to them: what
     came in blocks up to it is in the books already.
+    ``tokens_revision`` is that of the newest token which every block from here on must be scanned for: who stores a
+    scan that knew fewer is refused.
     """
 
     __tablename__ = "chain_cursors"
@@ -28,6 +30,7 @@ class Cursor(Base):
     finalized: Mapped[int | None]
     books_from: Mapped[int | None]
     updated_at: Mapped[datetime]
+    tokens_revision: Mapped[int] = mapped_column(server_default="0")
 
 
 class ChainBlock(Base):

@@ -104,6 +104,12 @@ class Action(StrEnum):
     PLAN_CHANGED = "plan.changed"
     PLAN_GIVEN = "plan.given"
     STAKE_ASKED = "stake.asked"
+    CHAIN_ENDPOINT_ADDED = "chain_endpoint.added"
+    CHAIN_ENDPOINT_CHECKED = "chain_endpoint.checked"
+    CHAIN_ENDPOINT_REMOVED = "chain_endpoint.removed"
+    TOKEN_ADDED = "token.added"  # noqa: S105  an action
+    TOKEN_CHECKED = "token.checked"  # noqa: S105  an action
+    TOKEN_CHANGED = "token.changed"  # noqa: S105  an action
     JOB_ASKED = "job.asked"
     JOB_CHANGED = "job.changed"
     REENCRYPTED = "secrets.reencrypted"

@@ -19,6 +19,7 @@ from cambist.db.models import (
     AccountChain,
     AccountKey,
     Address,
+    ChainEndpoint,
     OperatorTwoFactor,
     Project,
     Tracker,
@@ -29,6 +30,7 @@ from cambist.db.structs import AnyRow
 from cambist.secrets import SecretsBox
 from cambist.services.addresses import account_keys
 from cambist.services.addresses.macs import AddressMacs
+from cambist.services.chains import setups as chain_setups
 from cambist.services.identity.two_factor import service as two_factor
 from cambist.services.receiving.accounts.views import proven
 from cambist.services.trackers import credentials as tracker_credentials
@@ -81,6 +83,13 @@ COLUMNS = (
             (Tracker.token_encrypted, tracker_credentials.TOKEN_FIELD),
             (Tracker.secret_encrypted, signing_secrets.TRACKER_FIELD),
         )
+    ),
+    SealedColumn(
+        ChainEndpoint.url_encrypted,
+        ChainEndpoint.id,
+        chain_setups.URL_FIELD,
+        lambda row: str(row.endpoint_id),
+        (ChainEndpoint.endpoint_id,),
     ),
     SealedColumn(
         AccountKey.xpub_encrypted,

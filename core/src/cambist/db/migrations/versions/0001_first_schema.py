@@ -69,6 +69,7 @@ TABLES = (
         finalized BIGINT,
         books_from BIGINT,
         updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        tokens_revision BIGINT DEFAULT '0' NOT NULL,
         CONSTRAINT pk_chain_cursors PRIMARY KEY (chain, scope)
     )
     """,
@@ -948,6 +949,99 @@ TABLES = (
     )
     """,
     "CREATE INDEX ix_tracked_addresses_watch ON tracked_addresses (mode, family, xid)",
+    """
+    CREATE TABLE chain_endpoints (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        endpoint_id TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        name TEXT NOT NULL,
+        url_encrypted BYTEA,
+        state TEXT NOT NULL,
+        reason TEXT,
+        replaces_pk BIGINT,
+        claimed_until TIMESTAMP WITH TIME ZONE,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        changed_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        healthy BOOLEAN,
+        head BIGINT,
+        set_aside TEXT,
+        last_error TEXT,
+        calls BIGINT,
+        failures BIGINT,
+        rate_limited BIGINT,
+        calls_per_minute BIGINT,
+        latency_ms BIGINT,
+        seen_at TIMESTAMP WITH TIME ZONE,
+        CONSTRAINT pk_chain_endpoints PRIMARY KEY (id),
+        CONSTRAINT uq_chain_endpoints_endpoint_id UNIQUE (endpoint_id),
+        CONSTRAINT ck_chain_endpoints_origin CHECK (origin IN ('file', 'added')),
+        CONSTRAINT ck_chain_endpoints_state CHECK (state IN ('checking', 'in_use', 'refused', 'removed', 'absent')),
+        CONSTRAINT ck_chain_endpoints_added_with_url CHECK (origin = 'file' OR url_encrypted IS NOT NULL),
+        CONSTRAINT fk_chain_endpoints_replaces_pk_chain_endpoints FOREIGN KEY(replaces_pk)
+            REFERENCES chain_endpoints (id)
+    )
+    """,
+    "CREATE INDEX ix_chain_endpoints_chain ON chain_endpoints (chain, id)",
+    "CREATE INDEX ix_chain_endpoints_checking ON chain_endpoints (id) WHERE state = 'checking'",
+    """
+    CREATE TABLE chain_states (
+        chain TEXT NOT NULL,
+        problem TEXT,
+        setup_problem TEXT,
+        error TEXT,
+        failing_since TIMESTAMP WITH TIME ZONE,
+        quorum BIGINT NOT NULL,
+        seen_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_chain_states PRIMARY KEY (chain)
+    )
+    """,
+    """
+    CREATE TABLE chain_tokens (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        token_id TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        contract TEXT,
+        origin TEXT NOT NULL,
+        symbol TEXT,
+        decimals BIGINT,
+        label TEXT,
+        state TEXT NOT NULL,
+        reason TEXT,
+        replaces BOOLEAN DEFAULT 'false' NOT NULL,
+        default_enabled BOOLEAN DEFAULT 'true' NOT NULL,
+        revision BIGINT,
+        since_height BIGINT,
+        sendable BOOLEAN,
+        claimed_until TIMESTAMP WITH TIME ZONE,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        changed_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_chain_tokens PRIMARY KEY (id),
+        CONSTRAINT uq_chain_tokens_token_id UNIQUE (token_id),
+        CONSTRAINT ck_chain_tokens_origin CHECK (origin IN ('file', 'added')),
+        CONSTRAINT ck_chain_tokens_state CHECK (state IN ('checking', 'enabled', 'disabled', 'refused', 'replaced')),
+        CONSTRAINT ck_chain_tokens_in_use_whole CHECK (
+            origin = 'file' OR state NOT IN ('enabled', 'disabled', 'replaced')
+            OR (symbol IS NOT NULL AND decimals IS NOT NULL AND revision IS NOT NULL)
+        )
+    )
+    """,
+    "CREATE INDEX ix_chain_tokens_checking ON chain_tokens (id) WHERE state = 'checking'",
+    """
+    CREATE UNIQUE INDEX ix_chain_tokens_contract ON chain_tokens (chain, coalesce(contract, ''))
+        WHERE state IN ('checking', 'enabled', 'disabled')
+    """,
+    "CREATE UNIQUE INDEX ix_chain_tokens_symbol ON chain_tokens (chain, symbol) WHERE state IN ('enabled', 'disabled')",
+    """
+    CREATE TABLE token_merchants (
+        token_pk BIGINT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        enabled BOOLEAN NOT NULL,
+        CONSTRAINT pk_token_merchants PRIMARY KEY (token_pk, merchant_pk),
+        CONSTRAINT fk_token_merchants_token_pk_chain_tokens FOREIGN KEY(token_pk) REFERENCES chain_tokens (id),
+        CONSTRAINT fk_token_merchants_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
     """
     CREATE TABLE tracker_additions (
         merchant_pk BIGINT NOT NULL,

@@ -11,10 +11,12 @@ class Scanned(Struct, frozen=True, kw_only=True):
     """A span that was read and checked.
 
     What transactions from ``known_xid`` on added was not surely known to the scan; None where it knew everything.
+    ``tokens_revision`` says which tokens it looked for.
     """
 
     result: ScanResult
     known_xid: int | None
+    tokens_revision: int = 0
 
 
 def check_span(result: ScanResult, span: Span, parent: str | None, last_hash: str) -> None:

@@ -13,7 +13,8 @@ from cambist.services.accounting import ledger
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 
-from .store import WatchedChain, load_cursor
+from .cursors import load_cursor
+from .store import WatchedChain
 
 log = structlog.get_logger(__name__)
 

@@ -11,7 +11,7 @@ import structlog
 from cambist.plugin import ChainError
 
 from .checking import Scanned
-from .store import Cursor
+from .cursors import Cursor
 
 log = structlog.get_logger(__name__)
 

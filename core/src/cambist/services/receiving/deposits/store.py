@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
 from cambist.domain.money import UNITS_MAX
-from cambist.plugin import AddressFamily, Block, Head, InconsistentChainError, ScanResult, Transfer
+from cambist.plugin import AddressFamily, InconsistentChainError, ScanResult, Transfer
 from cambist.ports import Ids
 from cambist.services.chain_scope import ChainScope
 from cambist.services.receiving.accounts import events as account_events
@@ -38,26 +38,6 @@ class WatchedChain(ChainScope, frozen=True, kw_only=True):
     fiat_currencies: Sequence[str] = CURRENCIES
 
 
-class Cursor(Struct, frozen=True):
-    """The last block whose transfers are all stored."""
-
-    height: int
-    hash: str
-
-
-class CursorMovedError(Exception):
-    """Another watcher was faster: what this one read is already stored, or will be read again."""
-
-
-async def load_cursor(conn: AsyncConnection, chain_scope: ChainScope) -> Cursor | None:
-    """Return where the chain was read to, or None before the first poll."""
-    found = await conn.exec_driver_sql(
-        "SELECT height, hash FROM chain_cursors WHERE chain = $1 AND scope = $2", chain_scope.key
-    )
-    row = found.first()
-    return None if row is None else Cursor(row.height, row.hash)
-
-
 async def oldest_address(conn: AsyncConnection, chain_scope: ChainScope) -> datetime | None:
     """Return when the first payment or account was given an address on this chain."""
     # A simulated chain's scope is its project, which says the same again for the sake of the index.
@@ -70,39 +50,6 @@ async def oldest_address(conn: AsyncConnection, chain_scope: ChainScope) -> date
     )
     found: datetime | None = created.scalar_one()
     return found
-
-
-async def create_cursor(
-    conn: AsyncConnection, chain_scope: ChainScope, block: Block, earlier: Sequence[Block], now: datetime
-) -> Cursor:
-    """Remember where reading begins: this block counts as read, and the earlier ones for finding a fork.
-
-    The first of several callers decides.
-    """
-    begun = await conn.exec_driver_sql(
-        "INSERT INTO chain_cursors (chain, scope, height, hash, head, updated_at) VALUES ($1, $2, $3, $4, $3, $5)"
-        " ON CONFLICT DO NOTHING",
-        (*chain_scope.key, block.height, block.hash, now),
-    )
-    if begun.rowcount:
-        await insert_blocks(conn, chain_scope, [block, *earlier], kept=set())
-    cursor = await load_cursor(conn, chain_scope)
-    if cursor is None:
-        raise AssertionError("the cursor was just created")
-    return cursor
-
-
-async def move_cursor(  # noqa: PLR0913  a compare-and-set names both sides
-    conn: AsyncConnection, chain_scope: ChainScope, *, old: Cursor, new: Cursor, head: Head, now: datetime
-) -> None:
-    """Compare and set the cursor. Raises CursorMovedError when it no longer stands where it was read."""
-    moved = await conn.exec_driver_sql(
-        "UPDATE chain_cursors SET height = $3, hash = $4, head = $5, finalized = $6, updated_at = $7"
-        " WHERE chain = $1 AND scope = $2 AND height = $8 AND hash = $9",
-        (*chain_scope.key, new.height, new.hash, head.height, head.finalized_height, now, old.height, old.hash),
-    )
-    if moved.rowcount != 1:
-        raise CursorMovedError(f"{chain_scope.info.id}: another watcher moved the cursor")
 
 
 async def stored_hash(conn: AsyncConnection, chain_scope: ChainScope, height: int) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import structlog
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cambist.db.engine import Database
 from cambist.hints import Hints
@@ -26,11 +27,12 @@ from cambist.ports import Clock, Ids
 from cambist.services.receiving.accounts.snapshots import CURRENCIES
 from cambist.services.trackers import movements
 
-from . import judging, opening_balances, store
+from . import cursors, judging, opening_balances, store
 from .addresses import AddressCache
 from .checking import Scanned, check_span
+from .cursors import Cursor, CursorMovedError, TokensUnknownError
 from .read_ahead import ReadAhead
-from .store import Cursor, CursorMovedError, WatchedChain
+from .store import WatchedChain
 
 log = structlog.get_logger(__name__)
 
@@ -79,13 +81,16 @@ class Watcher:
         ids: Ids,
         hints: Hints,
         fiat_currencies: Sequence[str] = CURRENCIES,
+        tokens_revision: Callable[[], int] = lambda: 0,
     ) -> None:
+        """Follow a chain; ``tokens_revision`` tells which tokens it looks for when it is asked."""
         self._db = db
         self._chain = chain
         self._address_cache = address_cache
         self._clock = clock
         self._hints = hints
-        self._chain_scope = WatchedChain(
+        self._tokens_revision = tokens_revision
+        self._known_scope = WatchedChain(
             info=chain.info, family=family, scope=scope, mode=mode, ids=ids, fiat_currencies=fiat_currencies
         )
         self._span_blocks = chain.info.span_max
@@ -93,24 +98,36 @@ class Watcher:
         self._stored_since: int | None = None
         self._ahead: ReadAhead | None = None
 
+    @property
+    def _chain_scope(self) -> WatchedChain:
+        """The chain as it is known now: tokens are added while it is watched."""
+        if self._known_scope.info is not self._chain.info:
+            self._known_scope = replace(self._known_scope, info=self._chain.info)
+        return self._known_scope
+
     async def poll(self) -> PollResult:
         """Read one span, or judge what is due when there is nothing to read.
 
         Raises ChainUnavailableError and InconsistentChainError, after which nothing has changed.
         """
+        # Which tokens are looked for is known before the view is there: it may know more, and never fewer.
+        revision = self._tokens_revision()
         async with self._chain.view() as view:
             # Time is read before the head. So a payment that is past its expiry "now" had every block up to then
             # scanned when it is judged.
             now = self._clock.now()
             head = await view.head()
             async with self._db.transaction() as conn:
-                cursor = await store.load_cursor(conn, self._chain_scope)
+                cursor = await cursors.load_cursor(conn, self._chain_scope)
             if cursor is None:
                 cursor = await self._begin(view, head, now)
             if not self._books_open:
                 await self._open_books(head, cursor)
             try:
-                return await self._poll(view, head, cursor, now)
+                return await self._poll(view, head, cursor, now, revision)
+            except TokensUnknownError:
+                log.info("tokens_awaited", chain=self._chain_scope.info.id, revision=revision)
+                return PollResult(head=head.height, height=cursor.height, behind=0)
             except CursorMovedError:
                 # Polled in vain, through no fault of the endpoint: what is left to do is for the next poll to see.
                 return PollResult(head=head.height, height=cursor.height, behind=1)
@@ -132,14 +149,14 @@ class Watcher:
             self._db, self._chain, self._chain_scope, since=self._stored_since, finalized=head.finalized_height
         )
 
-    async def _poll(self, view: ChainView, head: Head, cursor: Cursor, now: datetime) -> PollResult:
+    async def _poll(self, view: ChainView, head: Head, cursor: Cursor, now: datetime, revision: int) -> PollResult:
         if head.height < cursor.height:
             return self._wait(head, cursor)
         if (await view.block(cursor.height)).hash != cursor.hash:
             return await self._walk_back(view, head, cursor, now)
         if cursor.height == head.height:
             return await self._judge(head, cursor, now)
-        return await self._advance(view, head, cursor, now)
+        return await self._advance(view, head, cursor, now, revision)
 
     async def _begin(self, view: ChainView, head: Head, now: datetime) -> Cursor:
         """Start where the oldest address on this chain could first have been paid to; at the head if there is none."""
@@ -152,7 +169,7 @@ class Watcher:
         below = [height - 2**step for step in range((height - lowest).bit_length())]
         earlier = [await view.block(one) for one in below]
         async with self._db.transaction() as conn:
-            return await store.create_cursor(conn, self._chain_scope, block, earlier, now)
+            return await cursors.create_cursor(conn, self._chain_scope, block, earlier, now)
 
     def _wait(self, head: Head, cursor: Cursor) -> PollResult:
         """Do nothing while an endpoint's chain is shorter than what was read.
@@ -171,7 +188,7 @@ class Watcher:
             heights = await store.stored_heights(conn, self._chain_scope)
         fork = await self._fork(view, heights)
         async with self._db.transaction() as conn:
-            await store.move_cursor(
+            await cursors.move_cursor(
                 conn, self._chain_scope, old=cursor, new=Cursor(fork.height, fork.hash), head=head, now=now
             )
             orphaned = await judging.orphan_above(conn, self._chain_scope, fork.height, now)
@@ -202,11 +219,11 @@ class Watcher:
             )
         return fork
 
-    async def _advance(self, view: ChainView, head: Head, cursor: Cursor, now: datetime) -> PollResult:
+    async def _advance(self, view: ChainView, head: Head, cursor: Cursor, now: datetime, revision: int) -> PollResult:
         """Scan the next span, and commit everything it holds with the cursor."""
         span = self._next_span(head, cursor)
         try:
-            scanned = await self._taken(head, cursor) or await self._scan(view, head, cursor, span)
+            scanned = await self._taken(head, cursor, revision) or await self._scan(view, head, cursor, span, revision)
         except SpanTooWideError:
             if span.length == 1:
                 raise
@@ -224,7 +241,15 @@ class Watcher:
             self._ahead.start(read, self._read_on(head, read))
         judgement = judging.Judgement()
         async with self._db.transaction() as conn:
-            await store.move_cursor(conn, self._chain_scope, old=cursor, new=read, head=head, now=now)
+            await cursors.move_cursor(
+                conn,
+                self._chain_scope,
+                old=cursor,
+                new=read,
+                head=head,
+                now=now,
+                tokens_revision=scanned.tokens_revision,
+            )
             saved = await store.save(conn, self._chain_scope, result, now)
             if last.height == head.height:
                 judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=True)
@@ -245,7 +270,7 @@ class Watcher:
     def _next_span(self, head: Head, cursor: Cursor) -> Span:
         return Span(first=cursor.height + 1, last=min(head.height, cursor.height + self._span_blocks))
 
-    async def _scan(self, view: ChainView, head: Head, cursor: Cursor, span: Span) -> Scanned:
+    async def _scan(self, view: ChainView, head: Head, cursor: Cursor, span: Span, revision: int) -> Scanned:
         """Return the span that follows the cursor, checked."""
         # The span's last block is known before the addresses are, and must be the one that is scanned. So no
         # address handed out before a block was made can be missing from the cache when that block is scanned.
@@ -254,17 +279,18 @@ class Watcher:
         known_xid = self._address_cache.known_xid
         result = await view.scan(span, watch)
         check_span(result, span, cursor.hash, last_hash)
-        return Scanned(result=result, known_xid=known_xid)
+        return Scanned(result=result, known_xid=known_xid, tokens_revision=revision)
 
     async def _read_on(self, head: Head, cursor: Cursor) -> Scanned:
         """Scan what follows a cursor that is being stored. The next poll decides whether it is of use."""
+        revision = self._tokens_revision()
         async with self._chain.view() as view:
-            return await self._scan(view, head, cursor, self._next_span(head, cursor))
+            return await self._scan(view, head, cursor, self._next_span(head, cursor), revision)
 
-    async def _taken(self, head: Head, cursor: Cursor) -> Scanned | None:
-        """Return what was read ahead, if it follows the cursor and the head has not left it."""
+    async def _taken(self, head: Head, cursor: Cursor, revision: int) -> Scanned | None:
+        """Return what was read ahead, if it follows the cursor, knows all tokens and the head has not left it."""
         scanned = None if self._ahead is None else await self._ahead.take(cursor)
-        if scanned is None:
+        if scanned is None or scanned.tokens_revision < revision:
             return None
         last = scanned.result.blocks[-1]
         left = last.height > head.height or (last.height == head.height and last.hash != head.hash)
@@ -277,7 +303,7 @@ class Watcher:
     async def _judge(self, head: Head, cursor: Cursor, now: datetime) -> PollResult:
         """Judge what became due by time alone: nothing new stands in the chain."""
         async with self._db.transaction() as conn:
-            await store.move_cursor(conn, self._chain_scope, old=cursor, new=cursor, head=head, now=now)
+            await cursors.move_cursor(conn, self._chain_scope, old=cursor, new=cursor, head=head, now=now)
             judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=False)
             stages = await movements.confirm(conn, self._chain_scope, head, now)
         await self._tell(judgement, stages=stages)

@@ -18,6 +18,7 @@ from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import IndexLeaser
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.chain_pauses import ChainPauses
+from cambist.services.chains.rules import TokenRules
 from cambist.services.errors import ServiceError, project_inactive
 from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, find_replayed
 from cambist.services.platform import PlatformSettingsCache
@@ -37,6 +38,7 @@ class PaymentContext(Struct, frozen=True, kw_only=True):
     db: Database
     registry: Registry
     pauses: ChainPauses
+    token_rules: TokenRules
     rates: RateBook
     leaser: IndexLeaser
     platform: PlatformSettingsCache
@@ -84,6 +86,7 @@ async def create_payment(
 async def _values(context: PaymentContext, actor: Actor, request: CreatePayment) -> dict[str, Any]:
     """Return what is stored, under the statement's names."""
     asset = find_asset(context.registry.chains, request.chain, request.token, actor.mode)
+    context.token_rules.check(actor.merchant_pk, asset.chain.id, asset.token.contract, asset.token.symbol)
     await context.pauses.refuse_payments(asset.chain, actor.mode)
     priced = await price(request, asset, context.rates)
     family = context.registry.families[asset.chain.family]

@@ -11,7 +11,7 @@ from cambist.db.engine import Database
 from cambist.hints import Hints
 from cambist.plugin import AddressFamily, Chain, ChainError
 from cambist.ports import Clock, Ids
-from cambist.services.receiving.deposits import AddressCache, Watcher
+from cambist.services.receiving.deposits import AddressCache, Watcher, cursors
 from cambist.services.receiving.deposits import store as deposits_store
 from cambist.services.recovery.reconcile.books import MODE, SCOPE
 
@@ -52,7 +52,7 @@ class Scanner:
     async def begin(self, first_height: int) -> None:
         """Have reading start here, unless it has begun. Raises RestoreError."""
         async with self._db.transaction() as conn:
-            if await deposits_store.load_cursor(conn, self._chain_scope) is not None:
+            if await cursors.load_cursor(conn, self._chain_scope) is not None:
                 return
         try:
             async with self._chain.view() as view:
@@ -66,7 +66,7 @@ class Scanner:
         except ChainError as error:
             raise self._failure(error) from error
         async with self._db.transaction() as conn:
-            await deposits_store.create_cursor(conn, self._chain_scope, block, earlier, self._clock.now())
+            await cursors.create_cursor(conn, self._chain_scope, block, earlier, self._clock.now())
 
     async def read(self, told: Told) -> int:
         """Read on until the head is reached, and return its height. Raises RestoreError, and can be repeated then."""

@@ -44,6 +44,10 @@ WHERE NOT EXISTS (
     SELECT FROM outbound_intents i WHERE i.source_address_pk = p.address_pk AND i.chain = $1 AND i.scope = $2
         AND i.kind = '{IntentKind.COLLECTION}' AND i.contract IS NOT DISTINCT FROM p.contract AND i.state = 'failed'
         AND i.finished_at > $4
+) AND NOT EXISTS (
+    -- The signer would refuse it, and what is swept with it: it is left where it is until it can be sent.
+    SELECT FROM chain_tokens t WHERE $2::bigint = 0 AND t.chain = $1 AND t.contract = p.contract AND t.origin = 'added'
+        AND t.state IN ('enabled', 'disabled') AND t.sendable IS NOT TRUE
 )
 ORDER BY is_needed DESC, CASE WHEN w.units IS NULL THEN 0 ELSE p.units END DESC, p.oldest_at LIMIT $5
 """  # noqa: S608  a constant

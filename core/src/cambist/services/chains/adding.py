@@ -1,0 +1,183 @@
+"""A token that is added: its contract is read by a worker, and from one block on it is looked for.
+
+The moment is exact. ``activate`` raises the revision that the chain's cursor asks for, in the transaction that puts the
+token in force: a scan that did not know the token cannot be stored from then on, in whichever process it was made. So
+whoever pays in it from the next block on is seen, and the first block is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+from sqlalchemy import func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.models import ChainToken, Cursor, LedgerAccount, Payment
+from cambist.db.structs import columns_of, to_struct
+from cambist.domain.payments import OPEN
+from cambist.domain.text import hidden_in
+from cambist.plugin import Chain, ChainError, Token, UnreadableTokenError, printable
+from cambist.registry import Registry, SetupError
+from cambist.services.accounting.ledger import asset_key
+from cambist.services.audit.entries import GATEWAY, Action, record
+
+from .checking import CLAIM, REASON_CHARS_MAX
+from .setups import IN_USE, load, lock_tokens, with_tokens
+
+SYMBOL: Final = re.compile(r"[A-Z0-9.+-]{1,16}", re.ASCII)
+DECIMALS_MAX: Final = 36
+SCOPE: Final = 0
+
+
+class ClaimedToken(Struct, frozen=True, kw_only=True):
+    """A token whose contract this worker is to read."""
+
+    pk: int
+    token_id: str
+    chain: str
+    contract: str
+    symbol: str | None
+    label: str | None
+    replaces: bool
+
+
+class RefusedTokenError(Exception):
+    """The token is not taken. The text is a sentence for the operator."""
+
+
+async def claim(conn: AsyncConnection, chains: Sequence[str], now: datetime) -> ClaimedToken | None:
+    """Return a token of these chains whose contract nobody is reading, and claim it; None where there is none."""
+    unclaimed = ChainToken.claimed_until.is_(None) | (ChainToken.claimed_until < now)
+    waiting = (
+        select(ChainToken.id)
+        .where(ChainToken.state == "checking", ChainToken.chain.in_(chains), unclaimed)
+        .order_by(ChainToken.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .scalar_subquery()
+    )
+    mine = update(ChainToken).where(ChainToken.id == waiting).values(claimed_until=now + CLAIM)
+    row = (await conn.execute(mine.returning(*columns_of(ClaimedToken, ChainToken)))).one_or_none()
+    return None if row is None else to_struct(ClaimedToken, row)
+
+
+async def read(chain: Chain, claimed: ClaimedToken) -> Token:
+    """Return the token as its contract tells it and as it is to go by here. Raises RefusedTokenError."""
+    try:
+        told = await chain.token_at(claimed.contract)
+    except UnreadableTokenError as error:
+        raise RefusedTokenError(_shown(f"{error}.")) from error
+    except ChainError as error:
+        raise RefusedTokenError(_shown(f"The contract could not be read: {error}.")) from error
+    if told is None:
+        raise RefusedTokenError(f"The plugin of {claimed.chain} cannot ask contracts what they are.")
+    if not 0 <= told.decimals <= DECIMALS_MAX:
+        raise RefusedTokenError(f"The contract has {told.decimals} decimals, and {DECIMALS_MAX} are the most.")
+    if hidden_in(told.symbol) is not None:
+        raise RefusedTokenError(_shown(f"The contract's symbol hides something: {told.symbol!r}."))
+    symbol = claimed.symbol or told.symbol.upper()
+    if SYMBOL.fullmatch(symbol) is None:
+        raise RefusedTokenError(_shown(f"The contract calls itself {told.symbol!r}: name a symbol for it."))
+    return Token(symbol=symbol, contract=claimed.contract, decimals=told.decimals, label=claimed.label or told.symbol)
+
+
+async def activate(
+    conn: AsyncConnection, registry: Registry, claimed: ClaimedToken, token: Token, now: datetime
+) -> None:
+    """Put a token in force, from the block after the last one that was read. Raises RefusedTokenError.
+
+    Nothing happens where it was taken back meanwhile.
+    """
+    await lock_tokens(conn, claimed.chain)
+    await _free_symbol(conn, registry, claimed, token, now)
+    await _check_setup(conn, registry, claimed.chain, token)
+    newest = select(func.coalesce(func.max(ChainToken.revision), 0)).where(ChainToken.chain == claimed.chain)
+    revision = ((await conn.execute(newest)).scalar_one() or 0) + 1
+    cursor = Cursor.chain == claimed.chain, Cursor.scope == SCOPE
+    asked = update(Cursor).where(*cursor).values(tokens_revision=revision).returning(Cursor.height)
+    height = (await conn.execute(asked)).scalar_one_or_none()
+    mine = update(ChainToken).where(ChainToken.id == claimed.pk, ChainToken.state == "checking")
+    taken = await conn.execute(
+        mine.values(
+            state="enabled",
+            symbol=token.symbol,
+            decimals=token.decimals,
+            label=token.label,
+            revision=revision,
+            since_height=None if height is None else height + 1,
+            claimed_until=None,
+            changed_at=now,
+        )
+    )
+    if taken.rowcount:
+        told = {"chain": claimed.chain, "contract": token.contract, "symbol": token.symbol, "decimals": token.decimals}
+        await record(
+            conn, GATEWAY, Action.TOKEN_CHECKED, now, subject=claimed.token_id, details=told | {"state": "enabled"}
+        )
+
+
+async def refuse(conn: AsyncConnection, claimed: ClaimedToken, reason: str, now: datetime) -> None:
+    """Store why a token is not taken."""
+    mine = update(ChainToken).where(ChainToken.id == claimed.pk, ChainToken.state == "checking")
+    refused = await conn.execute(mine.values(state="refused", reason=reason, claimed_until=None, changed_at=now))
+    if refused.rowcount:
+        told = {"chain": claimed.chain, "contract": claimed.contract, "state": "refused", "reason": reason}
+        await record(conn, GATEWAY, Action.TOKEN_CHECKED, now, subject=claimed.token_id, details=told)
+
+
+async def _free_symbol(
+    conn: AsyncConnection, registry: Registry, claimed: ClaimedToken, token: Token, now: datetime
+) -> None:
+    """Make sure that nothing else goes by the symbol, letting go of what it replaces. Raises RefusedTokenError."""
+    if registry.file_chains[claimed.chain].token(token.symbol) is not None:
+        raise RefusedTokenError(
+            f"{token.symbol} is a token of the plugin or of the operator's file, which alone can change it:"
+            " name another symbol."
+        )
+    taken = select(ChainToken.id, ChainToken.contract, ChainToken.state).where(
+        ChainToken.chain == claimed.chain, ChainToken.symbol == token.symbol, ChainToken.state.in_(IN_USE)
+    )
+    row = (await conn.execute(taken)).one_or_none()
+    if row is None:
+        return
+    if not claimed.replaces:
+        raise RefusedTokenError(f"{token.symbol} stands for {row.contract}: name another symbol, or replace it.")
+    if row.state != "disabled" or await _is_needed(conn, claimed.chain, row.contract):
+        raise RefusedTokenError(
+            f"{token.symbol} stands for {row.contract}, which is replaced only when it is disabled, nothing of it is"
+            " held and no payment waits for it."
+        )
+    gone = update(ChainToken).where(ChainToken.id == row.id)
+    await conn.execute(gone.values(state="replaced", changed_at=now))
+
+
+async def _is_needed(conn: AsyncConnection, chain: str, contract: str) -> bool:
+    """Whether anything of a token is in the books, or a payment still waits for it."""
+    held = select(LedgerAccount.id).where(LedgerAccount.asset == asset_key(chain, contract), LedgerAccount.balance != 0)
+    awaited = select(Payment.id).where(Payment.chain == chain, Payment.contract == contract, Payment.status.in_(OPEN))
+    for asked in (held, awaited):
+        if (await conn.execute(asked.limit(1))).first() is not None:
+            return True
+    return False
+
+
+async def _check_setup(conn: AsyncConnection, registry: Registry, chain: str, token: Token) -> None:
+    """Let the plugin look at its chain with the token. Raises RefusedTokenError."""
+    file = registry.setup(chain)
+    if file is None:
+        raise RefusedTokenError(f"The plugin of {chain} cannot change it while the gateway runs.")
+    changes = await load(conn)
+    setup, _ = with_tokens(registry, chain, file, [one for one in changes.tokens if one.chain == chain])
+    try:
+        registry.info(chain, replace(setup, tokens=(*setup.tokens, token)))
+    except SetupError as error:
+        raise RefusedTokenError(_shown(f"{error}.")) from error
+
+
+def _shown(text: str) -> str:
+    return printable(text)[:REASON_CHARS_MAX]

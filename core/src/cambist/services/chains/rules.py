@@ -1,0 +1,67 @@
+"""Which tokens new payments may ask for, as this process knows it: at most a few seconds old, like the tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.models import ChainToken, TokenMerchant
+from cambist.services.errors import InvalidError
+
+CODE = "TOKEN_NOT_ENABLED"
+
+
+class TokenRule(Struct, frozen=True, kw_only=True):
+    """What operators decided about one token. ``merchants`` says of some what does not follow from ``by_default``."""
+
+    is_open: bool
+    by_default: bool
+    merchants: Mapping[int, bool] = {}
+
+    def allows(self, merchant_pk: int) -> bool:
+        """Whether this merchant may ask for new payments in it."""
+        return self.is_open and self.merchants.get(merchant_pk, self.by_default)
+
+
+class TokenRules:
+    """The rules by chain and contract. A token without one is open to all."""
+
+    def __init__(self) -> None:
+        self._rules: Mapping[tuple[str, str | None], TokenRule] = {}
+
+    def replace(self, rules: Mapping[tuple[str, str | None], TokenRule]) -> None:
+        """Follow these from now on."""
+        self._rules = rules
+
+    def is_open(self, chain: str, contract: str | None) -> bool:
+        """Whether anybody may ask for new payments in it."""
+        rule = self._rules.get((chain, contract))
+        return rule is None or rule.is_open
+
+    def check(self, merchant_pk: int, chain: str, contract: str | None, symbol: str) -> None:
+        """Let a merchant ask for a new payment in it. Raises InvalidError."""
+        rule = self._rules.get((chain, contract))
+        if rule is not None and not rule.allows(merchant_pk):
+            words = f"is not enabled for new payments on {chain}: {symbol}"
+            raise InvalidError.field("token", words, CODE)
+
+
+async def load_rules(conn: AsyncConnection) -> Mapping[tuple[str, str | None], TokenRule]:
+    """Return what operators decided, of the tokens alone about which something is different from usual."""
+    decided = select(TokenMerchant.token_pk, TokenMerchant.merchant_pk, TokenMerchant.enabled)
+    merchants: dict[int, dict[int, bool]] = {}
+    for row in await conn.execute(decided):
+        merchants.setdefault(row.token_pk, {})[row.merchant_pk] = row.enabled
+    tokens = select(
+        ChainToken.id, ChainToken.chain, ChainToken.contract, ChainToken.state, ChainToken.default_enabled
+    ).where(ChainToken.state.in_(("enabled", "disabled")))
+    return {
+        (row.chain, row.contract): TokenRule(
+            is_open=row.state == "enabled", by_default=row.default_enabled, merchants=merchants.get(row.id, {})
+        )
+        for row in await conn.execute(tokens)
+        if row.state == "disabled" or not row.default_enabled or row.id in merchants
+    }

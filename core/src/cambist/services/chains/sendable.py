@@ -1,0 +1,42 @@
+"""Which of the added tokens can be sent: those that stand in the signer's own file."""
+
+from __future__ import annotations
+
+from sqlalchemy import select, update
+
+from cambist.db.engine import Database
+from cambist.db.models import ChainToken
+from cambist.signer import Signer
+from cambist.signer.protocol import SignerUnavailableError
+
+from .setups import IN_USE
+
+NOT_IN_FILE = (
+    "It is not in the signer's own file yet: add it to the tokens of its chain there, and start the signer again. Until"
+    " then it is received, and nothing of it leaves."
+)
+NOT_ASKED = "The signer has not said yet whether it stands in its own file."
+
+
+async def ask(db: Database, signer: Signer) -> None:
+    """Store what the signer says of each added token. A signer that does not answer changes nothing."""
+    wanted = select(ChainToken.id, ChainToken.chain, ChainToken.contract, ChainToken.sendable).where(
+        ChainToken.origin == "added", ChainToken.state.in_(IN_USE)
+    )
+    async with db.autocommit() as conn:
+        rows = (await conn.execute(wanted)).all()
+    for row in rows:
+        try:
+            known = await signer.knows_token(row.chain, row.contract)
+        except (SignerUnavailableError, ValueError):
+            continue  # away, or of a version that is not asked such things
+        if known is not row.sendable:
+            async with db.transaction() as conn:
+                await conn.execute(update(ChainToken).where(ChainToken.id == row.id).values(sendable=known))
+
+
+def why_not(*, origin: str, sendable: bool | None) -> str | None:
+    """Return why a token cannot be sent, None where it can."""
+    if origin != "added" or sendable:
+        return None
+    return NOT_ASKED if sendable is None else NOT_IN_FILE

@@ -1,0 +1,158 @@
+"""Keeps chains as operators want them: follows what is in force, asks nodes about what was added, tells what is seen.
+
+Each worker follows for itself. What was added is claimed by one of them, and what is seen of a chain is written by
+whoever watches it; by all, where a chain is not connected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.bootstrap import Gateway
+from cambist.db.engine import BusyError
+from cambist.services.chains import adding, checking, sendable, states
+from cambist.services.chains.following import INTERVAL_S, Follower
+from cambist.services.chains.setups import TOPIC
+
+from .watching import ChainState
+
+REPORT_INTERVAL_S = 5.0
+ASK_INTERVAL_S = 2.0
+SENDABLE_INTERVAL_S = 30.0
+
+log = structlog.get_logger(__name__)
+_TROUBLE = (SQLAlchemyError, BusyError, OSError, TimeoutError)
+
+
+class ChainKeeper:
+    """One worker's part of keeping chains."""
+
+    def __init__(self, gateway: Gateway, watched: Sequence[ChainState]) -> None:
+        self._gateway = gateway
+        self._watched = {state.chain.info.id: state for state in watched}
+        self._follower = Follower(
+            gateway.db, gateway.connections, gateway.registry, gateway.secrets, gateway.token_rules
+        )
+        self._readings = states.Readings(gateway.secrets, gateway.ids)
+        self._problems: Mapping[str, str] = {}
+        self._failing_since: dict[str, datetime] = {}
+        self._reported_at = float("-inf")
+
+    async def run(self) -> None:
+        """Follow and report, until cancelled."""
+        async with self._gateway.hints.subscribe(TOPIC) as hints:
+            while True:
+                await self.follow()
+                await self.report_when_due()
+                await hints.wait(INTERVAL_S)
+
+    async def run_asking(self) -> None:
+        """Ask nodes about what was added, until cancelled."""
+        asked_signer_at = float("-inf")
+        async with self._gateway.hints.subscribe(TOPIC) as hints:
+            while True:
+                more = await self.ask()
+                if self._gateway.clock.monotonic() - asked_signer_at >= SENDABLE_INTERVAL_S or more:
+                    await self.ask_signer()
+                    asked_signer_at = self._gateway.clock.monotonic()
+                if not more:
+                    await hints.wait(ASK_INTERVAL_S)
+
+    async def follow(self) -> None:
+        """Follow what is in force now."""
+        try:
+            self._problems = (await self._follower.follow()).problems
+        except _TROUBLE as error:
+            log.warning("chains_not_followed", error=repr(error))
+
+    async def report_when_due(self) -> None:
+        """Write what is seen, every few seconds."""
+        now = self._gateway.clock.monotonic()
+        if now - self._reported_at < REPORT_INTERVAL_S:
+            return
+        self._reported_at = now
+        try:
+            await self.report()
+        except _TROUBLE as error:
+            log.warning("chains_not_reported", error=repr(error))
+
+    async def report(self) -> None:
+        """Write what is seen of every chain that this worker watches, and which are not connected."""
+        gateway = self._gateway
+        now, monotonic = gateway.clock.now(), gateway.clock.monotonic()
+        for chain, info in gateway.registry.chains.items():
+            if info.availability != "live":
+                continue
+            watched = self._watched.get(chain)
+            async with gateway.db.transaction() as conn:
+                if chain not in gateway.chains:
+                    words = "Its plugin could not connect it when the worker started: its log says why."
+                    await states.save(conn, states.ChainState(chain=chain, problem=words, seen_at=now))
+                elif watched is not None and watched.watching:
+                    setup = gateway.connections.setups.get(chain)
+                    await states.save(conn, self._state(chain, watched, 1 if setup is None else setup.quorum, now))
+                    file, health = gateway.registry.setup(chain), watched.chain.endpoints()
+                    await self._readings.save(conn, chain, setup, file, health, now=now, monotonic=monotonic)
+
+    def _state(self, chain: str, watched: ChainState, quorum: int, now: datetime) -> states.ChainState:
+        if watched.failing:
+            self._failing_since.setdefault(chain, now)
+        else:
+            self._failing_since.pop(chain, None)
+        return states.ChainState(
+            chain=chain,
+            setup_problem=self._problems.get(chain),
+            error=watched.error,
+            failing_since=self._failing_since.get(chain),
+            quorum=quorum,
+            seen_at=now,
+        )
+
+    async def ask(self) -> bool:
+        """Ask about one endpoint and one token that were added; return True if there was any."""
+        gateway = self._gateway
+        chains = sorted(gateway.connections.setups)
+        try:
+            async with gateway.db.transaction() as conn:
+                endpoint = await checking.claim(conn, chains, gateway.clock.now())
+                token = await adding.claim(conn, chains, gateway.clock.now())
+            if endpoint is not None:
+                reason = await checking.check(gateway.db, gateway.connections, gateway.secrets, endpoint)
+                async with gateway.db.transaction() as conn:
+                    await checking.settle(conn, endpoint, reason, gateway.clock.now())
+            if token is not None:
+                await self._read(token)
+        except _TROUBLE as error:
+            log.warning("chains_not_asked", error=repr(error))
+            return False
+        if endpoint is None and token is None:
+            return False
+        await gateway.hints.publish(TOPIC)
+        return True
+
+    async def _read(self, token: adding.ClaimedToken) -> None:
+        gateway = self._gateway
+        try:
+            async with asyncio.timeout(checking.CHECK_TIMEOUT_S):
+                found = await adding.read(gateway.chains[token.chain], token)
+            async with gateway.db.transaction() as conn:
+                await adding.activate(conn, gateway.registry, token, found, gateway.clock.now())
+        except (adding.RefusedTokenError, TimeoutError) as error:
+            reason = str(error) or f"Its contract was not read within {checking.CHECK_TIMEOUT_S:.0f} s."
+            async with gateway.db.transaction() as conn:
+                await adding.refuse(conn, token, reason, gateway.clock.now())
+
+    async def ask_signer(self) -> None:
+        """Ask the signer which of the added tokens stand in its own file."""
+        gateway = self._gateway
+        if gateway.signer is None:
+            return
+        try:
+            await sendable.ask(gateway.db, gateway.signer)
+        except _TROUBLE as error:
+            log.warning("signer_not_asked", error=repr(error))

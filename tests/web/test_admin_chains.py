@@ -1,0 +1,147 @@
+"""Operators see chains as a worker saw them, change their endpoints, and add tokens; merchants follow."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from cambist.plugin import EndpointHealth, NetworkSetup
+from cambist.services.chains import adding, states
+from cambist.testing.memory.family import named_address
+from tests.support.web import ADMIN_KEY, refused
+
+HEADERS = {"X-Admin-Key": ADMIN_KEY}
+CHAINS, TOKENS = "/api/admin/chains", "/api/admin/tokens"
+EURX = named_address("deployed/EURX")
+HEALTH = EndpointHealth(
+    name="memory", healthy=False, head=41, calls=90, failures=2, last_error="no answer", position=0,
+    rate_limited=1, set_aside="it failed 2 times in a row", latency_ms=12.4,
+)  # fmt: skip
+
+
+@pytest.fixture
+async def seen(gateway):
+    """Have a worker have watched the chain, and seen trouble."""
+    now = gateway.clock.now()
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO chain_cursors (chain, scope, height, hash, head, finalized, updated_at)"
+            " VALUES ('memory', 0, 40, 'hash', 42, 37, $1)",
+            (now,),
+        )
+        state = states.ChainState(chain="memory", error="nobody answers", failing_since=now, quorum=1, seen_at=now)
+        await states.save(conn, state)
+        setup = NetworkSetup(endpoints=("memory://memory",))
+        readings = states.Readings(gateway.secrets, gateway.ids)
+        for calls, monotonic in ((30, 1.0), (90, 31.0)):
+            health = [replace(HEALTH, calls=calls)]
+            await readings.save(conn, "memory", setup, setup, health, now=now, monotonic=monotonic)
+
+
+async def admin(client, method, path, status=200, **body):
+    answer = await client.request(method, path, json=body or None, headers=HEADERS)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+async def test_chains_are_shown_as_a_worker_saw_them(client, seen, station):
+    chains = {one["chain"]: one for one in (await admin(client, "GET", CHAINS))["chains"]}
+    memory = chains["memory"]
+    assert memory == (await admin(client, "GET", f"{CHAINS}/memory"))["chain"]
+    told = ("availability", "connected", "problem", "error", "head", "height", "finalizedHeight", "lagBlocks", "quorum")
+    assert [memory[name] for name in told] == ["live", True, None, "nobody answers", 42, 40, 37, 2, 1]
+    assert (memory["changeable"], memory["pauses"], memory["gasStation"]["balance"]) == (True, [], "10")
+    (endpoint,) = memory["endpoints"]
+    seen_of_it = {"healthy", "head", "setAside", "lastError", "calls", "rateLimited", "callsPerMinute", "latencyMs"}
+    assert {name: endpoint[name] for name in seen_of_it} == {
+        "healthy": False, "head": 41, "setAside": "it failed 2 times in a row", "lastError": "no answer", "calls": 90,
+        "rateLimited": 1, "callsPerMinute": 120, "latencyMs": 12,
+    }  # fmt: skip
+    assert (endpoint["name"], endpoint["origin"], endpoint["state"]) == ("memory", "file", "in_use")
+    refused(await client.get(f"{CHAINS}/nowhere", headers=HEADERS), 404, "CHAIN_NOT_FOUND")
+
+
+async def test_a_chain_of_which_no_worker_tells_is_not_connected(client, seen, clock):
+    clock.advance(31)
+    memory = (await admin(client, "GET", f"{CHAINS}/memory"))["chain"]
+    assert (memory["connected"], memory["problem"]) == (False, "No worker tells that it watches this chain.")
+
+
+async def test_an_endpoint_is_asked_for_and_its_address_is_in_no_answer(client, seen, gateway):
+    url = "memory://node.example/s3cr3t"
+    asked = (await admin(client, "POST", f"{CHAINS}/memory/endpoints", 202, url=url, label="our node"))["endpoint"]
+    assert (asked["state"], asked["origin"], asked["name"]) == ("checking", "added", "our node")
+    path = f"{CHAINS}/memory/endpoints/{asked['endpointId']}"
+    assert (await admin(client, "GET", path))["endpoint"] == asked
+    assert "s3cr3t" not in (await client.get(CHAINS, headers=HEADERS)).text
+    refused(await client.post(f"{CHAINS}/memory/endpoints", json={"url": url}, headers=HEADERS), 409, "ENDPOINT_KNOWN")
+    body = {"url": "http://169.254.169.254/"}
+    refused(await client.post(f"{CHAINS}/memory/endpoints", json=body, headers=HEADERS), 400, "INVALID_ENDPOINT", "url")
+    body = {"url": url + "/2", "replaces": "end_none"}
+    refused(await client.post(f"{CHAINS}/memory/endpoints", json=body, headers=HEADERS), 404, "ENDPOINT_NOT_FOUND")
+    assert (await admin(client, "DELETE", path))["endpoint"]["state"] == "removed"
+    own = (await admin(client, "GET", f"{CHAINS}/memory"))["chain"]["endpoints"][0]["endpointId"]
+    refused(await client.delete(f"{CHAINS}/memory/endpoints/{own}", headers=HEADERS), 409, "LAST_ENDPOINT")
+    async with gateway.db.autocommit() as conn:
+        log = await conn.exec_driver_sql("SELECT action, details::text FROM audit_entries ORDER BY id")
+        entries = [tuple(row) for row in log]
+    assert [action for action, _ in entries] == ["chain_endpoint.added", "chain_endpoint.removed"]
+    assert "s3cr3t" not in str(entries)
+
+
+async def activated(gateway, token_id):
+    """Put a token in force as a worker does when it has read the contract."""
+    now = gateway.clock.now()
+    async with gateway.db.transaction() as conn:
+        claimed = await adding.claim(conn, ["memory"], now)
+        assert claimed.token_id == token_id
+        token = replace(gateway.registry.chains["memory"].tokens[1], symbol="EURX", contract=EURX, decimals=2)
+        await adding.activate(conn, gateway.registry, claimed, token, now)
+
+
+async def test_a_token_is_added_decided_about_and_payments_follow(client, seen, gateway, merchant):
+    made = (await admin(client, "POST", TOKENS, 202, chain="memory", contract=EURX.upper()))["token"]
+    assert (made["state"], made["contractAddress"], made["sendable"]) == ("checking", EURX, False)
+    body = {"chain": "memory", "contract": EURX}
+    refused(await client.post(TOKENS, json=body, headers=HEADERS), 409, "TOKEN_KNOWN")
+    body = {"chain": "memory", "contract": "nothing"}
+    refused(await client.post(TOKENS, json=body, headers=HEADERS), 400, "INVALID_ADDRESS", "contract")
+    await activated(gateway, made["tokenId"])
+    added = (await admin(client, "GET", f"{TOKENS}/{made['tokenId']}"))["token"]
+    assert (added["state"], added["symbol"], added["decimals"], added["sinceHeight"]) == ("enabled", "EURX", 2, 41)
+    assert (added["sendable"], "signer" in added["sendableReason"]) == (False, True)
+
+    payment = {"chain": "memory", "token": "EURX", "pricingMode": "direct_crypto", "amount": "1.25"}
+    usdx = payment | {"token": "USDX"}
+    await admin(client, "PATCH", f"{TOKENS}/memory/USDX", enabled=False)  # has this process follow, too
+    answer = await client.post("/api/payment", json=payment, headers=merchant.key)
+    assert (answer.status_code, answer.json()["payment"]["expectedAmount"]) == (201, "1.25")
+    refused(await client.post("/api/payment", json=usdx, headers=merchant.key), 400, "TOKEN_NOT_ENABLED", "token")
+    listed = [one["symbol"] for one in (await client.get("/api/public/tokens?chain=memory")).json()["tokens"]]
+    assert listed == ["MEM", "DAIX", "EURX"]
+
+    changed = await admin(
+        client, "PATCH", f"{TOKENS}/memory/USDX",
+        enabled=True, defaultEnabled=False, merchants={merchant.merchant_id: True},
+    )  # fmt: skip
+    assert changed["token"]["merchants"][0]["merchantId"] == merchant.merchant_id
+    assert (await client.post("/api/payment", json=usdx, headers=merchant.key)).status_code == 201
+    tokens = (await admin(client, "GET", f"{TOKENS}?chain=memory"))["tokens"]
+    assert [(one["symbol"], one["origin"], one["state"]) for one in tokens] == [
+        ("MEM", "file", "enabled"), ("USDX", "file", "enabled"), ("DAIX", "file", "enabled"),
+        ("EURX", "added", "enabled"),
+    ]  # fmt: skip
+    refused(await client.patch(f"{TOKENS}/memory/NONE", json={}, headers=HEADERS), 400, "UNSUPPORTED_TOKEN", "token")
+    refused(await client.get(f"{TOKENS}/tkn_none", headers=HEADERS), 404, "TOKEN_NOT_FOUND")
+
+
+async def test_a_sandbox_project_has_the_tokens_that_were_added(client, seen, gateway, sandbox_merchant):
+    made = (await admin(client, "POST", TOKENS, 202, chain="memory", contract=EURX))["token"]
+    await activated(gateway, made["tokenId"])
+    await admin(client, "PATCH", f"{TOKENS}/memory/DAIX", enabled=True)
+    payment = {"chain": "memory", "token": "EURX", "pricingMode": "direct_crypto", "amount": "1"}
+    made = (await client.post("/api/payment", json=payment, headers=sandbox_merchant.key)).json()["payment"]
+    body = {"paymentId": made["paymentId"], "amount": "1"}
+    answer = await client.post("/api/sandbox/deposit", json=body, headers=sandbox_merchant.key)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["payment"]["status"] == "detected"
