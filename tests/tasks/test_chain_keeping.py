@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -437,3 +438,23 @@ async def test_two_workers_check_one_request_once(keeping):
         found = (await conn.execute(select(ChainEndpoint.state).where(ChainEndpoint.origin == "added"))).scalars().all()
         assert found == ["in_use"]
         assert (await conn.execute(select(ChainToken.id))).all() == []
+
+
+async def test_a_plugin_that_stumbles_over_what_was_added_refuses_it_without_its_words(keeping):
+    second = keeping.second()
+    second.faults.crash = ZeroDivisionError("memory://user:s3cr3t")
+    refused = await keeping.asked(await keeping.add())
+    assert refused.reason == "It cannot be asked: its plugin failed with ZeroDivisionError."
+    keeping.node.faults.crash = ZeroDivisionError("s3cr3t")
+    refused = await keeping.token()
+    assert (refused.state, refused.reason) == ("refused", "The plugin of memory failed with ZeroDivisionError.")
+
+
+async def test_a_worker_that_is_not_connected_says_so_where_no_other_one_watches(keeping):
+    await keeping.keeper.report()
+    now = keeping.gateway.clock.now()
+    for age_s, problem in ((10, None), (60, "its log says why")):
+        async with keeping.db.transaction() as conn:
+            told = states.ChainState(chain="memory", problem="its log says why", seen_at=now + timedelta(seconds=age_s))
+            await states.save_problem(conn, told)
+            assert (await states.load(conn))["memory"].problem == problem

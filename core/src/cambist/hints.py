@@ -1,7 +1,8 @@
 """Wakes whoever waits for something, sooner than the clock would; losing a hint costs time and nothing else.
 
 Topics: ``webhooks`` (something was put into the outbox), ``payment:<public id>`` and ``account:<public id>`` (it
-changed), ``outbound`` (there is something to send), ``exchanges`` (one was asked for), ``jobs`` (one was queued).
+changed), ``outbound`` (there is something to send), ``exchanges`` (one was asked for), ``jobs`` (one was queued),
+``chains`` (an endpoint or token was asked for, or is in force).
 Publish after the commit, for a waiter looks at once. Within the process hints travel directly, between processes by
 Redis.
 """

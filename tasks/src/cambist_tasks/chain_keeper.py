@@ -78,7 +78,7 @@ class ChainKeeper:
         self._reported_at = now
         try:
             await self.report()
-        except _TROUBLE as error:
+        except Exception as error:  # noqa: BLE001  a plugin tells of its endpoints, and what is followed is not its part
             log.warning("chains_not_reported", error=repr(error))
 
     async def report(self) -> None:
@@ -92,7 +92,7 @@ class ChainKeeper:
             async with gateway.db.transaction() as conn:
                 if chain not in gateway.chains:
                     words = "Its plugin could not connect it when the worker started: its log says why."
-                    await states.save(conn, states.ChainState(chain=chain, problem=words, seen_at=now))
+                    await states.save_problem(conn, states.ChainState(chain=chain, problem=words, seen_at=now))
                 elif watched is not None and watched.watching:
                     setup = gateway.connections.setups.get(chain)
                     await states.save(conn, self._state(chain, watched, 1 if setup is None else setup.quorum, now))

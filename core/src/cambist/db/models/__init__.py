@@ -3,8 +3,8 @@
 from .accounts import Account, AccountChain
 from .audit import AuditEntry, AuditSeal
 from .base import Base
-from .changes import Change
 from .chains import ChainEndpoint, ChainState, ChainToken, TokenMerchant
+from .changes import Change
 from .deposits import ChainBlock, Cursor, Deposit
 from .exchanges import Exchange, ExchangePart
 from .jobs import CronRun, Job, JobOutput

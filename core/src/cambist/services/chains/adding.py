@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import func, select, update
@@ -32,6 +33,8 @@ from .setups import IN_USE, load, lock_tokens, with_tokens
 SYMBOL: Final = re.compile(r"[A-Z0-9.+-]{1,16}", re.ASCII)
 DECIMALS_MAX: Final = 36
 SCOPE: Final = 0
+
+log = structlog.get_logger(__name__)
 
 
 class ClaimedToken(Struct, frozen=True, kw_only=True):
@@ -74,6 +77,9 @@ async def read(chain: Chain, claimed: ClaimedToken) -> Token:
         raise RefusedTokenError(_shown(f"{error}.")) from error
     except ChainError as error:
         raise RefusedTokenError(_shown(f"The contract could not be read: {error}.")) from error
+    except Exception as error:
+        log.exception("token_not_read", chain=claimed.chain, contract=claimed.contract)
+        raise RefusedTokenError(f"The plugin of {claimed.chain} failed with {type(error).__name__}.") from error
     if told is None:
         raise RefusedTokenError(f"The plugin of {claimed.chain} cannot ask contracts what they are.")
     if not 0 <= told.decimals <= DECIMALS_MAX:

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import ColumnElement, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.engine import Database
+from cambist.db.engine import BusyError, Database
 from cambist.db.models import ChainBlock, ChainEndpoint, Cursor
 from cambist.db.structs import columns_of, to_struct
 from cambist.plugin import Chain, ChainError, printable
@@ -36,6 +38,9 @@ TRIES: Final = 3
 """The newest blocks differ for a moment where a reorg is under way."""
 TRY_PAUSE_S: Final = 1.0
 REASON_CHARS_MAX: Final = 400
+
+log = structlog.get_logger(__name__)
+_DATABASE = (SQLAlchemyError, BusyError)
 
 
 class Claimed(Struct, frozen=True, kw_only=True):
@@ -87,6 +92,12 @@ async def check(db: Database, connections: ChainConnections, box: SecretsBox, cl
         return f"It did not answer within {CHECK_TIMEOUT_S:.0f} s."
     except (ChainError, SetupError, SecretsError) as error:
         return printable(f"It cannot be asked: {error}")[:REASON_CHARS_MAX]
+    except _DATABASE:
+        raise
+    except Exception as error:
+        # Not its text: a plugin that stumbles may repeat what it was given, and that holds keys.
+        log.exception("endpoint_not_checked", chain=claimed.chain, endpoint=claimed.endpoint_id)
+        return f"It cannot be asked: its plugin failed with {type(error).__name__}."
 
 
 async def _compared(db: Database, alone: Chain, chain: str) -> str | None:

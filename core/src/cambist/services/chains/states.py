@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 from sqlalchemy import select, update
@@ -21,6 +21,7 @@ from .hosts import name_of
 from .setups import opened, seal
 
 ERROR_CHARS_MAX = 400
+WATCHED_LATELY = timedelta(seconds=30)
 
 
 class ChainState(Struct, frozen=True, kw_only=True):
@@ -41,6 +42,14 @@ async def save(conn: AsyncConnection, state: ChainState) -> None:
     values |= {name: _short(values[name]) for name in ("problem", "setup_problem", "error")}
     new = insert(StateRow).values(values)
     await conn.execute(new.on_conflict_do_update(index_elements=["chain"], set_=values))
+
+
+async def save_problem(conn: AsyncConnection, state: ChainState) -> None:
+    """Store why one worker is not connected to a chain, unless another one watches it."""
+    values = {name: getattr(state, name) for name in state.__struct_fields__}
+    new = insert(StateRow).values(values)
+    nobody_else = StateRow.problem.is_not(None) | (StateRow.seen_at < state.seen_at - WATCHED_LATELY)
+    await conn.execute(new.on_conflict_do_update(index_elements=["chain"], set_=values, where=nobody_else))
 
 
 async def load(conn: AsyncConnection) -> Mapping[str, ChainState]:
