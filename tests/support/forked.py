@@ -14,10 +14,12 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from cambist.cli import main, supervisor
@@ -65,8 +67,9 @@ class ForkedProcess:
 
 
 def _run(arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], streams: list[Path]) -> None:
-    # Processes of processes are forked, too.
-    supervisor.subprocess.Popen = _Forked  # type: ignore[misc]  # stands for what the supervisor starts alone
+    # What the supervisor starts is forked, too, and nothing else.
+    forking: Any = SimpleNamespace(Popen=_Forked, TimeoutExpired=subprocess.TimeoutExpired)
+    supervisor.subprocess = forking
     multiprocessing.set_start_method = _fork_for_one  # type: ignore[assignment]
     _call(arguments[0])
     pretend(arguments, cwd, environment, streams)
@@ -117,6 +120,8 @@ def _become(args: Sequence[str], environment: Mapping[str, str], kept: Collectio
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+    except BaseException:  # noqa: BLE001  as the interpreter does: it is told, and the process ends with 1
+        traceback.print_exc()
     finally:
         threading._shutdown()  # type: ignore[attr-defined]  # as the interpreter does when it ends
         sys.stdout.flush()
