@@ -92,7 +92,7 @@ class Keeping:
     async def listed(self):
         await self.keeper.report()
         async with self.db.autocommit() as conn:
-            return await endpoints.list_of(conn, "memory")
+            return await endpoints.list_of(conn, self.gateway.clock.now(), "memory")
 
     async def token(self, contract=EURX.contract, **others):
         """Add a token, and return what the worker made of it."""

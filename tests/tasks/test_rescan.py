@@ -7,8 +7,12 @@ import asyncio
 import pytest
 
 from cambist.bootstrap import Parts
+from cambist.plugin import Token
 from cambist.registry import Registry
 from cambist.services.accounting.ledger import asset_key
+from cambist.services.chains import tokens
+from cambist.services.chains.context import ChainContext
+from cambist.services.chains.tokens import NewToken
 from cambist.services.errors import ConflictError, InvalidError
 from cambist.services.jobs import requests
 from cambist.services.receiving.history import rescan
@@ -16,6 +20,7 @@ from cambist.signer.keystore import Keystore
 from cambist.testing.fixtures import TEST_MNEMONIC
 from cambist.testing.memory import MemoryFamily
 from cambist.testing.memory.family import named_address
+from cambist_tasks.chain_keeper import ChainKeeper
 from cambist_tasks.requested import JobRunner
 from tests.support.shop import Shop
 from tests.tasks.test_worker import MEMORY
@@ -190,3 +195,23 @@ async def test_a_payment_that_ended_gets_what_it_had_been_paid_in_time(sight):
     await sight.run(await sight.ask((await sight.cursor())[2] + 1))
     await sight.poll(1)
     assert await sight.shop.status(address) == ("paid", 100)
+
+
+async def test_what_came_before_a_token_was_added_is_found_by_reading_its_blocks_again(sight):
+    eurx = Token(symbol="EURX", contract=named_address("deployed/EURX"), decimals=2, label="Example euro")
+    sight.chain.contracts[eurx.contract] = eurx
+    address = await sight.shop.payment(sight.chain, "USDX", 100)
+    sight.chain.transfer(eurx, address, 7)
+    await sight.poll(10)
+    gateway, keeper = sight.gateway, ChainKeeper(sight.gateway, ())
+    context = ChainContext(registry=gateway.registry, secrets=gateway.secrets, ids=gateway.ids)
+    async with gateway.db.transaction() as conn:
+        new = NewToken(chain="memory", contract=eurx.contract)
+        await tokens.add(conn, context, gateway.registry.chains["memory"], new, gateway.clock.now())
+    assert await keeper.ask()
+    await keeper.follow()
+    job = await sight.run(await sight.ask((await sight.cursor())[2] + 1))
+    assert (job.state, job.result["deposits"]) == ("succeeded", 1)
+    async with gateway.db.autocommit() as conn:
+        found = (await conn.exec_driver_sql("SELECT token, units, decimals FROM deposits")).one()
+    assert tuple(found) == ("EURX", 7, 2)

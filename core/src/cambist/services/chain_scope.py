@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cambist.plugin import ChainInfo, InconsistentChainError, Token
 
@@ -23,6 +26,10 @@ class ChainScope(Struct, frozen=True, kw_only=True):
     def key(self) -> tuple[str, int]:
         """Chain and scope, the first columns of every key."""
         return self.info.id, self.scope
+
+    def known_as(self, info: ChainInfo) -> Self:
+        """Return the same with what is known of the chain now: tokens are added while the gateway runs."""
+        return self if info is self.info else replace(self, info=info)
 
     def token(self, contract: str | None) -> Token:
         """Return the registered token of this contract. Raises InconsistentChainError."""

@@ -56,7 +56,7 @@ class AdminToken(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AdminTokenList(Answer, frozen=True, kw_only=True):
-    """Every token of every chain, and those that are being checked or were refused."""
+    """Every token of every chain, and those that are being checked or were refused in the last day."""
 
     tokens: Sequence[AdminToken]
 
@@ -123,7 +123,7 @@ class Tokens(Controller):
         registry = web.gateway.registry
         infos = list(registry.chains.values()) if chain is None else [find_chain(registry.chains, chain)]
         async with web.db.autocommit() as conn:
-            rows = await tokens.list_rows(conn, chain)
+            rows = await tokens.list_rows(conn, web.clock.now(), chain)
             merchants = await tokens.list_merchants(conn, [row.pk for row in rows])
         decided = {(row.chain, row.contract): row for row in rows if row.state in IN_USE}
         of_file = [(info, token) for info in infos for token in registry.file_chains[info.id].tokens]

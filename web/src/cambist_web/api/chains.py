@@ -134,7 +134,7 @@ async def _facts(conn: AsyncConnection, web: Web, infos: Sequence[ChainInfo]) ->
     live = [info for info in infos if info.availability == "live"]
     only = infos[0].id if len(infos) == 1 else None
     found: dict[str, list[Endpoint]] = {}
-    for one in await endpoints.list_of(conn, only):
+    for one in await endpoints.list_of(conn, web.clock.now(), only):
         found.setdefault(one.chain, []).append(one)
     stations = station_views(await gas_stations.list_stations(conn), await gas_stations.list_unseen(conn, live))
     return _Facts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -23,6 +23,8 @@ from .context import ChainContext
 from .hosts import name_of, problem_of
 from .setups import lock_endpoints, opened, seal
 
+REFUSED_SHOWN = timedelta(days=1)
+"""How long lists show what was refused. By its id it is read for ever."""
 ENDPOINTS_MAX = 16
 """Of one chain, in use and being checked."""
 
@@ -67,10 +69,11 @@ _SELECT = select(*columns_of(Endpoint, ChainEndpoint)).order_by(ChainEndpoint.id
 _OPEN = ("in_use", "checking")
 
 
-async def list_of(conn: AsyncConnection, chain: str | None = None) -> Sequence[Endpoint]:
+async def list_of(conn: AsyncConnection, now: datetime, chain: str | None = None) -> Sequence[Endpoint]:
     """Return what is in use, is being checked, was removed of the file, or was refused lately; of one chain or all."""
     wanted = _SELECT.where(
-        ChainEndpoint.state.in_(("in_use", "checking", "refused"))
+        ChainEndpoint.state.in_(_OPEN)
+        | ((ChainEndpoint.state == "refused") & (ChainEndpoint.changed_at > now - REFUSED_SHOWN))
         | ((ChainEndpoint.origin == "file") & (ChainEndpoint.state == "removed"))
     )
     if chain is not None:

@@ -23,7 +23,7 @@ from cambist.ports import Ids
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError, check_text
 
 from .context import ChainContext
-from .endpoints import changeable
+from .endpoints import REFUSED_SHOWN, changeable
 from .setups import IN_USE, lock_tokens
 
 TOKENS_MAX = 200
@@ -90,9 +90,10 @@ class TokenMerchantView(Struct, frozen=True, kw_only=True, rename="camel"):
 _SELECT = select(*columns_of(StoredToken, ChainToken)).order_by(ChainToken.id)
 
 
-async def list_rows(conn: AsyncConnection, chain: str | None = None) -> Sequence[StoredToken]:
-    """Return every row but those of replaced tokens; of one chain or all."""
-    wanted = _SELECT.where(ChainToken.state != "replaced")
+async def list_rows(conn: AsyncConnection, now: datetime, chain: str | None = None) -> Sequence[StoredToken]:
+    """Return what is in use, is being checked, or was refused lately; of one chain or all."""
+    lately = (ChainToken.state == "refused") & (ChainToken.changed_at > now - REFUSED_SHOWN)
+    wanted = _SELECT.where(ChainToken.state.in_(("checking", *IN_USE)) | lately)
     if chain is not None:
         wanted = wanted.where(ChainToken.chain == chain)
     return [to_struct(StoredToken, row) for row in await conn.execute(wanted)]
@@ -137,7 +138,7 @@ async def add(
     if any(token.contract == contract for token in chain.tokens):
         raise ConflictError("TOKEN_KNOWN", f"{chain.id} has this token already.")
     await lock_tokens(conn, chain.id)
-    known = [one for one in await list_rows(conn, chain.id) if one.state != "refused"]
+    known = [one for one in await list_rows(conn, now, chain.id) if one.state != "refused"]
     if any(one.contract == contract for one in known):
         raise ConflictError("TOKEN_KNOWN", f"{chain.id} has this token already, or its contract is being read.")
     if sum(one.origin == "added" for one in known) >= TOKENS_MAX:

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 from msgspec import Struct
-from msgspec.structs import replace
 
 from cambist.db.engine import Database
 from cambist.hints import Hints
@@ -101,8 +100,7 @@ class Watcher:
     @property
     def _chain_scope(self) -> WatchedChain:
         """The chain as it is known now: tokens are added while it is watched."""
-        if self._known_scope.info is not self._chain.info:
-            self._known_scope = replace(self._known_scope, info=self._chain.info)
+        self._known_scope = self._known_scope.known_as(self._chain.info)
         return self._known_scope
 
     async def poll(self) -> PollResult:

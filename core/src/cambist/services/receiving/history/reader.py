@@ -129,6 +129,7 @@ class HistoryReader:
 
         An endpoint that cannot or does not tell the truth postpones those who wanted the span, and nobody else.
         """
+        self._chain_scope = self._chain_scope.known_as(self._chain.info)
         ground = await self._ground()
         if ground is None:
             return Step(progress=progress, over=True)

@@ -137,6 +137,7 @@ class Rescanner:
 
     async def step(self, progress: Progress, keeper: Keeper) -> Step:
         """Read the next span again, and store what was missing."""
+        self._chain_scope = self._chain_scope.known_as(self._chain.info)
         first = max(progress.height + 1, self._bounds.first)
         if first > self._bounds.last:
             return Step(progress=progress, over=True)
