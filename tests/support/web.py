@@ -34,7 +34,7 @@ from cambist.signer.keystore import new_keystore
 from cambist.signer.local import KeystoreXpubs
 from cambist_web.app import attach, build_app
 from cambist_web.live.hub import LiveOptions
-from cambist_web.openapi import described
+from cambist_web.openapi_pages import descriptions
 from tests.support.authenticator import Authenticator
 
 MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", GROUP)
@@ -131,7 +131,9 @@ def _check_described(app: Litestar, response: httpx.Response) -> None:
     """Check that an error is among those that the API's description tells of its operation."""
     if not _errors:
         # What has no parameter in its place comes first, as in the routes.
-        for path, item in sorted(json.loads(described(app))["paths"].items(), key=lambda one: "{" in one[0]):
+        for path, item in sorted(
+            json.loads(descriptions(app)["whole"])["paths"].items(), key=lambda one: "{" in one[0]
+        ):
             pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", path))
             for method, operation in item.items():
                 codes = {

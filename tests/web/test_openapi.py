@@ -10,13 +10,16 @@ import msgspec
 import pytest
 from litestar.response import Stream
 from msgspec import Struct
+from structlog.testing import capture_logs
 
-from cambist_web import openapi_errors, openapi_examples
+from cambist_web import openapi_errors, openapi_examples, openapi_fields
 from cambist_web.csv_columns import columns_of
 from cambist_web.lists import items_of
 from cambist_web.live.response import LiveStream
 from cambist_web.openapi import _camel_path, described, handlers_of
 from cambist_web.openapi_examples import answer_example, answered_by, body_example
+from cambist_web.openapi_fields import describe_parameter, describe_schemas
+from cambist_web.openapi_pages import descriptions
 from cambist_web.requests import decode_json
 from cambist_web.schemas import with_moments
 from tests.support import web
@@ -29,7 +32,7 @@ def app(client):
 
 @pytest.fixture
 def description(app):
-    return json.loads(described(app))
+    return json.loads(descriptions(app)["whole"])
 
 
 @pytest.fixture
@@ -87,17 +90,78 @@ async def test_a_body_that_is_shown_is_taken(client, merchant, operations):
     assert made.status_code == 201, made.text
 
 
-async def test_every_value_is_an_example_of_something(app, monkeypatch):
-    used = set()
+class Noted(dict):
+    """A table that keeps in mind what was found in it."""
 
-    class Noted(dict):
-        def __contains__(self, name):
-            used.add(name)
-            return super().__contains__(name)
+    def __init__(self, table):
+        super().__init__(table)
+        self.used = set()
 
-    monkeypatch.setattr(openapi_examples, "VALUES", Noted(openapi_examples.VALUES))
+    def __contains__(self, name):
+        if super().__contains__(name):
+            self.used.add(name)
+            return True
+        return False
+
+
+async def test_every_value_and_every_sentence_is_of_something(app, monkeypatch):
+    tables = {
+        (module, name): Noted(getattr(module, name))
+        for module, name in (
+            (openapi_examples, "VALUES"),
+            (openapi_fields, "WORDS"),
+            (openapi_fields, "OWN_WORDS"),
+            (openapi_fields, "CHOICES"),
+        )
+    }
+    for (module, name), table in tables.items():
+        monkeypatch.setattr(module, name, table)
     described(app)
-    assert openapi_examples.VALUES.keys() - used == set()
+    unused = {name: sorted(table.keys() - table.used) for (_, name), table in tables.items()}
+    assert not any(unused.values()), f"nothing has these names any more, take them out: {unused}"
+
+
+async def test_every_field_and_parameter_has_words_an_example_and_its_choices(app):
+    with capture_logs() as logs:
+        described(app)
+    lacking = [entry["what"] for entry in logs if entry["event"] == "not_described"]
+    assert lacking == [], "\n".join(lacking)
+
+
+def test_a_field_or_parameter_without_words_example_or_choices_is_told_of():
+    class Unheard(Struct, rename="camel"):
+        no_such_name: str
+
+    class Vague(Struct, rename="camel"):
+        status: str
+
+    with capture_logs() as logs:
+        for cls in (Unheard, Vague):
+            (name,) = (field.encode_name for field in msgspec.structs.fields(cls))
+            describe_schemas({cls.__name__: {"properties": {name: {"type": "string"}}}}, {cls}, ())
+        describe_parameter("listPayments", {"in": "query", "name": "noSuchName", "schema": {"type": "string"}})
+    assert [entry["what"] for entry in logs] == [
+        "Unheard.no_such_name has no words: add a line to openapi_words.py that says what it is.",
+        "Unheard.no_such_name has no example in VALUES",
+        "Vague.status may be any text: say in CHOICES of openapi_own_words.py which.",
+        "The parameter noSuchName of listPayments has no words: add a line to openapi_own_words.py.",
+    ]
+
+
+async def test_the_names_of_schemas_are_names_in_clients_too(description):
+    assert {
+        name for name in description["components"]["schemas"] if not re.fullmatch("[A-Z][A-Za-z0-9]+", name)
+    } == set()
+
+
+async def test_a_description_that_is_known_already_is_not_sent_again(client):
+    for path in ("/api/openapi.json", "/api/openapi/merchant.json"):
+        first = await client.get(path)
+        tag = first.headers["etag"]
+        for known in (tag, f'"other", W/{tag}'):
+            again = await client.get(path, headers={"If-None-Match": known})
+            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+        assert (await client.get(path, headers={"If-None-Match": '"other"'})).content == first.content
 
 
 def test_a_field_without_an_example_fails_and_so_does_a_value_that_does_not_fit():
@@ -177,6 +241,7 @@ async def test_what_an_operation_rarely_answers_is_described_and_what_it_never_d
 async def test_an_error_that_is_not_described_fails_in_every_test(client, merchant, monkeypatch):
     monkeypatch.setattr(web, "_errors", [])
     monkeypatch.setattr(openapi_errors, "_OF_SCHEME", {name: {} for name in openapi_errors._OF_SCHEME})
+    monkeypatch.setattr(client._transport.app.state, "descriptions", None, raising=False)
     with pytest.raises(AssertionError, match=r"GET /api/merchant/wallet: 401 API_KEY_MISSING is not described"):
         await client.get("/api/merchant/wallet")
 

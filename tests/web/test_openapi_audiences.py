@@ -13,6 +13,7 @@ from cambist_web.app import build_app
 from cambist_web.auth import SCOPE, STEP_UP
 from cambist_web.openapi import _camel_path, described, handlers_of
 from cambist_web.openapi_audiences import SCHEMES, Audience, of_audience
+from cambist_web.openapi_pages import descriptions
 from cambist_web.openapi_webhooks import example
 from cambist_web.permissions import PERMISSION, PERMISSIONS
 from tests.support.payloads import as_described
@@ -26,7 +27,7 @@ def app(client):
 
 @pytest.fixture
 def whole(app):
-    return json.loads(described(app))
+    return json.loads(descriptions(app)["whole"])
 
 
 @pytest.fixture

@@ -33,7 +33,8 @@ from .context import Web
 from .errors import on_busy, on_http_error, on_service_error, on_unexpected
 from .lists import provide_asked, provide_period
 from .live.hub import Live
-from .openapi import DecimalNumbers, Swagger, openapi_config
+from .openapi import DecimalNumbers, openapi_config
+from .openapi_pages import Swagger
 from .origin import provide_audit
 from .request_metrics import RequestMetrics
 from .requests import JsonRequest, RefuseUnstorable, query_names, refuse_unknown_parameters
@@ -115,7 +116,7 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
         request_class=JsonRequest,
         response_class=JsonAnswer,
         request_max_body_size=settings.body_bytes_max,
-        openapi_config=openapi_config(),
+        openapi_config=openapi_config(url),
         plugins=[DecimalNumbers()],
         logging_config=None,
         before_request=refuse_unknown_parameters,

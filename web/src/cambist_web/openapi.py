@@ -1,27 +1,21 @@
-"""The API's description at ``/api/openapi.json``, and Swagger UI at ``/api/swagger``, served from a package.
-
-Nothing is loaded from elsewhere, and no script or style is inline, so the pages work offline and under a strict
-Content-Security-Policy.
-"""
+"""The API's description: what the framework tells of the routes, and what our own tables tell of them besides."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from importlib.resources import files
 from typing import Any
 
 import msgspec
-from litestar import Controller, Litestar, MediaType, Request, Response, Router, get
+from litestar import Litestar, Response, Router
 from litestar.exceptions import NotFoundException
 from litestar.handlers import BaseRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, License, OpenAPIType, Schema, SecurityScheme, Tag
-from litestar.params import FromPath
+from litestar.openapi.spec import Components, Contact, License, OpenAPIType, Schema, SecurityScheme, Tag
 from litestar.plugins import OpenAPISchemaPlugin
+from litestar.response import Stream
 from litestar.routes import HTTPRoute
 from litestar.typing import FieldDefinition
 
@@ -29,9 +23,10 @@ from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME,
 from .csv_columns import columns_of
 from .errors import camel
 from .lists import items_of
-from .openapi_audiences import Audience, describe_needs, of_audience
+from .openapi_audiences import describe_needs
 from .openapi_errors import codes_of, error_answer
 from .openapi_examples import answer_example, answered_by, body_example
+from .openapi_fields import classes_in, describe_parameter, describe_schemas, doc, renamed, with_names
 from .openapi_webhooks import webhooks
 from .operation_ids import operation_id
 
@@ -69,73 +64,47 @@ TAGS = (
     ("Operation", "For load balancers and monitoring."),
 )
 
+
+def _text(description: str, example: str) -> dict[str, Any]:
+    return {"type": "string", "description": description, "examples": [example]}
+
+
+def _object(description: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "description": description, "required": [*properties], "properties": properties}
+
+
 _ERROR: dict[str, Any] = {
     "title": "Error",
+    "description": "What every refusal and every failure is told by.",
     "type": "object",
     "required": ["success", "error", "code"],
     "properties": {
-        "success": {"const": False},
-        "error": {"type": "string", "description": "A sentence for people."},
-        "code": {"type": "string", "description": "A name for programs.", "examples": ["VALIDATION_ERROR"]},
+        "success": {"type": "boolean", "const": False, "description": "False: it went wrong.", "examples": [False]},
+        "error": _text("A sentence for people.", "The request cannot be understood."),
+        "code": _text("A name for programs.", "VALIDATION_ERROR"),
         "details": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["field", "message"],
-                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
-            },
+            "description": "There where single fields are at fault.",
+            "items": _object(
+                "What is wrong with one field.",
+                field=_text("The field, as it was sent.", "amount"),
+                message=_text("What is wrong with it.", "must be above zero"),
+            ),
         },
         "rejected": {
             "type": "array",
             "description": "The rows of a batch of which every row was refused.",
-            "items": {
-                "type": "object",
-                "required": ["row", "toAddress", "amount", "code", "error"],
-                "properties": {
-                    "row": {"type": "integer"},
-                    "toAddress": {"type": "string"},
-                    "amount": {"type": "string"},
-                    "code": {"type": "string"},
-                    "error": {"type": "string"},
-                },
-            },
+            "items": _object(
+                "A row that was refused.",
+                row={"type": "integer", "description": "The row's number, from 0.", "examples": [0]},
+                toAddress=_text("Where it was to go.", "nowhere"),
+                amount=_text("The amount, a decimal number as text.", "1"),
+                code=_text("A name for programs.", "INVALID_ADDRESS"),
+                error=_text("Why it was refused.", "toAddress is no address of this chain"),
+            ),
         },
     },
 }
-
-_FILES = {"swagger-ui.css": "text/css", "swagger-ui-bundle.js": "text/javascript", "favicon-32x32.png": "image/png"}
-
-_PAGE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Cambist API</title>
-<link rel="icon" href="/api/swagger/files/favicon-32x32.png">
-<link rel="stylesheet" href="/api/swagger/files/swagger-ui.css">
-</head>
-<body>
-<nav>%(links)s</nav>
-<div id="swagger-ui" data-description="%(description)s"></div>
-<script src="/api/swagger/files/swagger-ui-bundle.js"></script>
-<script src="/api/swagger/start.js"></script>
-</body>
-</html>
-"""
-
-_START = """\
-window.ui = SwaggerUIBundle({
-  url: document.getElementById("swagger-ui").dataset.description,
-  dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null, persistAuthorization: false
-});
-"""
-
-# Swagger UI sets styles from its script, which the policy sees as inline.
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
-    " connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-)
 
 
 class DecimalNumbers(OpenAPISchemaPlugin):
@@ -148,81 +117,33 @@ class DecimalNumbers(OpenAPISchemaPlugin):
         return Schema(type=OpenAPIType.NUMBER)
 
 
-class Swagger(Controller):
-    """The description, for programs and for people."""
-
-    path = "/api"
-    include_in_schema = False
-
-    @get("/openapi.json", sync_to_thread=True)
-    def description(self, request: Request[Any, Any, Any]) -> Response[bytes]:
-        """Return the description of the API."""
-        return Response(described(request.app), media_type="application/json")
-
-    @get("/swagger", media_type=MediaType.HTML, sync_to_thread=True)
-    def page(self, request: Request[Any, Any, Any]) -> Response[str]:
-        """Show Swagger UI."""
-        return _page("/api/openapi.json", request.app)
-
-    @get([f"/openapi/{one.value}.json" for one in Audience])
-    async def description_for_one(self, request: Request[Any, Any, Any]) -> Response[bytes]:
-        """Return what one audience may call; 404 where this address serves them nothing."""
-        audience = Audience(request.url.path.rpartition("/")[2].removesuffix(".json"))
-        return Response(await asyncio.to_thread(_described_for, request.app, audience), media_type="application/json")
-
-    @get([f"/swagger/{one.value}" for one in Audience], media_type=MediaType.HTML)
-    async def page_for_one(self, request: Request[Any, Any, Any]) -> Response[str]:
-        """Show Swagger UI with what one audience may call."""
-        audience = Audience(request.url.path.rpartition("/")[2])
-        await asyncio.to_thread(_described_for, request.app, audience)
-        return await asyncio.to_thread(_page, f"/api/openapi/{audience.value}.json", request.app)
-
-    @get("/swagger/start.js", sync_to_thread=False)
-    def start(self) -> Response[str]:
-        """Return the lines that start it."""
-        return Response(_START, media_type="text/javascript")
-
-    @get("/swagger/files/{name:str}", sync_to_thread=True)
-    def file(self, name: FromPath[str]) -> Response[bytes]:
-        """Return one of its files, from the package that carries them."""
-        if name not in _FILES:
-            raise NotFoundException
-        content = files("swagger_ui").joinpath("static", name).read_bytes()
-        return Response(content, media_type=_FILES[name], headers={"Cache-Control": "public, max-age=86400"})
-
-
-def _described_for(app: Litestar, audience: Audience) -> bytes:
-    """Return the description for an audience. Raises NotFoundException where the app serves them nothing."""
-    found = of_audience(msgspec.json.decode(described(app)), audience)
-    if not found["paths"]:
-        raise NotFoundException
-    return msgspec.json.encode(found)
-
-
-def _page(description: str, app: Litestar) -> Response[str]:
-    whole = msgspec.json.decode(described(app))
-    served = [one.value for one in Audience if of_audience(whole, one)["paths"]]
-    links = " ".join(f'<a href="/api/swagger/{name}">{name}</a>' for name in served)
-    page = _PAGE % {"links": links, "description": description}
-    return Response(page, media_type=MediaType.HTML, headers={"Content-Security-Policy": _POLICY})
-
-
 def described(app: Litestar) -> bytes:
     """Return the description as JSON, in the merchants' spelling and with the one shape of errors."""
     schema, handlers = app.openapi_schema.to_schema(), handlers_of(app)
-    schema["components"]["schemas"] = _plain(schema["components"]["schemas"])
-    schema["components"]["schemas"]["Error"] = _ERROR
+    schemas = _plain(schema["components"]["schemas"]) | {"Error": _ERROR}
+    bodies = classes_in(*(one.parsed_data_field.annotation for one in handlers.values() if one.parsed_data_field))
+    answers = classes_in(*(kind for one in handlers.values() if (kind := answered_by(one)) is not Stream))
+    describe_schemas(schemas, bodies | answers, bodies - answers)
     for path, item in schema["paths"].items():
         for method, operation in item.items():
             _exemplify(operation, handlers[path, method])
             _describe(_camel_path(path), method, operation, handlers[path, method])
             describe_needs(operation, handlers[path, method].opt)
-            _describe_repetition(operation, schema["components"]["schemas"])
-    schema["paths"] = {_camel_path(path): item for path, item in schema["paths"].items()}
+            _describe_repetition(operation, schemas)
+    schema["paths"] = {_camel_path(path): _ordered(item) for path, item in schema["paths"].items()}
     if "/api/payment" in schema["paths"]:  # not at an address of operators' own
-        schema["webhooks"], schemas = webhooks()
-        schema["components"]["schemas"] |= schemas
-    return msgspec.json.encode(schema)
+        schema["webhooks"], told = webhooks()
+        schemas |= told
+    names = renamed(schemas)
+    schema["components"]["schemas"] = {names.get(name, name): one for name, one in schemas.items()}
+    return msgspec.json.encode(with_names(schema, names))
+
+
+_METHODS = ("get", "head", "post", "put", "patch", "delete")
+
+
+def _ordered(item: dict[str, Any]) -> dict[str, Any]:
+    return {method: item[method] for method in _METHODS if method in item}
 
 
 def _plain(schema: Any) -> Any:  # noqa: ANN401  any part of a description
@@ -234,9 +155,12 @@ def _plain(schema: Any) -> Any:  # noqa: ANN401  any part of a description
         return [_plain(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    kinds = [kind for kind in schema.get("oneOf", ()) if kind]
-    if len(kinds) == 1:
-        schema = {name: part for name, part in schema.items() if name != "oneOf"} | kinds[0]
+    for choice in ("oneOf", "allOf"):
+        kinds = [kind for kind in schema.get(choice, ()) if kind]
+        if len(kinds) == 1:
+            schema = {name: part for name, part in schema.items() if name != choice} | kinds[0]
+    if isinstance(pattern := schema.get("pattern"), str):
+        schema = schema | {"pattern": re.sub(r"\\Z$", "$", pattern)}  # JSON Schema's are JavaScript's, which has no \Z
     return {name: _plain(part) for name, part in schema.items()}
 
 
@@ -255,10 +179,18 @@ def _exemplify(operation: dict[str, Any], handler: BaseRouteHandler) -> None:
     """Add an example of the body and of the answer when all went well."""
     if (data := handler.parsed_data_field) is not None:
         operation["requestBody"]["content"]["application/json"]["example"] = body_example(data.annotation)
-    answer = answer_example(answered_by(handler))
+    kind = answered_by(handler)
+    answer = answer_example(kind)
     for status, response in operation["responses"].items():
         for content in response.get("content", {}).values() if status[0] == "2" else ():
             content["example"] = answer
+            if isinstance(kind, type) and issubclass(kind, Stream):
+                content["schema"] = {"type": "string"}
+                response["description"] = "Written as it is read."
+            else:
+                response["description"] = doc(kind).partition("\n")[0]
+        if not response.get("headers", True):
+            del response["headers"]
     if any(one["name"] == "format" for one in operation.get("parameters", ())):
         heading = ",".join(column.name for column in columns_of(items_of(answered_by(handler))[1]))
         operation["responses"]["200"]["content"]["text/csv"] = {"schema": {"type": "string"}, "example": heading}
@@ -272,16 +204,15 @@ def _describe(path: str, method: str, operation: dict[str, Any], handler: BaseRo
     for name in set(re.findall(r"\{(\w+)\}", path)) - told:  # a guard alone looks at it
         one = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         operation.setdefault("parameters", []).insert(0, one)
+    for parameter in operation.get("parameters", ()):
+        parameter["schema"] = _plain(parameter["schema"])
+        describe_parameter(operation["operationId"], parameter)
     if (body := operation.get("requestBody")) is not None:
         variants = body["content"]["application/json"]["schema"].get("oneOf", ())
         body["required"] = {"type": "null"} not in variants
     operation["responses"].pop("400", None)
     for status, codes in sorted(codes_of(path, method, operation, handler.opt).items()):
         operation["responses"][str(status)] = error_answer(status, codes)
-    operation["responses"]["default"] = {
-        "description": "What else went wrong.",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-    }
 
 
 def _describe_repetition(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
@@ -306,11 +237,12 @@ async def _not_there(_: Response[Any]) -> Response[Any]:
     raise NotFoundException
 
 
-def openapi_config() -> OpenAPIConfig:
+def openapi_config(base_url: str) -> OpenAPIConfig:
     return OpenAPIConfig(
         title="Cambist",
         version=API_VERSION,
         description=DESCRIPTION,
+        contact=Contact(name="Whoever runs this gateway", url=base_url),
         license=License(name="MIT", identifier="MIT"),
         use_handler_docstrings=True,
         operation_id_creator=operation_id,

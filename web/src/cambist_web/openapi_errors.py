@@ -13,9 +13,6 @@ from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME,
 from .errors import HTTP_ERRORS
 from .permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, READ, SCOPE, member_permission_of
 
-_WHOLE = frozenset({401, 413, 415, 500})
-"""The statuses of which every code is known: of the others, a new one may come."""
-
 _OF_SCHEME: Mapping[str, Mapping[int, Sequence[str]]] = {
     API_KEY_SCHEME: {
         401: ["API_KEY_MISSING", "API_KEY_INVALID", "API_KEY_EXPIRED"],
@@ -279,9 +276,8 @@ def error_answer(status: int, codes: Sequence[str]) -> dict[str, Any]:
     """Describe an error of this status: which codes it has, and how one looks."""
     sentence = HTTP_ERRORS.get(status, ("", "What is wrong, in a sentence."))[1]
     example = {"success": False, "error": sentence, "code": codes[0]}
-    schema: dict[str, Any] = {"$ref": "#/components/schemas/Error"}
-    if status in _WHOLE:
-        schema = {"allOf": [schema, {"properties": {"code": {"enum": [*codes]}}}]}
+    one_of = {"properties": {"code": {"description": "Which one it is.", "enum": [*codes]}}}
+    schema = {"allOf": [{"$ref": "#/components/schemas/Error"}, one_of]}
     return {
         "description": f"{HTTPStatus(status).phrase}: {', '.join(f'`{code}`' for code in codes)}.",
         "content": {

@@ -8,7 +8,7 @@ there is a value for it, so that no example goes stale.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from litestar.handlers import BaseRouteHandler
@@ -93,6 +93,18 @@ def answer_example(kind: Any) -> Any:  # noqa: ANN401  as above
     if kind is Stream:
         return ",".join(COLUMNS)  # the statement as a file
     return msgspec.to_builtins(with_moments(msgspec.convert(body_example(kind), kind)))
+
+
+def example_of(cls: type[msgspec.Struct], name: str) -> Any:  # noqa: ANN401  JSON
+    """Return an example of one field; of one that has no value, what it is by default. Raises LookupError."""
+    info = cast(inspect.StructType, inspect.type_info(cls))
+    field = next(field for field in info.fields if field.name == name)
+    try:
+        return _example(cls.__name__, name, field.type)
+    except LookupError:
+        if field.default in {msgspec.NODEFAULT, msgspec.UNSET, None}:
+            raise
+        return msgspec.to_builtins(field.default)
 
 
 def _example(owner: str, name: str, kind: inspect.Type) -> Any:  # noqa: ANN401  one for each kind of type

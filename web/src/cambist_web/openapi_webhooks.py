@@ -14,6 +14,8 @@ from cambist.services.trackers import testing
 from cambist.services.webhooks.payloads import PAYLOADS
 from cambist.services.webhooks.test_deliveries import sample
 
+from .openapi_fields import classes_in, describe_schemas
+
 _NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _REFERENCE = "#/components/schemas/{name}"
 
@@ -39,6 +41,7 @@ def webhooks() -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the description's ``webhooks`` by event, and the schemas that they refer to."""
     names = {kind.__name__: kind for kind in PAYLOADS.values()}
     _, schemas = json.schema_components(names.values(), ref_template=_REFERENCE)
+    describe_schemas(schemas, classes_in(*names.values()), ())
     return {event: {"post": _webhook(event)} for event in PAYLOADS}, schemas
 
 
@@ -73,18 +76,18 @@ def _webhook(event: str) -> dict[str, Any]:
 
 
 def _content(event: str, *, is_tracked: bool) -> dict[str, Any]:
-    whose = "The tracker's id." if is_tracked else "The project's public id."
+    body, whose = example(event), "The tracker's id." if is_tracked else "The project's public id."
     return {
         "schema": {
             "type": "object",
             "required": ["event", "webhookId", "data"],
             "properties": {
-                "event": {"const": event},
-                "webhookId": {"type": "string", "description": whose},
+                "event": {"type": "string", "const": event, "description": "The event's name.", "examples": [event]},
+                "webhookId": {"type": "string", "description": whose, "examples": [body["webhookId"]]},
                 "data": {"$ref": _REFERENCE.format(name=PAYLOADS[event].__name__)},
             },
         },
-        "example": example(event),
+        "example": body,
     }
 
 

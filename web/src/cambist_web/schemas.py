@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from litestar import Response
 from litestar.params import HeaderParameter, QueryParameter
@@ -21,7 +21,7 @@ from cambist.services.webhooks.outbox import moment
 class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
     """The beginning of every successful answer."""
 
-    success: bool = True
+    success: Literal[True] = True
 
 
 class MadeAnswer(Answer, frozen=True, kw_only=True):

@@ -1,0 +1,146 @@
+"""What single fields and parameters mean, where ``openapi_words.py`` would say something else, and what texts may be.
+
+A line begins with the Struct's name and the field's, or with the operation's and the parameter's as it is sent; for
+all parameters of a name, with ``parameter``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import get_args
+
+from cambist.domain import payments, payouts
+from cambist.domain.payments import HeldReason
+from cambist.domain.usage import Operation
+from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS
+from cambist.services.accounting.statements.kinds import TYPES
+from cambist.services.identity.api_keys import SCOPES
+from cambist.services.trackers.transactions import Direction, MovementStatus
+
+from .openapi_words import read
+from .permissions import MEMBER_PERMISSIONS, PERMISSIONS
+
+OWN_WORDS: Mapping[str, str] = read("""
+Accept.token                  The token out of the invitation's link.
+AccountList.account           The account of the end user who was asked for; null where there is none.
+AccountView.addresses         Where the account takes deposits.
+AddressResult.reason          Why the address was refused; null where it was not.
+AssetBalance.deposits         How many deposits there were.
+AssetBalance.held             What waits for a decision, in tokens.
+AssetBalance.pending          What was seen and waits for confirmations, in tokens.
+BalanceView.available         What can be spent now, in tokens.
+BridgeFee.name                What the provider calls it.
+ChainStatus.name              The chain's name.
+ChainView.name                The chain's name.
+ChangePlan.name               What the plan is called.
+Cost.amount                   What it cost, in the chain's own coin.
+Deposit.address               The address that is paid, in the place of an id.
+Deposit.confirmations         How many blocks are mined on top of it.
+DerivedMinimum.fee            What sending one costs, in the chain's own coin.
+ExchangeView.mode             Who wanted it: an order, a payout, or auto-convert.
+FeeView.amount                What the chain took, in its own coin.
+FiatValue.amount              What it was worth.
+FiatData.amount               What it was worth.
+GasStationView.balance        What the station holds, in coin; null before it was seen.
+GasStationView.symbol         The symbol of the chain's own coin.
+GatewayStatus.code            There where it cannot tell: a name for programs.
+GatewayStatus.error           There where it cannot tell: a sentence.
+GatewayStatus.success         Whether it can tell.
+GrantCredits.amount           How many credits are granted; below zero takes them back.
+GrantCredits.reference        Your own name for the grant: the same one never counts twice.
+NewMerchant.live              Whether the merchant has live mode from the beginning.
+NewToken.replaces             Whether it takes the symbol of a disabled token of which nothing is held.
+Pack.cpt                      How many credits are in the pack.
+PlanUsed.cpt                  How many credits were used in the month.
+PlanUsed.month                The calendar month, in UTC.
+PublicDeposit.counted         Whether it counts; false where it is held for a decision.
+ReadInvitation.token          The token out of the invitation's link.
+Ready.success                 Whether requests can be served.
+Rejected.error                Why the row was refused, in a sentence.
+ResetConfirm.token            The token out of the link.
+ResolutionView.reason         Why the deposit waits for a decision.
+SystemCredit.currency         `CPT`: usage credits.
+Tier.name                     What the tier is called.
+Tier.price_per_10k_usd        What 10,000 credits cost, in US dollars.
+TokenPatch.merchants          Whether it is enabled, by merchant; null goes back to `defaultEnabled`.
+TokenView.is_native           Whether it is the chain's own coin.
+TransactionView.source        The balance out of which it went; null for outside of the wallet.
+TransactionView.target        The balance to which it went; null for outside of the wallet.
+UsageView.amount              How many credits it cost; below zero where they came back.
+ChangePlan.is_default         Whether merchants have this plan who were given no other.
+parameter.address             Only what concerns this address.
+parameter.batchId             Only payouts of this batch.
+parameter.chain               Only what is on this chain.
+parameter.direction           Only what came, or only what went.
+parameter.event               Only this event.
+parameter.isActive            Only active ones, or only those that are not.
+parameter.kind                Only those of this kind.
+parameter.limit               How many there are on a page at most.
+parameter.mode                Only those of this mode.
+parameter.orderId             Only what belongs to this order of yours.
+parameter.page                Which page, from 1, counted from the cursor where one is sent.
+parameter.projectId           The project's id.
+parameter.reason              Only what waits for this reason.
+parameter.resourceId          Only what is about this payment, payout or whatever else has the id.
+parameter.revokeKeys          Whether the API keys that the member made are revoked, too.
+parameter.status              Only those with this status.
+parameter.token               Only what is of this token.
+parameter.txHash              Only what is in this transaction.
+changeCoinSettings.chain      The coin's chain.
+changeCoinSettings.symbol     The coin's symbol.
+""")
+
+MODES = ("live", "sandbox")
+_PRICING = ("direct_crypto", "fiat")
+_RESOLUTIONS = ("accepted", "released", "refunded")
+_DELIVERY = ("pending", "paused", "delivered", "dropped", "no_target", "cancelled")
+_INTENT = ("waiting", "sending", "done", "failed")
+_JOB = ("queued", "running", "succeeded", "failed", "cancelled")
+_BALANCES = ("available", "pending", "held", "receivable")
+_NAMES = {**EVENTS, **EXTENDED_EVENTS}
+
+CHOICES: Mapping[str, Iterable[str]] = {
+    "mode": MODES,
+    "pricing_mode": _PRICING,
+    "payment_status": payments.Status,
+    "held_reason": HeldReason,
+    "resolution": _RESOLUTIONS,
+    "token_type": ("Bearer",),
+    "autopayout_policy": ("off", "limit"),
+    "fiat_reason": ("pending", "no_price"),
+    "scopes": SCOPES,
+    "AddressAdded.result": ("added", "exists"),
+    "CollectionView.status": _INTENT,
+    "DeliveryAnswer.event": _NAMES,
+    "DeliveryAnswer.status": _DELIVERY,
+    "DepositView.status": get_args(MovementStatus),
+    "EventAnswer.event": _NAMES,
+    "EventAnswer.resource": dict.fromkeys(_NAMES.values()),
+    "EventDelivery.status": _DELIVERY,
+    "Live.status": ("live",),
+    "OperatorSelf.permissions": PERMISSIONS,
+    "OwnMemberAnswer.permissions": MEMBER_PERMISSIONS,
+    "PaymentDetail.status": payments.Status,
+    "PaymentView.status": payments.Status,
+    "PayoutView.kind": ("payout", "auto_payout"),
+    "PayoutView.status": payouts.Status,
+    "PublicPayment.status": payments.Status,
+    "Ready.status": ("ready", "degraded", "unavailable"),
+    "ReceiptLinks.status": payments.Status,
+    "RefundView.status": payouts.Status,
+    "RescanAsked.state": _JOB,
+    "ResolutionView.reason": HeldReason,
+    "StakeView.status": _INTENT,
+    "SwapView.kind": ("swap", "bridge"),
+    "TrackedTransaction.direction": get_args(Direction),
+    "TrackedTransaction.status": get_args(MovementStatus),
+    "TransactionView.source": _BALANCES,
+    "TransactionView.target": _BALANCES,
+    "TransactionView.type": TYPES,
+    "UsageView.operation": Operation,
+    "WithdrawalView.status": payouts.Status,
+}
+"""What a text in an answer may be, where its type does not say so, by its name or by its Struct's and its own."""
+
+CHOSEN = frozenset({"status", "state", "mode", "kind", "type", "resource", "event", "direction", "resolution"})
+"""Fields of these names have choices in answers, or say that they have none: with an empty tuple."""
