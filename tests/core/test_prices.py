@@ -10,10 +10,13 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
-from cambist.domain.prices import NoRateError, Observation, Rate, RatePolicy, agree_on_rate, median
+from cambist.domain.prices import NoRateError, Observation, Rate, RatePolicy, agree_on_rate, median, spread
 from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
+from cambist.services.pricing import set_aside
 from cambist.services.pricing.prices import NotPricedError, RateBook, RateBookLimits, RateUnavailableError
+from cambist.services.pricing.set_aside import SetAside, SetAsideSources
 from cambist.testing.clock import START, ManualClock
 
 POLICY = RatePolicy(max_age_s=300)
@@ -305,3 +308,83 @@ async def test_what_is_no_pair_is_refused_without_asking(clock, symbol, fiat):
 async def test_no_sources_mean_no_rates(clock):
     with pytest.raises(RateUnavailableError):
         await RateBook([], clock).rate("ETH", "usd")
+
+
+@pytest.fixture
+def crowd(clock, db):
+    """Give three sources, of which one is wrong by half, and a book of theirs that minds who is set aside."""
+    sources = [ShelfSource(name, clock, ETH=price) for name, price in (("a", "2000"), ("b", "2010"), ("wrong", "1000"))]
+    return sources, RateBook(sources, clock, set_aside=SetAsideSources(db, clock))
+
+
+async def put_aside(db, clock, book, *names):
+    async with db.transaction() as conn:
+        for name in names:
+            new = SetAside(source=name, reason="it is wrong", set_aside_by="op_1", set_aside_at=clock.now())
+            await set_aside.set_aside(conn, book.names, new)
+    clock.advance(1)
+
+
+async def test_a_source_that_is_far_off_while_two_agree_is_not_used_and_told(crowd):
+    _, book = crowd
+    with capture_logs() as logs:
+        rate = await book.rate("ETH", "usd")
+    assert (rate.value, rate.source) == (2005, "median(a,b)")
+    assert dict(book.outliers) == {"wrong": 1}
+    assert [one["source"] for one in logs if one["event"] == "prices.source_far_off"] == ["wrong"]
+
+
+async def test_of_two_that_disagree_neither_is_used_until_one_is_set_aside(clock, db):
+    sources = [ShelfSource("good", clock, ETH="2000"), ShelfSource("wrong", clock, ETH="500")]
+    book = RateBook(sources, clock, set_aside=SetAsideSources(db, clock))
+    with pytest.raises(RateUnavailableError):
+        await book.rate("ETH", "usd")
+    await put_aside(db, clock, book, "wrong")
+    assert (await book.rate("ETH", "usd")).source == "good"
+    async with db.transaction() as conn:
+        await set_aside.take_back(conn, "wrong")
+    clock.advance(1)
+    with pytest.raises(RateUnavailableError):
+        await book.rate("ETH", "usd")
+
+
+async def test_what_a_source_said_is_forgotten_when_it_is_set_aside(clock, db):
+    """A wrong rate is used by nobody any more, and is no measure of the right one, which one source alone tells."""
+    wrong, good = ShelfSource("wrong", clock, ETH="500"), ShelfSource("good", clock)
+    book = RateBook([wrong, good], clock, set_aside=SetAsideSources(db, clock))
+    assert (await book.rate("ETH", "usd")).value == 500
+    good.prices_usd["ETH"] = "2000"
+    await put_aside(db, clock, book, "wrong")
+    assert (await book.rate("ETH", "usd")).value == 2000
+    assert len(wrong.asked) == 1
+
+
+async def test_who_asked_before_a_source_was_set_aside_gets_the_answer_of_the_others(clock, db):
+    sources = [ShelfSource("good", clock, ETH="2000"), ShelfSource("wrong", clock, ETH="1900")]
+    book = RateBook(sources, clock, set_aside=SetAsideSources(db, clock))
+    sources[1].gate = asyncio.Event()
+    asking = asyncio.create_task(book.rate("ETH", "usd"))
+    async with asyncio.timeout(30):
+        while not sources[1].asked:  # noqa: ASYNC110  it is asked by another task
+            await asyncio.sleep(0.001)
+    await put_aside(db, clock, book, "wrong")
+    sources[1].gate.set()
+    assert (await asking).value == 2000
+
+
+async def test_without_any_source_a_price_is_refused_and_not_unknown(crowd, clock, db):
+    sources, book = crowd
+    await put_aside(db, clock, book, *(source.name for source in sources))
+    with pytest.raises(RateUnavailableError) as refused:
+        await book.rate("ETH", "usd")
+    assert not isinstance(refused.value, NotPricedError)
+
+
+async def test_a_look_judges_every_source_also_those_set_aside(crowd, clock, db):
+    sources, book = crowd
+    sources[0].age_s = 301
+    await put_aside(db, clock, book, "b")
+    found = await book.look([("ETH", "usd")])
+    assert {one.source: verdict for one, verdict in found["ETH", "usd"]} == {"a": "too_old", "b": None, "wrong": "used"}
+    assert spread([Decimal(2000), Decimal(2010), Decimal(1000)]) == Decimal("1.01")
+    assert spread([Decimal(2000)]) is None

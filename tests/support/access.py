@@ -193,6 +193,9 @@ auditor   -        GET    /api/admin/tokens
 operator  step-up  POST   /api/admin/tokens
 auditor   -        GET    /api/admin/tokens/{tokenId}
 operator  step-up  PATCH  /api/admin/tokens/{chain}/{symbol}
+auditor   -        GET    /api/admin/prices
+operator  step-up  POST   /api/admin/prices/sources/{name}/set-aside
+operator  step-up  POST   /api/admin/prices/sources/{name}/take-back
 auditor   -        GET    /api/admin/signer
 operator  step-up  POST   /api/admin/signer/approvals/{approvalId}/approve
 operator  step-up  POST   /api/admin/signer/approvals/{approvalId}/deny

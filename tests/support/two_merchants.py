@@ -27,7 +27,7 @@ class TwoMerchants:
         self.clock = clock
         self.ada, self.bob = Merchant(client), Merchant(client)
         self.phone: Authenticator
-        self.ids: dict[str, str] = {"chain": "memory"}
+        self.ids: dict[str, str] = {"chain": "memory", "name": "static"}
         self.who: dict[str, dict[str, str]] = {}
 
     async def build(self) -> TwoMerchants:

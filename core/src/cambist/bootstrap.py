@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from decimal import Decimal
 from random import Random
 from typing import Any, Literal, TypeAlias
 
@@ -25,6 +26,7 @@ from .services.chain_pauses import ChainPauses
 from .services.chains.rules import TokenRules
 from .services.exchanges.context import ExchangeContext
 from .services.pricing.prices import RateBook, RateBookLimits
+from .services.pricing.set_aside import SetAsideSources
 from .settings import Settings, SettingsError
 from .signer import Signer
 from .signer.keystore import Keystore
@@ -121,7 +123,11 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
         swaps = await stack.enter_async_context(registry.connect_swaps(context))
         bridges = await stack.enter_async_context(registry.connect_bridges(context))
         prices, keys = settings.prices, AccountKeys(box)
-        policy = RatePolicy(max_age_s=prices.max_age_s, min_sources=prices.min_sources)
+        policy = RatePolicy(
+            max_age_s=prices.max_age_s,
+            min_sources=prices.min_sources,
+            deviation_max=Decimal(prices.deviation_max_percent) / 100,
+        )
         limits = RateBookLimits(ttl_s=prices.ttl_s, timeout_ms=prices.timeout_ms)
         yield Gateway(
             role=role,
@@ -136,7 +142,7 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
             connections=connections,
             pauses=ChainPauses(db, clock),
             token_rules=TokenRules(),
-            rates=RateBook(sources, clock, policy=policy, limits=limits),
+            rates=RateBook(sources, clock, policy=policy, limits=limits, set_aside=SetAsideSources(db, clock)),
             swaps=tuple(swaps),
             bridges=tuple(bridges),
             secrets=box,

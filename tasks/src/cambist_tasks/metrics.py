@@ -23,18 +23,20 @@ from .watching import ChainState
 class WorkerCollector(Collector):
     """Tells, at each scrape, how watching, sending and delivery stand in this worker."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  what is told, part by part
         self,
         chains: Sequence[ChainState],
         senders: Sequence[SendState],
         deliverer: Deliverer,
         stations: Sequence[GasStation],
         exchange_alerts: Mapping[str, int] | None = None,
+        price_outliers: Mapping[str, int] | None = None,
     ) -> None:
         self._chains = chains
         self._senders = senders
         self._deliverer = deliverer
         self._stations = stations
+        self._price_outliers = {} if price_outliers is None else price_outliers
         self._exchange_alerts = {} if exchange_alerts is None else exchange_alerts
 
     def collect(self) -> Iterator[Metric]:
@@ -43,6 +45,7 @@ class WorkerCollector(Collector):
         yield from self._sending()
         yield from self._exchanges()
         yield from self._gas_stations()
+        yield from self._prices()
         yield from self._webhooks()
 
     def _watching(self) -> Iterator[Metric]:
@@ -85,6 +88,14 @@ class WorkerCollector(Collector):
         for alert, count in sorted(self._exchange_alerts.items()):
             alerts.add_metric([alert], count)
         yield alerts
+
+    def _prices(self) -> Iterator[Metric]:
+        far_off = CounterMetricFamily(
+            "cambist_price_source_far_off", "Prices of a source that were far from the others.", labels=["source"]
+        )
+        for source, count in sorted(self._price_outliers.items()):
+            far_off.add_metric([source], count)
+        yield far_off
 
     def _gas_stations(self) -> Iterator[Metric]:
         stations = {station.chain: station for station in self._stations}

@@ -87,6 +87,7 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
                 deliverer,
                 stored.stations,
                 None if follower is None else follower.worker.alerts,
+                gateway.rates.outliers,
             )
             await stack.enter_async_context(serve_metrics([collector, stored], gateway.settings.worker, stored.refresh))
         works: dict[str, Callable[[], Awaitable[None]]] = {

@@ -24,6 +24,13 @@ OWN_WORDS: Mapping[str, str] = read("""
 Accept.token                  The token out of the invitation's link.
 AccountList.account           The account of the end user who was asked for; null where there is none.
 AccountView.addresses         Where the account takes deposits.
+CoinPrices.rate               What one whole token costs; null where no price is used.
+CoinPrices.refused            Why no price is used; null where one is.
+CoinPrices.source             Whose price it is, or the median of whose; null where none is used.
+PriceSeen.source              The source.
+PriceSeen.observed_at         When the source says that it was so.
+PricesView.currency           The currency of all prices.
+SourceReason.reason           Why: for the audit log, and whoever wonders.
 AddressResult.reason          Why the address was refused; null where it was not.
 AssetBalance.deposits         How many deposits there were.
 AssetBalance.held             What waits for a decision, in tokens.
@@ -122,6 +129,7 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "OwnMemberAnswer.permissions": MEMBER_PERMISSIONS,
     "PaymentDetail.status": payments.Status,
     "PaymentView.status": payments.Status,
+    "PriceSeen.status": ("used", "too_old", "too_far", "impossible", "set_aside"),
     "PayoutView.kind": ("payout", "auto_payout"),
     "PayoutView.status": payouts.Status,
     "PublicPayment.status": payments.Status,

@@ -20,6 +20,7 @@ address                     The address, as its chain spells it.
 addresses                   How many addresses there are.
 addresses_max               How many addresses a tracker may watch.
 addresses_most              How many addresses the fullest tracker watches.
+age_seconds                 How many seconds ago that was.
 allowed_ips                 Addresses and networks from which the key is taken; empty for every address.
 amount                      The amount, a decimal number as text.
 api_key                     The key, shown this once.
@@ -168,6 +169,7 @@ is_delayed                  Whether the chain cannot be followed at present.
 is_evm                      Whether the chain runs the EVM.
 is_low                      Whether the station needs more coin; null before it was seen.
 is_public                   Whether the plan is shown to everybody.
+is_set_aside                Whether nobody believes it at present.
 is_stale                    Whether nothing was heard of it for a while.
 is_test                     There, and true, on test deliveries.
 keys_revoked                How many API keys were revoked.

@@ -1,9 +1,11 @@
 """The second half of the sentences of ``openapi_words.py``."""
 
 M_TO_Z = """\
+max_age_seconds             How many seconds old a price may be.
 max_addresses               How many addresses a tracker may watch.
 max_age_hours               After how many hours a deposit is collected whatever it costs.
 max_cpt                     Where the tier ends; null for the last one.
+max_deviation_percent       How far from the median of all a price may be, in percent.
 max_fee_share_bps           How much of its worth collecting a deposit may cost, in hundredths of a percent.
 max_webhooks                How many active trackers there may be in each mode.
 merchant_name               The merchant's name.
@@ -13,6 +15,7 @@ metadata                    What you hang on it: it comes back as it was sent.
 min_amount                  The least that may come out, in tokens.
 min_cpt                     Where the tier begins.
 min_deposit                 The least deposit that counts, in tokens; null for any.
+min_sources                 How many sources must agree.
 min_value_usd               What a deposit must be worth to be collected, in US dollars.
 mined_at                    When the block was made.
 minimum                     The least that one payout sends, in tokens.
@@ -53,6 +56,7 @@ per_transaction             How much may leave at once, in tokens; null for as m
 permissions                 What the role permits.
 polled_at                   When the chain was last read; null before.
 previous_secret_until       Until when the secret before signs, too; null where it does not.
+price                       What one whole token costs, as this source says.
 price_guard_bps             How much below the market a price may be, in hundredths of a percent.
 price_usd                   The price in US dollars; null for none.
 pricing_mode                Whether the amount is in tokens, or in fiat.
@@ -109,6 +113,8 @@ sendable                    Whether it can be sent.
 sendable_reason             Why nothing of it leaves; null where it can be sent.
 sender                      Where it comes from; null where the chain does not tell.
 sending_paused              Whether what is to be sent waits for the operator.
+set_aside_at                Since when nobody believes it; null where it is believed.
+set_aside_by                Who set it aside: an operator's identifier, or `admin key`; null where nobody has.
 set_aside                   Why it is not asked now; null where it is.
 setting                     The setting's name in the signer's file.
 setup_problem               Why a change does not hold; null where it does.
@@ -119,6 +125,7 @@ since_height                The block from which on its transfers are found.
 slippage                    How much less than quoted may come out, in percent.
 slippage_percent            How much less than quoted may come out, in percent.
 source                      Which price source it is of.
+spread_percent              How far the highest fresh price is above the lowest, in percent; null for fewer than two.
 source_amount               What is given, in tokens.
 source_chain                The chain on which it is given.
 source_token                The token that is given.

@@ -53,6 +53,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "chains.pause": Permission(roles=ACT, what="pause watching a chain, or sending on it"),
     "chains.rescan": Permission(roles=ACT, step_up=True, what="have blocks of a chain read again"),
     "chains.resume": Permission(roles=ACT, step_up=True, what="resume watching a chain, or sending on it"),
+    "prices.read": Permission(roles=READ, what="what price sources say"),
+    "prices.change": Permission(roles=ACT, step_up=True, what="set a price source aside, take it back"),
     "signer.read": Permission(roles=READ, what="the signer's rules, what waits for a person, what was refused"),
     "signer.answer": Permission(roles=ACT, step_up=True, what="hand codes for approvals to the signer"),
     "settings.read": Permission(roles=READ, what="platform settings and fees"),

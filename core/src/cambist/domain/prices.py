@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -27,6 +28,10 @@ CLOCK_SKEW_S = 60
 
 _EXACT = Context(prec=200)
 _STEP = Decimal(1).scaleb(-RATE_DECIMALS_MAX)
+
+
+Verdict: TypeAlias = Literal["used", "too_old", "too_far", "impossible"]
+"""Whether a price is believed: one may be older than its limit, far from the others, or no price at all."""
 
 
 class Observation(Struct, frozen=True, kw_only=True):
@@ -89,21 +94,50 @@ def median(values: Sequence[Decimal]) -> Decimal:
     return middle.quantize(_STEP, rounding=ROUND_HALF_EVEN, context=_EXACT).normalize(_EXACT)
 
 
+def judge_observations(
+    observations: Sequence[Observation], *, now: datetime, policy: RatePolicy
+) -> Sequence[tuple[Observation, Verdict]]:
+    """Say of each observation whether it is believed, beside the others."""
+    judged: list[tuple[Observation, Verdict]] = []
+    fresh = [seen for seen in observations if _why_left_out(seen, now, policy) is None]
+    middle = median([seen.value for seen in fresh]) if fresh else None
+    for seen in observations:
+        verdict = _why_left_out(seen, now, policy)
+        if verdict is None and middle is not None and abs(seen.value - middle) > policy.deviation_max * middle:
+            verdict = "too_far"
+        judged.append((seen, verdict or "used"))
+    return judged
+
+
+def _why_left_out(seen: Observation, now: datetime, policy: RatePolicy) -> Verdict | None:
+    if not seen.value.is_finite() or not _STEP <= seen.value <= RATE_MAX:
+        return "impossible"
+    return None if is_fresh(seen.observed_at, now, policy.max_age_s) else "too_old"
+
+
+def outliers(judged: Sequence[tuple[Observation, Verdict]]) -> Sequence[Observation]:
+    """Return the sources that are far off while at least two others agree: they are wrong, and not the market."""
+    agreeing = [seen for seen, verdict in judged if verdict == "used"]
+    return [seen for seen, verdict in judged if verdict == "too_far"] if len(agreeing) >= 2 else []  # noqa: PLR2004
+
+
+def spread(values: Sequence[Decimal]) -> Decimal | None:
+    """Return by which part of the lowest the highest is above it; None for fewer than two."""
+    if len(values) < 2:  # noqa: PLR2004
+        return None
+    low, high = min(values), max(values)
+    return _EXACT.divide(_EXACT.subtract(high, low), low).quantize(_STEP, context=_EXACT).normalize(_EXACT)
+
+
 def agree_on_rate(
     observations: Sequence[Observation], *, now: datetime, policy: RatePolicy, last: Rate | None = None
 ) -> Rate:
     """Return the rate that the observations support, or raise NoRateError."""
-    fresh = [
-        seen
-        for seen in observations
-        if seen.value.is_finite()
-        and _STEP <= seen.value <= RATE_MAX
-        and is_fresh(seen.observed_at, now, policy.max_age_s)
-    ]
+    judged = judge_observations(observations, now=now, policy=policy)
+    fresh = [seen for seen, verdict in judged if verdict in {"used", "too_far"}]
+    agreeing = [seen for seen, verdict in judged if verdict == "used"]
     if not fresh:
         raise NoRateError(f"none of {len(observations)} prices is fresh" if observations else "no source has a price")
-    middle = median([seen.value for seen in fresh])
-    agreeing = [seen for seen in fresh if abs(seen.value - middle) <= policy.deviation_max * middle]
     if 2 * len(agreeing) <= len(fresh):
         raise DoubtfulRateError("the sources disagree")
     if len(agreeing) < policy.min_sources:

@@ -149,6 +149,7 @@ class WebSettings(Group, frozen=True, kw_only=True):
 class PriceSettings(Group, frozen=True, kw_only=True):
     """How old a price may be, how long one is used before asking again, and how many sources must agree.
 
+    ``deviation_max_percent``: a source further from the median of all is not believed.
     ``snapshot_currencies`` are what deposits to accounts are valued in.
     """
 
@@ -156,6 +157,7 @@ class PriceSettings(Group, frozen=True, kw_only=True):
     ttl_s: Annotated[int, Meta(ge=1, le=3_600)] = 15
     timeout_ms: Annotated[int, Meta(ge=100, le=60_000)] = 5_000
     min_sources: Annotated[int, Meta(ge=1, le=20)] = 1
+    deviation_max_percent: Annotated[int, Meta(ge=1, le=50)] = 10
     snapshot_currencies: Annotated[tuple[str, ...], Meta(min_length=1, max_length=10)] = ("usd", "eur")
 
 

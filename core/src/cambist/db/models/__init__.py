@@ -30,6 +30,7 @@ from .platform import (
     PayoutMinimum,
     PlatformSettings,
     PricePoint,
+    PriceSourceSetAside,
     SignerAnswer,
     SignerReport,
     UsageRecord,

@@ -35,6 +35,17 @@ class ChainPause(Base):
     paused_at: Mapped[datetime]
 
 
+class PriceSourceSetAside(Base):
+    """A price source that an operator has set aside. The row is deleted when it is taken back."""
+
+    __tablename__ = "price_sources_set_aside"
+
+    source: Mapped[str] = mapped_column(primary_key=True)
+    reason: Mapped[str]
+    set_aside_by: Mapped[str]
+    set_aside_at: Mapped[datetime]
+
+
 class SignerReport(Base):
     """One row: what the signer last told of itself, copied by a worker. Web reads it, and reaches no signer."""
 

@@ -98,6 +98,8 @@ class Action(StrEnum):
     RESCAN_ASKED = "chain.rescan_asked"
     SIGNER_ANSWER_GIVEN = "signer.answer_given"
     SIGNER_ANSWERED = "signer.answered"
+    PRICE_SOURCE_SET_ASIDE = "price_source.set_aside"
+    PRICE_SOURCE_TAKEN_BACK = "price_source.taken_back"
     PLATFORM_SETTINGS_CHANGED = "platform_settings.changed"
     CREDITS_GRANTED = "credits.granted"
     PLAN_MADE = "plan.made"

@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 
 import structlog
 from msgspec import Struct
 
-from cambist.domain.prices import DoubtfulRateError, NoRateError, Observation, Rate, RatePolicy, agree_on_rate, is_fresh
+from cambist.domain.prices import (
+    DoubtfulRateError,
+    NoRateError,
+    Observation,
+    Rate,
+    RatePolicy,
+    Verdict,
+    agree_on_rate,
+    is_fresh,
+    judge_observations,
+    outliers,
+)
 from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
 from cambist.ports import Clock
 from cambist.services.errors import UnavailableError
+
+from .set_aside import SetAsideSources
 
 _log = structlog.get_logger(__name__)
 
 PAIRS_MAX = 1024
 """How many pairs are remembered; the one asked longest ago makes room."""
+
+ASKED_AGAIN_MAX = 3
+"""A source that is set aside while others are asked has them asked once more."""
 
 BATCH_MAX = 50
 """How many pairs one question to the sources holds at most."""
@@ -63,6 +79,7 @@ class _Entry(Struct, kw_only=True):
     last: Rate | None = None
     refused: bool = False
     unknown: bool = False
+    without: frozenset[str] = frozenset()
 
 
 class RateBook:
@@ -75,9 +92,13 @@ class RateBook:
         *,
         policy: RatePolicy | None = None,
         limits: RateBookLimits | None = None,
+        set_aside: SetAsideSources | None = None,
     ) -> None:
-        """Ask these sources, whose connections the caller keeps open."""
+        """Ask these sources, whose connections the caller keeps open, but for those that an operator set aside."""
         self._sources = sources
+        self._set_aside = set_aside
+        self.outliers: Counter[str] = Counter()
+        """How often each source was far off while others agreed, for metrics."""
         self._clock = clock
         self._policy = policy or RatePolicy()
         self._limits = limits or RateBookLimits()
@@ -93,15 +114,33 @@ class RateBook:
         if not _SYMBOL.fullmatch(pair[0]) or not _FIAT.fullmatch(pair[1]):
             raise RateUnavailableError(symbol[:32], fiat[:3])
         entry = self._entry(pair)
-        kept_s = self._limits.retry_s if entry.refused else self._limits.ttl_s
-        if self._clock.monotonic() - entry.refreshed_at >= kept_s:
+        for _ in range(ASKED_AGAIN_MAX):
+            if await self._is_kept(entry):
+                break
             # Shielded: a caller who goes away must not take the others' answer along.
             await asyncio.shield(self._flights.get(pair) or self._take_off(pair))
+        # An answer that was asked for before a source was set aside is none.
+        if entry.without != await self._without():
+            raise RateUnavailableError(*pair)
         if entry.unknown:
             raise NotPricedError(*pair)
         if entry.rate is None or not is_fresh(entry.rate.observed_at, self._clock.now(), self._policy.max_age_s):
             raise RateUnavailableError(*pair)
         return entry.rate
+
+    async def _is_kept(self, entry: _Entry) -> bool:
+        """Whether what is known of the pair need not be asked for again now."""
+        without = await self._without()
+        if entry.without != without:
+            # Nothing that a source said which is set aside now may be used, nor be the measure of others.
+            entry.rate = entry.last = None
+            entry.refreshed_at, entry.without = float("-inf"), without
+        kept_s = self._limits.retry_s if entry.refused else self._limits.ttl_s
+        return self._clock.monotonic() - entry.refreshed_at < kept_s
+
+    async def _without(self) -> frozenset[str]:
+        """Return whom nobody is to believe now."""
+        return frozenset() if self._set_aside is None else frozenset(await self._set_aside.get())
 
     def _entry(self, pair: PricePair) -> _Entry:
         asked_at = self._clock.monotonic()
@@ -126,9 +165,11 @@ class RateBook:
 
     async def _refresh(self, pairs: Sequence[PricePair]) -> None:
         try:
-            answers = await asyncio.gather(*(self._ask(source, pairs) for source in self._sources))
+            without = await self._without()
+            sources = [source for source in self._sources if source.name not in without]
+            answers = await asyncio.gather(*(self._ask(source, pairs) for source in sources))
             for pair in pairs:
-                self._update_rate(pair, dict(zip((source.name for source in self._sources), answers, strict=True)))
+                self._update_rate(pair, dict(zip((source.name for source in sources), answers, strict=True)), without)
         finally:
             for pair in pairs:
                 del self._flights[pair]
@@ -146,15 +187,52 @@ class RateBook:
             _log.exception("prices.source_failed", source=source.name)
         return None
 
-    def _update_rate(self, pair: PricePair, answers: Mapping[str, Mapping[PricePair, Price] | None]) -> None:
+    async def look(
+        self, pairs: Sequence[PricePair]
+    ) -> Mapping[PricePair, Sequence[tuple[Observation, Verdict | None]]]:
+        """Ask every source, those that are set aside as well, and judge what each says; None for those set aside.
+
+        Nothing of it is kept, and no rate comes of it.
+        """
+        without = await self._without()
+        found: dict[PricePair, Sequence[tuple[Observation, Verdict | None]]] = {}
+        for first in range(0, len(pairs), BATCH_MAX):
+            some = pairs[first : first + BATCH_MAX]
+            answers = await asyncio.gather(*(self._ask(source, some) for source in self._sources))
+            told = dict(zip((source.name for source in self._sources), answers, strict=True))
+            for pair in some:
+                seen = _observations(pair, told)
+                believed = [one for one in seen if one.source not in without]
+                judged = judge_observations(believed, now=self._clock.now(), policy=self._policy)
+                found[pair] = [*judged, *((one, None) for one in seen if one.source in without)]
+        return found
+
+    def forget_set_aside(self) -> None:
+        """Read anew who is set aside: this process has changed it."""
+        if self._set_aside is not None:
+            self._set_aside.forget()
+
+    @property
+    def policy(self) -> RatePolicy:
+        return self._policy
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Return the sources' names."""
+        return [source.name for source in self._sources]
+
+    def _update_rate(
+        self, pair: PricePair, answers: Mapping[str, Mapping[PricePair, Price] | None], without: frozenset[str]
+    ) -> None:
         entry = self._entries.get(pair)
         if entry is None:
             return
-        observations = [
-            Observation(source=source, value=prices[pair].value, observed_at=prices[pair].observed_at)
-            for source, prices in answers.items()
-            if prices is not None and pair in prices and _is_well_formed(source, prices[pair])
-        ]
+        if entry.without != without:
+            entry.rate, entry.last, entry.without = None, None, without
+        observations = _observations(pair, answers)
+        for outlier in outliers(judge_observations(observations, now=self._clock.now(), policy=self._policy)):
+            self.outliers[outlier.source] += 1
+            _log.warning("prices.source_far_off", source=outlier.source, symbol=pair[0], fiat=pair[1])
         entry.refreshed_at = self._clock.monotonic()
         answered = [prices for prices in answers.values() if prices is not None]
         entry.unknown = (
@@ -172,6 +250,14 @@ class RateBook:
         else:
             entry.last = entry.rate
             entry.refused = False
+
+
+def _observations(pair: PricePair, answers: Mapping[str, Mapping[PricePair, Price] | None]) -> Sequence[Observation]:
+    return [
+        Observation(source=source, value=prices[pair].value, observed_at=prices[pair].observed_at)
+        for source, prices in answers.items()
+        if prices is not None and pair in prices and _is_well_formed(source, prices[pair])
+    ]
 
 
 def _is_well_formed(source: str, price: Price) -> bool:

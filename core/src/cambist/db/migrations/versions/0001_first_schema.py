@@ -85,6 +85,15 @@ TABLES = (
     )
     """,
     """
+    CREATE TABLE price_sources_set_aside (
+        source TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        set_aside_by TEXT NOT NULL,
+        set_aside_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_price_sources_set_aside PRIMARY KEY (source)
+    )
+    """,
+    """
     CREATE TABLE signer_answers (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         answer_id TEXT NOT NULL,

@@ -1,0 +1,46 @@
+"""Operators see what price sources say, and set one aside."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.web import ADMIN_KEY, refused
+from tests.web.test_payments import open_with_prices
+
+PATH = "/api/admin/prices"
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
+WHY = {"reason": "it tells the price of yesterday"}
+
+
+@pytest.fixture
+def opening():
+    return open_with_prices
+
+
+async def test_a_source_is_shown_set_aside_and_taken_back(client, gateway, merchant):
+    shown = (await client.get(PATH, headers=ADMIN)).json()
+    assert (shown["currency"], shown["maxDeviationPercent"]) == ("usd", "10")
+    (name,) = [one["name"] for one in shown["sources"]]
+    coin = next(one for one in shown["prices"] if one["rate"] is not None)
+    assert (coin["source"], coin["refused"]) == (name, None)
+    assert (coin["sources"][0]["source"], coin["sources"][0]["status"]) == (name, "used")
+    path = f"{PATH}/sources/{name}"
+    answer = await client.post(f"{path}/set-aside", headers=ADMIN, json=WHY)
+    assert answer.json()["source"] == {
+        "name": name,
+        "isSetAside": True,
+        "reason": WHY["reason"],
+        "setAsideBy": "admin key",
+        "setAsideAt": answer.json()["source"]["setAsideAt"],
+    }
+    asked = {"chain": "memory", "token": coin["token"], "pricingMode": "fiat", "amount": "10", "fiatCurrency": "usd"}
+    refused(await client.post("/api/payment", headers=merchant.key, json=asked), 503, "RATE_UNAVAILABLE")
+    shown = (await client.get(PATH, headers=ADMIN)).json()
+    coin = next(one for one in shown["prices"] if one["token"] == coin["token"])
+    assert (coin["rate"], coin["sources"][0]["status"]) == (None, "set_aside")
+    refused(await client.post(f"{path}/set-aside", headers=ADMIN, json=WHY), 409, "SET_ASIDE_ALREADY")
+    assert (await client.post(f"{path}/take-back", headers=ADMIN, json=WHY)).status_code == 200
+    refused(await client.post(f"{path}/take-back", headers=ADMIN, json=WHY), 409, "NOT_SET_ASIDE")
+    assert (await client.post("/api/payment", headers=merchant.key, json=asked)).status_code == 201
+    other = f"{PATH}/sources/nobody/set-aside"
+    refused(await client.post(other, headers=ADMIN, json=WHY), 404, "PRICE_SOURCE_NOT_FOUND")
