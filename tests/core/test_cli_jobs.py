@@ -110,10 +110,10 @@ async def test_a_reconcile_and_a_statement_can_be_asked_for_once_at_a_time(typed
         assert first.exit_code == 0, first.output
         assert first.output == second.output
     async with db.autocommit() as conn:
-        jobs = await requests.list_jobs(conn)
+        jobs = (await requests.list_jobs(conn)).items
     assert [(job.kind, job.arguments, job.mode) for job in jobs] == [
         ("statement_export", {"since": "2026-01-01T00:00:00+00:00"}, "live"),
-        ("reconcile", {"chain": "memory"}, None),
+        ("reconcile", {"chains": ["memory"]}, None),
         ("reconcile", {}, None),
     ]
     assert "There is no such merchant." in (await in_a_thread(typed, "statement", "mer_x")).output

@@ -73,8 +73,8 @@ async def test_asking_twice_is_asking_once_until_the_work_has_ended(jobs):
     assert (await jobs.get(first)).result == {"agrees": True}
     async with jobs.db.autocommit() as conn:
         assert await requests.counts(conn) == {("reconcile", "queued"): 1, ("reconcile", "succeeded"): 1}
-        assert [job.job_id for job in await requests.list_jobs(conn)] == [again.job_id, first.job_id]
-        assert [job.job_id for job in await requests.list_jobs(conn, state="queued")] == [again.job_id]
+        assert [job.job_id for job in (await requests.list_jobs(conn)).items] == [again.job_id, first.job_id]
+        assert [job.job_id for job in (await requests.list_jobs(conn, state="queued")).items] == [again.job_id]
 
 
 async def test_one_worker_gets_the_lease_and_the_next_when_it_is_over(jobs):

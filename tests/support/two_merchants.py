@@ -97,6 +97,10 @@ class TwoMerchants:
         self.ids["merchant_id"] = self.ada.merchant_id
         self.ids["plan_id"], self.ids["operator_id"] = "pln_unknown", "opr_unknown"
         self.ids["project_id"] = self.ada.project_id
+        operator = self.who["operator"]
+        self.ids["job_id"] = (await self.post("/api/admin/reconcile", {}, operator))["run"]["jobId"]
+        told = await self.get("/api/admin/webhooks/deliveries", operator)
+        self.ids["delivery_id"] = told["deliveries"][0]["deliveryId"]
         self.ids |= {"chain": "memory", "symbol": "USDX"}
         asked = {"chain": "memory", "contract": named_address("deployed/EURX")}
         self.ids["endpoint_id"] = await self._asked_for(

@@ -63,7 +63,7 @@ async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(
     chain.transfer(chain.info.token("USDX"), address, 5)
     chain.mine(4)
     await shop.poll(watcher)
-    job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={"chain": "memory"})
+    job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={"chains": ["memory"]})
     found = job.result["chains"]["memory"]
     assert (job.result["agrees"], found["differences"], found["height"]) == (True, [], 4)
     chain.transfer(chain.info.token("USDX"), address, 5)
@@ -82,7 +82,7 @@ async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(
     assert (job.state, job.result["agrees"]) == ("succeeded", False)
     [difference] = job.result["chains"]["memory"]["differences"]
     assert (difference["group"], difference["difference"]) == ("deposits", "+0.000005")
-    job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={"chain": "moon"})
+    job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={"chains": ["moon"]})
     assert job.result["chains"] == {"moon": {"problem": "There is no such live chain."}}
 
 

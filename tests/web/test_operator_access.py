@@ -146,7 +146,10 @@ def test_only_owners_manage_operators_settings_and_fees_and_everybody_reads():
         assert tuple(PERMISSIONS[name].roles) == ("owner",)
     assert {name for name, one in PERMISSIONS.items() if not one.step_up and not name.endswith(".read")} == {
         "chains.pause",
+        "jobs.change",
         "merchants.sign_out",
+        "reconcile.start",
+        "webhooks.redeliver",
     }
 
 

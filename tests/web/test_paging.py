@@ -24,6 +24,9 @@ BOUNDED = {
     "/api/admin/tokens",
     "/api/admin/tokens/{tokenId}",
     "/api/admin/settings",
+    "/api/admin/jobs/recurring",
+    "/api/admin/reconcile/{jobId}",
+    "/api/admin/webhooks/failing",
 }
 """What settings and roles bound: chains, their tokens, what there is once for each of them; permissions."""
 
@@ -55,7 +58,11 @@ GROWING = {
     "/api/merchant/usage",
     "/api/dashboard/withdrawals",
     "/api/admin/collections",
+    "/api/admin/jobs",
+    "/api/admin/reconcile",
+    "/api/admin/resolutions",
     "/api/admin/stakes",
+    "/api/admin/webhooks/deliveries",
     f"{OWNED}/accounts",
     f"{OWNED}/accounts/{{accountId}}/deposits",
     "/api/webhook/address/list",

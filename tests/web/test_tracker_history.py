@@ -43,11 +43,11 @@ async def work(gateway, workers=1):
     """Do what recurs, and what it asks for; return the jobs that there are."""
     await queue_histories(gateway)
     async with gateway.db.autocommit() as conn:
-        jobs = await requests.list_jobs(conn)
+        jobs = (await requests.list_jobs(conn)).items
     runners = [JobRunner(gateway, f"worker{number}") for number in range(workers)]
     await asyncio.gather(*(runner.run(job.pk) for job in jobs for runner in runners))
     async with gateway.db.autocommit() as conn:
-        return await requests.list_jobs(conn)
+        return (await requests.list_jobs(conn)).items
 
 
 async def shown(tracker):
@@ -137,7 +137,7 @@ async def test_who_lost_the_lease_stores_and_tells_nothing(client, gateway, merc
     await tracker.done("address/add", {"address": paid})
     await queue_histories(gateway)
     async with gateway.db.autocommit() as conn:
-        (job,) = await requests.list_jobs(conn)
+        (job,) = (await requests.list_jobs(conn)).items
     with pytest.raises(LeaseLostError):
         await tracker_history.read_history(gateway, Lease(gateway, job))
     async with gateway.db.autocommit() as conn:
@@ -151,7 +151,7 @@ async def test_what_the_operator_cancelled_waits_until_it_is_retried(client, gat
     await tracker.done("address/add", {"address": paid})
     await queue_histories(gateway)
     async with gateway.db.transaction() as conn:
-        (job,) = await requests.list_jobs(conn)
+        (job,) = (await requests.list_jobs(conn)).items
         await requests.cancel(conn, job.job_id, gateway.clock.now())
     assert [job.state for job in await work(gateway)] == ["cancelled"]
     async with gateway.db.transaction() as conn:

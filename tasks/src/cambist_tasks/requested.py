@@ -26,6 +26,7 @@ from .jobs.reconcile import reconcile
 from .jobs.rescan import rescan
 from .jobs.statements import export_statement
 from .jobs.tracker_history import read_history
+from .jobs.webhooks import redeliver
 from .run_counts import RunCounts
 
 log = structlog.get_logger(__name__)
@@ -58,6 +59,7 @@ REQUESTED: Mapping[Kind, Requested] = {
     Kind.RECONCILE: Requested(handler=reconcile, slice_timeout_s=45),
     Kind.RESCAN: Requested(handler=rescan, slice_timeout_s=30),
     Kind.STATEMENT_EXPORT: Requested(handler=export_statement, slice_timeout_s=15),
+    Kind.WEBHOOK_REDELIVERY: Requested(handler=redeliver, slice_timeout_s=30),
     Kind.TRACKER_HISTORY: Requested(handler=read_history, slice_timeout_s=30),
 }
 

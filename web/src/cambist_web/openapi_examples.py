@@ -30,6 +30,8 @@ SHOWN: Mapping[str, frozenset[str]] = {
     name: frozenset(fields.split())
     for name, fields in {
         "Ask": "fiat_currency",
+        "AskReconcile": "chains",
+        "RedeliverMany": "events limit",
         "ApprovalRequest": "label totp_code",
         "ChangePlan": "max_webhooks archived",
         "ChangeAddress": "label metadata",

@@ -21,6 +21,26 @@ from .openapi_words import read
 from .permissions import MEMBER_PERMISSIONS, PERMISSIONS
 
 OWN_WORDS: Mapping[str, str] = read("""
+AddressLine.expected          What the address's own deposits leave there.
+AddressLine.on_chain          What the address holds.
+ChainRun.addresses_asked      How many addresses were asked for.
+ChainRun.balances             How many balances were compared.
+ChainRun.differences          How many of them differ.
+Difference.booked             What the ledger says.
+Difference.difference         What is more on the chain; with a minus, what is less.
+Difference.explanations       What could explain it, the likeliest first.
+Difference.group              The addresses that it is about: deposits, wallet, gas, or between_chains for bridges.
+Difference.in_transit         What the ledger will say of blocks that are not deep enough yet.
+Difference.on_chain           What the addresses hold.
+FailingTarget.failing         How many deliveries wait for it after an attempt that failed.
+FailingTarget.project_name    The project's name.
+JobView.requested_by          The operator who asked; "operator" for the admin key, "gateway" for the gateway itself.
+JobView.worker                The worker that has it, or had it last.
+OperatorDelivery.project_name The project's name.
+OperatorResolution.can_release Whether anything of it is held, and could be released.
+ReconcileRun.agrees           Whether nothing differs; null until the run has ended.
+ReconcileRun.requested_by     The operator who asked, or "operator" for the admin key.
+RecurringJob.worker           The worker that ran it.
 Accept.token                  The token out of the invitation's link.
 AccountList.account           The account of the end user who was asked for; null where there is none.
 AccountView.addresses         Where the account takes deposits.
@@ -119,6 +139,7 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "AddressAdded.result": ("added", "exists"),
     "CollectionView.status": _INTENT,
     "DeliveryAnswer.event": _NAMES,
+    "OperatorDelivery.event": _NAMES,
     "DeliveryAnswer.status": _DELIVERY,
     "DepositView.status": get_args(MovementStatus),
     "EventAnswer.event": _NAMES,

@@ -239,6 +239,7 @@ VALUES: Mapping[str, Any] = {
     "price_usd": "10",
     "pricing_mode": "direct_crypto",
     "project_id": "prj_2z1x0c",
+    "project_name": "Shop",
     "provider": "across",
     "public_id": "pub_8t6e5w",
     "qr_code": "data:image/svg+xml,%3Csvg/%3E",

@@ -23,9 +23,16 @@ admin.Credits                    grant grantCredits
 admin.MerchantSessions           end endMerchantSessions
 admin.PlatformSettingsRoutes     read getPlatformSettings · change changePlatformSettings
 admin_tokens.Tokens              list listAdminTokens · add addToken · read getToken · change changeToken
+admin_jobs.Jobs                  list listJobs · recurring listRecurringJobs · ask createJob · read getJob
+admin_jobs.Jobs                  output getJobOutput · retry retryJob · cancel cancelJob
 admin_merchants.Grants           grant changeMerchant
 admin_merchants.NewMerchants     make createMerchant
 admin_merchants.PasswordResets   issue createPasswordReset
+admin_reconcile.Reconcile        start createReconcileRun · list listReconcileRuns · read getReconcileRun
+admin_resolutions.AllResolutions list listAllResolutions · read getAnyResolution · accept acceptDepositForMerchant
+admin_resolutions.AllResolutions release releaseDepositForMerchant
+admin_webhooks.AllWebhooks       list listAllDeliveries · read getAnyDelivery · failing listFailingReceivers
+admin_webhooks.AllWebhooks       redeliver createRedelivery
 api_keys.Keys                    list listApiKeys · issue createApiKey · revoke revokeApiKey
 approved_addresses.ApprovedAddresses list listApprovedAddresses · approve approveAddress · delete removeApprovedAddress
 chain_steering.ChainSteering     pause pauseChain · resume resumeChain · rescan rescanChain

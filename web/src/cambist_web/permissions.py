@@ -45,6 +45,16 @@ OWN: Sequence[Role] = ("owner",)
 
 PERMISSIONS: Mapping[str, Permission] = {
     "stream.read": Permission(roles=READ, what="hear what changes, as it happens"),
+    "jobs.read": Permission(roles=READ, what="requested and recurring jobs, files of statements"),
+    "jobs.change": Permission(roles=ACT, what="ask for statements; retry and cancel jobs"),
+    "reconcile.read": Permission(roles=READ, what="comparisons of books and chains"),
+    "reconcile.start": Permission(roles=RESOLVE, what="have books and chains compared"),
+    "webhooks.read": Permission(roles=READ, what="deliveries of all merchants, failing receivers"),
+    "webhooks.redeliver": Permission(roles=RESOLVE, what="send webhooks again in bulk"),
+    "resolutions.read": Permission(roles=READ, what="deposits of all merchants that wait for a decision"),
+    "resolutions.decide": Permission(
+        roles=RESOLVE, step_up=True, what="accept and release deposits for a merchant, which sends nothing"
+    ),
     "money.read": Permission(roles=READ, what="collections, gas stations, stakes"),
     "stakes.change": Permission(roles=ACT, step_up=True, what="stake, unstake, withdraw a gas station's coin"),
     "chains.read": Permission(roles=READ, what="chains as they stand, their endpoints and tokens"),

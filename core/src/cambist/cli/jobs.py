@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import click
 import msgspec
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.bootstrap import open_redis
@@ -16,16 +14,16 @@ from cambist.db.engine import Database
 from cambist.hints import Hints
 from cambist.ports import SystemClock, system_ids
 from cambist.services.audit.entries import Action, record
-from cambist.services.errors import ConflictError, ServiceError
+from cambist.services.errors import ConflictError
 from cambist.services.identity.merchants import find_pk
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import STATES, Job, Kind, NewJob
+from cambist.services.listing import Part
 from cambist.services.paging import parse_moment
-from cambist.settings import Settings, SettingsError
+from cambist.settings import Settings
 
-from .opened import opened_database, person
+from .opened import answer, opened_database, person
 from .options import Invocation, settings_options
-from .terminal import echo
 
 LISTED_MAX = 50
 
@@ -39,8 +37,8 @@ def jobs(invocation: Invocation, state: str | None) -> None:
 
         async def listed(database: Database) -> Sequence[str]:
             async with database.autocommit() as conn:
-                found = await requests.list_jobs(conn, state=state, limit=LISTED_MAX)
-            return [_line(job) for job in found] or ["There are no jobs."]
+                found = await requests.list_jobs(conn, Part(limit=LISTED_MAX), state=state)
+            return [_line(job) for job in found.items] or ["There are no jobs."]
 
         _answer(invocation, listed)
 
@@ -52,7 +50,7 @@ def reconcile(invocation: Invocation, chain: str | None) -> None:
     """Ask a worker to compare the ledger with the chains. While it is asked for already, show that job."""
     new = NewJob(
         kind=Kind.RECONCILE,
-        arguments={} if chain is None else {"chain": chain},
+        arguments={} if chain is None else {"chains": [chain]},
         requested_by="operator",
         unique_key=chain or "all",
     )
@@ -75,7 +73,7 @@ def statement(invocation: Invocation, merchant_id: str, mode: str, since: str | 
             kind=Kind.STATEMENT_EXPORT,
             arguments=arguments,
             requested_by="operator",
-            unique_key=" ".join([merchant_id, mode, *(f"{name}={value}" for name, value in arguments.items())]),
+            unique_key=requests.statement_key(merchant_id, mode, arguments),
             merchant_pk=await find_pk(conn, merchant_id),
             mode=mode,
         )
@@ -180,14 +178,7 @@ def _answer(
             await _wake_workers(settings)
         return lines
 
-    try:
-        lines = asyncio.run(done(invocation.settings()))
-    except ServiceError as error:
-        raise click.ClickException(error.message) from error
-    except SQLAlchemyError as error:
-        raise SettingsError(f"The database cannot be used: {type(error).__name__}.") from error
-    for line in lines:
-        echo(line)
+    answer(done(invocation.settings()))
 
 
 async def _wake_workers(settings: Settings) -> None:

@@ -17,10 +17,10 @@ DIFFERENCES_MAX = 100
 
 
 async def reconcile(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | None:
-    """Compare the next chain; ``chain`` in the arguments names the only one."""
-    only = lease.job.arguments.get("chain")
+    """Compare the next chain; ``chains`` in the arguments names those that are wanted."""
+    wanted = lease.job.arguments.get("chains") or sorted(gateway.chains)
     done: Mapping[str, Any] = lease.job.progress
-    left = [chain for chain in ([only] if only else sorted(gateway.chains)) if chain not in done]
+    left = [chain for chain in wanted if chain not in done]
     if not left:
         return {"agrees": bool(done) and all(one.get("differences") == [] for one in done.values()), "chains": done}
     async with lease.saving({**done, left[0]: await _compare(gateway, left[0])}):

@@ -1,9 +1,16 @@
-"""Webhook endpoints: what waits for those that were paused, resumed or deleted, and secrets whose overlap is over."""
+"""Webhooks: what waits for endpoints that were paused, resumed or deleted, old secrets, and sending again in bulk."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
 from cambist.bootstrap import Gateway
-from cambist.services.webhooks import settling
+from cambist.services.webhooks import bulk, settling
+from cambist.services.webhooks.bulk import Failed
+from cambist_tasks.job_lease import Lease
 
 
 async def settle_endpoints(gateway: Gateway) -> bool:
@@ -16,3 +23,18 @@ async def settle_endpoints(gateway: Gateway) -> bool:
         await gateway.hints.publish("webhooks")
     # Less than a whole part may be one that was shared with another worker at the same moment.
     return settled > 0
+
+
+async def redeliver(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | None:
+    """Start the next part of what an operator has sent again; what was started before is not started twice."""
+    failed = msgspec.convert(lease.job.arguments, Failed)
+    queued, last = lease.job.progress.get("queued", 0), lease.job.progress.get("last", 0)
+    most = min(bulk.PART, failed.most - queued)
+    async with gateway.db.autocommit() as conn:
+        found = await bulk.find(conn, failed, after=last, most=most) if most else []
+    if not found:
+        return {"queued": queued, "more": not most}
+    async with lease.saving({"queued": queued + len(found), "last": found[-1]}) as conn:
+        await bulk.restart(conn, found, now=gateway.clock.now())
+    await gateway.hints.publish("webhooks")
+    return None

@@ -17,6 +17,7 @@ from cambist.services.listing import Listed, Part, Sort
 from cambist.services.receiving.accounts.read import check_addresses
 from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.resolutions import decide
+from cambist.services.reversals.resolutions.decide import Decided
 from cambist.services.reversals.resolutions.read import ResolutionView, get_resolution, list_resolutions
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
@@ -40,10 +41,18 @@ class ResolutionAnswer(Answer, frozen=True, kw_only=True):
     resolution: ResolutionView
 
 
-async def _check(conn: AsyncConnection, web: Web, *shown: ResolutionView) -> None:
+async def check_shown(conn: AsyncConnection, web: Web, *shown: ResolutionView) -> None:
     """Refuse to show the address of an account that is not proven to be its own."""
     of_accounts = [(one.account_id, one.address) for one in shown if one.account_id is not None]
     await check_addresses(conn, of_accounts, web.macs)
+
+
+def topics_of(decided: Decided) -> Sequence[str]:
+    """Return the hints of the pages that a decision changed."""
+    return [
+        *(f"payment:{public_id}" for public_id in decided.changed),
+        *(f"account:{public_id}" for public_id in decided.accounts),
+    ]
 
 
 class Resolutions(Controller):
@@ -66,7 +75,7 @@ class Resolutions(Controller):
 
         async def found(conn: AsyncConnection, part: Part) -> Listed[ResolutionView]:
             waiting = await list_resolutions(conn, actor, part, reason=reason, chain=chain)
-            await _check(conn, web, *waiting.items)
+            await check_shown(conn, web, *waiting.items)
             return waiting
 
         query = asked.of(web, "resolutions", actor.project_pk, sort=sort, filters=(reason, chain))
@@ -79,7 +88,7 @@ class Resolutions(Controller):
         """Return the deposit, and what was decided about it."""
         async with web.db.autocommit() as conn:
             resolution = await get_resolution(conn, actor, deposit_id)
-            await _check(conn, web, resolution)
+            await check_shown(conn, web, resolution)
         return ResolutionAnswer(resolution=resolution)
 
     @post("/{deposit_id:str}/accept", status_code=200, summary="Count a deposit to its order", opt=needs("payments"))
@@ -93,11 +102,9 @@ class Resolutions(Controller):
         """Take the deposit for its order, however late it came; the payment is judged again at once."""
         async with web.db.transaction() as conn:
             decided = await decide.accept(conn, payout_context(web), actor, deposit_id)
-            await _check(conn, web, decided.resolution)
+            await check_shown(conn, web, decided.resolution)
             await audit.record(conn, Action.DEPOSIT_ACCEPTED, subject=deposit_id)
-        topics = [f"payment:{public_id}" for public_id in decided.changed]
-        topics += [f"account:{public_id}" for public_id in decided.accounts]
-        await web.gateway.hints.publish("webhooks", *topics)
+        await web.gateway.hints.publish("webhooks", *topics_of(decided))
         return ResolutionAnswer(resolution=decided.resolution)
 
     @post(
@@ -113,7 +120,7 @@ class Resolutions(Controller):
         """Make the deposit available, and leave its payment as it is."""
         async with web.db.transaction() as conn:
             decided = await decide.release(conn, payout_context(web), actor, deposit_id)
-            await _check(conn, web, decided.resolution)
+            await check_shown(conn, web, decided.resolution)
             await audit.record(conn, Action.DEPOSIT_RELEASED, subject=deposit_id)
         return ResolutionAnswer(resolution=decided.resolution)
 

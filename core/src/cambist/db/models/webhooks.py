@@ -108,6 +108,13 @@ class WebhookDelivery(Base):
             where="endpoint_pk IS NOT NULL AND status IN ('pending', 'paused')",
         ),
         partial_index("ix_webhook_deliveries_resource", "resource_id", "id", where="status IN ('pending', 'paused')"),
+        partial_index("ix_webhook_deliveries_failing", "id", where="status = 'pending' AND attempts > 0"),
+        partial_index(
+            "ix_webhook_deliveries_ended_badly",
+            "status",
+            "id",
+            where="status IN ('dropped', 'paused', 'no_target', 'cancelled')",
+        ),
         partial_index(
             "ix_webhook_deliveries_failed", "project_pk", "created_at", where="status IN ('dropped', 'no_target')"
         ),

@@ -5,9 +5,10 @@ After the commit, publish the hint ``jobs``.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from cambist.db.engine import Database
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.listing import Listed, ListOf, Part, read_list
 
 TOPIC = "jobs"
 """Hint: a job was queued."""
@@ -35,6 +37,7 @@ class Kind(StrEnum):
     RESCAN = "rescan"
     STATEMENT_EXPORT = "statement_export"
     TRACKER_HISTORY = "tracker_history"
+    WEBHOOK_REDELIVERY = "webhook_redelivery"
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -72,6 +75,11 @@ class NewJob(Struct, frozen=True, kw_only=True):
     unique_key: str | None = None
     merchant_pk: int | None = None
     mode: str | None = None
+
+
+def statement_key(merchant_id: str, mode: str, arguments: Mapping[str, Any]) -> str:
+    """Return the ``unique_key`` of a statement as a file."""
+    return " ".join([merchant_id, mode, *(f"{name}={value}" for name, value in arguments.items())])
 
 
 # As text: the index is for unfinished jobs, which PostgreSQL must see before it knows any values.
@@ -151,11 +159,16 @@ async def get(conn: AsyncConnection, job_id: str) -> Job:
     return to_struct(Job, row)
 
 
-async def list_jobs(conn: AsyncConnection, *, state: str | None = None, limit: int = 50) -> Sequence[Job]:
-    """Return the newest jobs, newest first."""
-    newest = select(*COLUMNS).order_by(models.Job.id.desc()).limit(limit)
-    rows = await conn.execute(newest if state is None else newest.where(models.Job.state == state))
-    return [to_struct(Job, row) for row in rows]
+_LIST = ListOf(models.Job.id)
+_NEWEST = Part(limit=50)
+
+
+async def list_jobs(
+    conn: AsyncConnection, part: Part = _NEWEST, *, state: str | None = None, kind: str | None = None
+) -> Listed[Job]:
+    """Return one part of the jobs."""
+    filters = {models.Job.state: state, models.Job.kind: kind}
+    return await read_list(conn, select(*COLUMNS), partial(to_struct, Job), _LIST, part, filters=filters)
 
 
 async def counts(conn: AsyncConnection) -> Mapping[tuple[str, str], int]:

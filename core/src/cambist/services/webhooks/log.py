@@ -93,10 +93,12 @@ async def list_deliveries(  # noqa: PLR0913  filters, each by name
     return Listed(items=await _views(conn, found.items), total=found.total, exact=found.exact, last=found.last)
 
 
-async def get_delivery(conn: AsyncConnection, project_pk: int, delivery_id: str) -> DeliveryAnswer:
-    """Return one delivery of the project, or raise NotFoundError."""
-    wanted = WebhookDelivery.project_pk == project_pk, WebhookDelivery.delivery_id == delivery_id
-    found = (await conn.execute(_ROWS.where(*wanted))).all()
+async def get_delivery(conn: AsyncConnection, project_pk: int | None, delivery_id: str) -> DeliveryAnswer:
+    """Return one delivery of the project, or of any for None. Raises NotFoundError."""
+    wanted = _ROWS.where(WebhookDelivery.delivery_id == delivery_id)
+    if project_pk is not None:
+        wanted = wanted.where(WebhookDelivery.project_pk == project_pk)
+    found = (await conn.execute(wanted)).all()
     if not found:
         raise delivery_not_found()
     return (await _views(conn, found))[0]

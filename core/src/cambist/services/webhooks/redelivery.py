@@ -27,15 +27,16 @@ OPEN = ("pending", "paused")
 
 # What can be sent: the default target's where it or the project has a URL, an endpoint's while there is the endpoint,
 # a tracker's always. One for a paused endpoint waits with the others there.
-_RESTART = """
+HAS_TARGET = """CASE WHEN d.endpoint_pk IS NULL THEN coalesce(d.url, p.payment_webhook_url) IS NOT NULL
+    ELSE e.deleted_at IS NULL END"""
+"""That there is somebody to send a delivery ``d`` to: of the project ``p``, for the endpoint ``e`` where it has one."""
+RESTART = f"""
 WITH again AS (
     SELECT d.id, coalesce(d.url, p.payment_webhook_url) AS url, coalesce(e.paused, false) AS paused
     FROM webhook_deliveries d
     JOIN projects p ON p.id = d.project_pk
     LEFT JOIN webhook_endpoints e ON e.id = d.endpoint_pk
-    WHERE {chosen}
-        AND CASE WHEN d.endpoint_pk IS NULL THEN coalesce(d.url, p.payment_webhook_url) IS NOT NULL
-            ELSE e.deleted_at IS NULL END
+    WHERE {{chosen}} AND {HAS_TARGET}
     ORDER BY d.id
     LIMIT $3
     FOR UPDATE OF d
@@ -45,16 +46,17 @@ UPDATE webhook_deliveries d SET
     attempts = 0, due_at = $2, delivered_at = NULL,
     url = CASE WHEN d.endpoint_pk IS NULL THEN again.url ELSE d.url END
 FROM again WHERE d.id = again.id
-"""
-_RESTART_ONE = _RESTART.format(chosen="d.id = $1 AND d.status NOT IN ('pending', 'paused')")
-_RESTART_EVENT = _RESTART.format(
+"""  # noqa: S608  a constant
+"""Makes up to ``$3`` of the deliveries ``d`` that are ``chosen`` due at ``$2``, each with a fresh set of attempts."""
+_RESTART_ONE = RESTART.format(chosen="d.id = $1 AND d.status NOT IN ('pending', 'paused')")
+_RESTART_EVENT = RESTART.format(
     chosen="d.event_pk = $1 AND d.status NOT IN ('pending', 'paused') AND ($4::bigint IS NULL OR d.endpoint_pk = $4)"
 )
-_RESTART_FAILED = _RESTART.format(
+_RESTART_FAILED = RESTART.format(
     chosen="d.project_pk = $1 AND d.event_pk IS NOT NULL AND d.status IN ('dropped', 'no_target')"
     " AND d.created_at >= $4 AND d.created_at < $5 AND ($6::bigint IS NULL OR d.endpoint_pk = $6)"
 )
-_RESTART_OF_TRACKER = _RESTART.format(
+_RESTART_OF_TRACKER = RESTART.format(
     chosen="d.project_pk = $1 AND d.tracker_pk = $6 AND d.status = 'dropped'"
     " AND d.created_at >= $4 AND d.created_at < $5"
 )

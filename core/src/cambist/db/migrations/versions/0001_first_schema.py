@@ -1241,6 +1241,11 @@ TABLES = (
     ),
     "CREATE INDEX ix_webhook_deliveries_event_pk ON webhook_deliveries (event_pk) WHERE event_pk IS NOT NULL",
     (
+        "CREATE INDEX ix_webhook_deliveries_ended_badly ON webhook_deliveries (status, id)"
+        " WHERE status IN ('dropped', 'paused', 'no_target', 'cancelled')"
+    ),
+    "CREATE INDEX ix_webhook_deliveries_failing ON webhook_deliveries (id) WHERE status = 'pending' AND attempts > 0",
+    (
         "CREATE INDEX ix_webhook_deliveries_failed ON webhook_deliveries (project_pk, created_at)"
         " WHERE status IN ('dropped', 'no_target')"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -58,7 +59,7 @@ _reason = case(
     else_=HeldReason.SURPLUS,
 )
 _held = Deposit.units - Deposit.available_units - Deposit.returned_units
-_SELECT = (
+SELECT = (
     select(
         *columns_of(
             ResolutionView,
@@ -101,38 +102,42 @@ def _of_project(actor: Actor) -> ColumnElement[bool]:
     return (Payment.project_pk == actor.project_pk) | of_none
 
 
-_LIST = ListOf(Deposit.id)
+LIST = ListOf(Deposit.id)
+HELD = literally(Deposit.status, "confirmed"), Deposit.available_units + Deposit.returned_units < Deposit.units
+
+
+def waiting(reason: HeldReason | None) -> Sequence[ColumnElement[bool]]:
+    """Return what holds of deposits, joined with their payments, that wait for a decision; for one reason if named."""
+    # What was accepted while another deposit of its payment was not confirmed yet is decided, though still held.
+    found: list[ColumnElement[bool]] = [
+        Payment.id.is_(None) | ~Deposit.matches | Payment.status.not_in(OPEN),
+        or_(Deposit.resolution.is_(None), Deposit.resolution != "accepted", Payment.status != Status.EXPIRED),
+    ]
+    return found if reason is None else [*found, _reason == reason]
 
 
 async def list_resolutions(
     conn: AsyncConnection, actor: Actor, part: Part, *, reason: HeldReason | None = None, chain: str | None = None
 ) -> Listed[ResolutionView]:
     """Return one part of what waits for a decision: of the project's payments, and what came for none."""
-    # What was accepted while another deposit of its payment was not confirmed yet is decided, though still held.
-    held = literally(Deposit.status, "confirmed"), Deposit.available_units + Deposit.returned_units < Deposit.units
-    waiting = [
-        _of_project(actor),
-        Payment.id.is_(None) | ~Deposit.matches | Payment.status.not_in(OPEN),
-        or_(Deposit.resolution.is_(None), Deposit.resolution != "accepted", Payment.status != Status.EXPIRED),
-    ]
-    if reason is not None:
-        waiting.append(_reason == reason)
     return await read_list(
         conn,
-        _SELECT,
-        _view,
-        _LIST,
+        SELECT,
+        resolution_view,
+        LIST,
         part,
         own={Deposit.merchant_pk: actor.merchant_pk, Deposit.mode: actor.mode},
-        where=held,
+        where=HELD,
         filters={Deposit.chain: chain},
-        also=waiting,
+        also=[_of_project(actor), *waiting(reason)],
     )
 
 
 async def get_resolution(conn: AsyncConnection, actor: Actor, deposit_id: str) -> ResolutionView:
     """Return one deposit as the list shows it, also when it is decided about."""
-    return _view(await read_one(conn, of_project(_SELECT, actor).where(Deposit.deposit_id == deposit_id), not_found()))
+    return resolution_view(
+        await read_one(conn, of_project(SELECT, actor).where(Deposit.deposit_id == deposit_id), not_found())
+    )
 
 
 def not_found() -> NotFoundError:
@@ -140,7 +145,7 @@ def not_found() -> NotFoundError:
     return NotFoundError("DEPOSIT_NOT_FOUND", "There is no such deposit.")
 
 
-def _view(row: AnyRow) -> ResolutionView:
+def resolution_view(row: AnyRow) -> ResolutionView:
     shown = {name: getattr(row, name) for name in ResolutionView.__struct_fields__}
     amounts = {name: format_units(shown[name], row.decimals) for name in ("amount", "held_amount")}
     return ResolutionView(**shown | amounts)

@@ -1,0 +1,217 @@
+"""Comparing the books with the chains, when an operator wants it: runs, and what differs in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Controller, Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+from msgspec import Meta, Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.services.errors import InvalidError, NotFoundError
+from cambist.services.jobs import requests
+from cambist.services.jobs.requests import Job, Kind, NewJob
+from cambist.services.listing import Listed, Part, Sort
+from cambist.services.recovery.reconcile.check import AddressLine, GroupLine
+from cambist.services.recovery.reconcile.explain import explanations
+from cambist.services.supported import find_chain
+from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
+from cambist_web.operator_auth import admin_routes
+from cambist_web.origin import Audit
+from cambist_web.permissions import permits
+from cambist_web.schemas import Answer, Body, CursorPageAnswer
+
+from .admin_jobs import State, StateFilter, ask_for, asked_by
+
+ChainName = Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class AskReconcile(Body, frozen=True, kw_only=True):
+    """Which chains to compare; without any, all that are live. The height is the one that a worker has read up to."""
+
+    chains: Annotated[Sequence[ChainName], Meta(max_length=100)] = ()
+
+
+class ChainRun(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What came of one chain in a run: how many of the balances differ, or the problem with comparing them."""
+
+    chain: str
+    height: int | None
+    block_hash: str | None
+    addresses_asked: int
+    balances: int
+    differences: int
+    problem: str | None
+
+
+class ReconcileRun(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A run. `agrees` is null until it has ended, and false where a chain differs or could not be compared.
+
+    `chains` are those that are done, `waiting` those that are not.
+    """
+
+    job_id: str
+    state: State
+    agrees: bool | None
+    chains: Sequence[ChainRun]
+    waiting: Sequence[str]
+    requested_by: str
+    error: str | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class Difference(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One token of one group of addresses whose balance on the chain is not what the books say.
+
+    `difference` is what is more on the chain, or with a minus less. `explanations` are in the order in which to look.
+    """
+
+    chain: str
+    height: int
+    merchant_id: str | None
+    group: str
+    token: str
+    contract_address: str | None
+    on_chain: str
+    booked: str
+    in_transit: str
+    difference: str
+    addresses: Sequence[AddressLine]
+    explanations: Sequence[str]
+
+
+class ReconcileRunAnswer(Answer, frozen=True, kw_only=True):
+    """A run that was asked for, or the one that compares the same chains already."""
+
+    run: ReconcileRun
+
+
+class ReconcileDetail(Answer, frozen=True, kw_only=True):
+    """A run, and everything that differs, 100 lines of each chain at most."""
+
+    run: ReconcileRun
+    differences: Sequence[Difference]
+
+
+class ReconcileList(CursorPageAnswer, frozen=True, kw_only=True):
+    """A page of runs."""
+
+    runs: Sequence[ReconcileRun]
+
+
+class Reconcile(Controller):
+    tags = ("Operator",)
+
+    @post("/", status_code=201, summary="Compare books and chains", opt=permits("reconcile.start"))
+    async def start(
+        self, data: JSONBody[AskReconcile], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> ReconcileRunAnswer:
+        """Have a worker compare every balance, one chain after the other. It changes nothing."""
+        chains = sorted(set(data.chains))
+        for chain in chains:
+            if find_chain(web.gateway.registry.chains, chain, "chains").availability != "live":
+                raise InvalidError.field("chains", f"must be live chains, and {chain} is none", "UNSUPPORTED_CHAIN")
+        new = NewJob(
+            kind=Kind.RECONCILE,
+            arguments={"chains": chains} if chains else {},
+            requested_by=asked_by(audit),
+            unique_key=" ".join(chains) or "all",
+        )
+        async with web.db.transaction() as conn:
+            job = await ask_for(conn, web, audit, new)
+        await web.gateway.hints.publish(requests.TOPIC)
+        return ReconcileRunAnswer(run=_run(web, job))
+
+    @get("/", summary="List comparisons", opt=permits("reconcile.read"))
+    async def list(
+        self,
+        web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        *,
+        in_state: StateFilter = None,
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[ReconcileList]:
+        """Return the runs. They are kept for `retention.jobs_days`."""
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[ReconcileRun]:
+            jobs = await requests.list_jobs(conn, part, state=in_state, kind=Kind.RECONCILE)
+            return jobs.shown_as(partial(_run, web))
+
+        query = asked.of(web, "reconcile", "operator", sort=sort, filters=(in_state,))
+        return await query.answer(ReconcileList, found)
+
+    @get("/{job_id:str}", summary="Read a comparison", opt=permits("reconcile.read"))
+    async def read(self, job_id: FromPath[str], web: NamedDependency[Web]) -> ReconcileDetail:
+        """Return one run with everything that differs so far, and what could explain each."""
+        async with web.db.autocommit() as conn:
+            job = await requests.get(conn, job_id)
+        if job.kind != Kind.RECONCILE:
+            raise NotFoundError("JOB_NOT_FOUND", f"{job_id} is no comparison.")
+        found = [
+            _difference(chain, done["height"], line)
+            for chain, done in sorted(_done(job).items())
+            for line in msgspec.convert(done.get("differences", []), list[GroupLine])
+        ]
+        return ReconcileDetail(run=_run(web, job), differences=found)
+
+
+def _done(job: Job) -> Mapping[str, Any]:
+    """Return what is known of each chain: of the result, or of a run that goes on or was broken off."""
+    return job.progress if job.result is None else job.result["chains"]
+
+
+def _run(web: Web, job: Job) -> ReconcileRun:
+    done = _done(job)
+    live = [info.id for info in web.gateway.registry.chains.values() if info.availability == "live"]
+    wanted = job.arguments.get("chains") or sorted(live)
+    return ReconcileRun(
+        job_id=job.job_id,
+        state=msgspec.convert(job.state, State),
+        agrees=None if job.result is None else job.result["agrees"],
+        chains=[_chain(chain, one) for chain, one in sorted(done.items())],
+        waiting=[] if job.finished_at else [chain for chain in wanted if chain not in done],
+        requested_by=job.requested_by,
+        error=job.error,
+        created_at=job.created_at,
+        finished_at=job.finished_at,
+    )
+
+
+def _chain(chain: str, done: Mapping[str, Any]) -> ChainRun:
+    return ChainRun(
+        chain=chain,
+        height=done.get("height"),
+        block_hash=done.get("blockHash"),
+        addresses_asked=done.get("addressesAsked", 0),
+        balances=done.get("balances", 0),
+        differences=len(done.get("differences", ())),
+        problem=done.get("problem"),
+    )
+
+
+def _difference(chain: str, height: int, line: GroupLine) -> Difference:
+    return Difference(
+        chain=chain,
+        height=height,
+        merchant_id=line.merchant_id,
+        group=line.group,
+        token=line.token,
+        contract_address=line.contract,
+        on_chain=line.on_chain,
+        booked=line.booked,
+        in_transit=line.in_transit,
+        difference=line.difference,
+        addresses=line.addresses,
+        explanations=explanations(line.group, line.difference, is_native=line.contract is None),
+    )
+
+
+controllers = [admin_routes("/api/admin/reconcile", Reconcile)]
