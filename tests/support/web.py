@@ -142,6 +142,8 @@ def _check_described(app: Litestar, response: httpx.Response) -> None:
                 }
                 _errors.append((method.upper(), pattern, codes))
     asked = response.request
+    if response.status_code == 405:
+        return  # of no operation: `/api/payment/quote` is no payment's id
     for method, pattern, codes in _errors:
         if method == asked.method and pattern.fullmatch(asked.url.path):
             code = response.json()["code"]

@@ -1,4 +1,8 @@
-"""Every operation of the description, with input made up from it: never an error of ours, always what it promises."""
+"""Every operation of each description, with input made up from it, by whom it is described for.
+
+There is never an error of ours, no status and no type of content that is not described, and no answer but as its
+schema says.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from cambist_web.openapi_audiences import Audience
+from tests.support.operators import Officer
 from tests.support.payout_env import person
 from tests.support.tracker_api import CREATE, make
 from tests.support.two_merchants import TwoMerchants
@@ -30,8 +36,8 @@ from tests.support.web import PASSWORD, Merchant, memory_gateway, refused, web_s
 DOCUMENTED = (Path(__file__).parents[2] / "docs/merchants/errors.md").read_text()
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 CASES = 200 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 2
-LEFT_OUT = re.compile(r"/test-webhook$|/webhook/(test|regenerate-secret)$")
-"""What would call whatever it is given, and what would take the token from the tracker."""
+LEFT_OUT = re.compile(r"/test-webhook$|/webhook/(test|regenerate-secret)$|/stream$")
+"""What would call whatever it is given, take the token from the tracker, or never end."""
 GUESTS = re.compile(r"/auth/|/two-factor/|/password-resets|/api-keys|/admin/merchants/\{\w+\}(/sessions)?$")
 """What would sign Ada out, or take live mode or the key from her."""
 
@@ -81,13 +87,16 @@ class Guest:
         return answer.status_code == 200
 
 
-def credential(two_merchants, merchant, path):
-    if path.startswith("/api/admin"):
-        return two_merchants.who["operator"]
-    if path.startswith("/api/webhook") and path != CREATE:
-        return two_merchants.tracker.token
-    in_person = ("/api/dashboard", "/api/merchant/projects", "/api/merchant/webhooks", "/api/auth")
-    return merchant.bearer if path.startswith(in_person) else merchant.key
+async def credential(two_merchants, merchant, audience, path):
+    """Return what an audience sends: an operator in person a session that has stepped up, anew where it was ended."""
+    if audience is Audience.OPERATOR:
+        officer = two_merchants.officer
+        if (await officer.ask("GET", "/api/admin/auth/me")).status_code == 401:
+            await officer.open(stepped_up=True)
+        return officer.bearer
+    if audience is Audience.DASHBOARD:
+        return merchant.bearer
+    return two_merchants.tracker.token if path.startswith("/api/webhook") and path != CREATE else merchant.key
 
 
 @pytest.fixture
@@ -101,6 +110,7 @@ async def gateway(database_url, redis_url, clock, ids):
 async def two_merchants(client, clock, station):
     two_merchants = await TwoMerchants(client, clock).build()
     two_merchants.tracker = await make(client, two_merchants.ada.key)
+    two_merchants.officer = await Officer(client).settle("owner", stepped_up=True)
     return two_merchants
 
 
@@ -134,7 +144,7 @@ def enlivened(ids, merchant, chance, body):
     return found
 
 
-async def answer_of(two_merchants, merchant, case, chance):
+async def answer_of(two_merchants, merchant, audience, case, chance):
     ids = ids_of(two_merchants, merchant)
     headers = {str(name): str(value) for name, value in (case.headers or {}).items()}
     path = case.operation.path
@@ -146,14 +156,14 @@ async def answer_of(two_merchants, merchant, case, chance):
     for name, value in known(ids, chance, case.path_parameters or {}).items():
         path = path.replace(f"{{{name}}}", re.sub(r"[^\w.~-]", lambda x: f"%{ord(x[0]) % 256:02x}", value) or "%20")
     headers = {name: value.encode("utf-8", "replace") for name, value in headers.items()}
-    return await two_merchants.client.request(
-        case.method, path, headers={**headers, **credential(two_merchants, merchant, path)}, **sent
-    )
+    headers |= await credential(two_merchants, merchant, audience, path)
+    return await two_merchants.client.request(case.method, path, headers=headers, **sent)
 
 
 @pytest.mark.campaign
-async def test_every_operation_survives_what_is_made_up_for_it(two_merchants, client):
-    schema = schemathesis.openapi.from_dict((await client.get("/api/openapi.json")).json())
+@pytest.mark.parametrize("audience", Audience, ids=[one.value for one in Audience])
+async def test_every_operation_survives_what_is_made_up_for_it(two_merchants, client, audience):
+    schema = schemathesis.openapi.from_dict((await client.get(f"/api/openapi/{audience.value}.json")).json())
     chance = random.Random(11)
     guest, codes, sent = Guest(client), set(), 0
     for found in schema.get_all_operations():
@@ -163,7 +173,7 @@ async def test_every_operation_survives_what_is_made_up_for_it(two_merchants, cl
         for number, mode in enumerate((GenerationMode.POSITIVE, GenerationMode.NEGATIVE)):
             for case in made_up(operation, mode, number):
                 merchant = await guest.come() if GUESTS.search(operation.path) else two_merchants.ada
-                answer = await answer_of(two_merchants, merchant, case, chance)
+                answer = await answer_of(two_merchants, merchant, audience, case, chance)
                 client.cookies.clear()
                 sent += 1
                 case.validate_response(answer, checks=CHECKS)
@@ -171,6 +181,6 @@ async def test_every_operation_survives_what_is_made_up_for_it(two_merchants, cl
                     code = refused(answer, answer.status_code, answer.json()["code"])["code"]
                     assert f"`{code}`" in DOCUMENTED
                 codes.add(answer.status_code)
-    assert codes >= {200, 201, 400, 404, 409}
-    assert sent > 100 * CASES
+    assert codes >= {200, 400, 404}
+    assert sent > 25 * CASES
     await two_merchants.picture()
