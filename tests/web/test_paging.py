@@ -27,6 +27,7 @@ BOUNDED = {
     "/api/admin/jobs/recurring",
     "/api/admin/reconcile/{jobId}",
     "/api/admin/webhooks/failing",
+    "/api/admin/search",
 }
 """What settings and roles bound: chains, their tokens, what there is once for each of them; permissions."""
 
@@ -63,6 +64,14 @@ GROWING = {
     "/api/admin/resolutions",
     "/api/admin/stakes",
     "/api/admin/webhooks/deliveries",
+    "/api/admin/payments",
+    "/api/admin/deposits",
+    "/api/admin/payouts",
+    "/api/admin/refunds",
+    "/api/admin/withdrawals",
+    "/api/admin/exchanges",
+    "/api/admin/accounts",
+    "/api/admin/trackers",
     f"{OWNED}/accounts",
     f"{OWNED}/accounts/{{accountId}}/deposits",
     "/api/webhook/address/list",

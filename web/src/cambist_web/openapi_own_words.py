@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import get_args
 
-from cambist.domain import payments, payouts
+from cambist.domain import exchanges, payments, payouts
 from cambist.domain.payments import HeldReason
 from cambist.domain.usage import Operation
 from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS
 from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.identity.api_keys import SCOPES
+from cambist.services.oversight.kinds import Name
 from cambist.services.trackers.transactions import Direction, MovementStatus
 
 from .openapi_words import read
@@ -95,6 +96,9 @@ TransactionView.source        The balance out of which it went; null for outside
 TransactionView.target        The balance to which it went; null for outside of the wallet.
 UsageView.amount              How many credits it cost; below zero where they came back.
 ChangePlan.is_default         Whether merchants have this plan who were given no other.
+TransactionOfSent.nonce       Its sender's nonce; null on chains that have none.
+EventTold.deliveries          How many targets it went to, or goes to.
+parameter.project             Only what is of this project.
 parameter.address             Only what concerns this address.
 parameter.batchId             Only payouts of this batch.
 parameter.chain               Only what is on this chain.
@@ -144,7 +148,18 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "DepositView.status": get_args(MovementStatus),
     "EventAnswer.event": _NAMES,
     "EventAnswer.resource": dict.fromkeys(_NAMES.values()),
+    "DepositOfPayment.status": ("detected", "confirmed", "orphaned"),
+    "DepositRow.status": ("detected", "confirmed", "orphaned"),
     "EventDelivery.status": _DELIVERY,
+    "EventTold.event": _NAMES,
+    "ExchangeRow.kind": exchanges.Kind,
+    "ExchangeRow.status": exchanges.Status,
+    "Found.kind": ("merchants", "projects", *Name),
+    "PaymentRow.status": payments.Status,
+    "SentForPayment.status": payouts.Status,
+    "SentRow.kind": ("payout", "auto_payout", "refund", "withdrawal"),
+    "SentRow.status": payouts.Status,
+    "TransactionOfSent.state": ("stored", "sent", "mined", "final", "gone"),
     "Live.status": ("live",),
     "OperatorSelf.permissions": PERMISSIONS,
     "OwnMemberAnswer.permissions": MEMBER_PERMISSIONS,

@@ -9,6 +9,7 @@ max_deviation_percent       How far from the median of all a price may be, in pe
 max_fee_share_bps           How much of its worth collecting a deposit may cost, in hundredths of a percent.
 max_webhooks                How many active trackers there may be in each mode.
 merchant_name               The merchant's name.
+project_name                The name of the project; null where it is of no single one.
 merchants                   How many merchants were given it.
 message                     A sentence for people.
 metadata                    What you hang on it: it comes back as it was sent.

@@ -33,6 +33,15 @@ admin_resolutions.AllResolutions list listAllResolutions · read getAnyResolutio
 admin_resolutions.AllResolutions release releaseDepositForMerchant
 admin_webhooks.AllWebhooks       list listAllDeliveries · read getAnyDelivery · failing listFailingReceivers
 admin_webhooks.AllWebhooks       redeliver createRedelivery
+all_incoming.Everything          search searchEverything
+all_incoming.AllPayments         list listAllPayments · read getAnyPayment
+all_incoming.AllDeposits         list listAllDeposits · read getAnyDeposit
+all_incoming.AllAccounts         list listAllAccounts · read getAnyAccount
+all_incoming.AllTrackers         list listAllTrackers · read getAnyTracker
+all_outgoing.AllPayouts          list listAllPayouts · read getAnyPayout
+all_outgoing.AllRefunds          list listAllRefunds · read getAnyRefund
+all_outgoing.AllWithdrawals      list listAllWithdrawals · read getAnyWithdrawal
+all_outgoing.AllExchanges        list listAllExchanges · read getAnyExchange
 api_keys.Keys                    list listApiKeys · issue createApiKey · revoke revokeApiKey
 approved_addresses.ApprovedAddresses list listApprovedAddresses · approve approveAddress · delete removeApprovedAddress
 chain_steering.ChainSteering     pause pauseChain · resume resumeChain · rescan rescanChain

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from litestar import Controller
+from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from msgspec import Struct
 
@@ -56,6 +57,9 @@ PERMISSIONS: Mapping[str, Permission] = {
         roles=RESOLVE, step_up=True, what="accept and release deposits for a merchant, which sends nothing"
     ),
     "money.read": Permission(roles=READ, what="collections, gas stations, stakes"),
+    "merchants.read_all": Permission(
+        roles=READ, what="payments, deposits, accounts, trackers and what is sent, of all merchants; search"
+    ),
     "stakes.change": Permission(roles=ACT, step_up=True, what="stake, unstake, withdraw a gas station's coin"),
     "chains.read": Permission(roles=READ, what="chains as they stand, their endpoints and tokens"),
     "chains.endpoints": Permission(roles=ACT, step_up=True, what="add and remove endpoints of a chain"),
@@ -83,6 +87,12 @@ PERMISSIONS: Mapping[str, Permission] = {
     "operators.manage": Permission(roles=OWN, step_up=True, what="invite, disable, let back in, change roles"),
 }
 """Reading is for all. What moves money, opens access or concerns people takes a step-up; what only stops, does not."""
+
+
+def sees_customers(state: State) -> bool:
+    """Say whether who asks may see customers' names and e-mail addresses: whoever may have to answer them."""
+    operator = getattr(state, "operator_session", None)
+    return operator is None or operator.role in RESOLVE
 
 
 def permits(name: str) -> Mapping[str, Any]:

@@ -21,6 +21,8 @@ class Account(Base):
     __table_args__ = (
         UniqueConstraint("project_pk", "external_id"),
         Index("ix_accounts_project_pk", "project_pk", "created_at", "id"),
+        Index("ix_accounts_created_at", "created_at", "id"),
+        Index("ix_accounts_external_id", "external_id"),
     )
 
     id: Mapped[PrimaryKey]

@@ -74,7 +74,7 @@ class Deposit(Base):
 
     __tablename__ = "deposits"
     __table_args__ = (
-        UniqueConstraint("chain", "scope", "tx_id", "position"),
+        UniqueConstraint("tx_id", "chain", "scope", "position"),
         CheckConstraint("units > 0", name="units_positive"),
         CheckConstraint("available_units >= 0 AND returned_units >= 0", name="shares_not_negative"),
         CheckConstraint("available_units + returned_units <= units", name="available_within"),
@@ -89,6 +89,9 @@ class Deposit(Base):
         CheckConstraint("held_reason IS NULL OR NOT matches", name="held_for_a_reason"),
         partial_index("ix_deposits_unconfirmed", "chain", "scope", "height", where="status = 'detected'"),
         Index("ix_deposits_height", "chain", "scope", "height"),
+        # For lists: of a merchant, and of all.
+        Index("ix_deposits_merchant_pk", "merchant_pk", "first_seen_at", "id"),
+        Index("ix_deposits_first_seen_at", "first_seen_at", "id"),
         partial_index("ix_deposits_account_pk", "account_pk", "first_seen_at", "id", where="account_pk IS NOT NULL"),
         partial_index("ix_deposits_without_fiat", "id", where="fiat_reason = 'pending'"),
         partial_index(

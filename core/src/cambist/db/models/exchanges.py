@@ -51,6 +51,7 @@ class Exchange(Base):
         holds_one_of("sandbox_fails", "revert", "expire"),
         CheckConstraint("(due_at IS NULL) = (step = 'ended')", name="looked_at_until_ended"),
         Index("ix_exchanges_project", "project_pk", "created_at", "id"),
+        Index("ix_exchanges_created_at", "created_at", "id"),
         partial_index("ix_exchanges_due", "due_at", where="due_at IS NOT NULL"),
         partial_index(
             "uq_exchanges_turn",

@@ -211,7 +211,7 @@ class OutboundTx(Base):
 
     __tablename__ = "outbound_txs"
     __table_args__ = (
-        UniqueConstraint("chain", "scope", "tx_id"),
+        UniqueConstraint("tx_id", "chain", "scope"),
         holds_one_of("role", "main", "cancel"),
         holds_one_of("state", "stored", "sent", "mined", "final", "gone"),
         partial_index("ix_outbound_txs_open", "chain", "scope", "id", where="state IN ('stored', 'sent', 'mined')"),

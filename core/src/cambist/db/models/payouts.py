@@ -37,6 +37,19 @@ class Payout(Base):
         ),
         partial_index("ix_payouts_refunds", "project_pk", "created_at", "id", where="kind = 'refund'"),
         partial_index("ix_payouts_withdrawals", "merchant_pk", "created_at", "id", where="kind = 'withdrawal'"),
+        # The same of a merchant's and of all, for operators.
+        partial_index(
+            "ix_payouts_merchants_payouts",
+            "merchant_pk",
+            "created_at",
+            "id",
+            where="kind IN ('payout', 'auto_payout')",
+        ),
+        partial_index("ix_payouts_merchants_refunds", "merchant_pk", "created_at", "id", where="kind = 'refund'"),
+        partial_index("ix_payouts_all_payouts", "created_at", "id", where="kind IN ('payout', 'auto_payout')"),
+        partial_index("ix_payouts_all_refunds", "created_at", "id", where="kind = 'refund'"),
+        partial_index("ix_payouts_all_withdrawals", "created_at", "id", where="kind = 'withdrawal'"),
+        Index("ix_payouts_to_address", "to_address"),
         Index("ix_payouts_day", "merchant_pk", "mode", "chain", "created_at"),
         partial_index(
             "ix_payouts_open",

@@ -873,6 +873,8 @@ TABLES = (
         CONSTRAINT fk_accounts_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
     )
     """,
+    "CREATE INDEX ix_accounts_created_at ON accounts (created_at, id)",
+    "CREATE INDEX ix_accounts_external_id ON accounts (external_id)",
     "CREATE INDEX ix_accounts_project_pk ON accounts (project_pk, created_at, id)",
     """
     CREATE TABLE trackers (
@@ -1484,7 +1486,7 @@ TABLES = (
         confirmed_at TIMESTAMP WITH TIME ZONE,
         orphaned_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_deposits PRIMARY KEY (id),
-        CONSTRAINT uq_deposits_chain_scope_tx_id_position UNIQUE (chain, scope, tx_id, position),
+        CONSTRAINT uq_deposits_tx_id_chain_scope_position UNIQUE (tx_id, chain, scope, position),
         CONSTRAINT ck_deposits_units_positive CHECK (units > 0),
         CONSTRAINT ck_deposits_shares_not_negative CHECK (available_units >= 0 AND returned_units >= 0),
         CONSTRAINT ck_deposits_available_within CHECK (available_units + returned_units <= units),
@@ -1509,6 +1511,8 @@ TABLES = (
     CREATE INDEX ix_deposits_account_pk ON deposits (account_pk, first_seen_at, id)
         WHERE account_pk IS NOT NULL
     """,
+    "CREATE INDEX ix_deposits_first_seen_at ON deposits (first_seen_at, id)",
+    "CREATE INDEX ix_deposits_merchant_pk ON deposits (merchant_pk, first_seen_at, id)",
     "CREATE INDEX ix_deposits_collection_pk ON deposits (collection_pk)",
     "CREATE INDEX ix_deposits_height ON deposits (chain, scope, height)",
     """
@@ -1576,7 +1580,7 @@ TABLES = (
         tried_at TIMESTAMP WITH TIME ZONE,
         tries BIGINT DEFAULT '0' NOT NULL,
         CONSTRAINT pk_outbound_txs PRIMARY KEY (id),
-        CONSTRAINT uq_outbound_txs_chain_scope_tx_id UNIQUE (chain, scope, tx_id),
+        CONSTRAINT uq_outbound_txs_tx_id_chain_scope UNIQUE (tx_id, chain, scope),
         CONSTRAINT ck_outbound_txs_role CHECK (role IN ('main', 'cancel')),
         CONSTRAINT ck_outbound_txs_state CHECK (state IN ('stored', 'sent', 'mined', 'final', 'gone')),
         CONSTRAINT fk_outbound_txs_slot_pk_outbound_slots FOREIGN KEY(slot_pk) REFERENCES outbound_slots (id)
@@ -1651,6 +1655,18 @@ TABLES = (
     CREATE INDEX ix_payouts_payouts ON payouts (project_pk, created_at, id)
         WHERE kind IN ('payout', 'auto_payout')
     """,
+    """
+    CREATE INDEX ix_payouts_all_payouts ON payouts (created_at, id)
+        WHERE kind IN ('payout', 'auto_payout')
+    """,
+    "CREATE INDEX ix_payouts_all_refunds ON payouts (created_at, id) WHERE kind = 'refund'",
+    "CREATE INDEX ix_payouts_all_withdrawals ON payouts (created_at, id) WHERE kind = 'withdrawal'",
+    """
+    CREATE INDEX ix_payouts_merchants_payouts ON payouts (merchant_pk, created_at, id)
+        WHERE kind IN ('payout', 'auto_payout')
+    """,
+    "CREATE INDEX ix_payouts_merchants_refunds ON payouts (merchant_pk, created_at, id) WHERE kind = 'refund'",
+    "CREATE INDEX ix_payouts_to_address ON payouts (to_address)",
     "CREATE INDEX ix_payouts_refunds ON payouts (project_pk, created_at, id) WHERE kind = 'refund'",
     "CREATE INDEX ix_payouts_withdrawals ON payouts (merchant_pk, created_at, id) WHERE kind = 'withdrawal'",
     """
@@ -1753,6 +1769,7 @@ TABLES = (
         WHERE status = 'pending'
     """,
     "CREATE INDEX ix_exchanges_payout_pk ON exchanges (payout_pk)",
+    "CREATE INDEX ix_exchanges_created_at ON exchanges (created_at, id)",
     "CREATE INDEX ix_exchanges_project ON exchanges (project_pk, created_at, id)",
     """
     CREATE UNIQUE INDEX uq_exchanges_turn ON exchanges (source_pk, source_chain, scope, source_contract, spender)
