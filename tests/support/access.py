@@ -212,6 +212,11 @@ auditor   -        GET    /api/admin/accounts/{accountId}
 auditor   -        GET    /api/admin/trackers
 auditor   -        GET    /api/admin/trackers/{webhookId}
 auditor   -        GET    /api/admin/gas-stations
+auditor   -        GET    /api/admin/outbound
+auditor   -        GET    /api/admin/outbound/{intentId}
+operator  step-up  POST   /api/admin/outbound/{intentId}/cancel
+operator  step-up  POST   /api/admin/outbound/{intentId}/raise-fee
+operator  step-up  POST   /api/admin/outbound/{intentId}/retry
 operator  step-up  POST   /api/admin/merchants
 operator  step-up  PUT    /api/admin/merchants/{merchantId}
 support   -        DELETE /api/admin/merchants/{merchantId}/sessions

@@ -98,6 +98,8 @@ class TwoMerchants:
         self.ids["plan_id"], self.ids["operator_id"] = "pln_unknown", "opr_unknown"
         self.ids["project_id"] = self.ada.project_id
         operator = self.who["operator"]
+        queued = (await self.get("/api/admin/outbound?mode=sandbox", operator))["outbound"]
+        self.ids["intent_id"] = queued[0]["intentId"]
         self.ids["job_id"] = (await self.post("/api/admin/reconcile", {}, operator))["run"]["jobId"]
         told = await self.get("/api/admin/webhooks/deliveries", operator)
         self.ids["delivery_id"] = told["deliveries"][0]["deliveryId"]

@@ -11,6 +11,7 @@ from cambist.services.identity.team import MEMBER_ROLES
 
 from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
 from .errors import HTTP_ERRORS
+from .openapi_queue import QUEUE_ERRORS
 from .permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, READ, SCOPE, member_permission_of
 
 _OF_SCHEME: Mapping[str, Mapping[int, Sequence[str]]] = {
@@ -99,6 +100,7 @@ _TAKEN = {400: ["IDEMPOTENCY_KEY_MISMATCH"], 403: ["INSUFFICIENT_BALANCE", "RECE
 _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = tuple(
     (re.compile(path), method, codes)
     for path, method, codes in (
+        *QUEUE_ERRORS,
         (r"/(payment|payments)/quote$", "post", {400: _PRICED}),
         (r"/(payment|payments)/quote$", "post", {503: ["RATE_UNAVAILABLE", "CHAIN_UNAVAILABLE"]}),
         (r"/(payment|payments)$", "post", {400: [*_PRICED, "IDEMPOTENCY_KEY_MISMATCH"]}),

@@ -67,6 +67,7 @@ SHOWN: Mapping[str, frozenset[str]] = {
         "RedeliverEvent": "endpoint_id",
         "RefundRequest": "amount reason",
         "RotateSecret": "overlap_minutes",
+        "RaiseFee": "max_fee",
         "StakeBody": "amount",
         "TokenView": "least_amount",
         "SwapOrder": "slippage",

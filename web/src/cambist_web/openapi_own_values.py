@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .openapi_queue import QUEUE_VALUES
 from .openapi_values import ADDRESS, CONTRACT, MOMENT
 
 _WATCHED = {"address": ADDRESS, "label": "Hot wallet", "metadata": {"basket": 42}, "addedAt": MOMENT}
@@ -26,6 +27,7 @@ _TRACKER = {
 }
 
 OWN_VALUES: Mapping[str, Any] = {
+    **QUEUE_VALUES,
     "DerivedMinimum.fee": "0.00042",
     "DerivedMinimum.minimum": "1.05",
     "ChangeEndpoint.events": ["payment.paid"],
@@ -273,9 +275,6 @@ OWN_VALUES: Mapping[str, Any] = {
     "ResolutionView.external_id": None,
     "ResolutionView.resolution": None,
     "PauseView.reason": "the provider is being replaced",
-    "StakeBody.action": "stake",
-    "StakeBody.amount": "5000",
-    "StakeBody.chain": "tron",
     "RescanAsked.state": "queued",
     "Rescan.reason": "a customer has paid, and nothing came",
     "AnswerApproval.code": "4711 0815",

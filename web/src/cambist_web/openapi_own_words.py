@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from cambist.domain import exchanges, payments, payouts
+from cambist.domain.intents import AskedBy
 from cambist.domain.payments import HeldReason
 from cambist.domain.usage import Operation
 from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS
@@ -99,6 +100,23 @@ ChangePlan.is_default         Whether merchants have this plan who were given no
 TransactionOfSent.nonce       Its sender's nonce; null on chains that have none.
 EventTold.deliveries          How many targets it went to, or goes to.
 parameter.project             Only what is of this project.
+FeeRaiseView.asked_at       Since when a higher fee is wanted; null once that was met or refused.
+FeeRaiseView.max_fee        The most that the transaction may cost then; null for the chain's own ceiling.
+OutboundTxView.fee          What it has cost; null before it is in a block.
+OutboundTxView.max_fee      The most that it may cost.
+OutboundTxView.nonce        The nonce under which it is sent; null where the chain has none.
+OutboundTxView.sent_at      When a node first took it.
+OutboundTxView.tried_at     When it was last broadcast.
+OutboundTxView.tries        How often it was broadcast.
+OutboundView.behind         The `intentId` of what the same address has to send before it.
+OutboundView.cancel_asked_at When somebody asked to cancel it.
+OutboundView.intent_id      The transfer's id.
+OutboundView.merchant_id    Whose money it is; null for the gateway's own.
+OutboundView.nonce          The nonce that it has now; null while it waits.
+OutboundView.payout_id      The payout, refund or withdrawal that it is for.
+RaiseFee.max_fee            The most that the transaction may cost; the chain's ceiling where left out.
+WaitsForView.text           The reason in a sentence.
+listOutbound.olderThanMinutes Only what was asked for at least so many minutes ago.
 parameter.address             Only what concerns this address.
 parameter.batchId             Only payouts of this batch.
 parameter.chain               Only what is on this chain.
@@ -142,6 +160,10 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "scopes": SCOPES,
     "AddressAdded.result": ("added", "exists"),
     "CollectionView.status": _INTENT,
+    "OutboundTxView.role": ("main", "cancel"),
+    "OutboundTxView.state": ("stored", "sent", "mined", "final", "gone"),
+    "OutboundView.asked_by": AskedBy,
+    "OutboundView.state": ("waiting", "cancelling", "sending", "done", "failed"),
     "DeliveryAnswer.event": _NAMES,
     "OperatorDelivery.event": _NAMES,
     "DeliveryAnswer.status": _DELIVERY,

@@ -71,6 +71,8 @@ operators.Operators              list listOperators · invite inviteOperator · 
 operators.Operators              link createOperatorLink
 operators.Operators              disable disableOperator · enable enableOperator
 operators.Operators              reset_two_factor resetOperatorTwoFactor
+outbound.Outbound                list listOutbound · read getOutbound · retry retryOutbound
+outbound.Outbound                cancel cancelOutbound · raise_fee raiseOutboundFee
 payments.Payments                list listPayments · create createPayment · read getPayment · links getReceiptLinks
 payments.PaymentsInPerson        recalculate recalculatePayment
 payments.PublicPayments          read getPublicPayment

@@ -60,6 +60,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "merchants.read_all": Permission(
         roles=READ, what="payments, deposits, accounts, trackers and what is sent, of all merchants; search"
     ),
+    "outbound.read": Permission(roles=READ, what="what is to be sent, and what it waits for"),
+    "outbound.change": Permission(roles=ACT, step_up=True, what="retry, cancel, raise the fee of what is to be sent"),
     "stakes.change": Permission(roles=ACT, step_up=True, what="stake, unstake, withdraw a gas station's coin"),
     "chains.read": Permission(roles=READ, what="chains as they stand, their endpoints and tokens"),
     "chains.endpoints": Permission(roles=ACT, step_up=True, what="add and remove endpoints of a chain"),

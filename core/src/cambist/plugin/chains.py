@@ -230,6 +230,15 @@ class Chain(ABC):
         FeeAboveCeilingError where that is more than the operator allows.
         """
 
+    async def outbid_within(self, step: Step, price_max: int) -> Fee:
+        """Return what ``outbid`` would, were ``price_max`` per unit of work the most that the operator allows.
+
+        Asked where an operator wants one transaction to pay more than the ceiling. Without it, the ceiling holds.
+        Raises FeeAboveCeilingError.
+        """
+        _ = price_max
+        return await self.outbid(step)
+
     @abstractmethod
     async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx | Unprepared]:
         """Make steps, each with its sequence, into what is signed: no two payloads are ever alike.

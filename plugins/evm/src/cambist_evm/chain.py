@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from msgspec import structs
+
 from cambist.plugin import (
     Broadcast,
     Call,
@@ -98,6 +100,12 @@ class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
         """Return an eighth more, and at least what the market asks for now."""
         market = await self._planner.market.now()
         return outbidding(market, self._setup.fees, self.info.id, step.fee, parts=parts_of(step))
+
+    async def outbid_within(self, step: Step, price_max: int) -> Fee:
+        """Return the same with another ceiling than the configured one, unless that is higher."""
+        market = await self._planner.market.now()
+        bounds = structs.replace(self._setup.fees, ceiling=max(price_max, self._setup.fees.ceiling))
+        return outbidding(market, bounds, self.info.id, step.fee, parts=parts_of(step))
 
     async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx]:
         """Write the payloads. Asks nobody."""

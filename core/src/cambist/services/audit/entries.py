@@ -82,6 +82,8 @@ class Action(StrEnum):
     WITHDRAWAL_ASKED = "withdrawal.asked"
     EXCHANGE_ASKED = "exchange.asked"
     CANCEL_ASKED = "cancel.asked"
+    OUTBOUND_RETRIED = "outbound.retried"
+    FEE_RAISE_ASKED = "outbound.fee_raise_asked"
     AUTO_PAYOUT_MADE = "auto_payout.made"
     AUTO_CONVERT_MADE = "auto_convert.made"
     ACCOUNT_ACTIVATED = "account.activated"

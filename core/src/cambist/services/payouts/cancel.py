@@ -9,14 +9,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import func, select, update
+from sqlalchemy import func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Exchange, OutboundIntent, Payout
 from cambist.db.structs import AnyRow
-from cambist.domain.intents import AskedBy
+from cambist.domain.intents import CANCELLABLE, AskedBy
 from cambist.domain.payouts import FINISHED, Status
-from cambist.services.errors import ConflictError
+from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.paging import read_one
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION, mark_cancelled
 
 _EXCHANGES = select(Exchange).where(Exchange.payout_pk == Payout.id).correlate(Payout)
@@ -30,6 +31,13 @@ _FOUND = select(
         "intent_pk"
     ),
     func.coalesce(_EXCHANGES.with_only_columns(Exchange.source_chain).scalar_subquery(), Payout.chain).label("chain"),
+)
+
+_OF_INTENT = (
+    select(Payout.payout_id)
+    .where(or_(Payout.intent_pk == OutboundIntent.id, Payout.id == Exchange.payout_pk))
+    .correlate(OutboundIntent, Exchange)
+    .scalar_subquery()
 )
 
 
@@ -64,6 +72,30 @@ async def ask_to_cancel(conn: AsyncConnection, payout_id: str, asked_by: AskedBy
         waits = update(Exchange).where(Exchange.id == found.exchange_pk).values(waits_for=WAITS_FOR_CANCELLATION)
         await conn.execute(waits)
     return Asked(found.payout_id, found.project_pk, found.mode, found.chain, before=False)
+
+
+async def cancel_intent(conn: AsyncConnection, intent_id: str, now: datetime) -> bool:
+    """Ask to cancel whatever waits, for the operator; return False where somebody has before.
+
+    Raises NotFoundError, and ConflictError: NOT_CANCELLABLE, ALREADY_SENT, ALREADY_ENDED.
+    """
+    intent = OutboundIntent
+    columns = intent.id.label("intent_pk"), intent.kind, Exchange.id.label("exchange_pk"), _OF_INTENT.label("payout_id")
+    joined = select(*columns).select_from(intent).outerjoin(Exchange, Exchange.intent_pk == intent.id)
+    wanted = joined.where(intent.intent_id == intent_id)
+    found = await read_one(conn, wanted, NotFoundError("INTENT_NOT_FOUND", "There is no such transfer."))
+    if found.kind not in CANCELLABLE:
+        raise ConflictError("NOT_CANCELLABLE", f"A {found.kind} is the gateway's own: there is no money to give back.")
+    if found.payout_id is not None:
+        return not (await ask_to_cancel(conn, found.payout_id, AskedBy.OPERATOR, now)).before
+    locked = await _lock_intent(conn, found)
+    if locked.state == "waiting" and locked.cancel_asked_at is not None:
+        return False
+    check_waits(locked.state)
+    await mark_cancelled(conn, found.intent_pk, AskedBy.OPERATOR, now)
+    waits = update(Exchange).where(Exchange.id == found.exchange_pk).values(waits_for=WAITS_FOR_CANCELLATION)
+    await conn.execute(waits)
+    return True
 
 
 def check_waits(state: str) -> None:

@@ -29,7 +29,7 @@ from cambist.services.chain_scope import ChainScope
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.payouts.read import COLUMNS, PayoutRow, payout_row
 from cambist.services.receiving.deposits.rows import lock_cursor
-from cambist.services.sending import finality_store, store
+from cambist.services.sending import cancel_store, finality_store, store
 from cambist.services.sending.cancelling import give_back
 from cambist.services.sending.finality_store import Depth
 from cambist.services.sending.finalizing import REVERTED
@@ -74,7 +74,7 @@ class Sender:
 
     async def cancel_asked(self, conn: AsyncConnection, tip: Tip, now: datetime) -> None:
         """Cancel what somebody asked for: what is simulated is never signed, so what waits was never sent."""
-        asked = await store.cancelling(conn, _chain_scope(tip.project_pk, tip.info), now, SENT_AT_ONCE_MAX)
+        asked = await cancel_store.cancelling(conn, _chain_scope(tip.project_pk, tip.info), now, SENT_AT_ONCE_MAX)
         await give_back(conn, self._handlers, asked, now, _lock_accounts)
 
     async def _make_transfers(self, conn: AsyncConnection, tip: Tip, intents: Sequence[IntentRow]) -> Sequence[str]:

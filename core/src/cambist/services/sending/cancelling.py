@@ -22,7 +22,7 @@ from cambist.plugin import ChainError, Dated
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.signer.protocol import Voided
 
-from . import finality_store, store
+from . import cancel_store, finality_store, store
 from .context import EngineContext
 from .handler import IntentHandlers, IntentUpdate, lock_spending
 from .nonce_slots import MINED_STATES, fill_gaps
@@ -51,7 +51,7 @@ async def cancel_asked(context: EngineContext) -> bool:
     """
     now, chain_scope = context.clock.now(), context.chain_scope
     async with context.db.transaction() as conn:
-        asked = await store.cancelling(conn, chain_scope, now, CANCELLED_AT_ONCE_MAX)
+        asked = await cancel_store.cancelling(conn, chain_scope, now, CANCELLED_AT_ONCE_MAX)
     if not asked:
         return False
     # No lock is held meanwhile: since the mark, nobody but us does anything with them.
@@ -72,7 +72,7 @@ async def give_back(
 
     Nothing of them was ever signed, or all of it is dead. ``lock`` locks the accounts that handlers post to.
     """
-    still = await store.lock_cancelling(conn, intents)
+    still = await cancel_store.lock_cancelling(conn, intents)
     ended = [one for one in intents if one.id in still]
     if not ended:
         return 0
@@ -138,7 +138,7 @@ async def _proven_dead(context: EngineContext, intents: Sequence[IntentRow], sig
             if voided.tx_id is None:
                 if await _is_nonce_used(conn, context, intent, voided.slot_number):
                     dead.add(intent.id)
-            elif voided.tx_id in await store.dead_txs(conn, intent):
+            elif voided.tx_id in await cancel_store.dead_txs(conn, intent):
                 dead.add(intent.id)
             else:
                 dated[intent.id] = Dated(tx_id=voided.tx_id, valid_until=voided.slot_number)

@@ -7,25 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import structlog
-from msgspec import structs
 
 from cambist.domain.intents import IntentKind
-from cambist.plugin import Broadcast, ChainError, Dated, FeeAboveCeilingError, SignedTx, TxStatus, Units, Unprepared
+from cambist.plugin import Broadcast, ChainError, Dated, SignedTx, TxStatus
 from cambist.services.receiving.deposits.rows import lock_cursor
 
-from . import finality_store, store
+from . import fee_wishes, finality_store, store
 from .context import EngineContext
+from .fee_wishes import FeeWish
 from .finality_store import Depth
 from .finalizing import CANCELLED
-from .gas.funding import ask_for_gas
 from .handler import lock_spending, updated
 from .nonce_slots import fill_gaps
+from .replacing import ALREADY_MINED, LATER, is_given_up, replace
 from .rows import TxRow
 
 ASKED_AT_ONCE_MAX = 250
 SENDERS_AT_ONCE_MAX = 20
-REPLACEMENTS_MAX = 20
-"""Transactions of one slot. At an eighth more each time, the last costs ten times what the first did."""
 MISSING_BLOCKS_MIN = 3
 
 Slots = Mapping[int, Sequence[TxRow]]
@@ -48,6 +46,7 @@ class Follower:
             found = await finality_store.depth(conn, context.chain_scope)
             txs = await store.open_txs(conn, context.chain_scope)
             reorged = await store.reorged(conn, context.chain_scope)
+            wishes = await fee_wishes.fee_wishes(conn, context.chain_scope)
         if found is None or not txs:
             return
         mined = await self._mined_counts(txs)
@@ -76,6 +75,7 @@ class Follower:
         await self._found_again([ones[0] for slot, ones in slots.items() if slot not in taken])
         unconfirmed = {slot: ones for slot, ones in unconfirmed.items() if slot not in taken and slot not in expired}
         await self._fill_gaps(unconfirmed, mined)
+        await self._meet([wish for wish in wishes if wish.slot in slots], unconfirmed)
         await self._rebroadcast(unconfirmed)
 
     async def _mined_counts(self, txs: Sequence[TxRow]) -> Mapping[str, int]:
@@ -168,7 +168,7 @@ class Follower:
                 await lock_spending(conn, context.chain_scope.mode, [intent.update])
                 await finality_store.mark_dead(conn, slot, now)
                 refused = self._refused.get(slot)
-                if _is_given_up(ones[0]):
+                if is_given_up(ones[0]):
                     # Its money was given back when it had failed: it stays so.
                     await finality_store.finish(conn, [intent], "failed", intent.reason, now)
                 elif ones[0].sequence is None and refused is not None and refused.state == "rejected":
@@ -200,6 +200,20 @@ class Follower:
             if gaps:
                 context.alert("gap", address=tx.sender, gaps=gaps, before=tx.sequence)
 
+    async def _meet(self, wishes: Sequence[FeeWish], unconfirmed: Slots) -> None:
+        """Replace what operators want to pay more, and say of each wish what became of it."""
+        for wish in wishes:
+            if await self._context.is_paused():
+                return
+            ones = unconfirmed.get(wish.slot)
+            if ones is None:
+                refusal: str | None = ALREADY_MINED
+            else:
+                refusal = await replace(self._context, ones[-1], len(ones), self._refused.get(wish.slot), wish)
+            if refusal != LATER:
+                async with self._context.db.transaction() as conn:
+                    await fee_wishes.settle_wish(conn, wish, refusal)
+
     async def _rebroadcast(self, unconfirmed: Slots) -> None:
         """Broadcast again what nodes may have forgotten; replace what is stuck, the first of each sender only."""
         context, now = self._context, self._context.clock.now()
@@ -207,7 +221,7 @@ class Follower:
         again = [
             tx
             for tx in newest.values()
-            if _old(tx.tried_at, now, context.settings.rebroadcast_s) and not _is_given_up(tx)
+            if _old(tx.tried_at, now, context.settings.rebroadcast_s) and not is_given_up(tx)
         ]
         again.sort(key=lambda tx: (tx.sender, tx.sequence or 0))
         said = await context.broadcast([SignedTx(tx_id=tx.tx_id, raw=tx.raw) for tx in again])
@@ -223,80 +237,10 @@ class Follower:
             refusal = self._refused.get(tx.slot)
             underpriced = refusal is not None and refusal.state == "underpriced"
             stuck = _old(tx.sent_at or tx.created_at, now, context.settings.stuck_after_s)
-            wants_more = tx.sequence is not None and (underpriced or stuck or _is_given_up(tx))
+            wants_more = tx.sequence is not None and (underpriced or stuck or is_given_up(tx))
             # A replacement is a new transaction, which nobody signs while sending is paused.
             if wants_more and not await context.is_paused():
-                await self._outbid(tx, len(unconfirmed[tx.slot]), refusal)
-
-    async def _outbid(self, tx: TxRow, tries: int, refusal: Broadcast | None) -> None:
-        """Replace a transaction by one that pays more; by one that does nothing where no node will ever take it.
-
-        A sweep is given up as well: what it would have brought goes one by one, at what that costs by then. So is a
-        call: what it was built for is over by the time that it is stuck.
-        """
-        context, now = self._context, self._context.clock.now()
-        reference = tx.intent.update.reference
-        if tries >= REPLACEMENTS_MAX:
-            context.alert("stuck", reference=reference, tx_id=tx.tx_id, replacements=tries)
-            return
-        refused = refusal is not None and refusal.state == "rejected"
-        cancelled = tx.role == "cancel" or refused or _is_given_up(tx) or _is_for_its_moment(tx)
-        step = tx.step
-        if cancelled:
-            native = context.chain_scope.info.native
-            step = structs.replace(
-                step, to_address=step.sender, token=native, amount=Units(0), action="nothing", call=None, tag=None
-            )
-        try:
-            fee = await context.chain.outbid(step)
-        except FeeAboveCeilingError as error:
-            context.alert("stuck", reference=reference, tx_id=tx.tx_id, error=str(error))
-            return
-        if fee == tx.fee:
-            # Nothing is replaced on this chain: what waits is mined some day.
-            return
-        step = structs.replace(step, fee=fee)
-        if await self._lacks_gas(tx, step.native_needed):
-            return
-        (unsigned,) = await context.prepare(tx.intent.source, [(step, tx.sequence)])
-        if isinstance(unsigned, Unprepared):
-            context.alert("stuck", reference=reference, tx_id=tx.tx_id, error=unsigned.reason)
-            return
-        async with context.db.transaction() as conn:
-            locked = await store.lock_slot(conn, tx.slot)
-            if not locked or locked[0].id != tx.id or any(one.state == "mined" for one in locked):
-                return
-            (reply,) = await context.sign([(tx.intent, unsigned)], {})
-            if reply.signature is None:
-                context.alert("signer_refused", reference=reference, code=reply.refusal, reason=reply.reason)
-                return
-            signed, role = context.family.seal(unsigned, reply.signature), "cancel" if cancelled else "main"
-            await store.add_replacement(conn, context.chain_scope, tx, signed, role=role, fee=step.fee, now=now)
-            if not cancelled:
-                await context.handlers.on_broadcast(conn, [updated(tx.intent.update, tx_id=signed.tx_id)], now)
-        context.alert("replaced", reference=reference, tx_id=tx.tx_id, by=signed.tx_id, role=role)
-        await context.broadcast([signed])
-
-    async def _lacks_gas(self, tx: TxRow, needed: int) -> bool:
-        context, source = self._context, tx.intent.source
-        lacking = needed - await context.chain.balance(source.address, context.chain_scope.info.native)
-        if lacking <= 0:
-            return False
-        if source.purpose == "gas":
-            context.alert("gas_station_empty", address=source.address, lacking=str(lacking))
-            return True
-        async with context.db.transaction() as conn:
-            await ask_for_gas(conn, context, source, Units(lacking), context.clock.now())
-        return True
-
-
-def _is_given_up(tx: TxRow) -> bool:
-    """Whether it had failed, in a block that is gone, and its money was given back: it should not happen any more."""
-    return tx.role == "main" and tx.intent.reason is not None
-
-
-def _is_for_its_moment(tx: TxRow) -> bool:
-    return tx.intent.update.kind == IntentKind.SWEEP or tx.intent.action == "call"
+                await replace(context, tx, len(unconfirmed[tx.slot]), refusal)
 
 
 def _old(moment: datetime | None, now: datetime, seconds: float) -> bool:

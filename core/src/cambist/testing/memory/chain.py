@@ -75,6 +75,10 @@ class MemoryChain(MemoryReading):
             raise ValueError(f"nothing is replaced on {self.info.id}")
         return self.fees.outbidding(step.fee)
 
+    async def outbid_within(self, step: Step, price_max: int) -> Fee:
+        await self.met("outbid")
+        return self.fees.outbidding(step.fee, price_max)
+
     async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx | Unprepared]:
         await self.met("prepare")
         valid_until = self.seen_time() + (0 if self.rules is None else self.rules.lifetime_s)

@@ -49,12 +49,12 @@ class MemoryFees:
         """Return what work costs where transactions bid for nothing."""
         return self._below_ceiling(Fee(limit=limit, price=self.flat_price))
 
-    def outbidding(self, old: Fee) -> Fee:
-        """Return what replaces the old fee, and is fit for now."""
-        now = self.current(old.limit)
+    def outbidding(self, old: Fee, price_max: int = 0) -> Fee:
+        """Return what replaces the old fee, and is fit for now: up to ``price_max``, or the ceiling if that is more."""
+        now = Fee(limit=old.limit, price=self.flat_price, tip=self.tip) if price_max else self.current(old.limit)
         tip = None if old.tip is None else max(_bumped(old.tip), now.tip or now.price)
         price = max(_bumped(old.price), now.price, tip or 0)
-        return self._below_ceiling(Fee(limit=old.limit, price=price, tip=tip, extra=old.extra))
+        return self._below_ceiling(Fee(limit=old.limit, price=price, tip=tip, extra=old.extra), price_max)
 
     def replaces(self, new: Fee, old: Fee) -> bool:
         """Whether nodes let a transaction take the place of another."""
@@ -64,8 +64,8 @@ class MemoryFees:
         """Return what a unit of work costs in a block of now."""
         return fee.price if fee.tip is None else min(fee.price, self.base_price + fee.tip)
 
-    def _below_ceiling(self, fee: Fee) -> Fee:
-        if self.price_max is not None and fee.price > self.price_max:
+    def _below_ceiling(self, fee: Fee, price_max: int = 0) -> Fee:
+        if self.price_max is not None and fee.price > max(self.price_max, price_max):
             raise FeeAboveCeilingError(f"a price of {fee.price} is above the ceiling of {self.price_max}")
         return fee
 

@@ -1,0 +1,43 @@
+"""The statements of cancelling: what is to be cancelled, and what is known of its transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.services.chain_scope import ChainScope
+
+from .rows import INTENT, JOINS, IntentRow, intent_row
+
+
+async def cancelling(conn: AsyncConnection, chain_scope: ChainScope, now: datetime, limit: int) -> Sequence[IntentRow]:
+    """Return intents that somebody has asked to cancel, and that it is time to look at."""
+    rows = await conn.exec_driver_sql(
+        f"SELECT {INTENT} FROM outbound_intents i {JOINS} WHERE i.chain = $1 AND i.scope = $2 AND i.state = 'waiting'"  # noqa: S608
+        " AND i.cancel_asked_at IS NOT NULL AND i.due_at <= $3 ORDER BY i.due_at, i.id LIMIT $4",
+        (*chain_scope.key, now, limit),
+    )
+    return [intent_row(row, reason=row.reason) for row in rows]
+
+
+async def lock_cancelling(conn: AsyncConnection, intents: Sequence[IntentRow]) -> set[int]:
+    """Lock those that are still to be cancelled and have no slot in which they may happen, and return their rows."""
+    rows = await conn.exec_driver_sql(
+        "SELECT id FROM outbound_intents i WHERE id = ANY($1::bigint[]) AND state = 'waiting'"
+        " AND cancel_asked_at IS NOT NULL AND NOT EXISTS (SELECT FROM outbound_slots s WHERE s.intent_pk = i.id"
+        " AND s.state <> 'dead') ORDER BY id FOR UPDATE SKIP LOCKED",
+        ([one.id for one in intents],),
+    )
+    return set(rows.scalars())
+
+
+async def dead_txs(conn: AsyncConnection, intent: IntentRow) -> set[str]:
+    """Return the ids of the intent's transactions that can never be mined, as was proven."""
+    rows = await conn.exec_driver_sql(
+        "SELECT t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk WHERE s.intent_pk = $1"
+        " AND s.state = 'dead'",
+        (intent.id,),
+    )
+    return set(rows.scalars())

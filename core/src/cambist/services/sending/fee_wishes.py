@@ -1,0 +1,38 @@
+"""What operators want to pay more for: asked for in the row of a nonce slot, met or refused by the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import Units
+from cambist.services.chain_scope import ChainScope
+
+
+class FeeWish(Struct, frozen=True):
+    """An operator wants an open slot's transaction to pay more: up to the ceiling, or until it costs ``fee_max``."""
+
+    slot: int
+    asked_at: datetime
+    fee_max: Units | None
+
+
+async def fee_wishes(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[FeeWish]:
+    rows = await conn.exec_driver_sql(
+        "SELECT id, raise_asked_at, raise_fee_max FROM outbound_slots WHERE chain = $1 AND scope = $2"
+        " AND state = 'open' AND raise_asked_at IS NOT NULL ORDER BY id",
+        chain_scope.key,
+    )
+    found = [(row, row.raise_fee_max) for row in rows]
+    return [FeeWish(row.id, row.raise_asked_at, None if units is None else Units(int(units))) for row, units in found]
+
+
+async def settle_wish(conn: AsyncConnection, wish: FeeWish, refusal: str | None) -> None:
+    """Note that a wish was met, or why not; one that came meanwhile stays."""
+    await conn.exec_driver_sql(
+        "UPDATE outbound_slots SET raise_asked_at = NULL, raise_refusal = $3 WHERE id = $1 AND raise_asked_at = $2",
+        (wish.slot, wish.asked_at, refusal),
+    )

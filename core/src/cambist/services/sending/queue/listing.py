@@ -1,0 +1,230 @@
+"""Every intent that is open: what it is, how far it has come, and what stands before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from sqlalchemy import BigInteger, Boolean, Text, and_, literal_column, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.orm import aliased, join, outerjoin
+
+from cambist.db.models import Address, Exchange, Merchant, OutboundIntent, OutboundSlot, OutboundTx
+from cambist.db.structs import AnyRow, AnySelect, columns_of, literally, one_of, to_struct
+from cambist.domain.intents import IntentKind
+from cambist.plugin import Fee, Units
+from cambist.services.errors import NotFoundError
+from cambist.services.paging import Page, read_newest, read_one
+
+TXS_MAX = 2_000
+"""Transactions shown with one page, the newest of them."""
+
+State: TypeAlias = Literal["waiting", "cancelling", "sending"]
+
+
+class QueuedIntent(Struct, frozen=True, kw_only=True):
+    """An intent, with its open slot if it has one. ``behind`` is another one of the same sender that comes first.
+
+    ``is_gap``: a nonce before its own is nobody's. ``height`` is up to where the chain was read.
+    """
+
+    pk: int
+    intent_id: str
+    reference: str
+    kind: IntentKind
+    state: str
+    mode: str
+    chain: str
+    scope: int
+    merchant_id: str | None
+    merchant_name: str | None
+    payout_id: str | None
+    txn_id: str | None
+    token: str
+    contract: str | None
+    decimals: int
+    units: Units
+    source: str
+    source_purpose: str
+    to_address: str
+    tag: str | None
+    asked_by: str
+    reason: str | None
+    exchange_reason: str | None
+    is_swept: bool
+    cancel_asked_at: datetime | None
+    due_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    sequence: int | None
+    slot_pk: int | None
+    missing_since: int | None
+    raise_asked_at: datetime | None
+    raise_fee_max: Units | None
+    raise_refusal: str | None
+    behind: str | None
+    is_gap: bool
+    height: int | None
+
+    @property
+    def shown_state(self) -> State:
+        """Return its state in one word."""
+        if self.state == "waiting":
+            return "waiting" if self.cancel_asked_at is None else "cancelling"
+        return "sending"
+
+
+class QueuedTx(Struct, frozen=True, kw_only=True):
+    """A transaction of an intent, in whichever slot: those of dead ones tell what became of them."""
+
+    intent_pk: int
+    sequence: int | None
+    slot_state: str
+    role: str
+    tx_id: str
+    state: str
+    fee: Fee
+    fee_paid: Units | None
+    valid_until: int | None
+    height: int | None
+    created_at: datetime
+    sent_at: datetime | None
+    tried_at: datetime | None
+    tries: int
+
+
+# Of the same sender and chain; what is under way at once is bounded, and so is what these look through.
+_BEHIND = """
+(SELECT o.intent_id FROM outbound_intents o JOIN outbound_slots p ON p.intent_pk = o.id AND p.state = 'open'
+    WHERE o.source_address_pk = i.source_address_pk AND o.chain = i.chain AND o.state = 'sending' AND o.id <> i.id
+    AND o.scope = i.scope AND (s.id IS NULL OR p.sequence < s.sequence) ORDER BY p.sequence LIMIT 1)
+"""
+_IS_GAP = """
+coalesce(s.sequence > greatest(
+    (SELECT n.mined_sequence FROM outbound_senders n WHERE n.address_pk = s.address_pk AND n.chain = s.chain
+        AND n.scope = s.scope),
+    (SELECT c.sequence + 1 FROM outbound_slots c WHERE c.address_pk = s.address_pk AND c.chain = s.chain
+        AND c.scope = s.scope AND c.state <> 'open' ORDER BY c.sequence DESC LIMIT 1)
+) + (SELECT count(*) FROM outbound_intents o JOIN outbound_slots p ON p.intent_pk = o.id AND p.state = 'open'
+    WHERE o.source_address_pk = s.address_pk AND o.chain = s.chain AND o.scope = s.scope AND o.state = 'sending'
+    AND p.sequence < s.sequence), false)
+"""
+_PAYOUT = """
+coalesce((SELECT p.payout_id FROM payouts p WHERE p.intent_pk = i.id),
+    (SELECT p.payout_id FROM exchanges e JOIN payouts p ON p.id = e.payout_pk WHERE e.intent_pk = i.id))
+"""
+_HEIGHT = "(SELECT c.height FROM chain_cursors c WHERE c.chain = i.chain AND c.scope = i.scope)"
+_INTENT = aliased(OutboundIntent, name="i")
+_SLOT = aliased(OutboundSlot, name="s")
+_COLUMNS = columns_of(
+    QueuedIntent,
+    _INTENT,
+    pk=_INTENT.id,
+    merchant_id=Merchant.merchant_id,
+    merchant_name=Merchant.name,
+    payout_id=literal_column(_PAYOUT, Text),
+    txn_id=Exchange.txn_id,
+    source=Address.address,
+    source_purpose=Address.purpose,
+    exchange_reason=Exchange.waits_for,
+    is_swept=_INTENT.sweep_pk.is_not(None),
+    sequence=_SLOT.sequence,
+    slot_pk=_SLOT.id,
+    missing_since=_SLOT.missing_since,
+    raise_asked_at=_SLOT.raise_asked_at,
+    raise_fee_max=_SLOT.raise_fee_max,
+    raise_refusal=_SLOT.raise_refusal,
+    behind=literal_column(_BEHIND, Text),
+    is_gap=literal_column(_IS_GAP, Boolean),
+    height=literal_column(_HEIGHT, BigInteger),
+)
+_OPEN_SLOT = and_(_SLOT.intent_pk == _INTENT.id, _SLOT.state == literal_column("'open'"))
+_JOINED = outerjoin(
+    outerjoin(
+        outerjoin(
+            join(_INTENT, Address, Address.id == _INTENT.source_address_pk),
+            Merchant,
+            Merchant.id == _INTENT.merchant_pk,
+        ),
+        Exchange,
+        Exchange.intent_pk == _INTENT.id,
+    ),
+    _SLOT,
+    _OPEN_SLOT,
+)
+_ANY: AnySelect = select(*_COLUMNS).select_from(_JOINED)
+_QUEUE = _ANY.where(literally(_INTENT.state, "waiting", "sending"))
+
+
+async def list_queue(  # noqa: PLR0913  filters and paging, each by name
+    conn: AsyncConnection,
+    *,
+    mode: str,
+    chain: str | None,
+    kind: IntentKind | None,
+    state: State | None,
+    reason: str | None,
+    merchant_id: str | None,
+    before: datetime | None,
+    page: int,
+    limit: int,
+    after: int | None = None,
+) -> Page[QueuedIntent]:
+    """Return one page of what is open, newest first; with ``before``, what was asked for until then."""
+    listed = _QUEUE.where(_INTENT.mode == mode)
+    if state is not None:
+        listed = listed.where(_INTENT.state == ("sending" if state == "sending" else "waiting"))
+    if state in {"waiting", "cancelling"}:
+        is_cancelling = _INTENT.cancel_asked_at.is_not(None)
+        listed = listed.where(is_cancelling if state == "cancelling" else ~is_cancelling)
+    if before is not None:
+        listed = listed.where(_INTENT.created_at <= before)
+    filters = {
+        _INTENT.chain: chain,
+        _INTENT.kind: kind,
+        _INTENT.reason: reason,
+        Merchant.merchant_id: merchant_id,
+    }
+    return await read_newest(
+        conn, listed, _intent, newest=_INTENT.id, filters=filters, page=page, limit=limit, after=after
+    )
+
+
+async def find_intent(conn: AsyncConnection, intent_id: str) -> QueuedIntent:
+    """Return an intent, open or ended. Raises NotFoundError."""
+    missing = NotFoundError("INTENT_NOT_FOUND", "There is no such transfer.")
+    return _intent(await read_one(conn, _ANY.where(_INTENT.intent_id == intent_id), missing))
+
+
+async def txs_of(conn: AsyncConnection, intents: Sequence[QueuedIntent]) -> dict[int, list[QueuedTx]]:
+    """Return the intents' transactions, oldest first, by the intents' primary keys."""
+    tx = OutboundTx
+    shown = select(
+        OutboundSlot.intent_pk,
+        OutboundSlot.sequence,
+        OutboundSlot.state.label("slot_state"),
+        *(tx.role, tx.tx_id, tx.state, tx.fee_paid, tx.valid_until, tx.height),
+        *(tx.created_at, tx.sent_at, tx.tried_at, tx.tries),
+        *(tx.fee_limit, tx.fee_price, tx.fee_tip, tx.fee_extra, tx.fee_covered),
+    )
+    joined = shown.select_from(tx).join(OutboundSlot, OutboundSlot.id == tx.slot_pk)
+    wanted = joined.where(one_of(OutboundSlot.intent_pk, [one.pk for one in intents]))
+    rows = (await conn.execute(wanted.order_by(tx.id.desc()).limit(TXS_MAX))).all()
+    found: dict[int, list[QueuedTx]] = {}
+    for row in reversed(rows):
+        fee = Fee(
+            limit=row.fee_limit,
+            price=row.fee_price,
+            tip=row.fee_tip,
+            extra=Units(row.fee_extra),
+            covered=row.fee_covered,
+        )
+        values = {name: getattr(row, name) for name in QueuedTx.__struct_fields__ if name != "fee"}
+        found.setdefault(row.intent_pk, []).append(QueuedTx(**values, fee=fee))
+    return found
+
+
+def _intent(row: AnyRow) -> QueuedIntent:
+    return to_struct(QueuedIntent, row)

@@ -1,0 +1,134 @@
+"""Replaces a transaction that waits by another one of its nonce: one that pays more, or one that does nothing."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from cambist.domain.intents import IntentKind
+from cambist.domain.money import format_units
+from cambist.plugin import Broadcast, Fee, FeeAboveCeilingError, SignedTx, Step, Units, Unprepared
+
+from . import fee_wishes, store
+from .context import EngineContext
+from .fee_wishes import FeeWish
+from .gas.funding import ask_for_gas
+from .handler import updated
+from .rows import TxRow
+
+REPLACEMENTS_MAX = 20
+"""Transactions of one slot. At an eighth more each time, the last costs ten times what the first did."""
+
+LATER = "later"
+ALREADY_MINED = "It was mined, or its nonce was used, before it could be replaced."
+NEVER_REPLACED = "Nothing is replaced on this chain."
+
+
+async def replace(
+    context: EngineContext, tx: TxRow, tries: int, refusal: Broadcast | None, wish: FeeWish | None = None
+) -> str | None:
+    """Replace a transaction by one that pays more; by one that does nothing where no node will ever take it.
+
+    A sweep is given up as well: what it would have brought goes one by one, at what that costs by then. So is a
+    call: what it was built for is over by the time that it is stuck. With a ``wish``, an operator wants it to pay more.
+
+    Return None where it was replaced, ``LATER`` where that is to be tried again, or a sentence why it was not.
+    """
+    if tries >= REPLACEMENTS_MAX:
+        _alert_stuck(context, tx, wish, replacements=tries)
+        return f"It was replaced {tries - 1} times already."
+    refused = refusal is not None and refusal.state == "rejected"
+    cancelled = tx.role == "cancel" or refused or is_given_up(tx) or _is_for_its_moment(tx)
+    if wish is not None and cancelled and tx.role == "main":
+        return "It is about to be given up: a transfer of nothing takes its nonce."
+    step = tx.step
+    if cancelled:
+        native = context.chain_scope.info.native
+        step = structs.replace(
+            step, to_address=step.sender, token=native, amount=Units(0), action="nothing", call=None, tag=None
+        )
+    try:
+        fee = await _higher_fee(context, step, wish)
+    except FeeAboveCeilingError as error:
+        _alert_stuck(context, tx, wish, error=str(error))
+        return str(error)
+    if fee == tx.fee:
+        # What waits is mined some day.
+        return NEVER_REPLACED
+    step = structs.replace(step, fee=fee)
+    if await _lacks_gas(context, tx, step.native_needed):
+        return LATER
+    signed = await _store(context, tx, step, "cancel" if cancelled else "main", wish)
+    if isinstance(signed, str):
+        return signed
+    await context.broadcast([signed])
+    return None
+
+
+async def _store(context: EngineContext, tx: TxRow, step: Step, role: str, wish: FeeWish | None) -> SignedTx | str:
+    """Sign the step for the slot of the transaction, and store it; else return ``LATER`` or a sentence."""
+    reference = tx.intent.update.reference
+    (unsigned,) = await context.prepare(tx.intent.source, [(step, tx.sequence)])
+    if isinstance(unsigned, Unprepared):
+        _alert_stuck(context, tx, wish, error=unsigned.reason)
+        return unsigned.reason
+    now = context.clock.now()
+    async with context.db.transaction() as conn:
+        locked = await store.lock_slot(conn, tx.slot)
+        if not locked or locked[0].id != tx.id or any(one.state == "mined" for one in locked):
+            return LATER
+        (reply,) = await context.sign([(tx.intent, unsigned)], {})
+        if reply.signature is None:
+            context.alert("signer_refused", reference=reference, code=reply.refusal, reason=reply.reason)
+            return f"The signer refuses it: {reply.reason}"
+        signed = context.family.seal(unsigned, reply.signature)
+        await store.add_replacement(conn, context.chain_scope, tx, signed, role=role, fee=step.fee, now=now)
+        if role == "main":
+            await context.handlers.on_broadcast(conn, [updated(tx.intent.update, tx_id=signed.tx_id)], now)
+        if wish is not None:
+            await fee_wishes.settle_wish(conn, wish, None)
+    context.alert("replaced", reference=reference, tx_id=tx.tx_id, by=signed.tx_id, role=role)
+    return signed
+
+
+async def _higher_fee(context: EngineContext, step: Step, wish: FeeWish | None) -> Fee:
+    """Return a fee that replaces the step's, within the chain's ceiling, or within what an operator allows.
+
+    Raises FeeAboveCeilingError.
+    """
+    if wish is None or wish.fee_max is None:
+        return await context.chain.outbid(step)
+    work = max(1, step.fee.limit - step.fee.covered)
+    fee = await context.chain.outbid_within(step, max(0, wish.fee_max - step.fee.extra) // work)
+    if fee.cost_max > wish.fee_max:
+        native = context.chain_scope.info.native
+        text = f"It would cost up to {format_units(fee.cost_max, native.decimals)} {native.symbol}"
+        raise FeeAboveCeilingError(f"{text}, and {format_units(wish.fee_max, native.decimals)} was allowed.")
+    return fee
+
+
+def _alert_stuck(context: EngineContext, tx: TxRow, wish: FeeWish | None, **facts: object) -> None:
+    """Tell that it cannot pay more; not where an operator asked for that, who reads why."""
+    if wish is None:
+        context.alert("stuck", reference=tx.intent.update.reference, tx_id=tx.tx_id, **facts)
+
+
+async def _lacks_gas(context: EngineContext, tx: TxRow, needed: int) -> bool:
+    source = tx.intent.source
+    lacking = needed - await context.chain.balance(source.address, context.chain_scope.info.native)
+    if lacking <= 0:
+        return False
+    if source.purpose == "gas":
+        context.alert("gas_station_empty", address=source.address, lacking=str(lacking))
+        return True
+    async with context.db.transaction() as conn:
+        await ask_for_gas(conn, context, source, Units(lacking), context.clock.now())
+    return True
+
+
+def is_given_up(tx: TxRow) -> bool:
+    """Whether it had failed, in a block that is gone, and its money was given back: it should not happen any more."""
+    return tx.role == "main" and tx.intent.reason is not None
+
+
+def _is_for_its_moment(tx: TxRow) -> bool:
+    return tx.intent.update.kind == IntentKind.SWEEP or tx.intent.action == "call"
