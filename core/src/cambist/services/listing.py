@@ -35,7 +35,7 @@ from .paging import LIMIT, TOTAL_MAX, Filters, Item, Place, check_period
 if TYPE_CHECKING:
     from advanced_alchemy.filters import StatementFilter
 
-WINDOW = 10_000
+WINDOW = 3_000
 """Rows that are looked through at once where filters have no index."""
 
 Shown = TypeVar("Shown")

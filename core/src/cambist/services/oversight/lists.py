@@ -113,6 +113,8 @@ async def search(conn: AsyncConnection, registry: Registry, text: str, *, with_p
     found = [Found(**row._mapping) for row in await conn.exec_driver_sql(_NAMED, (text,))]  # noqa: SLF001
     for name, kind in KINDS.items():
         pks = await find(conn, registry, name, text, with_people=with_people, most=SEARCHED_MAX)
+        if not pks:
+            continue
         named = kind.statement.add_columns(kind.public_id.label("found_id")).where(
             one_of(kind.spec.pk, pks), *kind.where
         )
