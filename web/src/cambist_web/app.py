@@ -27,7 +27,7 @@ from cambist.services.identity import operators
 from cambist.services.webhooks.sender import Sender, open_sender
 from cambist.settings import WebSettings
 
-from . import api, checkout
+from . import api, checkout, dashboard
 from .checkout.live import Checkout
 from .context import Web
 from .errors import on_busy, on_http_error, on_service_error, on_unexpected
@@ -91,9 +91,13 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
     """Return the routes, and what holds for all of them; they work once a gateway is attached."""
     url = operators.base_url(settings) if serves == "admin" else settings.base_url
     secure = url.lower().startswith("https://")
-    pages = () if serves == "admin" else checkout.controllers
+    pages = () if serves == "admin" else (*checkout.controllers, *dashboard.controllers)
     app = Litestar(
-        route_handlers=[*(one for one in _endpoints() if _is_served(one, serves)), *pages, Swagger],
+        route_handlers=[
+            *(one for one in _endpoints() if _is_served(one, serves)),
+            *pages,
+            Swagger,
+        ],
         dependencies={
             "web": Provide(_web, sync_to_thread=False),
             "audit": Provide(provide_audit),

@@ -37,7 +37,7 @@ USDC = { usd = "1", eur = "0.92" }
 USDT = { usd = "1", eur = "0.92" }
 """
 
-START_S_MAX = 60
+START_S_MAX = 180
 STOP_S_MAX = 30
 PORT = 8080
 LOG = "gateway.log"

@@ -176,6 +176,7 @@ class Shop:
                 click.style("\nNow it is yours", bold=True),
                 f"   paid       {paid['checkoutUrl']}",
                 f"   waiting    {waiting['checkoutUrl']}",
+                f"   dashboard  {self._url}/dashboard",
                 f"   API        {self._url}/api/swagger",
                 f"   login      {self._email} / {PASSWORD}",
                 f"   API key    {key['X-Api-Key']}",

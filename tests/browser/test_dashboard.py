@@ -1,0 +1,161 @@
+"""The dashboard in a browser, on chains in memory: a merchant's first hour, and what every page keeps to."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.async_api import expect
+
+from cambist_web.app import attach, build_app
+from cambist_web.dashboard.files import BUILT
+from tests.support.checkout import serving
+from tests.support.web import PASSWORD, memory_gateway, web_settings
+
+EMAIL = "ada@shop.example"
+AXE = Path("web/dashboard/node_modules/axe-core/axe.min.js")
+IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
+PHONE = {"width": 360, "height": 740}
+
+pytestmark = pytest.mark.skipif(
+    not ((BUILT / "dashboard.html").exists() or IN_CI), reason="the dashboard is not built: make dashboard"
+)
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    return AXE.read_text()
+
+
+@pytest.fixture
+async def url(database_url, redis_url, clock, ids):
+    async with memory_gateway(web_settings(database_url, redis_url), clock, ids) as gateway:
+        app = build_app(gateway.settings.web)
+        attach(app, gateway)
+        async with serving(app) as url:
+            yield url
+
+
+async def violations(page, axe: str) -> list[str]:
+    """Return what axe finds wrong with the page as it is, in light and in dark."""
+    found = []
+    for scheme in ("light", "dark"):
+        await page.evaluate("scheme => { document.documentElement.dataset.mantineColorScheme = scheme }", scheme)
+        await page.evaluate(axe)
+        result = await page.evaluate("axe.run()")
+        found += [f"{scheme} {one['id']}: {one['nodes'][0]['html'][:200]}" for one in result["violations"]]
+    return found
+
+
+async def sign_up(page, url: str) -> None:
+    await page.goto(f"{url}/dashboard/sign-up")
+    await page.get_by_label("Name").fill("Ada's shop")
+    await page.get_by_label("E-mail").fill(EMAIL)
+    await page.get_by_role("textbox", name="Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Create the account").click()
+    await expect(page.get_by_role("heading", name="Your first project")).to_be_visible()
+    await page.get_by_label("Name").fill("Nordlicht")
+    await page.get_by_role("button", name="Create the project").click()
+    await page.get_by_role("button", name="Open the project").click()
+    await expect(page.get_by_text("No payments yet")).to_be_visible()
+
+
+async def test_a_merchant_signs_up_is_paid_in_the_sandbox_and_refunds(open_page, url, axe):
+    page = await open_page()
+    await page.goto(f"{url}/dashboard/")
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert await violations(page, axe) == []
+    await sign_up(page, url)
+    await expect(page.get_by_role("note")).to_contain_text("Sandbox")
+    assert await violations(page, axe) == []
+
+    await page.get_by_role("link", name="New payment").first.click()
+    await page.get_by_role("combobox", name="Chain").click()
+    await page.get_by_role("option").first.click()
+    await page.get_by_role("combobox", name="Token").click()
+    await page.get_by_role("option", name=re.compile("^USDX")).click()
+    await page.get_by_text("Priced in the token").click()
+    await page.get_by_label("Amount").fill("25")
+    await page.get_by_label("Order").fill("NC-1")
+    assert await violations(page, axe) == []
+    await page.get_by_role("button", name="Create the payment").click()
+    await expect(page.get_by_text("Pending", exact=True)).to_be_visible()
+    await expect(page.get_by_text("Nothing has come yet")).to_be_visible()
+    assert await violations(page, axe) == []
+
+    # What a customer does, the sandbox does when it is asked to.
+    payment = page.url.rpartition("/")[2]
+    project = re.search("prj_[^/]+", page.url)[0]
+    async with httpx.AsyncClient(base_url=url) as client:
+        signed = (await client.post("/api/auth/login", json={"email": EMAIL, "password": PASSWORD})).json()
+        bearer = {"Authorization": f"Bearer {signed['accessToken']}"}
+        deposit = {"paymentId": payment, "amount": "25", "confirmations": 30}
+        path = f"/api/dashboard/projects/{project}/sandbox/deposit"
+        paid = await client.post(path, json=deposit, headers=bearer)
+        assert paid.status_code in {200, 201}, paid.text
+    await expect(page.get_by_text("Paid", exact=True)).to_be_visible()
+    await expect(page.get_by_text("payment.paid")).to_be_visible()
+
+    await page.get_by_role("button", name="Refund").click()
+    dialog = page.get_by_role("dialog", name="Send money back")
+    await dialog.get_by_label("To address").fill("not an address")
+    await dialog.get_by_role("button", name="Refund").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("INVALID_ADDRESS")
+    assert await violations(page, axe) == []
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_be_hidden()
+
+    await page.get_by_role("link", name="Payments").first.click()
+    await expect(page.get_by_role("row", name=re.compile("NC-1"))).to_be_visible()
+    await page.get_by_role("combobox", name="Status").click()
+    await page.get_by_role("option", name="Expired").click()
+    await expect(page.get_by_text("No payment is like that")).to_be_visible()
+    assert "status=expired" in page.url
+    await page.reload()
+    await expect(page.get_by_text("No payment is like that")).to_be_visible()
+
+
+async def test_a_session_is_in_no_storage_survives_a_reload_and_ends_everywhere(open_page, url):
+    page = await open_page()
+    await sign_up(page, url)
+    kept = await page.evaluate("JSON.stringify({...localStorage, ...sessionStorage}) + document.cookie")
+    assert "eyJ" not in kept
+    await page.reload()
+    await expect(page.get_by_text("No payments yet")).to_be_visible()
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await expect(other.get_by_text("No payments yet")).to_be_visible()
+    await page.get_by_role("button", name=re.compile("account")).click()
+    await page.get_by_role("menuitem", name="Sign out").click()
+    for one in (page, other):
+        await expect(one.get_by_role("heading", name="Sign in")).to_be_visible()
+    await page.go_back()
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+async def test_pages_fit_a_phone_and_are_used_by_keyboard(open_page, url, axe):
+    page = await open_page(viewport=PHONE)
+    await sign_up(page, url)
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert await violations(page, axe) == []
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("new pay")
+    await expect(page.get_by_role("option", name="New payment")).to_be_visible()
+    assert await violations(page, axe) == []
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="New payment")).to_be_visible()
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+async def test_what_cannot_be_reached_is_told_and_tried_again(open_page, url):
+    page = await open_page()
+    await sign_up(page, url)
+    await page.route("**/api/dashboard/**/payments?*", lambda route: route.abort())
+    await page.reload()
+    await expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    await page.unroute("**/api/dashboard/**/payments?*")
+    await page.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_text("No payments yet")).to_be_visible()

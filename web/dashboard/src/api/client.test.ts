@@ -1,0 +1,71 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+
+import { authorized, onStepUp, unwrap } from "./client";
+import { MERCHANT_PATHS, Session } from "./session";
+
+function answer(status: number, body: unknown): Response {
+  return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json" } });
+}
+
+function session(): Session {
+  const made = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(200, { accessToken: "new", expiresIn: 900 })));
+  made.begin({ accessToken: "old", expiresIn: 900 });
+  return made;
+}
+
+const request = () => new Request("https://gateway.example/api", { method: "POST", body: '{"amount":"1"}' });
+
+describe("a request", () => {
+  afterEach(() => {
+    onStepUp(() => Promise.resolve(false));
+  });
+
+  it("is sent again with another token where the first one is refused", async () => {
+    const seen: (string | null)[] = [];
+    const send = authorized(session(), (sent) => {
+      const token = (sent as Request).headers.get("Authorization");
+      seen.push(token);
+      return Promise.resolve(token === "Bearer new" ? answer(200, {}) : answer(401, { code: "SESSION_ENDED" }));
+    });
+    expect((await send(request())).status).toBe(200);
+    expect(seen).toEqual(["Bearer old", "Bearer new"]);
+  });
+
+  it("asks for a code where it needs one, and is then sent again, body and all", async () => {
+    const bodies: string[] = [];
+    let isSteppedUp = false;
+    onStepUp(() => {
+      isSteppedUp = true;
+      return Promise.resolve(true);
+    });
+    const send = authorized(session(), async (sent) => {
+      bodies.push(await (sent as Request).text());
+      return isSteppedUp ? answer(201, {}) : answer(403, { code: "STEP_UP_REQUIRED" });
+    });
+    expect((await send(request())).status).toBe(201);
+    expect(bodies).toEqual(['{"amount":"1"}', '{"amount":"1"}']);
+  });
+
+  it("is not sent again where nobody gives a code", async () => {
+    const send = vi.fn(() => Promise.resolve(answer(403, { code: "STEP_UP_REQUIRED", error: "Step up first." })));
+    const refused = await authorized(session(), send)(request());
+    expect(refused.status).toBe(403);
+    expect(send).toHaveBeenCalledTimes(1);
+  });
+
+  it("throws what the API refused, with its code and fields", async () => {
+    const error = {
+      success: false,
+      error: "No.",
+      code: "VALIDATION_ERROR",
+      details: [{ field: "amount", message: "x" }],
+    };
+    const asked = unwrap(Promise.resolve({ error, response: answer(400, error) }));
+    await expect(asked).rejects.toMatchObject({ status: 400, code: "VALIDATION_ERROR", message: "No." });
+    await expect(asked).rejects.toSatisfy((one: { of: (field: string) => string }) => one.of("amount") === "x");
+  });
+
+  it("throws that the gateway cannot be reached", async () => {
+    await expect(unwrap(Promise.reject(new TypeError("Failed to fetch")))).rejects.toMatchObject({ code: "OFFLINE" });
+  });
+});

@@ -1,0 +1,76 @@
+/** Clients of the API, whose types are generated from its own description, and what every request has in common. */
+import createClient, { type Client } from "openapi-fetch";
+
+import { asApiError, errorOf } from "./errors";
+import type { paths as DashboardPaths } from "./generated/dashboard";
+import { MERCHANT_PATHS, Session } from "./session";
+
+/** Asks whoever sits there for a code; resolves to whether the session has stepped up. */
+export type AskForStepUp = () => Promise<boolean>;
+
+let askForStepUp: AskForStepUp = () => Promise.resolve(false);
+
+/** Say who asks for a code: the dialog, once it is there. */
+export function onStepUp(ask: AskForStepUp): void {
+  askForStepUp = ask;
+}
+
+/**
+ * Return a `fetch` that sends the session's token, renews it once when it is refused, and where the API wants a
+ * step-up, asks for it and sends the request again. So no page knows which of its acts need a code.
+ */
+export function authorized(session: Session, send: typeof fetch = (...request) => fetch(...request)) {
+  return async (request: Request): Promise<Response> => {
+    const token = await session.token();
+    let answer = await send(withToken(request, token));
+    if (answer.status === 401 && token !== null && (await codeOf(answer)) !== "TWO_FACTOR_INVALID") {
+      const renewed = await session.renew(token);
+      if (renewed === null) return answer;
+      answer = await send(withToken(request, renewed));
+    }
+    if (answer.status === 403 && (await codeOf(answer)) === "STEP_UP_REQUIRED" && (await askForStepUp())) {
+      answer = await send(withToken(request, await session.token()));
+    }
+    return answer;
+  };
+}
+
+function withToken(request: Request, token: string | null): Request {
+  const copy = request.clone();
+  if (token !== null) copy.headers.set("Authorization", `Bearer ${token}`);
+  return copy;
+}
+
+async function codeOf(answer: Response): Promise<string> {
+  return (await errorOf(answer.clone())).code;
+}
+
+interface Answered<Data> {
+  data?: Data;
+  error?: unknown;
+  response: Response;
+}
+
+/** Return what a request answered. Throws an ApiError for everything that is no success. */
+export async function unwrap<Data>(request: Promise<Answered<Data>>): Promise<NonNullable<Data>> {
+  let answered: Answered<Data>;
+  try {
+    answered = await request;
+  } catch (error) {
+    throw asApiError(error);
+  }
+  if (answered.data !== undefined && answered.data !== null) return answered.data;
+  const { error, response } = answered;
+  throw await errorOf(
+    new Response(JSON.stringify(error ?? {}), { status: response.status, headers: response.headers }),
+  );
+}
+
+export const merchantSession = new Session(MERCHANT_PATHS);
+
+/** Lists also answer as CSV, which `downloadCsv` asks for. */
+type Json = "application/json";
+
+export const api: Client<DashboardPaths, Json> = createClient<DashboardPaths, Json>({
+  fetch: authorized(merchantSession),
+});

@@ -1,0 +1,20 @@
+import { authorized, merchantSession } from "./client";
+import { asApiError, errorOf } from "./errors";
+import type { Session } from "./session";
+
+/** Save a file of the API's, which only a signed-in request gets. Throws an ApiError. */
+export async function downloadCsv(path: string, name: string, session: Session = merchantSession): Promise<void> {
+  let answer: Response;
+  try {
+    answer = await authorized(session)(new Request(new URL(path, location.origin)));
+  } catch (error) {
+    throw asApiError(error);
+  }
+  if (!answer.ok) throw await errorOf(answer);
+  const url = URL.createObjectURL(await answer.blob());
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

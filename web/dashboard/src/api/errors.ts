@@ -1,0 +1,66 @@
+/** What the gateway refused, or that it could not be reached. */
+
+export interface FieldError {
+  readonly field: string;
+  readonly message: string;
+}
+
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+
+  constructor(
+    /** The HTTP status; 0 where no answer came. */
+    readonly status: number,
+    /** The API's name for it, for programs and for whoever is asked for help. */
+    readonly code: string,
+    message: string,
+    readonly details: readonly FieldError[] = [],
+    /** Seconds after which to try again, where the gateway said so. */
+    readonly retryAfterS: number | null = null,
+  ) {
+    super(message);
+  }
+
+  get isOffline(): boolean {
+    return this.status === 0;
+  }
+
+  get isForbidden(): boolean {
+    return this.status === 403;
+  }
+
+  /** Return what is wrong with one field of the form that was sent. */
+  of(field: string): string | undefined {
+    return this.details.find((one) => one.field === field)?.message;
+  }
+}
+
+interface ErrorBody {
+  error?: unknown;
+  code?: unknown;
+  details?: FieldError[];
+}
+
+export async function errorOf(answer: Response): Promise<ApiError> {
+  let body: ErrorBody = {};
+  try {
+    body = (await answer.json()) as ErrorBody;
+  } catch {
+    // A proxy's page, or nothing: the status says what there is to say.
+  }
+  const retryAfter = Number(answer.headers.get("Retry-After") ?? Number.NaN);
+  return new ApiError(
+    answer.status,
+    typeof body.code === "string" ? body.code : `HTTP_${answer.status}`,
+    typeof body.error === "string" ? body.error : `The gateway answered ${answer.status}.`,
+    body.details ?? [],
+    Number.isFinite(retryAfter) ? retryAfter : null,
+  );
+}
+
+/** Return any error as one of ours: what `fetch` rejects with says no more than that no answer came. */
+export function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof TypeError) return new ApiError(0, "OFFLINE", "The gateway cannot be reached.");
+  return new ApiError(-1, "UNEXPECTED", error instanceof Error ? error.message : String(error));
+}

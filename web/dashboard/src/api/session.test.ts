@@ -1,0 +1,60 @@
+import { describe, expect, it, vi } from "vitest";
+
+import { MERCHANT_PATHS, Session } from "./session";
+
+function answer(status: number, body: unknown): Response {
+  return new Response(JSON.stringify(body), { status });
+}
+
+const signed = (accessToken: string) => ({ accessToken, expiresIn: 900 });
+
+describe("a session", () => {
+  it("asks once for a token, however many ask at the same time", async () => {
+    const send = vi.fn(() => Promise.resolve(answer(200, signed("one"))));
+    const session = new Session(MERCHANT_PATHS, send);
+    expect(await Promise.all([session.token(), session.token(), session.token()])).toEqual(["one", "one", "one"]);
+    expect(send).toHaveBeenCalledTimes(1);
+    expect(session.state).toBe("signed-in");
+  });
+
+  it("renews a token before it ends", async () => {
+    let now = 0;
+    const send = vi.fn(() => Promise.resolve(answer(200, signed("two"))));
+    const session = new Session(MERCHANT_PATHS, send, () => now);
+    session.begin(signed("one"));
+    expect(await session.token()).toBe("one");
+    now = 890_000;
+    expect(await session.token()).toBe("two");
+  });
+
+  it("does not renew what was renewed meanwhile", async () => {
+    const send = vi.fn(() => Promise.resolve(answer(200, signed("two"))));
+    const session = new Session(MERCHANT_PATHS, send);
+    session.begin(signed("one"));
+    await session.renew("one");
+    expect(await session.renew("one")).toBe("two");
+    expect(send).toHaveBeenCalledTimes(1);
+  });
+
+  it("is over when the gateway says so, and tells whoever listens", async () => {
+    const session = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(401, { code: "SESSION_ENDED" })));
+    const heard = vi.fn();
+    session.subscribe(heard);
+    expect(await session.token()).toBeNull();
+    expect(session.state).toBe("signed-out");
+    expect(heard).toHaveBeenCalledTimes(1);
+  });
+
+  it("is not over when the gateway cannot be reached", async () => {
+    const session = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(503, { code: "UNAVAILABLE" })));
+    session.begin({ accessToken: "one", expiresIn: 0 });
+    await expect(session.token()).rejects.toMatchObject({ status: 503, code: "UNAVAILABLE" });
+    expect(session.state).toBe("signed-in");
+  });
+
+  it("keeps its token out of every storage", async () => {
+    const session = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(200, signed("secret-token"))));
+    await session.token();
+    expect(JSON.stringify([localStorage, sessionStorage, document.cookie])).not.toContain("secret-token");
+  });
+});

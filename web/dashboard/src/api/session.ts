@@ -1,0 +1,133 @@
+/**
+ * The session of whoever uses the page. Its access token is in memory alone; the refresh token is an HttpOnly cookie,
+ * which only the gateway sees. Each refresh token works once, so pages of one browser take turns.
+ */
+import { errorOf } from "./errors";
+
+/** Where one kind of people signs in. */
+export interface SignInPaths {
+  readonly refresh: string;
+  readonly signOut: string;
+  readonly stepUp: string;
+}
+
+export const MERCHANT_PATHS: SignInPaths = {
+  refresh: "/api/auth/refresh",
+  signOut: "/api/auth/logout",
+  stepUp: "/api/auth/step-up",
+};
+
+/** How long before its end a token is renewed, so that none ends on its way. */
+const EARLY_MS = 20_000;
+
+export type SessionState = "unknown" | "signed-in" | "signed-out";
+
+interface Signed {
+  accessToken: string;
+  /** In seconds. */
+  expiresIn: number;
+}
+
+export class Session {
+  #token: string | null = null;
+  #endsAt = 0;
+  #state: SessionState = "unknown";
+  #renewing: Promise<string | null> | null = null;
+  readonly #listeners = new Set<() => void>();
+  readonly #others: BroadcastChannel | null;
+
+  constructor(
+    readonly paths: SignInPaths,
+    private readonly send: typeof fetch = (...request) => fetch(...request),
+    private readonly now: () => number = Date.now,
+  ) {
+    this.#others = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(`cambist ${paths.refresh}`);
+    this.#others?.addEventListener("message", () => {
+      this.#forget();
+    });
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  snapshot = (): SessionState => this.#state;
+
+  /** Take what signing in, registering or changing the password answered. */
+  begin(signed: Signed): void {
+    this.#token = signed.accessToken;
+    this.#endsAt = this.now() + signed.expiresIn * 1000;
+    this.#become("signed-in");
+  }
+
+  /** Return a token that works for a while, or null for nobody. Rejects where the gateway cannot be reached. */
+  async token(): Promise<string | null> {
+    if (this.#state === "signed-out") return null;
+    if (this.#token !== null && this.now() < this.#endsAt - EARLY_MS) return this.#token;
+    return this.renew(this.#token);
+  }
+
+  /** Return another token than `used`, which was refused or is about to end; null where the session has ended. */
+  renew(used: string | null): Promise<string | null> {
+    if (this.#token !== null && this.#token !== used) return Promise.resolve(this.#token);
+    this.#renewing ??= this.#refresh().finally(() => {
+      this.#renewing = null;
+    });
+    return this.#renewing;
+  }
+
+  /** End the session here and in the browser's other pages. */
+  async end(): Promise<void> {
+    try {
+      await this.send(this.paths.signOut, { method: "POST" });
+    } finally {
+      this.#forget();
+      this.#others?.postMessage("signed-out");
+    }
+  }
+
+  /** Let the session do what needs a second factor, for a few minutes. Throws an ApiError for a wrong code. */
+  async stepUp(code: string): Promise<void> {
+    const token = await this.token();
+    const answer = await this.send(this.paths.stepUp, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", ...(token === null ? {} : { Authorization: `Bearer ${token}` }) },
+      body: JSON.stringify({ totpCode: code }),
+    });
+    if (!answer.ok) throw await errorOf(answer);
+  }
+
+  async #refresh(): Promise<string | null> {
+    const answer = await exclusively(this.paths.refresh, () => this.send(this.paths.refresh, { method: "POST" }));
+    if (answer.ok) {
+      this.begin((await answer.json()) as Signed);
+      return this.#token;
+    }
+    // Anything but a refusal is no news of the session: it is tried again with the next request.
+    if (answer.status !== 401) throw await errorOf(answer);
+    this.#forget();
+    return null;
+  }
+
+  #forget(): void {
+    this.#token = null;
+    this.#become("signed-out");
+  }
+
+  #become(state: SessionState): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
+  // Browsers have locks on HTTPS and localhost only.
+  const locks = (navigator as { locks?: LockManager }).locks;
+  return locks === undefined ? work() : locks.request(`cambist ${name}`, work);
+}

@@ -1,0 +1,46 @@
+/** The languages of the dashboard. English is part of the page, every other language is loaded when it is chosen. */
+import i18next, { type TFunction } from "i18next";
+import { initReactI18next } from "react-i18next";
+
+import en from "./en/common.json";
+
+export const LANGUAGES = { en: "English" } as const;
+export type Language = keyof typeof LANGUAGES;
+
+const RIGHT_TO_LEFT: ReadonlySet<string> = new Set(["ar", "fa", "he"]);
+const KEY = "cambist-language";
+
+export function isLanguage(text: string): text is Language {
+  return text in LANGUAGES;
+}
+
+/** Return the language that was chosen last, else the first of the browser's that is there, else English. */
+export function preferredLanguage(chosen: string | null, wanted: readonly string[]): Language {
+  for (const one of [...(chosen === null ? [] : [chosen]), ...wanted]) {
+    const base = one.split("-")[0] ?? "";
+    if (isLanguage(base)) return base;
+  }
+  return "en";
+}
+
+export async function startLanguages(): Promise<void> {
+  const language = preferredLanguage(localStorage.getItem(KEY), navigator.languages);
+  await i18next.use(initReactI18next).init({
+    lng: "en",
+    fallbackLng: "en",
+    defaultNS: "common",
+    resources: { en: { common: en } },
+    interpolation: { escapeValue: false }, // React escapes
+    returnNull: false,
+  });
+  await changeLanguage(language);
+}
+
+export async function changeLanguage(language: Language): Promise<void> {
+  await i18next.changeLanguage(language);
+  document.documentElement.lang = language;
+  document.documentElement.dir = RIGHT_TO_LEFT.has(language) ? "rtl" : "ltr";
+  localStorage.setItem(KEY, language);
+}
+
+export type Translate = TFunction;

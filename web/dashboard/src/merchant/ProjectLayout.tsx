@@ -1,0 +1,81 @@
+import { Menu, UnstyledButton } from "@mantine/core";
+import { useSuspenseQuery } from "@tanstack/react-query";
+import { Outlet, useNavigate } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+
+import { merchantSession } from "../api/client";
+import { Empty } from "../ui/Feedback";
+import type { Command } from "../ui/Palette";
+import { Shell } from "../ui/Shell";
+
+import { useNav } from "./nav";
+import { useProject } from "./project";
+import styles from "./ProjectLayout.module.css";
+import { ProjectSwitch } from "./projects/ProjectSwitch";
+import { meQuery } from "./queries";
+
+/** What stands around the pages of one project. */
+export function ProjectLayout() {
+  const { t } = useTranslation();
+  const project = useProject();
+  const navigate = useNavigate();
+  const nav = useNav(project);
+  const commands: readonly Command[] = [
+    ...nav.flatMap((group) =>
+      group.items.map((item) => ({ id: item.to, label: item.label, run: () => void navigate({ to: item.to }) })),
+    ),
+    ...(project === null
+      ? []
+      : [
+          {
+            id: "new-payment",
+            label: t("payments.new"),
+            run: () => void navigate({ to: `/${project.projectId}/payments/new` }),
+          },
+        ]),
+    { id: "new-project", label: t("projects.new"), run: () => void navigate({ to: "/projects/new" }) },
+    { id: "sign-out", label: t("user.signOut"), run: () => void merchantSession.end() },
+  ];
+  return (
+    <Shell
+      nav={nav}
+      commands={commands}
+      head={<ProjectSwitch project={project} />}
+      user={<UserMenu />}
+      band={project?.mode === "sandbox" ? <SandboxBand /> : undefined}
+    >
+      {project === null ? <Empty title={t("projects.notOpen")} /> : <Outlet />}
+    </Shell>
+  );
+}
+
+function SandboxBand() {
+  const { t } = useTranslation();
+  return (
+    <div className={styles.band} role="note">
+      <b>{t("mode.sandbox")}</b> {t("mode.sandboxWords")}
+    </div>
+  );
+}
+
+function UserMenu() {
+  const { t } = useTranslation();
+  const { member } = useSuspenseQuery(meQuery).data;
+  return (
+    <Menu position="bottom-end" width={240}>
+      <Menu.Target>
+        <UnstyledButton className={styles.user} aria-label={t("user.menu", { name: member.name })}>
+          <span aria-hidden>{member.name.slice(0, 1).toUpperCase()}</span>
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          {member.name} · {t(`role.${member.role}`)}
+          <br />
+          {member.email}
+        </Menu.Label>
+        <Menu.Item onClick={() => void merchantSession.end()}>{t("user.signOut")}</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,94 @@
+import { Button } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+
+import { api, unwrap } from "../../api/client";
+import { usePathPart } from "../../ui/address";
+import { Copyable } from "../../ui/Copyable";
+import { Empty, ErrorNote } from "../../ui/Feedback";
+import { Facts, Page, Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
+import { Status } from "../../ui/Status";
+import { useAct } from "../../ui/useAct";
+import { Moment, When } from "../../ui/When";
+import { usePermitted, useProjectId } from "../project";
+
+import { deliveryQuery, type Delivery } from "./queries";
+
+/** One delivery: what was sent, each attempt, and what was answered. */
+export function DeliveryPage() {
+  const projectId = useProjectId();
+  const query = useQuery(deliveryQuery(projectId, usePathPart("deliveryId")));
+  return <QueryView query={query}>{(delivery) => <Shown projectId={projectId} delivery={delivery} />}</QueryView>;
+}
+
+function Shown({ projectId, delivery }: { readonly projectId: string; readonly delivery: Delivery }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const mayRedeliver = usePermitted("webhooks");
+  const redeliver = useAct(async () => {
+    const params = { path: { projectId, deliveryId: delivery.deliveryId } };
+    await unwrap(api.POST("/api/dashboard/projects/{projectId}/deliveries/{deliveryId}/redeliver", { params }));
+    await client.invalidateQueries({ queryKey: ["project", projectId] });
+  });
+  return (
+    <Page
+      title={delivery.event}
+      lead={
+        <span className="row">
+          <Status value={delivery.status} />
+          <Copyable text={delivery.deliveryId}>
+            <code>{delivery.deliveryId}</code>
+          </Copyable>
+          <When at={delivery.createdAt} />
+        </span>
+      }
+      actions={
+        mayRedeliver && (
+          <Button variant="default" loading={redeliver.isRunning} onClick={() => void redeliver.run()}>
+            {t("events.redeliver")}
+          </Button>
+        )
+      }
+    >
+      {redeliver.error !== null && <ErrorNote error={redeliver.error} />}
+      <Section title={t("payment.details")}>
+        <Facts
+          facts={[
+            [t("webhooks.url"), delivery.url],
+            [t("webhooks.about"), delivery.resourceId],
+            [
+              t("webhooks.delivered"),
+              delivery.deliveredAt === null ? null : <Moment key="at" at={delivery.deliveredAt} />,
+            ],
+            [
+              t("webhooks.next"),
+              delivery.nextAttemptAt === null ? null : <When key="next" at={delivery.nextAttemptAt} />,
+            ],
+          ]}
+        />
+      </Section>
+      <Section title={t("webhooks.attempts")} flush>
+        {delivery.attempts.length === 0 ? (
+          <Empty title={t("webhooks.noAttempts")} />
+        ) : (
+          <ol className="timeline">
+            {delivery.attempts.map((one) => (
+              <li key={one.number}>
+                <div className="row">
+                  <b className="number">{one.statusCode ?? one.error}</b>
+                  <span className="number muted">{one.durationMs} ms</span>
+                  <Moment at={one.attemptedAt} />
+                </div>
+                {one.responseBody !== null && one.responseBody !== "" && <code>{one.responseBody}</code>}
+              </li>
+            ))}
+          </ol>
+        )}
+      </Section>
+      <Section title={t("webhooks.payload")}>
+        <pre className="code">{JSON.stringify(delivery.payload, null, 2)}</pre>
+      </Section>
+    </Page>
+  );
+}

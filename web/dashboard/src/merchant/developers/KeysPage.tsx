@@ -1,0 +1,170 @@
+import { Button, Checkbox } from "@mantine/core";
+import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { api, unwrap } from "../../api/client";
+import { Confirm } from "../../ui/Confirm";
+import { Copyable } from "../../ui/Copyable";
+import { Empty, ErrorNote } from "../../ui/Feedback";
+import { Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { Text } from "../../ui/Text";
+import { useAct } from "../../ui/useAct";
+import { Moment, When } from "../../ui/When";
+import { usePermitted, useProjectId } from "../project";
+import type { Schemas } from "../queries";
+
+const KEYS_MAX = 100;
+const SCOPES = ["read", "payments", "refunds", "payouts", "exchange", "accounts", "trackers"] as const;
+type Scope = (typeof SCOPES)[number];
+type Key = Schemas["KeyView"];
+
+function keysQuery(projectId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "keys"],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId }, query: { limit: KEYS_MAX } };
+      return (await unwrap(api.GET("/api/merchant/projects/{projectId}/api-keys", { params, signal }))).keys;
+    },
+  });
+}
+
+/** What programs sign in with: each with what it needs and no more. */
+export function KeysPage() {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const query = useQuery(keysQuery(projectId));
+  const mayIssue = usePermitted("keys");
+  return (
+    <Page title={t("keys.title")} lead={t("keys.lead")}>
+      {mayIssue && <NewKey projectId={projectId} />}
+      <Section title={t("keys.list")} flush>
+        <QueryView query={query}>
+          {(keys) =>
+            keys.length === 0 ? (
+              <Empty title={t("keys.none")} />
+            ) : (
+              <Plain
+                label={t("keys.list")}
+                rows={keys}
+                rowKey={(one) => one.keyId}
+                columns={[
+                  { id: "name", title: t("projects.name"), cell: (one) => <b>{one.name}</b> },
+                  { id: "hint", title: t("keys.key"), cell: (one) => <code>{one.hint}</code> },
+                  { id: "scopes", title: t("keys.scopes"), cell: (one) => one.scopes.join(", ") },
+                  {
+                    id: "expires",
+                    title: t("payment.expires"),
+                    cell: (one) => (one.expiresAt === null ? t("keys.never") : <Moment at={one.expiresAt} />),
+                  },
+                  {
+                    id: "used",
+                    title: t("keys.used"),
+                    cell: (one) => (one.lastUsedAt === null ? "–" : <When at={one.lastUsedAt} />),
+                  },
+                  {
+                    id: "revoke",
+                    title: "",
+                    atEnd: true,
+                    cell: (one) => (mayIssue ? <Revoke projectId={projectId} apiKey={one} /> : null),
+                  },
+                ]}
+              />
+            )
+          }
+        </QueryView>
+      </Section>
+    </Page>
+  );
+}
+
+function NewKey({ projectId }: { readonly projectId: string }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<readonly Scope[]>(["read", "payments"]);
+  const [issued, setIssued] = useState<string | null>(null);
+  const issue = useAct(async () => {
+    const body = { name, scopes: [...scopes] };
+    const params = { path: { projectId } };
+    setIssued((await unwrap(api.POST("/api/merchant/projects/{projectId}/api-keys", { params, body }))).apiKey);
+    setName("");
+    await client.invalidateQueries(keysQuery(projectId));
+  });
+  return (
+    <Section title={t("keys.new")}>
+      <form className="stack" onSubmit={issue.submit}>
+        <Text label={t("projects.name")} description={t("keys.nameWords")} required value={name} onText={setName} />
+        <Checkbox.Group
+          label={t("keys.scopes")}
+          value={[...scopes]}
+          onChange={(values) => {
+            setScopes(SCOPES.filter((one) => values.includes(one)));
+          }}
+        >
+          <div className="row">
+            {SCOPES.map((one) => (
+              <Checkbox key={one} value={one} label={t(`scope.${one}`)} />
+            ))}
+          </div>
+        </Checkbox.Group>
+        {scopes.includes("payouts") && <p role="note">{t("keys.payoutsWords")}</p>}
+        {issue.error !== null && <ErrorNote error={issue.error} />}
+        <div className="row">
+          <Button type="submit" loading={issue.isRunning} disabled={scopes.length === 0}>
+            {t("keys.issue")}
+          </Button>
+        </div>
+        {issued !== null && (
+          <div role="alert" className="stack">
+            <p>{t("keys.once")}</p>
+            <Copyable text={issued} label={t("keys.copy")}>
+              <code>{issued}</code>
+            </Copyable>
+          </div>
+        )}
+      </form>
+    </Section>
+  );
+}
+
+function Revoke({ projectId, apiKey }: { readonly projectId: string; readonly apiKey: Key }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [isAsked, setAsked] = useState(false);
+
+  async function revoke(): Promise<void> {
+    const params = { path: { projectId, keyId: apiKey.keyId } };
+    await unwrap(api.DELETE("/api/merchant/projects/{projectId}/api-keys/{keyId}", { params }));
+    await client.invalidateQueries(keysQuery(projectId));
+  }
+
+  return (
+    <>
+      <Button
+        variant="default"
+        size="compact-sm"
+        onClick={() => {
+          setAsked(true);
+        }}
+      >
+        {t("keys.revoke")}
+      </Button>
+      {isAsked && (
+        <Confirm
+          title={t("keys.revokeTitle", { name: apiKey.name })}
+          act={t("keys.revoke")}
+          isDangerous
+          onConfirm={revoke}
+          onClose={() => {
+            setAsked(false);
+          }}
+        >
+          <p>{t("keys.revokeWords")}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

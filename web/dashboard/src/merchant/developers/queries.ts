@@ -1,0 +1,32 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { api, unwrap } from "../../api/client";
+import type { operations } from "../../api/generated/dashboard";
+import type { Listed } from "../../ui/List";
+import { ROWS, type Schemas } from "../queries";
+
+export type Delivery = Schemas["DeliveryAnswer"];
+type Filters = NonNullable<operations["listDeliveriesInProject"]["parameters"]["query"]>;
+
+export function deliveriesQuery(projectId: string, query: Filters) {
+  return queryOptions({
+    queryKey: ["project", projectId, "deliveries", query],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }): Promise<Listed<Delivery>> => {
+      const params = { path: { projectId }, query: { limit: ROWS, ...query } };
+      const answer = await unwrap(api.GET("/api/dashboard/projects/{projectId}/deliveries", { params, signal }));
+      return { rows: answer.deliveries, page: answer.page, limit: answer.limit, total: answer.total };
+    },
+  });
+}
+
+export function deliveryQuery(projectId: string, deliveryId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "delivery", deliveryId],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId, deliveryId } };
+      const path = "/api/dashboard/projects/{projectId}/deliveries/{deliveryId}";
+      return (await unwrap(api.GET(path, { params, signal }))).delivery;
+    },
+  });
+}

@@ -1,0 +1,26 @@
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+
+import { merchantSession } from "../api/client";
+import { startLanguages } from "../i18n";
+import { Providers, makeQueryClient } from "../ui/Providers";
+import { stepUpWith } from "../ui/StepUp";
+
+import { makeRouter } from "./router";
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("The page has no #root.");
+
+const client = makeQueryClient();
+stepUpWith(merchantSession);
+const router = makeRouter(client);
+
+await startLanguages();
+createRoot(root).render(
+  <StrictMode>
+    <Providers client={client}>
+      <RouterProvider router={router} />
+    </Providers>
+  </StrictMode>,
+);

@@ -1,0 +1,38 @@
+import { useTranslation } from "react-i18next";
+
+import type { NavGroup } from "../ui/Shell";
+
+import type { Project } from "./queries";
+
+/** The pages of a project, by what one comes for. */
+export function useNav(project: Project | null): readonly NavGroup[] {
+  const { t } = useTranslation();
+  if (project === null) return [];
+  const at = (page: string) => `/${project.projectId}/${page}`;
+  return [
+    {
+      items: [
+        { to: at("payments"), label: t("nav.payments") },
+        { to: at("resolutions"), label: t("nav.resolutions") },
+        { to: at("wallet"), label: t("nav.wallet") },
+        { to: at("payouts"), label: t("nav.payouts") },
+      ],
+    },
+    {
+      title: t("nav.developers"),
+      items: [
+        { to: at("keys"), label: t("nav.keys") },
+        { to: at("webhooks"), label: t("nav.webhooks") },
+        ...(project.mode === "sandbox" ? [{ to: at("sandbox"), label: t("nav.sandbox") }] : []),
+      ],
+    },
+    {
+      title: t("nav.account"),
+      items: [
+        { to: at("settings"), label: t("nav.settings") },
+        { to: at("team"), label: t("nav.team") },
+        { to: at("security"), label: t("nav.security") },
+      ],
+    },
+  ];
+}

@@ -1,0 +1,32 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+
+import { api, unwrap } from "../../api/client";
+import { Confirm } from "../../ui/Confirm";
+import { useProjectId } from "../project";
+import type { PaymentDetail } from "../queries";
+
+interface RecalculateProps {
+  readonly payment: PaymentDetail;
+  readonly onClose: () => void;
+}
+
+/** A fresh rate for a payment that expired: its customer may pay what is missing, for as long as at first. */
+export function Recalculate({ payment, onClose }: RecalculateProps) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const client = useQueryClient();
+
+  async function recalculate(): Promise<void> {
+    const params = { path: { projectId, paymentId: payment.paymentId } };
+    const path = "/api/dashboard/projects/{projectId}/payments/{paymentId}/recalculate";
+    await unwrap(api.POST(path, { params, body: {} }));
+    await client.invalidateQueries({ queryKey: ["project", projectId] });
+  }
+
+  return (
+    <Confirm title={t("recalculate.title")} act={t("recalculate.act")} onConfirm={recalculate} onClose={onClose}>
+      <p>{t("recalculate.words")}</p>
+    </Confirm>
+  );
+}

@@ -1,0 +1,76 @@
+import { TextInput } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { api, unwrap } from "../../api/client";
+import { Amount } from "../../ui/Amount";
+import { Confirm } from "../../ui/Confirm";
+import { useProjectId } from "../project";
+import type { PaymentDetail } from "../queries";
+
+interface RefundProps {
+  readonly payment: PaymentDetail;
+  readonly onClose: () => void;
+}
+
+/** Sending money back to a customer: to an address that the customer named, never by itself to where it came from. */
+export function Refund({ payment, onClose }: RefundProps) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const client = useQueryClient();
+  const [toAddress, setToAddress] = useState("");
+  const [amount, setAmount] = useState("");
+  const [reason, setReason] = useState("");
+  const [idempotencyKey] = useState(() => crypto.randomUUID());
+
+  async function refund(): Promise<void> {
+    const body = {
+      toAddress: toAddress.trim(),
+      ...(amount.trim() === "" ? {} : { amount: amount.trim() }),
+      ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
+      idempotencyKey,
+    };
+    const params = { path: { projectId, paymentId: payment.paymentId } };
+    await unwrap(api.POST("/api/dashboard/projects/{projectId}/payments/{paymentId}/refund", { params, body }));
+    await client.invalidateQueries({ queryKey: ["project", projectId] });
+  }
+
+  return (
+    <Confirm title={t("refund.title")} act={t("refund.act")} isDangerous onConfirm={refund} onClose={onClose}>
+      <p>{t("refund.words", { chain: payment.chain, token: payment.token })}</p>
+      <TextInput
+        label={t("refund.to")}
+        description={t("refund.toWords")}
+        required
+        data-autofocus
+        autoComplete="off"
+        spellCheck={false}
+        value={toAddress}
+        onChange={(event) => {
+          setToAddress(event.currentTarget.value);
+        }}
+      />
+      <TextInput
+        label={t("payments.amount")}
+        description={
+          <>
+            {t("refund.all")} <Amount value={payment.receivedAmount} token={payment.token} />
+          </>
+        }
+        inputMode="decimal"
+        value={amount}
+        onChange={(event) => {
+          setAmount(event.currentTarget.value);
+        }}
+      />
+      <TextInput
+        label={t("refund.reason")}
+        value={reason}
+        onChange={(event) => {
+          setReason(event.currentTarget.value);
+        }}
+      />
+    </Confirm>
+  );
+}

@@ -1,0 +1,42 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+
+import { Address } from "../../ui/Address";
+import { Amount } from "../../ui/Amount";
+import { Section } from "../../ui/Page";
+import { Status } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { refundsQuery } from "../queries";
+
+interface RefundsProps {
+  readonly projectId: string;
+  readonly paymentId: string;
+}
+
+/** What was sent back of a payment; nothing where nothing was. */
+export function Refunds({ projectId, paymentId }: RefundsProps) {
+  const { t } = useTranslation();
+  const { data: refunds = [] } = useQuery(refundsQuery(projectId, paymentId));
+  if (refunds.length === 0) return null;
+  return (
+    <Section title={t("refund.list")} flush>
+      <ol className="timeline">
+        {refunds.map((one) => (
+          <li key={one.refundId}>
+            <div className="row">
+              <Amount value={one.amount} token={one.token} />
+              <Status value={one.status} />
+              <When at={one.createdAt} />
+            </div>
+            <div className="row muted">
+              <Address value={one.toAddress} />
+              {one.txHash !== null && <Address value={one.txHash} />}
+              {one.reason !== null && <span>{one.reason}</span>}
+              {one.error !== null && <span>{one.error}</span>}
+            </div>
+          </li>
+        ))}
+      </ol>
+    </Section>
+  );
+}

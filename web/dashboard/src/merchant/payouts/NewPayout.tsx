@@ -1,0 +1,131 @@
+import { Button, SegmentedControl, Select } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { api, unwrap } from "../../api/client";
+import { Address } from "../../ui/Address";
+import { Amount } from "../../ui/Amount";
+import { Confirm } from "../../ui/Confirm";
+import { Page, Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
+import { Text } from "../../ui/Text";
+import { useProjectId } from "../project";
+import type { Schemas } from "../queries";
+import { walletQuery } from "../wallet/queries";
+
+import { Batch } from "./Batch";
+
+type Balance = Schemas["BalanceView"];
+
+const keyOf = (one: Balance) => `${one.chain}/${one.token}`;
+
+/** Paying somebody out of the wallet, or many from a CSV file. */
+export function NewPayout() {
+  const { t } = useTranslation();
+  const query = useQuery(walletQuery(useProjectId()));
+  const [isBatch, setBatch] = useState(false);
+  const [chosen, setChosen] = useState<string | null>(null);
+  return (
+    <Page title={t("payouts.new")}>
+      <Section>
+        <QueryView query={query}>
+          {({ balances }) => {
+            const balance = balances.find((one) => keyOf(one) === chosen);
+            return (
+              <div className="stack">
+                <SegmentedControl
+                  aria-label={t("payouts.howMany")}
+                  value={isBatch ? "many" : "one"}
+                  data={[
+                    { value: "one", label: t("payouts.one") },
+                    { value: "many", label: t("payouts.many") },
+                  ]}
+                  onChange={(value) => {
+                    setBatch(value === "many");
+                  }}
+                />
+                <Select
+                  label={t("payouts.from")}
+                  required
+                  value={chosen}
+                  placeholder={balances.length === 0 ? t("wallet.none") : t("payouts.choose")}
+                  data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${one.chain}` }))}
+                  onChange={setChosen}
+                />
+                {balance !== undefined && (
+                  <p>
+                    {t("wallet.available")}: <Amount value={balance.available} token={balance.token} />
+                  </p>
+                )}
+                {balance !== undefined && (isBatch ? <Batch balance={balance} /> : <Single balance={balance} />)}
+              </div>
+            );
+          }}
+        </QueryView>
+      </Section>
+    </Page>
+  );
+}
+
+function Single({ balance }: { readonly balance: Balance }) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const [toAddress, setToAddress] = useState("");
+  const [amount, setAmount] = useState("");
+  const [isAsked, setAsked] = useState(false);
+  const [idempotencyKey] = useState(() => crypto.randomUUID());
+  const to = toAddress.trim();
+
+  async function pay(): Promise<void> {
+    const { chain, token } = balance;
+    const body = { chain, token, toAddress: to, amount: amount.trim(), idempotencyKey };
+    const params = { path: { projectId } };
+    const { payout } = await unwrap(api.POST("/api/dashboard/projects/{projectId}/wallet/payout", { params, body }));
+    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    await navigate({ to: `/${projectId}/payouts/${payout.payoutId}` });
+  }
+
+  return (
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setAsked(true);
+      }}
+    >
+      <Text
+        label={t("payouts.to")}
+        required
+        autoComplete="off"
+        spellCheck={false}
+        value={toAddress}
+        onText={setToAddress}
+      />
+      <Text label={t("payments.amount")} required inputMode="decimal" value={amount} onText={setAmount} />
+      <div className="row">
+        <Button type="submit">{t("payouts.check")}</Button>
+      </div>
+      {isAsked && (
+        <Confirm
+          title={t("payouts.confirm")}
+          act={t("payouts.pay")}
+          isDangerous
+          onConfirm={pay}
+          onClose={() => {
+            setAsked(false);
+          }}
+        >
+          <p>
+            <Amount value={amount.trim()} token={balance.token} /> · {balance.chain}
+          </p>
+          <Address value={to} whole />
+          <p>{t("payouts.words")}</p>
+        </Confirm>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,78 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+
+import { Address } from "../../ui/Address";
+import { usePathPart } from "../../ui/address";
+import { Amount } from "../../ui/Amount";
+import { Copyable } from "../../ui/Copyable";
+import { Facts, Page, Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
+import { Status } from "../../ui/Status";
+import { Moment, When } from "../../ui/When";
+import { PaymentEvents } from "../payments/PaymentEvents";
+import { useProjectId } from "../project";
+
+import { payoutQuery, type Payout } from "./queries";
+
+const POLL_MS = 5_000;
+const ENDED: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
+
+/** One payout: where it goes, how far it is, and what it waits for. */
+export function PayoutPage() {
+  const projectId = useProjectId();
+  const query = useQuery({
+    ...payoutQuery(projectId, usePathPart("payoutId")),
+    refetchInterval: ({ state }) => (state.data !== undefined && ENDED.has(state.data.status) ? false : POLL_MS),
+  });
+  return <QueryView query={query}>{(payout) => <Shown projectId={projectId} payout={payout} />}</QueryView>;
+}
+
+function Shown({ projectId, payout }: { readonly projectId: string; readonly payout: Payout }) {
+  const { t } = useTranslation();
+  const { fee } = payout;
+  return (
+    <Page
+      title={t("payout.title")}
+      tab={`${t("payout.title")} ${payout.payoutId}`}
+      lead={
+        <span className="row">
+          <Status value={payout.status} />
+          <Copyable text={payout.payoutId}>
+            <code>{payout.payoutId}</code>
+          </Copyable>
+          <When at={payout.createdAt} />
+        </span>
+      }
+    >
+      <Section title={t("payment.amounts")}>
+        <Facts
+          facts={[
+            [t("payments.amount"), <Amount key="amount" value={payout.amount} token={payout.token} />],
+            [t("payments.chain"), payout.chain],
+            [t("payouts.to"), <Address key="to" value={payout.toAddress} whole />],
+            [t("payout.tag"), payout.toTag],
+            [t("payout.tx"), payout.txHash === null ? null : <Address key="tx" value={payout.txHash} whole />],
+            [t("payout.fee"), fee === null ? null : <Amount key="fee" value={fee.amount} token={fee.token} />],
+            [t("payout.waits"), payout.waitsFor],
+            [t("payout.error"), payout.error],
+            [
+              t("payout.batch"),
+              payout.batchId === null ? null : (
+                <Link key="batch" to={`/${projectId}/payouts`} search={{ batchId: payout.batchId }}>
+                  {payout.batchId}
+                </Link>
+              ),
+            ],
+            [t("payout.completed"), payout.completedAt === null ? null : <Moment key="at" at={payout.completedAt} />],
+          ]}
+        />
+      </Section>
+      <PaymentEvents
+        projectId={projectId}
+        paymentId={payout.payoutId}
+        version={`${payout.status} ${payout.updatedAt}`}
+      />
+    </Page>
+  );
+}

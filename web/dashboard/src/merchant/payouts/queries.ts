@@ -1,0 +1,32 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { api, unwrap } from "../../api/client";
+import type { operations } from "../../api/generated/dashboard";
+import type { Listed } from "../../ui/List";
+import { ROWS, type Schemas } from "../queries";
+
+export type Payout = Schemas["PayoutView"];
+type Filters = NonNullable<operations["listPayoutsInProject"]["parameters"]["query"]>;
+
+export function payoutsQuery(projectId: string, query: Filters) {
+  return queryOptions({
+    queryKey: ["project", projectId, "payouts", query],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }): Promise<Listed<Payout>> => {
+      const params = { path: { projectId }, query: { limit: ROWS, ...query } };
+      const answer = await unwrap(api.GET("/api/dashboard/projects/{projectId}/wallet/payouts", { params, signal }));
+      return { rows: answer.payouts, page: answer.page, limit: answer.limit, total: answer.total };
+    },
+  });
+}
+
+export function payoutQuery(projectId: string, payoutId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "payout", payoutId],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId, payoutId } };
+      const path = "/api/dashboard/projects/{projectId}/wallet/payouts/{payoutId}";
+      return (await unwrap(api.GET(path, { params, signal }))).payout;
+    },
+  });
+}

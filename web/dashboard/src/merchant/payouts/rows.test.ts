@@ -1,0 +1,38 @@
+import { expect, it } from "vitest";
+
+import { readRows, total } from "./rows";
+
+const A = "0x5555555555555555555555555555555555555555";
+const B = "0x7777777777777777777777777777777777777777";
+
+it("reads rows however a spreadsheet writes them, with a heading or without", () => {
+  const wanted = [
+    { line: 2, toAddress: A, amount: "1.5", problem: null },
+    { line: 3, toAddress: B, amount: "2", problem: null },
+  ];
+  expect(readRows(`address,amount\n${A},1.5\n${B},2\n`, 6)).toEqual(wanted);
+  expect(readRows(`\uFEFFto;how much\r\n"${A}";"1.5"\r\n${B};2`, 6)).toEqual(wanted);
+  expect(readRows(`${A}\t1.5`, 6)).toEqual([{ line: 1, toAddress: A, amount: "1.5", problem: null }]);
+});
+
+it("says what is wrong with a row, and guesses nothing", () => {
+  const problem = (line: string) => readRows(line, 6)[0]?.problem;
+  expect(problem(`${A};1,5`)).toBe("columns");
+  expect(problem(A)).toBe("columns");
+  expect(problem(",1")).toBe("address");
+  for (const amount of ["0", "0.00", "-1", "1e5", ".5", "1.", "١", "1 000", "NaN"]) {
+    expect(problem(`${A},${amount}`), amount).toBe("amount");
+  }
+  expect(problem(`${A},0.1234567`)).toBe("decimals");
+  expect(readRows(`${A},1\n${A.toUpperCase().replace("0X", "0x")},1`, 6).map((one) => one.problem)).toEqual([
+    null,
+    "twice",
+  ]);
+});
+
+it("adds up exactly", () => {
+  expect(total(readRows(`${A},0.1\n${B},0.2`, 18), 18)).toBe("0.3");
+  expect(total(readRows(`${A},99999999999999999999.000001`, 6), 6)).toBe("99999999999999999999.000001");
+  expect(total([], 6)).toBe("0");
+  expect(total(readRows(`${A},7`, 0), 0)).toBe("7");
+});

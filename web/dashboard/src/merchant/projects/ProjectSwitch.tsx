@@ -1,0 +1,55 @@
+import { Menu, UnstyledButton } from "@mantine/core";
+import { useSuspenseQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+
+import { Chip } from "../../ui/Status";
+import { projectsQuery, type Project } from "../queries";
+
+import styles from "./ProjectSwitch.module.css";
+
+const MODES = ["live", "sandbox"] as const;
+
+/** Which project the pages are about, live or sandbox, and the way to another one. */
+export function ProjectSwitch({ project }: { readonly project: Project | null }) {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const { data: projects } = useSuspenseQuery(projectsQuery);
+  return (
+    <Menu position="bottom-start" width={260}>
+      <Menu.Target>
+        <UnstyledButton className={styles.switch}>
+          <span className="unseen">{t("projects.switch")}</span>
+          <span className={styles.name}>{project?.name ?? "–"}</span>
+          {project !== null && <Mode mode={project.mode} />}
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {MODES.map((mode) => {
+          const those = projects.filter((one) => one.mode === mode);
+          return those.length === 0 ? null : (
+            <div key={mode} role="group" aria-label={t(`mode.${mode}`)}>
+              <Menu.Label>{t(`mode.${mode}`)}</Menu.Label>
+              {those.map((one) => (
+                <Menu.Item
+                  key={one.projectId}
+                  rightSection={one.projectId === project?.projectId ? "✓" : null}
+                  onClick={() => void navigate({ to: "/$projectId/payments", params: { projectId: one.projectId } })}
+                >
+                  {one.name}
+                </Menu.Item>
+              ))}
+            </div>
+          );
+        })}
+        <Menu.Divider />
+        <Menu.Item onClick={() => void navigate({ to: "/projects/new" })}>{t("projects.new")}</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+export function Mode({ mode }: { readonly mode: string }) {
+  const { t } = useTranslation();
+  return mode === "live" ? <Chip tone="good">{t("mode.live")}</Chip> : <Chip tone="care">{t("mode.sandbox")}</Chip>;
+}

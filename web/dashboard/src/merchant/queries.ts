@@ -1,0 +1,101 @@
+/** What the pages of a merchant ask the API for, each under the key by which it is forgotten when it changes. */
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { api, unwrap } from "../api/client";
+import type { components, operations } from "../api/generated/dashboard";
+import type { Listed } from "../ui/List";
+
+export type Schemas = components["schemas"];
+export type Project = Schemas["ProjectView"];
+export type Payment = Schemas["PaymentView"];
+export type PaymentDetail = Schemas["PaymentDetail"];
+export type Member = Schemas["OwnMemberAnswer"];
+
+export const ROWS = 25;
+const PROJECTS_MAX = 100;
+
+export const meQuery = queryOptions({
+  queryKey: ["me"],
+  queryFn: ({ signal }) => unwrap(api.GET("/api/dashboard/members/me", { signal })),
+});
+
+export const projectsQuery = queryOptions({
+  queryKey: ["projects"],
+  queryFn: async ({ signal }) => {
+    const query = { limit: PROJECTS_MAX };
+    return (await unwrap(api.GET("/api/merchant/projects", { params: { query }, signal }))).projects;
+  },
+});
+
+export const chainsQuery = queryOptions({
+  queryKey: ["chains"],
+  staleTime: 60_000,
+  queryFn: async ({ signal }) => (await unwrap(api.GET("/api/public/chains", { signal }))).chains,
+});
+
+export const tokensQuery = queryOptions({
+  queryKey: ["tokens"],
+  staleTime: 60_000,
+  queryFn: async ({ signal }) => (await unwrap(api.GET("/api/public/tokens", { signal }))).tokens,
+});
+
+type PaymentFilters = NonNullable<operations["listPaymentsInProject"]["parameters"]["query"]>;
+
+export function paymentsQuery(projectId: string, query: PaymentFilters) {
+  return queryOptions({
+    queryKey: ["project", projectId, "payments", query],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }): Promise<Listed<Payment>> => {
+      const path = { projectId };
+      const params = { path, query: { limit: ROWS, ...query } };
+      const answer = await unwrap(api.GET("/api/dashboard/projects/{projectId}/payments", { params, signal }));
+      return { rows: answer.payments, page: answer.page, limit: answer.limit, total: answer.total };
+    },
+  });
+}
+
+export function paymentQuery(projectId: string, paymentId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "payment", paymentId],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId, paymentId } };
+      const path = "/api/dashboard/projects/{projectId}/payments/{paymentId}";
+      return (await unwrap(api.GET(path, { params, signal }))).payment;
+    },
+  });
+}
+
+export function paymentLinksQuery(projectId: string, paymentId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "payment", paymentId, "links"],
+    staleTime: Infinity,
+    queryFn: ({ signal }) => {
+      const params = { path: { projectId, paymentId } };
+      return unwrap(
+        api.GET("/api/dashboard/projects/{projectId}/payments/{paymentId}/receipt-links", { params, signal }),
+      );
+    },
+  });
+}
+
+export function eventsQuery(projectId: string, resourceId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "events", resourceId],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId }, query: { resourceId, limit: 100 } };
+      return (await unwrap(api.GET("/api/dashboard/projects/{projectId}/events", { params, signal }))).events;
+    },
+  });
+}
+
+export function refundsQuery(projectId: string, paymentId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "refunds", paymentId],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId }, query: { limit: 100 } };
+      const path = "/api/dashboard/projects/{projectId}/payments/refunds/list";
+      const { refunds } = await unwrap(api.GET(path, { params, signal }));
+      return refunds.filter((one) => one.paymentId === paymentId);
+    },
+  });
+}

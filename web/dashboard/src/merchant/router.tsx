@@ -1,0 +1,104 @@
+/** The pages of a merchant by their address. Each comes in a file of its own, when it is gone to. */
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  Outlet,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+  type ErrorComponentProps,
+  type RouteComponent,
+} from "@tanstack/react-router";
+
+import { merchantSession } from "../api/client";
+import { ErrorNote, Loading } from "../ui/Feedback";
+
+import { BASE_PATH, readNext } from "./auth/next";
+import { NotFound } from "./NotFound";
+import { meQuery, projectsQuery } from "./queries";
+
+export function makeRouter(client: QueryClient) {
+  const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
+
+  const signIn = createRoute({
+    getParentRoute: () => root,
+    path: "/sign-in",
+    validateSearch: readNext,
+    component: lazyRouteComponent(() => import("./auth/SignIn"), "SignIn"),
+  });
+  const signUp = createRoute({
+    getParentRoute: () => root,
+    path: "/sign-up",
+    component: lazyRouteComponent(() => import("./auth/SignUp"), "SignUp"),
+  });
+
+  const signedIn = createRoute({
+    getParentRoute: () => root,
+    id: "signed-in",
+    beforeLoad: async ({ location }) => {
+      const token = await merchantSession.token();
+      if (token === null) throw redirect({ to: "/sign-in", search: { next: location.href } });
+      await client.query({ ...meQuery, staleTime: "static" });
+    },
+    component: lazyRouteComponent(() => import("./SignedIn"), "SignedIn"),
+  });
+  const home = createRoute({
+    getParentRoute: () => signedIn,
+    path: "/",
+    beforeLoad: async () => {
+      const projects = await client.query({ ...projectsQuery, staleTime: "static" });
+      const first = projects.find((one) => one.isActive) ?? projects[0];
+      if (first !== undefined) {
+        throw redirect({ to: "/$projectId/payments", params: { projectId: first.projectId } });
+      }
+      throw redirect({ to: "/projects/new" });
+    },
+  });
+  const newProject = createRoute({
+    getParentRoute: () => signedIn,
+    path: "/projects/new",
+    component: lazyRouteComponent(() => import("./projects/NewProject"), "NewProject"),
+  });
+
+  const project = createRoute({
+    getParentRoute: () => signedIn,
+    path: "/$projectId",
+    beforeLoad: async () => {
+      await client.query({ ...projectsQuery, staleTime: "static" });
+    },
+    component: lazyRouteComponent(() => import("./ProjectLayout"), "ProjectLayout"),
+  });
+  const page = <Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
+    createRoute({
+      getParentRoute: () => project,
+      path,
+      component: lazyRouteComponent(load as () => Promise<Record<string, RouteComponent>>, name),
+    });
+  const pages = [
+    page("/payments", () => import("./payments/PaymentList"), "PaymentList"),
+    page("/payments/new", () => import("./payments/NewPayment"), "NewPayment"),
+    page("/payments/$paymentId", () => import("./payments/PaymentPage"), "PaymentPage"),
+    page("/resolutions", () => import("./resolutions/ResolutionsPage"), "ResolutionsPage"),
+    page("/wallet", () => import("./wallet/WalletPage"), "WalletPage"),
+    page("/payouts", () => import("./payouts/PayoutList"), "PayoutList"),
+    page("/payouts/new", () => import("./payouts/NewPayout"), "NewPayout"),
+    page("/payouts/$payoutId", () => import("./payouts/PayoutPage"), "PayoutPage"),
+    page("/keys", () => import("./developers/KeysPage"), "KeysPage"),
+    page("/webhooks", () => import("./developers/WebhooksPage"), "WebhooksPage"),
+    page("/webhooks/$deliveryId", () => import("./developers/DeliveryPage"), "DeliveryPage"),
+    page("/sandbox", () => import("./sandbox/SandboxPage"), "SandboxPage"),
+    page("/team", () => import("./team/TeamPage"), "TeamPage"),
+    page("/security", () => import("./security/SecurityPage"), "SecurityPage"),
+    page("/settings", () => import("./settings/SettingsPage"), "SettingsPage"),
+  ];
+
+  return createRouter({
+    routeTree: root.addChildren([signIn, signUp, signedIn.addChildren([home, newProject, project.addChildren(pages)])]),
+    basepath: BASE_PATH,
+    defaultPreload: "intent",
+    defaultPendingComponent: () => <Loading lines={6} />,
+    defaultErrorComponent: ({ error, reset }: ErrorComponentProps) => <ErrorNote error={error} onRetry={reset} />,
+    scrollRestoration: true,
+  });
+}

@@ -1,0 +1,159 @@
+import { Button, PasswordInput } from "@mantine/core";
+import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { api, unwrap } from "../../api/client";
+import { Copyable } from "../../ui/Copyable";
+import { ErrorNote } from "../../ui/Feedback";
+import { Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
+import { Chip } from "../../ui/Status";
+import { Text } from "../../ui/Text";
+import { useAct } from "../../ui/useAct";
+import type { Schemas } from "../queries";
+
+const twoFactorQuery = queryOptions({
+  queryKey: ["two-factor"],
+  queryFn: ({ signal }) => unwrap(api.GET("/api/dashboard/two-factor", { signal })),
+});
+
+/** The second factor: turned on with an authenticator, renewed, and turned off. */
+export function TwoFactor() {
+  const { t } = useTranslation();
+  const query = useQuery(twoFactorQuery);
+  const [codes, setCodes] = useState<readonly string[] | null>(null);
+  return (
+    <Section title={t("twoFactor.title")}>
+      {codes !== null && <RecoveryCodes codes={codes} />}
+      <QueryView query={query} lines={2}>
+        {(status) => (status.enabled ? <On status={status} onCodes={setCodes} /> : <Off onCodes={setCodes} />)}
+      </QueryView>
+    </Section>
+  );
+}
+
+interface OnCodes {
+  readonly onCodes: (codes: readonly string[] | null) => void;
+}
+
+function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
+  const { t } = useTranslation();
+  return (
+    <div role="alert" className="stack">
+      <p>{t("twoFactor.codesWords")}</p>
+      <Copyable text={codes.join("\n")} label={t("twoFactor.copyCodes")}>
+        <code>{codes.join("  ")}</code>
+      </Copyable>
+    </div>
+  );
+}
+
+function Off({ onCodes }: OnCodes) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const [enrolled, setEnrolled] = useState<Schemas["Enrolled"] | null>(null);
+  const enrol = useAct(async () => {
+    setEnrolled(await unwrap(api.POST("/api/dashboard/two-factor/enrol", { body: { password } })));
+  });
+  const confirm = useAct(async () => {
+    const body = { totpCode: code.trim() };
+    onCodes((await unwrap(api.POST("/api/dashboard/two-factor/confirm", { body }))).recoveryCodes);
+    await client.invalidateQueries(twoFactorQuery);
+  });
+  if (enrolled === null) {
+    return (
+      <form className="stack" onSubmit={enrol.submit}>
+        <p>{t("twoFactor.off")}</p>
+        <PasswordInput
+          label={t("signIn.password")}
+          autoComplete="current-password"
+          required
+          value={password}
+          visibilityToggleButtonProps={{ "aria-label": t("signIn.show") }}
+          onChange={(event) => {
+            setPassword(event.currentTarget.value);
+          }}
+        />
+        {enrol.error !== null && <ErrorNote error={enrol.error} />}
+        <div className="row">
+          <Button type="submit" loading={enrol.isRunning}>
+            {t("twoFactor.turnOn")}
+          </Button>
+        </div>
+      </form>
+    );
+  }
+  return (
+    <form className="stack" onSubmit={confirm.submit}>
+      <p>{t("twoFactor.scan")}</p>
+      <img src={enrolled.qrCode} alt={t("twoFactor.qr")} width="200" height="200" className="qr" />
+      <Copyable text={enrolled.secret}>
+        <code>{enrolled.secret}</code>
+      </Copyable>
+      <Text
+        label={t("signIn.code")}
+        required
+        autoComplete="one-time-code"
+        inputMode="numeric"
+        value={code}
+        onText={setCode}
+      />
+      {confirm.error !== null && <ErrorNote error={confirm.error} />}
+      <div className="row">
+        <Button type="submit" loading={confirm.isRunning}>
+          {t("twoFactor.confirm")}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusView"] }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const body = { password, totpCode: code.trim() };
+  const renew = useAct(async () => {
+    onCodes((await unwrap(api.POST("/api/dashboard/two-factor/recovery-codes", { body }))).recoveryCodes);
+    setCode("");
+    await client.invalidateQueries(twoFactorQuery);
+  });
+  const disable = useAct(async () => {
+    await unwrap(api.POST("/api/dashboard/two-factor/disable", { body }));
+    onCodes(null);
+    await client.invalidateQueries(twoFactorQuery);
+  });
+  const error = renew.error ?? disable.error;
+  return (
+    <form className="stack" onSubmit={renew.submit}>
+      <p className="row">
+        <Chip tone="good">{t("twoFactor.on")}</Chip>
+        <span>{t("twoFactor.left", { count: status.recoveryCodesLeft })}</span>
+      </p>
+      <PasswordInput
+        label={t("signIn.password")}
+        autoComplete="current-password"
+        required
+        value={password}
+        visibilityToggleButtonProps={{ "aria-label": t("signIn.show") }}
+        onChange={(event) => {
+          setPassword(event.currentTarget.value);
+        }}
+      />
+      <Text label={t("signIn.code")} required autoComplete="one-time-code" value={code} onText={setCode} />
+      {error !== null && <ErrorNote error={error} />}
+      <div className="row">
+        <Button type="submit" variant="default" loading={renew.isRunning}>
+          {t("twoFactor.renew")}
+        </Button>
+        <Button variant="default" loading={disable.isRunning} onClick={() => void disable.run()}>
+          {t("twoFactor.turnOff")}
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,122 @@
+import { Button, Select } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { api, unwrap } from "../../api/client";
+import { Copyable } from "../../ui/Copyable";
+import { Empty, ErrorNote } from "../../ui/Feedback";
+import { Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { Text } from "../../ui/Text";
+import { useAct } from "../../ui/useAct";
+import { Moment } from "../../ui/When";
+
+import { ROLES, invitationsQuery, isRole, type Role } from "./queries";
+
+/** Who was invited and has not come yet; and inviting somebody, whose link is shown once. */
+export function Invitations({ mayManage }: { readonly mayManage: boolean }) {
+  const { t } = useTranslation();
+  const query = useQuery(invitationsQuery);
+  return (
+    <>
+      {mayManage && <Invite />}
+      <Section title={t("team.invitations")} flush>
+        <QueryView query={query} lines={2}>
+          {(invitations) =>
+            invitations.length === 0 ? (
+              <Empty title={t("team.nobodyInvited")} />
+            ) : (
+              <Plain
+                label={t("team.invitations")}
+                rows={invitations}
+                rowKey={(one) => one.invitationId}
+                columns={[
+                  { id: "name", title: t("projects.name"), cell: (one) => <b>{one.name}</b> },
+                  { id: "email", title: t("signIn.email"), cell: (one) => one.email },
+                  { id: "role", title: t("team.role"), cell: (one) => t(`role.${one.role}`) },
+                  { id: "until", title: t("payment.expires"), cell: (one) => <Moment at={one.expiresAt} /> },
+                  {
+                    id: "revoke",
+                    title: "",
+                    atEnd: true,
+                    cell: (one) => (mayManage ? <Revoke invitationId={one.invitationId} /> : null),
+                  },
+                ]}
+              />
+            )
+          }
+        </QueryView>
+      </Section>
+    </>
+  );
+}
+
+function Invite() {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [name, setName] = useState("");
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState<Role>("viewer");
+  const [link, setLink] = useState<string | null>(null);
+  const invite = useAct(async () => {
+    setLink((await unwrap(api.POST("/api/dashboard/invitations", { body: { name, email, role } }))).link);
+    setName("");
+    setEmail("");
+    await client.invalidateQueries(invitationsQuery);
+  });
+  return (
+    <Section title={t("team.invite")}>
+      <form className="stack" onSubmit={invite.submit}>
+        <Text label={t("projects.name")} required value={name} error={invite.error?.of("name")} onText={setName} />
+        <Text
+          label={t("signIn.email")}
+          type="email"
+          required
+          value={email}
+          error={invite.error?.of("email")}
+          onText={setEmail}
+        />
+        <Select
+          label={t("team.role")}
+          description={t(`roleWords.${role}`)}
+          allowDeselect={false}
+          data={ROLES.map((one) => ({ value: one, label: t(`role.${one}`) }))}
+          value={role}
+          onChange={(value) => {
+            if (isRole(value)) setRole(value);
+          }}
+        />
+        {invite.error !== null && <ErrorNote error={invite.error} />}
+        <div className="row">
+          <Button type="submit" loading={invite.isRunning}>
+            {t("team.inviteAct")}
+          </Button>
+        </div>
+        {link !== null && (
+          <div role="alert" className="stack">
+            <p>{t("team.link")}</p>
+            <Copyable text={link}>
+              <code>{link}</code>
+            </Copyable>
+          </div>
+        )}
+      </form>
+    </Section>
+  );
+}
+
+function Revoke({ invitationId }: { readonly invitationId: string }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const revoke = useAct(async () => {
+    await unwrap(api.DELETE("/api/dashboard/invitations/{invitationId}", { params: { path: { invitationId } } }));
+    await client.invalidateQueries(invitationsQuery);
+  });
+  return (
+    <Button variant="default" size="compact-sm" loading={revoke.isRunning} onClick={() => void revoke.run()}>
+      {t("team.withdraw")}
+    </Button>
+  );
+}

@@ -1,0 +1,118 @@
+import { Select } from "@mantine/core";
+import { useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { api, unwrap } from "../../api/client";
+import { Confirm } from "../../ui/Confirm";
+import { Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { Chip } from "../../ui/Status";
+import { usePermitted } from "../project";
+import { meQuery, type Schemas } from "../queries";
+
+import { Invitations } from "./Invitations";
+import { ROLES, isRole, membersQuery, type Role } from "./queries";
+
+type Member = Schemas["MemberView"];
+
+/** The people of the merchant: who they are, what each may do, and who is invited. */
+export function TeamPage() {
+  const { t } = useTranslation();
+  const query = useQuery(membersQuery);
+  const mayManage = usePermitted("team.manage");
+  const { member: me } = useSuspenseQuery(meQuery).data;
+  return (
+    <Page title={t("team.title")} lead={t("team.lead")}>
+      <Section title={t("team.members")} flush>
+        <QueryView query={query}>
+          {(members) => (
+            <Plain
+              label={t("team.members")}
+              rows={members}
+              rowKey={(one) => one.memberId}
+              columns={[
+                { id: "name", title: t("projects.name"), cell: (one) => <b>{one.name}</b> },
+                { id: "email", title: t("signIn.email"), cell: (one) => one.email },
+                {
+                  id: "projects",
+                  title: t("team.projects"),
+                  cell: (one) => one.projectIds?.length ?? t("team.allProjects"),
+                },
+                {
+                  id: "factor",
+                  title: t("twoFactor.title"),
+                  cell: (one) =>
+                    one.hasTwoFactor ? (
+                      <Chip tone="good">{t("twoFactor.on")}</Chip>
+                    ) : (
+                      <Chip tone="care">{t("team.noFactor")}</Chip>
+                    ),
+                },
+                {
+                  id: "role",
+                  title: t("team.role"),
+                  cell: (one) =>
+                    mayManage && one.memberId !== me.memberId ? <ChangeRole member={one} /> : t(`role.${one.role}`),
+                },
+              ]}
+            />
+          )}
+        </QueryView>
+      </Section>
+      <Invitations mayManage={mayManage} />
+    </Page>
+  );
+}
+
+type Change = Role | "remove";
+
+function ChangeRole({ member }: { readonly member: Member }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [change, setChange] = useState<Change | null>(null);
+
+  async function act(): Promise<void> {
+    const params = { path: { memberId: member.memberId } };
+    if (change === "remove") await unwrap(api.DELETE("/api/dashboard/members/{memberId}", { params }));
+    else if (change !== null) {
+      await unwrap(api.PATCH("/api/dashboard/members/{memberId}", { params, body: { role: change } }));
+    }
+    await client.invalidateQueries(membersQuery);
+  }
+
+  return (
+    <>
+      <Select
+        aria-label={t("team.roleOf", { name: member.name })}
+        allowDeselect={false}
+        data={[
+          ...ROLES.map((one) => ({ value: one, label: t(`role.${one}`) })),
+          { value: "remove", label: t("team.remove") },
+        ]}
+        value={member.role}
+        onChange={(value) => {
+          if (value === "remove" || (isRole(value) && value !== member.role)) setChange(value);
+        }}
+      />
+      {change !== null && (
+        <Confirm
+          title={
+            change === "remove"
+              ? t("team.removeTitle", { name: member.name })
+              : t("team.roleTitle", { name: member.name })
+          }
+          act={change === "remove" ? t("team.remove") : t("team.change")}
+          isDangerous={change === "remove"}
+          onConfirm={act}
+          onClose={() => {
+            setChange(null);
+          }}
+        >
+          <p>{change === "remove" ? t("team.removeWords") : t(`roleWords.${change}`)}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,28 @@
+import { queryOptions } from "@tanstack/react-query";
+
+import { api, unwrap } from "../../api/client";
+
+const MEMBERS_MAX = 100;
+
+export const ROLES = ["owner", "admin", "finance", "developer", "viewer"] as const;
+export type Role = (typeof ROLES)[number];
+
+export function isRole(text: string | null): text is Role {
+  return ROLES.some((one) => one === text);
+}
+
+export const membersQuery = queryOptions({
+  queryKey: ["members"],
+  queryFn: async ({ signal }) => {
+    const params = { query: { limit: MEMBERS_MAX } };
+    return (await unwrap(api.GET("/api/dashboard/members", { params, signal }))).members;
+  },
+});
+
+export const invitationsQuery = queryOptions({
+  queryKey: ["invitations"],
+  queryFn: async ({ signal }) => {
+    const params = { query: { limit: MEMBERS_MAX } };
+    return (await unwrap(api.GET("/api/dashboard/invitations", { params, signal }))).invitations;
+  },
+});

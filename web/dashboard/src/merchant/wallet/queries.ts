@@ -1,0 +1,42 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { api, unwrap } from "../../api/client";
+import type { operations } from "../../api/generated/dashboard";
+import type { Listed } from "../../ui/List";
+import { ROWS, type Schemas } from "../queries";
+
+export function walletQuery(projectId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "wallet"],
+    queryFn: ({ signal }) => {
+      const params = { path: { projectId } };
+      return unwrap(api.GET("/api/dashboard/projects/{projectId}/wallet", { params, signal }));
+    },
+  });
+}
+
+export function addressesQuery(projectId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "wallet", "addresses"],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId } };
+      return (await unwrap(api.GET("/api/dashboard/projects/{projectId}/wallet/addresses", { params, signal })))
+        .addresses;
+    },
+  });
+}
+
+type StatementFilters = NonNullable<operations["listTransactionsInProject"]["parameters"]["query"]>;
+
+export function statementQuery(projectId: string, query: StatementFilters) {
+  return queryOptions({
+    queryKey: ["project", projectId, "wallet", "transactions", query],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }): Promise<Listed<Schemas["TransactionView"]>> => {
+      const params = { path: { projectId }, query: { limit: ROWS, ...query } };
+      const path = "/api/dashboard/projects/{projectId}/wallet/transactions";
+      const answer = await unwrap(api.GET(path, { params, signal }));
+      return { rows: answer.transactions, page: answer.page, limit: answer.limit, total: answer.total };
+    },
+  });
+}

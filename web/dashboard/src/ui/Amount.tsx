@@ -1,0 +1,31 @@
+import { useTranslation } from "react-i18next";
+
+import { Copyable } from "./Copyable";
+import { showAmount, showFiat } from "./format";
+
+interface AmountProps {
+  readonly value: string;
+  readonly token?: string | undefined;
+}
+
+/** An amount of a token. What is cut off is shown on hover and copied; nothing is ever rounded. */
+export function Amount({ value, token }: AmountProps) {
+  const { i18n } = useTranslation();
+  const { text, isCut } = showAmount(value, i18n.language);
+  const whole = token === undefined ? value : `${value} ${token}`;
+  return (
+    <Copyable text={value} label={whole}>
+      <span className="number">
+        {text}
+        {isCut && "…"}
+        {token !== undefined && <span className="muted"> {token}</span>}
+      </span>
+    </Copyable>
+  );
+}
+
+/** An amount of money in a currency, as the API says it. */
+export function Fiat({ value, currency }: { readonly value: string; readonly currency: string }) {
+  const { i18n } = useTranslation();
+  return <span className="number">{showFiat(value, currency, i18n.language)}</span>;
+}

@@ -1,0 +1,77 @@
+import { Button, Modal, TextInput } from "@mantine/core";
+import { useState, type ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+
+import { ErrorNote } from "./Feedback";
+
+interface ConfirmProps {
+  readonly title: string;
+  /** What will happen, in plain words. */
+  readonly children: ReactNode;
+  /** What the button says: the act itself. */
+  readonly act: string;
+  /** What has to be typed first, for what cannot be undone. */
+  readonly typed?: string;
+  readonly isDangerous?: boolean;
+  readonly onConfirm: () => Promise<unknown>;
+  readonly onClose: () => void;
+}
+
+/** Says what an act does before it is done, and stays until the API has answered. Mounted while it is open. */
+export function Confirm({ title, children, act, typed, isDangerous = false, onConfirm, onClose }: ConfirmProps) {
+  const { t } = useTranslation();
+  const [text, setText] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const [isSending, setSending] = useState(false);
+
+  async function confirm(): Promise<void> {
+    setSending(true);
+    setError(null);
+    try {
+      await onConfirm();
+      onClose();
+    } catch (refused) {
+      setError(refused);
+      setSending(false);
+    }
+  }
+
+  return (
+    <Modal opened onClose={onClose} title={title} closeButtonProps={{ "aria-label": t("ui.close") }}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void confirm();
+        }}
+      >
+        <div className="stack">{children}</div>
+        {typed !== undefined && (
+          <TextInput
+            label={t("confirm.type", { text: typed })}
+            value={text}
+            autoComplete="off"
+            onChange={(event) => {
+              setText(event.currentTarget.value);
+            }}
+          />
+        )}
+        {error !== null && <ErrorNote error={error} />}
+        <div className="row end">
+          <Button variant="default" onClick={onClose}>
+            {t("ui.cancel")}
+          </Button>
+          <Button
+            type="submit"
+            data-autofocus
+            loading={isSending}
+            disabled={typed !== undefined && text.trim() !== typed}
+            {...(isDangerous ? { color: "red.9" } : {})}
+          >
+            {act}
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}

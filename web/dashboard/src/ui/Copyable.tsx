@@ -1,0 +1,38 @@
+import { Tooltip, UnstyledButton } from "@mantine/core";
+import { useClipboard } from "@mantine/hooks";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+
+import styles from "./Copyable.module.css";
+
+interface CopyableProps {
+  /** What is copied. */
+  readonly text: string;
+  /** What is said on hover; the text itself where nothing else is. */
+  readonly label?: string;
+  readonly children: ReactNode;
+}
+
+/** Something that a click copies whole. */
+export function Copyable({ text, label = text, children }: CopyableProps) {
+  const { t } = useTranslation();
+  const clipboard = useClipboard({ timeout: 1500 });
+  return (
+    <Tooltip label={clipboard.copied ? t("ui.copied") : label} multiline maw={480}>
+      <UnstyledButton
+        className={styles.copyable}
+        onClick={(event) => {
+          event.preventDefault();
+          event.stopPropagation();
+          clipboard.copy(text);
+        }}
+      >
+        {children}
+        <span className="unseen">{t("ui.copy", { text: label })}</span>
+        <span role="status" className="unseen">
+          {clipboard.copied ? t("ui.copied") : ""}
+        </span>
+      </UnstyledButton>
+    </Tooltip>
+  );
+}

@@ -1,0 +1,194 @@
+import { Button } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+
+import { Empty, ErrorNote, Loading } from "./Feedback";
+import styles from "./List.module.css";
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly title: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** Numbers stand at the end of their cell. */
+  readonly atEnd?: boolean;
+  /** The list can be sorted by it: the name that the API has for that. */
+  readonly sort?: string;
+}
+
+export interface Listed<Row> {
+  readonly rows: readonly Row[];
+  readonly page: number;
+  readonly limit: number;
+  readonly total: number;
+}
+
+/** The part of a TanStack query that a list shows. */
+export interface ListQuery<Row> {
+  readonly data: Listed<Row> | undefined;
+  readonly error: unknown;
+  readonly isPlaceholderData: boolean;
+  readonly refetch: () => unknown;
+}
+
+interface ListProps<Row> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly query: ListQuery<Row>;
+  readonly rowKey: (row: Row) => string;
+  /** Where a row leads to. */
+  readonly href?: (row: Row) => string;
+  readonly empty: ReactNode;
+  readonly sort?: string | undefined;
+  readonly onSort?: (sort: string) => void;
+  readonly onPage: (page: number) => void;
+}
+
+/** The API counts so far and no further. */
+const TOTAL_MAX = 10_000;
+
+/** One page of a list. The API filters, sorts and pages; this shows what it answered. On phones, rows are cards. */
+export function List<Row>(props: ListProps<Row>) {
+  const { query, label, columns, empty } = props;
+  if (query.data === undefined) {
+    if (query.error === null) return <Loading lines={8} />;
+    return (
+      <div className={styles.note}>
+        <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
+      </div>
+    );
+  }
+  const { rows, total, page, limit } = query.data;
+  if (rows.length === 0) return typeof empty === "string" ? <Empty title={empty} /> : empty;
+  return (
+    <>
+      {query.error !== null && (
+        <div className={styles.note}>
+          <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
+        </div>
+      )}
+      <div className={styles.scroll}>
+        <table className={styles.table} aria-label={label} aria-busy={query.isPlaceholderData}>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <Heading key={column.id} column={column} sort={props.sort} onSort={props.onSort} />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <Row key={props.rowKey(row)} row={row} columns={columns} href={props.href?.(row)} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Paging page={page} limit={limit} total={total} onPage={props.onPage} />
+    </>
+  );
+}
+
+interface HeadingProps<Row> {
+  readonly column: Column<Row>;
+  readonly sort: string | undefined;
+  readonly onSort: ((sort: string) => void) | undefined;
+}
+
+function Heading<Row>({ column, sort, onSort }: HeadingProps<Row>) {
+  const by = column.sort;
+  if (by === undefined || onSort === undefined) {
+    return (
+      <th scope="col" data-end={column.atEnd}>
+        {column.title}
+      </th>
+    );
+  }
+  const isDown = sort === `-${by}`;
+  const isUp = sort === by;
+  return (
+    <th scope="col" data-end={column.atEnd} aria-sort={isDown ? "descending" : isUp ? "ascending" : "none"}>
+      <button
+        type="button"
+        className={styles.sort}
+        onClick={() => {
+          onSort(isDown ? by : `-${by}`);
+        }}
+      >
+        {column.title}
+        <span aria-hidden>{isDown ? "↓" : isUp ? "↑" : "↕"}</span>
+      </button>
+    </th>
+  );
+}
+
+interface RowProps<Row> {
+  readonly row: Row;
+  readonly columns: readonly Column<Row>[];
+  readonly href: string | undefined;
+}
+
+function Row<Row>({ row, columns, href }: RowProps<Row>) {
+  return (
+    <tr className={href === undefined ? undefined : styles.link}>
+      {columns.map((column, index) => (
+        <td key={column.id} data-end={column.atEnd} data-title={column.title}>
+          {index === 0 && href !== undefined ? (
+            <Link to={href} className={styles.first}>
+              {column.cell(row)}
+            </Link>
+          ) : (
+            column.cell(row)
+          )}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+interface PagingProps {
+  readonly page: number;
+  readonly limit: number;
+  readonly total: number;
+  readonly onPage: (page: number) => void;
+}
+
+export function Paging({ page, limit, total, onPage }: PagingProps) {
+  const { t, i18n } = useTranslation();
+  const format = new Intl.NumberFormat(i18n.language);
+  const first = (page - 1) * limit + 1;
+  const last = Math.min(page * limit, total);
+  const isOpenEnded = total >= TOTAL_MAX;
+  return (
+    <nav className={styles.paging} aria-label={t("list.pages")}>
+      <span className="muted number" role="status">
+        {t(isOpenEnded ? "list.rangeOpen" : "list.range", {
+          first: format.format(first),
+          last: format.format(isOpenEnded ? page * limit : last),
+          total: format.format(total),
+        })}
+      </span>
+      <span className="row">
+        <Button
+          variant="default"
+          size="compact-md"
+          disabled={page <= 1}
+          onClick={() => {
+            onPage(page - 1);
+          }}
+        >
+          {t("list.previous")}
+        </Button>
+        <Button
+          variant="default"
+          size="compact-md"
+          disabled={!isOpenEnded && last >= total}
+          onClick={() => {
+            onPage(page + 1);
+          }}
+        >
+          {t("list.next")}
+        </Button>
+      </span>
+    </nav>
+  );
+}

@@ -1,0 +1,72 @@
+import { useEffect, type ReactNode } from "react";
+
+import styles from "./Page.module.css";
+
+interface PageProps {
+  readonly title: string;
+  /** What the tab is called, where that is more than the title. */
+  readonly tab?: string;
+  readonly lead?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** A page: its heading, what can be done there, and its sections. */
+export function Page({ title, tab = title, lead, actions, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${tab} · Cambist`;
+  }, [tab]);
+  return (
+    <div className={styles.page}>
+      <header className={styles.header}>
+        <div className={styles.heading}>
+          <h1>{title}</h1>
+          {lead !== undefined && <div className={styles.lead}>{lead}</div>}
+        </div>
+        {actions !== undefined && <div className="row">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+interface SectionProps {
+  readonly title?: string;
+  readonly actions?: ReactNode;
+  /** Let what is inside reach the edges: lists do. */
+  readonly flush?: boolean;
+  readonly children: ReactNode;
+}
+
+/** A card of a page. */
+export function Section({ title, actions, flush = false, children }: SectionProps) {
+  return (
+    <section className={styles.section} aria-label={title}>
+      {(title !== undefined || actions !== undefined) && (
+        <header className={styles.sectionHeader}>
+          {title !== undefined && <h2>{title}</h2>}
+          {actions !== undefined && <div className="row">{actions}</div>}
+        </header>
+      )}
+      <div className={flush ? undefined : styles.body}>{children}</div>
+    </section>
+  );
+}
+
+export type Fact = readonly [label: string, value: ReactNode];
+
+/** Names and values. What has no value is left out. */
+export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
+  return (
+    <dl className={styles.facts}>
+      {facts
+        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}

@@ -1,0 +1,117 @@
+import { Kbd, Modal, TextInput, UnstyledButton } from "@mantine/core";
+import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { useState, type KeyboardEvent } from "react";
+import { useTranslation } from "react-i18next";
+
+import styles from "./Palette.module.css";
+
+export interface Command {
+  readonly id: string;
+  readonly label: string;
+  /** Other words by which it is found. */
+  readonly keywords?: string;
+  readonly run: () => void;
+}
+
+const SHOWN_MAX = 12;
+
+/** Return the commands that contain every word that was typed, those first that begin with the first of them. */
+export function matching(commands: readonly Command[], typed: string): readonly Command[] {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = commands.filter((one) => {
+    const text = `${one.label} ${one.keywords ?? ""}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+  const first = words[0];
+  if (first === undefined) return found.slice(0, SHOWN_MAX);
+  const rank = (one: Command) => (one.label.toLowerCase().startsWith(first) ? 0 : 1);
+  return found.toSorted((a, b) => rank(a) - rank(b)).slice(0, SHOWN_MAX);
+}
+
+/** Everything that can be reached, by its name: Ctrl K or ⌘ K from anywhere. */
+export function Palette({ commands }: { readonly commands: readonly Command[] }) {
+  const { t } = useTranslation();
+  const [isOpen, dialog] = useDisclosure();
+  useHotkeys([["mod+K", dialog.open]], []);
+  return (
+    <>
+      <UnstyledButton className={styles.opener} onClick={dialog.open} aria-keyshortcuts="Control+K Meta+K">
+        <span>{t("palette.open")}</span>
+        <Kbd className={styles.kbd} aria-hidden>
+          Ctrl K
+        </Kbd>
+      </UnstyledButton>
+      {isOpen && <Search commands={commands} onClose={dialog.close} />}
+    </>
+  );
+}
+
+function Search({ commands, onClose }: { readonly commands: readonly Command[]; readonly onClose: () => void }) {
+  const { t } = useTranslation();
+  const [typed, setTyped] = useState("");
+  const [at, setAt] = useState(0);
+  const shown = matching(commands, typed);
+
+  function run(command: Command | undefined): void {
+    if (command === undefined) return;
+    onClose();
+    command.run();
+  }
+
+  function onKey(event: KeyboardEvent): void {
+    if (event.key === "ArrowDown") setAt((at + 1) % Math.max(shown.length, 1));
+    else if (event.key === "ArrowUp") setAt((at - 1 + shown.length) % Math.max(shown.length, 1));
+    else if (event.key === "Enter") run(shown[at]);
+    else return;
+    event.preventDefault();
+  }
+
+  return (
+    <Modal.Root opened onClose={onClose} lockScroll={false} yOffset="12vh" centered={false}>
+      <Modal.Overlay />
+      <Modal.Content aria-label={t("palette.open")}>
+        <Modal.Body p={0}>
+          <TextInput
+            data-autofocus
+            size="lg"
+            variant="unstyled"
+            className={styles.input}
+            placeholder={t("palette.placeholder")}
+            aria-label={t("palette.placeholder")}
+            role="combobox"
+            aria-expanded
+            aria-controls="palette-found"
+            aria-activedescendant={shown[at] === undefined ? undefined : `palette-${shown[at].id}`}
+            value={typed}
+            onChange={(event) => {
+              setTyped(event.currentTarget.value);
+              setAt(0);
+            }}
+            onKeyDown={onKey}
+          />
+          <div id="palette-found" role="listbox" aria-label={t("palette.found")} className={styles.found}>
+            {shown.map((one, index) => (
+              <UnstyledButton
+                key={one.id}
+                id={`palette-${one.id}`}
+                role="option"
+                tabIndex={-1}
+                aria-selected={index === at}
+                className={styles.option}
+                onMouseMove={() => {
+                  setAt(index);
+                }}
+                onClick={() => {
+                  run(one);
+                }}
+              >
+                {one.label}
+              </UnstyledButton>
+            ))}
+            {shown.length === 0 && <p className={styles.none}>{t("palette.none")}</p>}
+          </div>
+        </Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
+  );
+}

@@ -1,0 +1,56 @@
+import "./styles";
+
+import { MantineProvider, localStorageColorSchemeManager } from "@mantine/core";
+import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+
+import { asApiError } from "../api/errors";
+
+import { StepUpDialog } from "./StepUp";
+import { theme } from "./theme";
+
+const STALE_MS = 5_000;
+const RETRIES = 2;
+
+export function makeQueryClient(): QueryClient {
+  return new QueryClient({
+    queryCache: new QueryCache(),
+    defaultOptions: {
+      queries: {
+        staleTime: STALE_MS,
+        // What the API refused is refused again; what did not come may come.
+        retry: (failures, error) => {
+          const { status } = asApiError(error);
+          return failures < RETRIES && (status === 0 || status >= 500);
+        },
+      },
+      mutations: { retry: false },
+    },
+  });
+}
+
+const colorSchemes = localStorageColorSchemeManager({ key: "cambist-color-scheme" });
+
+interface ProvidersProps {
+  readonly client: QueryClient;
+  readonly children: ReactNode;
+}
+
+/** What every page of both apps stands in. */
+export function Providers({ client, children }: ProvidersProps) {
+  return (
+    // The variables and classes are static CSS: the policy blocks style tags.
+    <MantineProvider
+      theme={theme}
+      colorSchemeManager={colorSchemes}
+      defaultColorScheme="auto"
+      withCssVariables={false}
+      withGlobalClasses={false}
+    >
+      <QueryClientProvider client={client}>
+        {children}
+        <StepUpDialog />
+      </QueryClientProvider>
+    </MantineProvider>
+  );
+}

@@ -1,0 +1,130 @@
+import { Burger, Drawer } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Link } from "@tanstack/react-router";
+import { useSyncExternalStore, type ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+
+import { Palette, type Command } from "./Palette";
+import { Preferences } from "./Preferences";
+import styles from "./Shell.module.css";
+
+export interface NavItem {
+  readonly to: string;
+  readonly label: string;
+  /** How many things want attention there. */
+  readonly count?: number;
+}
+
+export interface NavGroup {
+  readonly title?: string;
+  readonly items: readonly NavItem[];
+}
+
+interface ShellProps {
+  readonly nav: readonly NavGroup[];
+  /** What stands above the navigation: the project, or the gateway. */
+  readonly head: ReactNode;
+  /** Who is signed in, and how to leave. */
+  readonly user: ReactNode;
+  /** What nobody may overlook, such as that this is the sandbox. */
+  readonly band?: ReactNode;
+  readonly commands: readonly Command[];
+  readonly children: ReactNode;
+}
+
+/** What stands around every page: navigation, who one is, where one is. */
+export function Shell({ nav, head, user, band, commands, children }: ShellProps) {
+  const { t } = useTranslation();
+  const [isOpen, drawer] = useDisclosure();
+  return (
+    <div className={styles.shell}>
+      <a href="#main" className={styles.skip}>
+        {t("shell.skip")}
+      </a>
+      <aside className={styles.side}>
+        <div className={styles.head}>{head}</div>
+        <Navigation nav={nav} />
+      </aside>
+      <div className={styles.main}>
+        <header className={styles.header}>
+          {band}
+          <OfflineBand />
+          <div className={styles.top}>
+            <Burger
+              className={styles.burger}
+              opened={isOpen}
+              size="sm"
+              onClick={drawer.toggle}
+              aria-label={t("shell.menu")}
+            />
+            <Palette commands={commands} />
+            <span className={styles.space} />
+            <Preferences />
+            {user}
+          </div>
+        </header>
+        <main id="main" tabIndex={-1} className={styles.content}>
+          {children}
+        </main>
+      </div>
+      <Drawer
+        opened={isOpen}
+        onClose={drawer.close}
+        size={300}
+        title={t("shell.menu")}
+        closeButtonProps={{ "aria-label": t("ui.close") }}
+      >
+        <div className={styles.head}>{head}</div>
+        <Navigation nav={nav} onChosen={drawer.close} />
+      </Drawer>
+    </div>
+  );
+}
+
+function Navigation({ nav, onChosen }: { readonly nav: readonly NavGroup[]; readonly onChosen?: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <nav aria-label={t("shell.navigation")} className={styles.nav}>
+      {nav.map((group, index) => (
+        <div key={group.title ?? index}>
+          {group.title !== undefined && <h2 className={styles.group}>{group.title}</h2>}
+          <ul>
+            {group.items.map((item) => (
+              <li key={item.to}>
+                <Link
+                  to={item.to}
+                  className={styles.item}
+                  activeProps={{ "data-active": "true" }}
+                  {...(onChosen === undefined ? {} : { onClick: onChosen })}
+                >
+                  {item.label}
+                  {item.count !== undefined && item.count > 0 && <span className={styles.count}>{item.count}</span>}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  );
+}
+
+function subscribeOnline(listener: () => void): () => void {
+  addEventListener("online", listener);
+  addEventListener("offline", listener);
+  return () => {
+    removeEventListener("online", listener);
+    removeEventListener("offline", listener);
+  };
+}
+
+function OfflineBand() {
+  const { t } = useTranslation();
+  const isOnline = useSyncExternalStore(subscribeOnline, () => navigator.onLine);
+  if (isOnline) return null;
+  return (
+    <div role="alert" className={styles.offline}>
+      {t("shell.offline")}
+    </div>
+  );
+}

@@ -1,0 +1,109 @@
+import { Button, Modal, PinInput } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { onStepUp } from "../api/client";
+import type { Session } from "../api/session";
+
+import { ErrorNote } from "./Feedback";
+
+const CODE_DIGITS = 6;
+
+let session: Session | null = null;
+
+/** Say whose session steps up: the app's own. */
+export function stepUpWith(of: Session): void {
+  session = of;
+}
+
+/** Asks for a code of the authenticator when an act needs one, wherever that act was asked for. */
+export function StepUpDialog() {
+  const { t } = useTranslation();
+  const [isOpen, setOpen] = useState(false);
+  const [code, setCode] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const [isSending, setSending] = useState(false);
+  // All acts that wait for the same code.
+  const waiting = useRef<((steppedUp: boolean) => void)[]>([]);
+
+  useEffect(() => {
+    onStepUp(() => {
+      setCode("");
+      setError(null);
+      setOpen(true);
+      return new Promise((resolve) => waiting.current.push(resolve));
+    });
+    return () => {
+      onStepUp(() => Promise.resolve(false));
+    };
+  }, []);
+
+  function close(steppedUp: boolean): void {
+    setOpen(false);
+    for (const resolve of waiting.current.splice(0)) resolve(steppedUp);
+  }
+
+  async function send(typed: string): Promise<void> {
+    if (session === null || isSending) return;
+    setSending(true);
+    setError(null);
+    try {
+      await session.stepUp(typed);
+      close(true);
+    } catch (refused) {
+      setError(refused);
+      setCode("");
+    } finally {
+      setSending(false);
+    }
+  }
+
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={() => {
+        close(false);
+      }}
+      title={t("stepUp.title")}
+      closeButtonProps={{ "aria-label": t("ui.close") }}
+    >
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send(code);
+        }}
+      >
+        <p>{t("stepUp.words")}</p>
+        <PinInput
+          length={CODE_DIGITS}
+          type="number"
+          inputMode="numeric"
+          oneTimeCode
+          data-autofocus
+          value={code}
+          disabled={isSending}
+          error={error !== null}
+          onChange={setCode}
+          onComplete={(typed) => void send(typed)}
+          aria-label={t("stepUp.code")}
+          getInputProps={(index) => ({ "aria-label": t("stepUp.digit", { number: index + 1 }) })}
+        />
+        {error !== null && <ErrorNote error={error} />}
+        <div className="row end">
+          <Button
+            variant="default"
+            onClick={() => {
+              close(false);
+            }}
+          >
+            {t("ui.cancel")}
+          </Button>
+          <Button type="submit" loading={isSending} disabled={code.length < CODE_DIGITS}>
+            {t("stepUp.confirm")}
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,53 @@
+import { Tooltip } from "@mantine/core";
+import { useSyncExternalStore } from "react";
+import { useTranslation } from "react-i18next";
+
+import { showAge, showTime } from "./format";
+
+// One clock for all times on the page: it ticks while anybody looks at it.
+const TICK_MS = 10_000;
+let now = Date.now();
+let ticking: ReturnType<typeof setInterval> | undefined;
+const listeners = new Set<() => void>();
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  now = Date.now();
+  ticking ??= setInterval(() => {
+    now = Date.now();
+    for (const one of listeners) one();
+  }, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(ticking);
+    ticking = undefined;
+  };
+}
+
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
+/** A moment: how long ago, and on hover when exactly. */
+export function When({ at }: { readonly at: string }) {
+  const { i18n } = useTranslation();
+  const shown = showAge(at, i18n.language, useNow());
+  return (
+    <Tooltip label={showTime(at, i18n.language)}>
+      <time dateTime={at} className="number" tabIndex={0}>
+        {shown}
+      </time>
+    </Tooltip>
+  );
+}
+
+/** A moment in full. */
+export function Moment({ at }: { readonly at: string }) {
+  const { i18n } = useTranslation();
+  return (
+    <time dateTime={at} className="number">
+      {showTime(at, i18n.language)}
+    </time>
+  );
+}

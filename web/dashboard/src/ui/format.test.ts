@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+
+import { addressParts, showAge, showAmount, showFiat } from "./format";
+
+describe("amounts", () => {
+  it("are grouped as the language does, and keep every digit up to the eighth decimal", () => {
+    expect(showAmount("1234567.12345678", "en")).toEqual({ text: "1,234,567.12345678", isCut: false });
+    expect(showAmount("1234567.5", "de").text).toBe("1.234.567,5");
+    expect(showAmount("1234.5", "ar-EG").text).toBe("١٬٢٣٤٫٥");
+  });
+
+  it("are cut and never rounded", () => {
+    expect(showAmount("0.999999999999999999", "en")).toEqual({ text: "0.99999999", isCut: true });
+  });
+
+  it("may be larger than any number of JavaScript", () => {
+    expect(showAmount("123456789012345678901234567890", "en").text).toBe("123,456,789,012,345,678,901,234,567,890");
+  });
+
+  it("below zero have a minus", () => {
+    expect(showAmount("-5.10", "en").text).toBe("−5.10");
+  });
+
+  it("that are none are shown as they are", () => {
+    expect(showAmount("1e5", "en").text).toBe("1e5");
+  });
+
+  it("of money have their currency's decimals", () => {
+    expect(showFiat("49.9", "eur", "en")).toBe("€49.90");
+    expect(showFiat("500", "jpy", "en")).toBe("¥500");
+  });
+});
+
+describe("times", () => {
+  const now = Date.parse("2026-01-10T12:00:00Z");
+
+  it("are told by their age within a week, and by their date behind it", () => {
+    expect(showAge("2026-01-10T11:57:01Z", "en", now)).toBe("2 minutes ago");
+    expect(showAge("2026-01-10T14:00:00Z", "en", now)).toBe("in 2 hours");
+    expect(showAge("2026-01-01T12:00:00Z", "en", now)).toBe("Jan 1, 2026");
+  });
+});
+
+describe("addresses", () => {
+  it("are split where people compare them", () => {
+    const parts = addressParts("0x71C7656EC7ab88b098defB751B7401B5f6d8976F");
+    expect(parts).toMatchObject({ head: "0x71C7", tail: "d8976F" });
+    expect(parts.head + parts.middle + parts.tail).toBe("0x71C7656EC7ab88b098defB751B7401B5f6d8976F");
+  });
+});

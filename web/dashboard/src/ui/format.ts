@@ -1,0 +1,69 @@
+/** Amounts, times and addresses as people read them. Amounts are texts from end to end: no number ever holds one. */
+
+const SHOWN_DECIMALS = 8;
+
+export interface ShownAmount {
+  readonly text: string;
+  /** Whether there are more digits than are shown. */
+  readonly isCut: boolean;
+}
+
+/** Group an amount's digits as the language does, and cut what is behind the eighth decimal, which is never rounded. */
+export function showAmount(amount: string, language: string, decimals = SHOWN_DECIMALS): ShownAmount {
+  const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount);
+  if (match === null) return { text: amount, isCut: false };
+  const [, sign = "", whole = "0", fraction = ""] = match;
+  const shown = fraction.slice(0, decimals);
+  const format = new Intl.NumberFormat(language);
+  const parts = format.formatToParts(1.5);
+  const point = parts.find((part) => part.type === "decimal")?.value ?? ".";
+  const digits = shown === "" ? "" : point + digitsOf(shown, language);
+  return { text: (sign && "−") + format.format(BigInt(whole)) + digits, isCut: fraction.length > shown.length };
+}
+
+function digitsOf(digits: string, language: string): string {
+  const format = new Intl.NumberFormat(language, { useGrouping: false });
+  return digits.replace(/\d/g, (digit) => format.format(Number(digit)));
+}
+
+export function showFiat(amount: string, currency: string, language: string): string {
+  const format = new Intl.NumberFormat(language, { style: "currency", currency: currency.toUpperCase() });
+  // The standard takes exact decimals as texts; TypeScript's own declaration of it wants a template.
+  return format.format(amount as `${number}`);
+}
+
+export function showTime(moment: string, language: string): string {
+  return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(moment));
+}
+
+const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+  ["second", 1],
+];
+const RELATIVE_DAYS_MAX = 7;
+
+/** Say how long ago, or in how long; a date for what is further away than a week. */
+export function showAge(moment: string, language: string, now: number): string {
+  const seconds = Math.round((new Date(moment).getTime() - now) / 1000);
+  const [unit, size] = STEPS.find(([, one]) => Math.abs(seconds) >= one) ?? (["second", 1] as const);
+  if (unit === "day" && Math.abs(seconds) >= RELATIVE_DAYS_MAX * size) {
+    return new Intl.DateTimeFormat(language, { dateStyle: "medium" }).format(new Date(moment));
+  }
+  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.trunc(seconds / size), unit);
+}
+
+export interface AddressParts {
+  readonly head: string;
+  readonly middle: string;
+  readonly tail: string;
+}
+
+/** Split an address where people compare it: its first and its last characters. */
+export function addressParts(address: string): AddressParts {
+  const head = address.startsWith("0x") ? 6 : 4;
+  const tail = 6;
+  if (address.length <= head + tail) return { head: address, middle: "", tail: "" };
+  return { head: address.slice(0, head), middle: address.slice(head, -tail), tail: address.slice(-tail) };
+}

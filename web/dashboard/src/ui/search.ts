@@ -1,0 +1,44 @@
+import { useNavigate } from "@tanstack/react-router";
+
+import { useSearchValues } from "./address";
+
+/** What a list shows is in the page's address: a link to it shows the same, and going back goes back. */
+export interface ListSearch<Name extends string> {
+  readonly page: number;
+  readonly filters: Partial<Record<Name, string>>;
+  /** Change filters, and go to the first page. An empty text takes a filter away. */
+  readonly filter: (changed: Partial<Record<Name, string>>) => void;
+  readonly goTo: (page: number) => void;
+}
+
+export function useListSearch<Name extends string>(names: readonly Name[]): ListSearch<Name> {
+  const search = useSearchValues();
+  const navigate = useNavigate();
+  const page = readPage(search.page);
+  const filters: Partial<Record<Name, string>> = {};
+  for (const name of names) {
+    const value = search[name];
+    if (typeof value === "string" && value !== "") filters[name] = value;
+    else if (typeof value === "number") filters[name] = String(value);
+  }
+  const show = (wanted: Partial<Record<Name, string>>, at: number, replace: boolean) => {
+    const kept = Object.entries(wanted).filter(([, value]) => value !== undefined && value !== "");
+    const next = { ...Object.fromEntries(kept), ...(at > 1 ? { page: at } : {}) };
+    void navigate({ to: ".", search: next, replace });
+  };
+  return {
+    page,
+    filters,
+    filter: (changed) => {
+      show({ ...filters, ...changed }, 1, true);
+    },
+    goTo: (at) => {
+      show(filters, at, false);
+    },
+  };
+}
+
+function readPage(value: unknown): number {
+  const page = Number(value);
+  return Number.isSafeInteger(page) && page >= 1 ? page : 1;
+}

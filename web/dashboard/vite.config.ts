@@ -1,0 +1,23 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+// The files are served below one path, under names that change with their content, and nothing is inlined: the page's
+// policy allows no inline scripts.
+export default defineConfig({
+  base: "/dashboard-assets/",
+  plugins: [react()],
+  build: {
+    outDir: "../src/cambist_web/dashboard/built",
+    assetsDir: "",
+    assetsInlineLimit: 0,
+    emptyOutDir: true,
+    modulePreload: { polyfill: false },
+    rolldownOptions: { input: { dashboard: "dashboard.html" } },
+    target: "es2023",
+  },
+  test: {
+    environment: "jsdom",
+    include: ["src/**/*.test.{ts,tsx}"],
+    restoreMocks: true,
+  },
+});

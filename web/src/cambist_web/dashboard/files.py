@@ -1,0 +1,52 @@
+"""The built files, each read once and kept compressed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+BUILT = Path(__file__).parent / "built"
+
+_TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+_KEEP_THEIR_NAMES = frozenset({"first-paint.js", "mark.svg", "dashboard.html"})
+"""The names of all others change with what is in them, so that browsers may keep them for ever."""
+
+
+class BuiltFile(Struct, frozen=True, kw_only=True):
+    """One file as it is served."""
+
+    media_type: str
+    gzipped: bytes
+    etag: str
+    keeps_its_name: bool
+
+
+class BuiltFiles:
+    """Every file of a folder that ``make dashboard`` filled; none where it did not."""
+
+    def __init__(self, folder: Path = BUILT) -> None:
+        self._folder = folder
+        self._names = frozenset(path.name for path in folder.iterdir()) if folder.is_dir() else frozenset()
+        self._read = cache(self._read_file)
+
+    def find(self, name: str) -> BuiltFile | None:
+        """Return a file, or None where there is none of that name: what is asked for is never made a path of."""
+        return self._read(name) if name in self._names and Path(name).suffix in _TYPES else None
+
+    def _read_file(self, name: str) -> BuiltFile:
+        content = (self._folder / name).read_bytes()
+        return BuiltFile(
+            media_type=_TYPES[Path(name).suffix],
+            gzipped=gzip.compress(content, mtime=0),
+            etag=f'"{hashlib.sha256(content).hexdigest()[:32]}"',
+            keeps_its_name=name in _KEEP_THEIR_NAMES,
+        )

@@ -1,0 +1,86 @@
+"""The addresses of the merchants' dashboard: one page, at every path below its own, and its files."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+from litestar import Controller, MediaType, Request, Response, Router, get
+from litestar.params import FromPath
+from litestar.types import ControllerRouterHandler
+
+from cambist_web.auth import public_routes
+
+from .files import BuiltFile, BuiltFiles
+
+ASSETS_PATH = "/dashboard-assets"
+PATH = "/dashboard"
+
+YEAR_S = 31_536_000
+
+NOT_BUILT = "The dashboard has not been built: run make dashboard.\n"
+
+PAGE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+        " form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-cache",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Robots-Tag": "noindex, nofollow",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+}
+"""Nothing from elsewhere, nothing inline, in no frame. The page itself is asked for anew, and its files never."""
+
+AnyRequest = Request[Any, Any, Any]
+
+_files = BuiltFiles()
+
+
+class Pages(Controller):
+    """The same page for every path: which of its parts is shown, the page itself reads in its address."""
+
+    include_in_schema = False
+
+    @get(["/", "/{path:path}"], sync_to_thread=False)
+    def page(self, request: AnyRequest) -> Response[bytes]:
+        """Return the page."""
+        return _page(request, "dashboard.html")
+
+
+class Files(Controller):
+    """What the page is made of. Anybody may have it: it holds nothing of anybody's."""
+
+    include_in_schema = False
+
+    @get("/{name:str}", sync_to_thread=False)
+    def file(self, request: AnyRequest, name: FromPath[str]) -> Response[bytes]:
+        """Return a built file."""
+        found = _files.find(name)
+        if found is None:
+            return Response(b"", status_code=404, media_type=MediaType.TEXT)
+        kept = "no-cache" if found.keeps_its_name else f"public, max-age={YEAR_S}, immutable"
+        return _answer(request, found, {"Cache-Control": kept, "Cross-Origin-Resource-Policy": "same-origin"})
+
+
+def _page(request: AnyRequest, name: str) -> Response[bytes]:
+    found = _files.find(name)
+    if found is None:
+        return Response(NOT_BUILT.encode(), status_code=503, media_type=MediaType.TEXT)
+    return _answer(request, found, PAGE_HEADERS)
+
+
+def _answer(request: AnyRequest, file: BuiltFile, headers: dict[str, str]) -> Response[bytes]:
+    headers = {**headers, "ETag": file.etag, "Vary": "Accept-Encoding"}
+    if request.headers.get("if-none-match") == file.etag:
+        return Response(b"", status_code=304, headers=headers, media_type=file.media_type)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(file.gzipped, headers={**headers, "Content-Encoding": "gzip"}, media_type=file.media_type)
+    return Response(gzip.decompress(file.gzipped), headers=headers, media_type=file.media_type)
+
+
+controllers: list[ControllerRouterHandler] = [
+    public_routes(PATH, Pages),
+    Router(path=ASSETS_PATH, route_handlers=[Files]),
+]
