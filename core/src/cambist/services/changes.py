@@ -2,7 +2,7 @@
 
 Triggers write a row for each change in the transaction that makes it (``db/models/changes.py``). A reader remembers
 PostgreSQL's snapshot of its last look: what is visible now and was not then is new, each row once, however long its
-transaction took. See ``docs/decisions/0034-streams-read-what-is-committed.md``.
+transaction took. See ``docs/decisions/0041-streams-read-what-is-committed.md``.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ export function Shell({ nav, head, user, band, commands, children }: ShellProps)
         <Navigation nav={nav} />
       </aside>
       <div className={styles.main}>
-        <header className={styles.header}>
+        <section className={styles.header} aria-label={t("shell.top")}>
           {band}
           <OfflineBand />
           <div className={styles.top}>
@@ -62,7 +62,7 @@ export function Shell({ nav, head, user, band, commands, children }: ShellProps)
             <Preferences />
             {user}
           </div>
-        </header>
+        </section>
         <main id="main" tabIndex={-1} className={styles.content}>
           {children}
         </main>

@@ -1,7 +1,7 @@
 """What waits for a decision at all merchants, and for which project an operator decides.
 
 Operators accept and release: both leave the money with its merchant. They cannot send it anywhere; a refund is the
-merchant's own act (``docs/decisions/0035-operators-decide-and-send-nothing.md``).
+merchant's own act (``docs/decisions/0044-operators-decide-and-send-nothing.md``).
 """
 
 from __future__ import annotations
