@@ -11,6 +11,7 @@ from cambist.signer.protocol import SignerUnavailableError, Voided
 from cambist.signer.remote import RemoteSigner
 from cambist.signer.server import SignerServer
 from cambist.signer.store import FILE, Store
+from cambist.signer.store_schema import VERSIONS
 from tests.support.signing import WALLET, address, answer, open_signer, opening, request, stranger
 
 REFERENCE = "payout:po_1"
@@ -108,12 +109,14 @@ async def test_a_signer_elsewhere_is_asked_the_same(open_one, tmp_path, clock):
 
 
 async def test_a_store_of_before_learns_to_void_and_keeps_what_it_knows(tmp_path, clock):
-    signer = open_signer(tmp_path / "store", clock)
-    await signer.sign([transfer(5)])
-    await signer.aclose()
+    (tmp_path / "store").mkdir(mode=0o700)
     before = sqlite3.connect(tmp_path / "store" / FILE)
-    before.executescript("DROP TABLE voided; PRAGMA user_version = 2;")
+    before.executescript("".join(VERSIONS[:2]) + "PRAGMA user_version = 2;")
+    slot = f"memory/{address(WALLET)}/5"
+    before.execute("INSERT INTO signed (chain, reference, slot) VALUES ('memory', ?, ?)", (REFERENCE, slot))
+    before.commit()
     before.close()
+    (tmp_path / "store" / FILE).chmod(0o600)
     signer = open_signer(tmp_path / "store", clock)
     assert (await voided(signer)).slot_number == 5
     await signer.aclose()

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 # What each version adds to the one before. What is remembered keeps a signer from signing twice: it is never made anew.
-_VERSIONS = (
+VERSIONS = (
     """
 CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), now INTEGER NOT NULL, known INTEGER NOT NULL);
 INSERT INTO state VALUES (1, 0, 0);
@@ -46,7 +46,7 @@ CREATE TABLE voided (
 CREATE TABLE wrong_codes (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL);
 """,
 )
-VERSION = len(_VERSIONS)
+VERSION = len(VERSIONS)
 
 
 class StoreError(Exception):
@@ -73,7 +73,7 @@ def _make_tables(connection: sqlite3.Connection, file: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()["user_version"]
     if version not in range(VERSION + 1):
         raise StoreError(f"The signer's store {file} is of version {version}, not {VERSION}.")
-    for statements in _VERSIONS[version:]:
+    for statements in VERSIONS[version:]:
         for statement in filter(str.strip, statements.split(";")):
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {VERSION}")
