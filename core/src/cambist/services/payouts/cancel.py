@@ -64,11 +64,14 @@ async def ask_to_cancel(conn: AsyncConnection, payout_id: str, asked_by: AskedBy
     if status in FINISHED:
         raise ConflictError("ALREADY_ENDED", f"There is nothing to cancel any more: it is {status}.")
     check_waits(intent.state)
-    if intent.cancel_asked_at is None:
+    marked: dict[str, object] = {"status": Status.CANCELLING, "updated_at": now}
+    # The signer's refusal may have said before that it was cancelled: then what it waits for is known already.
+    is_new = intent.cancel_asked_at is None
+    if is_new:
         await mark_cancelled(conn, found.intent_pk, asked_by, now)
-    marked = {"status": Status.CANCELLING, "waits_for": WAITS_FOR_CANCELLATION, "updated_at": now}
+        marked["waits_for"] = WAITS_FOR_CANCELLATION
     await conn.execute(update(Payout).where(Payout.id == found.id).values(**marked))
-    if found.exchange_pk is not None:
+    if is_new and found.exchange_pk is not None:
         waits = update(Exchange).where(Exchange.id == found.exchange_pk).values(waits_for=WAITS_FOR_CANCELLATION)
         await conn.execute(waits)
     return Asked(found.payout_id, found.project_pk, found.mode, found.chain, before=False)
