@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cache
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, inspect
+from msgspec import UNSET, Raw, Struct, UnsetType, inspect
 
 from cambist.services.csv_lines import harmless
 from cambist.services.webhooks.outbox import moment
@@ -26,7 +26,7 @@ class Column(Struct, frozen=True):
         """Return the value as a spreadsheet shows it, with nothing in it that one would run. Nothing is empty."""
         value: object = item
         for attribute in self.path:
-            value = None if value in {None, UNSET} else getattr(value, attribute)
+            value = None if value is None or value is UNSET else getattr(value, attribute)
         return _text(value)
 
 
@@ -61,7 +61,7 @@ def _struct_in(kind: inspect.Type) -> type[Struct] | None:
 
 def _text(value: object) -> str:
     match value:
-        case None | msgspec.UnsetType.UNSET:
+        case None | UnsetType():
             return ""
         case bool():
             return "true" if value else "false"

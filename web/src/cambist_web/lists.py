@@ -134,7 +134,7 @@ class Query:
         name = f"{self._name}-{self._web.clock.now():%Y-%m-%d}.csv"
         return Stream(
             self._lines(items_of(kind)[1], read),
-            media_type="text/csv; charset=utf-8",
+            media_type="text/csv",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
 
