@@ -76,6 +76,8 @@ class TwoMerchants:
         self.ids["deposit_id"] = surplus["depositId"]
         user = {"externalId": "ada's user", "chains": ["memory"]}
         self.ids["account_id"] = (await self.post("/api/account", user))["account"]["accountId"]
+        tracker = {"url": "https://shop.example/tracked", "name": "Treasury", "chain": "memory"}
+        self.ids["webhook_id"] = (await self.post("/api/webhook/create", tracker))["webhook"]["webhookId"]
         coin = {"chain": "memory", "token": "USDX"}
         pay = {**coin, "toAddress": person(), "amount": "1"}
         self.ids["payout_id"] = (await self.post(f"{WALLET}/payout", pay))["payout"]["payoutId"]

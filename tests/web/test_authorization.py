@@ -211,7 +211,7 @@ async def test_the_rules_of_this_file_know_every_endpoint_for_money(client):
         (method, f"/api/dashboard/projects/{{project_id}}/{noun}{rest.partition('?')[0]}")
         for method, noun, rest in PROJECT
     }
-    told |= set(PERSON) | set(OPERATOR)
+    told |= set(PERSON) | {(method, path.partition("?")[0]) for method, path in OPERATOR}
     mine = re.compile(
         r"/api/admin(?!/auth|/set-password)|/api/dashboard/(withdrawals|approved|two-factor)"
         r"|/api/account|.*/(accounts|wallet|swap-bridge|usage|plan|resolutions|refund|fail-\w+)|/api/(.*/)?events"
