@@ -56,6 +56,7 @@ async def open_with_exchanges(
         name: info if name == "plain" else structs.replace(info, runs_contracts=True)
         for name, info in registry.chains.items()
     }
+    registry.file_chains = dict(registry.chains)
     async with memory_gateway(settings, clock, ids, stock=stock, registry=registry) as gateway:
         yield structs.replace(gateway, swaps=(FairSwaps(FairService()),), bridges=(FairBridge(FairService()),))
 

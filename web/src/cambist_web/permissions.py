@@ -57,7 +57,7 @@ PERMISSIONS: Mapping[str, Permission] = {
         roles=RESOLVE, step_up=True, what="accept and release deposits for a merchant, which sends nothing"
     ),
     "money.read": Permission(roles=READ, what="collections, gas stations, stakes"),
-    "merchants.read_all": Permission(
+    "records.read": Permission(
         roles=READ, what="payments, deposits, accounts, trackers and what is sent, of all merchants; search"
     ),
     "outbound.read": Permission(roles=READ, what="what is to be sent, and what it waits for"),

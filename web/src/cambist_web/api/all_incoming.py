@@ -38,14 +38,14 @@ class AnyPaymentAnswer(Answer, frozen=True, kw_only=True):
 
 
 class AllPayments(Overseen):
-    @get("/", summary="List all merchants' payments", opt=permits("merchants.read_all"))
+    @get("/", summary="List all merchants' payments", opt=permits("records.read"))
     async def list(
         self, web: NamedDependency[Web], asked: NamedDependency[Asked], over: NamedDependency[Over]
     ) -> Response[AllPaymentsList]:
         """Return payments of all merchants, by what is asked for."""
         return await list_all(web, asked, over, Name.PAYMENTS, AllPaymentsList)
 
-    @get("/{payment_id:str}", summary="Read any merchant's payment", opt=permits("merchants.read_all"))
+    @get("/{payment_id:str}", summary="Read any merchant's payment", opt=permits("records.read"))
     async def read(self, payment_id: FromPath[str], web: NamedDependency[Web], request: AnyRequest) -> AnyPaymentAnswer:
         """Return it with its merchant and its project, and what happened to it."""
         async with web.db.transaction() as conn:
@@ -67,14 +67,14 @@ class AnyDepositAnswer(Answer, frozen=True, kw_only=True):
 
 
 class AllDeposits(Overseen):
-    @get("/", summary="List all merchants' deposits", opt=permits("merchants.read_all"))
+    @get("/", summary="List all merchants' deposits", opt=permits("records.read"))
     async def list(
         self, web: NamedDependency[Web], asked: NamedDependency[Asked], over: NamedDependency[Over]
     ) -> Response[AllDepositsList]:
         """Return deposits of all merchants, by what is asked for."""
         return await list_all(web, asked, over, Name.DEPOSITS, AllDepositsList)
 
-    @get("/{deposit_id:str}", summary="Read any merchant's deposit", opt=permits("merchants.read_all"))
+    @get("/{deposit_id:str}", summary="Read any merchant's deposit", opt=permits("records.read"))
     async def read(self, deposit_id: FromPath[str], web: NamedDependency[Web]) -> AnyDepositAnswer:
         """Return it with its merchant and its project."""
         async with web.db.transaction() as conn:
@@ -95,14 +95,14 @@ class AnyAccountAnswer(Answer, frozen=True, kw_only=True):
 
 
 class AllAccounts(Overseen):
-    @get("/", summary="List all merchants' accounts", opt=permits("merchants.read_all"))
+    @get("/", summary="List all merchants' accounts", opt=permits("records.read"))
     async def list(
         self, web: NamedDependency[Web], asked: NamedDependency[Asked], over: NamedDependency[Over]
     ) -> Response[AllAccountsList]:
         """Return accounts of all merchants, by what is asked for."""
         return await list_all(web, asked, over, Name.ACCOUNTS, AllAccountsList)
 
-    @get("/{account_id:str}", summary="Read any merchant's account", opt=permits("merchants.read_all"))
+    @get("/{account_id:str}", summary="Read any merchant's account", opt=permits("records.read"))
     async def read(self, account_id: FromPath[str], web: NamedDependency[Web]) -> AnyAccountAnswer:
         """Return it with its merchant and its project."""
         async with web.db.transaction() as conn:
@@ -123,14 +123,14 @@ class AnyTrackerAnswer(Answer, frozen=True, kw_only=True):
 
 
 class AllTrackers(Overseen):
-    @get("/", summary="List all merchants' trackers", opt=permits("merchants.read_all"))
+    @get("/", summary="List all merchants' trackers", opt=permits("records.read"))
     async def list(
         self, web: NamedDependency[Web], asked: NamedDependency[Asked], over: NamedDependency[Over]
     ) -> Response[AllTrackersList]:
         """Return trackers of all merchants, by what is asked for."""
         return await list_all(web, asked, over, Name.TRACKERS, AllTrackersList)
 
-    @get("/{webhook_id:str}", summary="Read any merchant's tracker", opt=permits("merchants.read_all"))
+    @get("/{webhook_id:str}", summary="Read any merchant's tracker", opt=permits("records.read"))
     async def read(self, webhook_id: FromPath[str], web: NamedDependency[Web]) -> AnyTrackerAnswer:
         """Return it with its merchant and its project."""
         async with web.db.transaction() as conn:
@@ -152,7 +152,7 @@ class FoundList(Answer, frozen=True, kw_only=True):
 class Everything(Controller):
     tags = ("Operator",)
 
-    @get("/", summary="Say what a text names", opt=permits("merchants.read_all"))
+    @get("/", summary="Say what a text names", opt=permits("records.read"))
     async def search(
         self,
         request: AnyRequest,

@@ -34,14 +34,14 @@ class AnyPayoutAnswer(Answer, frozen=True, kw_only=True):
 
 
 class AllPayouts(Overseen):
-    @get("/", summary="List all merchants' payouts", opt=permits("merchants.read_all"))
+    @get("/", summary="List all merchants' payouts", opt=permits("records.read"))
     async def list(
         self, web: NamedDependency[Web], asked: NamedDependency[Asked], over: NamedDependency[Over]
     ) -> Response[AllPayoutsList]:
         """Return payouts of all merchants, by what is asked for."""
         return await list_all(web, asked, over, Name.PAYOUTS, AllPayoutsList)
 
-    @get("/{payout_id:str}", summary="Read any merchant's payout", opt=permits("merchants.read_all"))
+    @get("/{payout_id:str}", summary="Read any merchant's payout", opt=permits("records.read"))
     async def read(self, payout_id: FromPath[str], web: NamedDependency[Web]) -> AnyPayoutAnswer:
         """Return it with its merchant and its project, and what happened to it."""
         async with web.db.transaction() as conn:
@@ -64,14 +64,14 @@ class AnyRefundAnswer(Answer, frozen=True, kw_only=True):
 
 
 class AllRefunds(Overseen):
-    @get("/", summary="List all merchants' refunds", opt=permits("merchants.read_all"))
+    @get("/", summary="List all merchants' refunds", opt=permits("records.read"))
     async def list(
         self, web: NamedDependency[Web], asked: NamedDependency[Asked], over: NamedDependency[Over]
     ) -> Response[AllRefundsList]:
         """Return refunds of all merchants, by what is asked for."""
         return await list_all(web, asked, over, Name.REFUNDS, AllRefundsList)
 
-    @get("/{refund_id:str}", summary="Read any merchant's refund", opt=permits("merchants.read_all"))
+    @get("/{refund_id:str}", summary="Read any merchant's refund", opt=permits("records.read"))
     async def read(self, refund_id: FromPath[str], web: NamedDependency[Web]) -> AnyRefundAnswer:
         """Return it with its merchant and its project, and what happened to it."""
         async with web.db.transaction() as conn:
@@ -94,14 +94,14 @@ class AnyWithdrawalAnswer(Answer, frozen=True, kw_only=True):
 
 
 class AllWithdrawals(Overseen):
-    @get("/", summary="List all merchants' withdrawals", opt=permits("merchants.read_all"))
+    @get("/", summary="List all merchants' withdrawals", opt=permits("records.read"))
     async def list(
         self, web: NamedDependency[Web], asked: NamedDependency[Asked], over: NamedDependency[Over]
     ) -> Response[AllWithdrawalsList]:
         """Return withdrawals of all merchants, by what is asked for."""
         return await list_all(web, asked, over, Name.WITHDRAWALS, AllWithdrawalsList)
 
-    @get("/{withdrawal_id:str}", summary="Read any merchant's withdrawal", opt=permits("merchants.read_all"))
+    @get("/{withdrawal_id:str}", summary="Read any merchant's withdrawal", opt=permits("records.read"))
     async def read(self, withdrawal_id: FromPath[str], web: NamedDependency[Web]) -> AnyWithdrawalAnswer:
         """Return it with its merchant and its project, and what happened to it."""
         async with web.db.transaction() as conn:
@@ -123,14 +123,14 @@ class AnyExchangeAnswer(Answer, frozen=True, kw_only=True):
 
 
 class AllExchanges(Overseen):
-    @get("/", summary="List all merchants' exchanges", opt=permits("merchants.read_all"))
+    @get("/", summary="List all merchants' exchanges", opt=permits("records.read"))
     async def list(
         self, web: NamedDependency[Web], asked: NamedDependency[Asked], over: NamedDependency[Over]
     ) -> Response[AllExchangesList]:
         """Return exchanges of all merchants, by what is asked for."""
         return await list_all(web, asked, over, Name.EXCHANGES, AllExchangesList)
 
-    @get("/{txn_id:str}", summary="Read any merchant's exchange", opt=permits("merchants.read_all"))
+    @get("/{txn_id:str}", summary="Read any merchant's exchange", opt=permits("records.read"))
     async def read(self, txn_id: FromPath[str], web: NamedDependency[Web]) -> AnyExchangeAnswer:
         """Return it with its merchant and its project."""
         async with web.db.transaction() as conn:
