@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from cambist.plugin import InconsistentChainError
-from cambist.services.receiving.deposits import AddressCache, store
+from cambist.services.receiving.deposits import AddressCache, cursors, store
 from cambist.services.receiving.deposits.cursors import Cursor
 from cambist.services.receiving.deposits.store import WatchedChain
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
@@ -50,9 +50,9 @@ async def test_of_two_first_looks_only_one_leaves_its_block(shop, chain, db, clo
     async with chain.view() as view:
         first, other = await view.block(1), await view.block(3)
     async with db.transaction() as conn:
-        await store.create_cursor(conn, chain_scope, first, [], clock.now())
+        await cursors.create_cursor(conn, chain_scope, first, [], clock.now())
     async with db.transaction() as conn:
-        cursor = await store.create_cursor(conn, chain_scope, other, [], clock.now())
+        cursor = await cursors.create_cursor(conn, chain_scope, other, [], clock.now())
         assert cursor == Cursor(1, first.hash)
         assert await store.stored_heights(conn, chain_scope) == [1]
 

@@ -148,6 +148,7 @@ OWN_VALUES: Mapping[str, Any] = {
     "Found.status": "paid",
     "Customer.name": "Carol",
     "Customer.email": "carol@example.com",
+    "PaymentRow.status": "paid",
     "SentForPayment.status": "completed",
     "SentRow.id": "po_6n5h3g",
     "SentRow.kind": "payout",
