@@ -40,6 +40,22 @@ async def test_who_waits_too_long_is_told_and_takes_nothing_with_him(db):
     assert len(set(await asyncio.gather(*(pid(db, SLOW) for _ in range(CONNECTIONS_MAX))))) == CONNECTIONS_MAX
 
 
+async def test_what_is_under_way_when_all_is_closed_leaves_no_connection_behind(db, database_url):
+    slow = asyncio.create_task(pid(db, SLOW))
+    async with db.autocommit() as conn:
+        running = "SELECT count(*) FROM pg_stat_activity WHERE query = $1 AND state = 'active'"
+        while not (await conn.exec_driver_sql(running, (SLOW,))).scalar():  # noqa: ASYNC110  another process's
+            await asyncio.sleep(0.01)
+    await db.close()
+    number = await slow
+    other = await asyncpg.connect(database_url)
+    there = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1"
+    async with asyncio.timeout(30):
+        while await other.fetchval(there, number):  # noqa: ASYNC110  another process's
+            await asyncio.sleep(0.01)
+    await other.close()
+
+
 async def test_a_connection_on_which_a_statement_failed_or_was_given_up_is_not_used_again(db):
     before = await pid(db)
     with pytest.raises(asyncpg.DivisionByZeroError):

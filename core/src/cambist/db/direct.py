@@ -40,6 +40,7 @@ class Direct:
         self._timeout_s = timeout_s
         self._room = asyncio.Semaphore(CONNECTIONS_MAX)
         self._idle: deque[tuple[float, Any]] = deque()  # since when; asyncpg ships no types
+        self._closed = False
 
     async def fetch_row(self, statement: str, *arguments: object) -> Record | None:
         """Run one statement as its own transaction, and return its first row.
@@ -58,13 +59,17 @@ class Direct:
                 with suppress(TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
                     await connection.close(timeout=self._timeout_s)
                 raise
-            self._idle.append((time.monotonic(), connection))
+            if self._closed:
+                await connection.close()
+            else:
+                self._idle.append((time.monotonic(), connection))
             return row
         finally:
             self._room.release()
 
     async def close(self) -> None:
-        """Close every connection. Nothing must be under way."""
+        """Close every connection; what is under way closes its own when it is done."""
+        self._closed = True
         while self._idle:
             _, connection = self._idle.pop()
             await connection.close()
