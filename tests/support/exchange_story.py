@@ -60,7 +60,7 @@ class Story(Struct, frozen=True):
         async def look() -> bool:
             return await self.holds(coin) == units
 
-        await until(look, seconds=60)
+        await until(look)
         await self.check(held=(coin, units))
 
     async def is_clean(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Story(Struct, frozen=True):
             return await asyncio.to_thread(self.market.allowance, coin, self.wallet, spender) == 0
 
         if coin.contract is not None:
-            await until(look, seconds=30)
+            await until(look)
 
     async def received(self, coin: Coin, tx_id: str) -> int:
         """Return what the wallet got of a token by a transaction, by its receipt in another client's words."""
@@ -106,7 +106,7 @@ class Story(Struct, frozen=True):
                 query = "SELECT step FROM exchanges WHERE txn_id = $1"
                 return (await conn.exec_driver_sql(query, (made["txnId"],))).scalar_one() == step
 
-        await until(look, seconds=60)
+        await until(look)
 
     async def expired(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """Let the time pass in which the call of an exchange may be built, and return what has failed."""

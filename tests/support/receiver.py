@@ -75,7 +75,7 @@ class Receiver:
                 told = [event["event"] for event in self.received] if why is None else why()
                 raise AssertionError(f"not in {seconds} s: {told}") from None
 
-    async def wait(self, resource_id: str, event: str, *, seconds: float = 20) -> dict[str, Any]:
+    async def wait(self, resource_id: str, event: str, *, seconds: float = 180) -> dict[str, Any]:
         """Return the data of an event of a payment, payout, withdrawal or account, as soon as it was received."""
 
         def found() -> dict[str, Any] | None:

@@ -59,7 +59,9 @@ class Trader(Merchant):
         answer = await self.get(f"{HERE}/history?{query}", headers=self.exchange_headers)
         return answer["exchanges"]  # type: ignore[no-any-return]
 
-    async def ended(self, made: Mapping[str, Any], status: str = "succeeded", *, seconds: float = 90) -> dict[str, Any]:
+    async def ended(
+        self, made: Mapping[str, Any], status: str = "succeeded", *, seconds: float = 180
+    ) -> dict[str, Any]:
         """Wait for the end of an exchange, which must be this one."""
 
         async def look() -> dict[str, Any] | None:
@@ -72,7 +74,7 @@ class Trader(Merchant):
         except AssertionError as error:
             raise AssertionError(f"it has not {status}: {await self.read(made)}") from error
 
-    async def waiting(self, made: Mapping[str, Any], reason: str, *, seconds: float = 60) -> dict[str, Any]:
+    async def waiting(self, made: Mapping[str, Any], reason: str, *, seconds: float = 180) -> dict[str, Any]:
         """Wait until an exchange waits for this."""
 
         async def look() -> dict[str, Any] | None:

@@ -443,8 +443,10 @@ async def test_who_waits_in_vain_for_the_database_is_told_that_it_is_busy_and_th
         fast_lane._room = asyncio.Semaphore(0)
         refused(await client.get(f"/api/payment/public/{payment['publicId']}"), 429, "BUSY")
         refused(await client.post("/api/payment", json=order, headers=merchant.key), 429, "BUSY")
-    assert [(one["event"], one["log_level"]) for one in lines] == [("database_busy", "warning")]
-    assert "exc_info" not in lines[0]
+    # What follows the chains beside the requests waits in vain for the database as well, on a slow machine.
+    told = [line for line in lines if line["event"] != "chains_not_followed"]
+    assert [(line["event"], line["log_level"]) for line in told] == [("database_busy", "warning")]
+    assert "exc_info" not in told[0]
 
 
 async def test_who_waits_in_vain_after_something_was_committed_is_not_told_that_nothing_happened(narrow, monkeypatch):

@@ -34,7 +34,7 @@ async def test_payments_payouts_and_bridges_go_on_while_a_swap_waits_for_its_pro
     payment = await trader.pay(usdx, 11)
     await market.give(usdx, payment["depositAddress"], usdx.units(11))
     _, bridge, _ = await asyncio.gather(
-        trader.completed(await trader.pay_out(usdx, 7, friend), seconds=60),
+        trader.completed(await trader.pay_out(usdx, 7, friend)),
         trader.ended(await trader.exchange(other.usdx, 20, usdx)),
         trader.until(payment, "paid"),
     )
@@ -44,7 +44,7 @@ async def test_payments_payouts_and_bridges_go_on_while_a_swap_waits_for_its_pro
 
     market.honest()
     await story.later(swap)
-    done = await trader.ended(swap, seconds=60)
+    done = await trader.ended(swap)
     came = units_of(usdx, bridge["destAmount"])
     await story.until_holds(usdx, had[usdx] - usdx.units(30 + 7 - 11) + came)
     await story.check(

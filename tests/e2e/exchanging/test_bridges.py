@@ -134,7 +134,7 @@ async def failed_at_last(story: Story, made) -> dict:
         await story.later(made)
         return (await story.trader.read(made))["status"] == "failed"
 
-    await until(look, seconds=60)
+    await until(look)
     return await story.trader.read(made)
 
 

@@ -74,7 +74,7 @@ async def test_a_payout_brings_its_recipient_another_token_in_one_operation(
     had = {coin: await story.holds(coin) for coin in (given, brought)}
     payout = await pay_out(story, given, amount, brought, friend)
     assert (payout["status"], payout["swap"]["srcAmount"]) == ("requested", str(amount))
-    done = await story.trader.completed(payout, seconds=60)
+    done = await story.trader.completed(payout)
     got = await brought.network.onlooker.units(friend, brought)
     assert units_of(brought, done["amount"]) == got >= units_of(brought, payout["swap"]["minAmount"])
     if brought.contract is None:
@@ -132,7 +132,7 @@ async def test_a_payout_across_chains_that_nobody_fills_comes_back(story: Story,
         await story.later(payout["swap"])
         return (await story.trader.read(payout["swap"]))["status"] == "failed"
 
-    await until(failed, seconds=60)
+    await until(failed)
     told = await story.receiver.wait(payout["payoutId"], "payout.failed")
     assert told["status"] == "failed"
     assert await other.onlooker.units(friend, other.usdx) == 0

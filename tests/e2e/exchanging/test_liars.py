@@ -125,7 +125,7 @@ async def test_a_token_that_keeps_a_share_of_each_transfer_is_not_bought(story: 
             await story.later(made)
             return (await story.trader.read(made))["status"] == "failed"
 
-        await until(failed, seconds=60)
+        await until(failed)
         found = await story.trader.read(made)
         assert found["error"].startswith("The chain would refuse it: it would bring ")
         assert await story.sent(made) == 0
@@ -172,7 +172,7 @@ async def test_a_bridge_that_lies_to_the_worker_is_never_signed(
             found = await story.trader.read(made)
             return found["waitsFor"] == "provider" or found["status"] == "failed"
 
-        await until(judged, seconds=30)
+        await until(judged)
         (line, *_) = log.lines(event)
         assert reason in line
         if fault is Across.OTHER_POOL:
@@ -199,7 +199,7 @@ async def test_the_chains_decide_what_became_of_a_bridge_whatever_its_server_say
         await story.later(made)
         return (await story.trader.read(made))["status"] != "pending"
 
-    await until(ended, seconds=60)
+    await until(ended)
     done = await story.trader.ended(made)
     came = units_of(other.usdx, done["destAmount"])
     assert await story.received(other.usdx, done["destTxHash"]) == came
@@ -219,4 +219,4 @@ async def lied_to(story: Story, made, lie: Across) -> None:
         await story.later(made, broadcast_at="now() - interval '1 hour'")
         return calls["deposit/status"] >= heard + 2
 
-    await until(asked, seconds=60)
+    await until(asked)

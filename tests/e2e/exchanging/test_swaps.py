@@ -85,8 +85,8 @@ async def test_a_swap_whose_block_is_replaced_is_taken_back_and_credited_again_o
         lives = "SELECT incarnation, status FROM deposits WHERE tx_id = $1 AND contract = $2"
         return await rows(story, lives, done["txHash"], usdt.contract) == [(2, "confirmed")]
 
-    await until(is_replaced, seconds=60)
-    await until(came_again, seconds=90)
+    await until(is_replaced)
+    await until(came_again)
     again = await story.trader.ended(made)
     assert (again["txHash"], again["destAmount"]) == (done["txHash"], done["destAmount"])
     await story.no_allowance(usdx, market.oneinch.router)

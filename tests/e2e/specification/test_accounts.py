@@ -15,11 +15,11 @@ async def test_an_account_has_one_address_per_chain_and_is_credited_what_comes(s
     assert again["account"]["accountId"] == made["accountId"]
 
     await network.usdx.send(addresses[network.chain], "2.5")
-    told = await shop.receiver.wait(made["accountId"], "account.deposit.received", seconds=60)
+    told = await shop.receiver.wait(made["accountId"], "account.deposit.received")
     check(told, AccountDepositData)
     assert told["status"] == "detected"
     frozen = told["fiat"]
-    told = await shop.receiver.wait(told["depositId"], "account.deposit.confirmed", seconds=60)
+    told = await shop.receiver.wait(told["depositId"], "account.deposit.confirmed")
     check(told, AccountDepositData)
     assert (told["status"], told["fiat"] or frozen) == ("confirmed", frozen or told["fiat"])
     path = f"/api/account/{made['accountId']}/balances"

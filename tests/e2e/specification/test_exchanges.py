@@ -44,7 +44,7 @@ async def ended(shop: Replay, txn_id: str) -> dict:
         assert found["status"] in {"pending", "succeeded"}
         return found if found["status"] == "succeeded" else None
 
-    return await until(look, seconds=60)
+    return await until(look)
 
 
 async def test_a_swap_brings_what_was_quoted(shop: Replay, swap, made):

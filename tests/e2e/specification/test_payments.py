@@ -100,7 +100,7 @@ async def test_a_payment_is_detected_confirmed_paid_and_refunded(shop: Replay, n
     made = (await shop.ask("POST /api/payment", asked(network, amount="20", **NAMES)))["payment"]
     tx_hash = await network.usdx.send(made["depositAddress"], 20)
     for status in ("detected", "confirming", "paid"):
-        told = await shop.receiver.wait(made["paymentId"], f"payment.{status}", seconds=60)
+        told = await shop.receiver.wait(made["paymentId"], f"payment.{status}")
         check(told, PaymentData)
         assert (told["status"], told["txHash"], told["receivedAmount"]) == (status, tx_hash, "20")
     public = (await shop.ask("GET /api/payment/public/{publicId}", publicId=made["publicId"]))["payment"]
@@ -113,7 +113,7 @@ async def test_a_payment_is_detected_confirmed_paid_and_refunded(shop: Replay, n
     assert (part["amount"], part["reason"]) == ("5.25", body["reason"])
     rest = (await shop.ask(row, {"toAddress": network.stranger()}, paymentId=payment_id))["refund"]
     assert rest["amount"] == "14.75"
-    told = await shop.receiver.wait(payment_id, "payment.refunded", seconds=60)
+    told = await shop.receiver.wait(payment_id, "payment.refunded")
     assert told["status"] == "refunded"
     listed = await shop.ask("GET /api/payment/refunds/list", query={"status": "failed"})
     assert listed["refunds"] == []

@@ -66,7 +66,7 @@ async def test_a_payout_is_requested_at_once_and_completed_later(shop: Replay, b
     assert (made["status"], made["amount"], made["toAddress"]) == ("requested", "3.5", body["toAddress"])
     again = await shop.ask(PAYOUT, body, status=200, headers={"Idempotency-Key": "payout-1"})
     assert (again["idempotent"], again["payout"]["payoutId"]) == (True, made["payoutId"])
-    told = await shop.receiver.wait(made["payoutId"], "payout.completed", seconds=90)
+    told = await shop.receiver.wait(made["payoutId"], "payout.completed")
     assert told["txHash"]
     assert await onlooker.holds(str(body["toAddress"]), network.usdx, "3.5")
     assert before - float((await shop.merchant.balance(network.usdx))["available"]) == pytest.approx(3.5)
@@ -85,7 +85,7 @@ async def test_a_batch_is_paid_row_by_row_or_not_at_all(shop: Replay, network):
     batch = made["batch"]
     assert (batch["totalAmount"], batch["acceptedRows"], batch["rejectedRows"]) == ("3.25", 2, 0)
     for payout in made["payouts"]:
-        await shop.receiver.wait(payout["payoutId"], "payout.completed", seconds=90)
+        await shop.receiver.wait(payout["payoutId"], "payout.completed")
     too_much = [*rows[1:], {"toAddress": network.stranger(), "amount": "1000000"}]
     await shop.refused(BATCH, body | {"destinations": too_much}, 403, "INSUFFICIENT_BALANCE")
     for wrong in ([], rows[1:] * 101):
