@@ -180,7 +180,8 @@ async def test_a_filled_bridge_whose_deposit_a_reorg_threw_away_leaves_nothing_b
     await env.check_all_books()
 
 
-async def test_a_restored_database_gives_up_nothing_that_may_have_been_sent(env):
+@pytest.mark.parametrize("why", ["its time is over", "the chain would refuse it"])
+async def test_a_restored_database_gives_up_nothing_that_may_have_been_sent(env, why):
     await env.opened(mem=5 * MEM)
     txn_id = await env.ask("memory/MEM", 2 * MEM, "memory/USDX")
     row = await env.go_on(txn_id, until="sent")
@@ -196,13 +197,16 @@ async def test_a_restored_database_gives_up_nothing_that_may_have_been_sent(env)
         await conn.exec_driver_sql(
             "UPDATE outbound_senders SET next_sequence = next_sequence - 1 WHERE address_pk = $1", (row.source_pk,)
         )
+    if why == "the chain would refuse it":
+        env.chain.accounts.refuses = "never again"
     for seconds in (10, 10, 3_700, 40, 3_700, 40):
         await env.mine(seconds=seconds)
         for _ in range(3):
             await env.tick()
     assert (await env.row(txn_id)).status == "pending"
     assert (await env.balance_of("memory", "MEM")).pending == 2 * MEM
-    assert env.exchange_alerts["signed_before"]
+    assert env.alerts["cancel_unproven"] == 1
+    assert (await env.row(txn_id)).waits_for == "signed_before"
 
 
 @pytest.mark.parametrize("how", ["raises", "says nothing", "names a transaction that is none"])

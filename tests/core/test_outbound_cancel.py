@@ -60,6 +60,11 @@ async def signed_and_lost(treasury: Treasury, engine: Engine) -> None:
         await Engine(structs.replace(engine.context, signer=signer), treasury.keys).tick()
 
 
+def refuse(treasury: Treasury, to_address: str) -> None:
+    """Have the chain refuse every transfer to somebody."""
+    treasury.chain.faults.refusing = {(treasury.token("USDX").contract, to_address)}
+
+
 @pytest.mark.parametrize("kind", sorted(SPENDING - {IntentKind.REFUND}))
 async def test_what_waits_is_cancelled_and_never_sent(treasury, kind):
     to_address = await treasury.stranger(1)
@@ -177,20 +182,25 @@ async def test_a_signer_that_does_not_answer_keeps_the_money_and_nothing_else_fr
     assert await statuses(treasury, waits) == ["cancelled"]
 
 
-async def test_death_at_each_moment_cancels_once(treasury):
+@pytest.mark.parametrize("end", ["cancelled", "failed"])
+async def test_death_at_each_moment_cancels_or_gives_up_once(treasury, end):
     engine, outlived, moment = await treasury.ready(), False, 0
     before = await available(treasury)
     while not outlived:
         moment += 1
-        payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(moment))
-        await treasury.cancel(payout_id)
+        to_address = await treasury.stranger(moment)
+        payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
+        if end == "cancelled":
+            await treasury.cancel(payout_id)
+        else:
+            refuse(treasury, to_address)
         try:
             await fragile(treasury.engine(), Life(moment)).tick()
             outlived = True
         except KilledError:
             pass
         await asyncio.gather(engine.tick(), treasury.engine().tick())
-        assert await statuses(treasury, payout_id) == ["cancelled"], moment
+        assert await statuses(treasury, payout_id) == [end], moment
         assert await told(treasury, payout_id) == ["payout.failed"], moment
         assert await available(treasury) == before, moment
     assert moment > 8
@@ -246,6 +256,34 @@ async def test_what_a_database_out_of_a_backup_has_forgotten_to_have_sent_is_not
     assert await treasury.on_chain(to_address, "USDX") == AMOUNT
     assert (await available(treasury))[1] == AMOUNT
     assert treasury.alerts["cancel_unproven"] == 1
+    await treasury.post_forgotten()
+
+
+@pytest.mark.parametrize("when", ["planned", "prepared"])
+async def test_what_a_database_out_of_a_backup_has_forgotten_to_have_sent_is_not_given_up(treasury, when):
+    """The chain would refuse it now, which does not say that it was refused when it was sent."""
+    engine = await treasury.ready()
+    to_address = await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
+    await engine.tick()
+    await treasury.mine(treasury.info.confirmations + 2)
+    await forgets_sending(treasury, payout_id)
+    if when == "planned":
+        refuse(treasury, to_address)
+    else:
+        treasury.chain.faults.impossible = {to_address}
+    for _ in range(6):
+        treasury.clock.advance(40)
+        await treasury.work(engine, rounds=4, until="enough")
+    row = await treasury.payout(payout_id)
+    assert (row.status, row.waits_for) == ("processing", "signed_before")
+    assert await treasury.on_chain(to_address, "USDX") == AMOUNT
+    assert (await available(treasury))[1] == AMOUNT
+    assert (treasury.alerts["refused"], treasury.alerts["cancel_unproven"]) == (1, 1)
+    # Whoever cancels it now gets no other answer.
+    assert await treasury.cancel(payout_id)
+    await treasury.work(engine, rounds=2, until="enough")
+    assert await statuses(treasury, payout_id) == ["cancelling"]
     await treasury.post_forgotten()
 
 

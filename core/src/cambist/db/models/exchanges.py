@@ -23,7 +23,6 @@ class Exchange(Base):
     platform. ``recipient`` gets the output: an address of ours, ``recipient_pk``, unless a payout sends it to somebody.
 
     ``has_turn`` says that its allowance is being used: one exchange at a time for each wallet, token and spender.
-    ``may_be_signed``: the signer has signed a call of it that the database does not know, being a backup.
     ``attempts`` counts trials of its call that the chain refused. ``due_at`` is when to look again, null once it has
     ended. ``give_up_at`` is until when its call may be built.
 
@@ -119,7 +118,6 @@ class Exchange(Base):
     spender: Mapped[str | None]
     has_turn: Mapped[bool] = mapped_column(server_default="false")
     attempts: Mapped[int] = mapped_column(server_default="0")
-    may_be_signed: Mapped[bool] = mapped_column(server_default="false")
     tx_id: Mapped[str | None]
     deposit: Mapped[dict[str, object] | None] = mapped_column(JSONB(none_as_null=True))
     fill_from: Mapped[int | None]

@@ -36,7 +36,8 @@ class OutboundIntent(Base):
     ``call_valid_until``: then it has to be built anew. Before, ``to_address`` is who gets what comes of it.
 
     ``cancel_asked_at`` is set once somebody asked to cancel one that waited, and is never taken back: nothing signs it
-    from then on, and its money goes back when the signer has voided its reference. ``intent_id`` is its public id.
+    from then on, and its money goes back when the signer has voided its reference. ``given_up_reason`` is why the
+    gateway itself gives it up, by the same way. ``intent_id`` is its public id.
 
     ``action`` is what its transaction does. Beside ``transfer`` and ``call``, ``units`` are a stake or an allowance,
     and nothing of them leaves.
@@ -50,6 +51,7 @@ class OutboundIntent(Base):
             name="call_whole",
         ),
         CheckConstraint("num_nulls(cancel_asked_at, cancel_asked_by) IN (0, 2)", name="cancel_whole"),
+        CheckConstraint("given_up_reason IS NULL OR cancel_asked_at IS NOT NULL", name="given_up_cancelling"),
         holds_one_of("cancel_asked_by", *AskedBy),
         holds_one_of("state", "waiting", "sending", "done", "failed"),
         holds_one_of("kind", *IntentKind),
@@ -142,6 +144,7 @@ class OutboundIntent(Base):
     reason: Mapped[str | None]
     cancel_asked_at: Mapped[datetime | None]
     cancel_asked_by: Mapped[str | None]
+    given_up_reason: Mapped[str | None]
     due_at: Mapped[datetime]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

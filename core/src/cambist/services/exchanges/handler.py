@@ -14,7 +14,6 @@ from cambist.db.structs import one_of
 from cambist.domain.exchanges import Kind, MadeFor, Status, Step
 from cambist.services.sending.batches import WAITS_FOR_CALL
 from cambist.services.sending.handler import IntentHandler, IntentUpdate
-from cambist.signer.protocol import ALREADY_SIGNED
 
 from . import posting
 from .ending import Endings
@@ -24,7 +23,6 @@ log = structlog.get_logger(__name__)
 
 FAILED_WITHOUT_REASON = "It could not be sent."
 OF_SIGNER = "signer: "
-SIGNED_BEFORE = f"{OF_SIGNER}{ALREADY_SIGNED}"
 NOT_SEEN = {"unseen_units": 0, "unseen_height": None, "unseen_hash": None}
 
 
@@ -40,9 +38,7 @@ class ExchangeHandler(IntentHandler):
                 await _forget(conn, row, one, now)
                 continue
             due_at = now if one.reason == WAITS_FOR_CALL else row.due_at
-            may_be_signed = row.may_be_signed or one.reason == SIGNED_BEFORE
-            changed = {"waits_for": one.reason, "due_at": due_at, "may_be_signed": may_be_signed}
-            waiting = await save(conn, row, now, step=Step.QUEUED, **changed)
+            waiting = await save(conn, row, now, step=Step.QUEUED, waits_for=one.reason, due_at=due_at)
             if row.made_for is MadeFor.PAYOUT:
                 await self._endings.payouts.on_waiting(conn, waiting, now)
 

@@ -28,9 +28,8 @@ from cambist.services import platform
 from cambist.services.addresses.wallets import gas_station
 from cambist.services.platform import PlatformSettings
 from cambist.services.sending.batches import WAITS_FOR_CALL
-from cambist.services.sending.intents import NewIntent, submit
+from cambist.services.sending.intents import WAITS_FOR_CANCELLATION, NewIntent, mark_given_up, submit
 
-from . import posting
 from .calls import REASON_CHARS_MAX, Built, Never, NotNow, build, fee_difference
 from .handler import OF_SIGNER, approval_reference
 from .rows import CallIntent, ExchangeRow, lock, lock_call, save, when_idle
@@ -42,7 +41,6 @@ ALLOWANCE_PAUSE = timedelta(seconds=2)
 RETRY_PAUSE = timedelta(seconds=15)
 RETRY_MIN = timedelta(minutes=2)
 """Where the signer names a time that is later, waiting helps."""
-ALERT_PAUSE = timedelta(minutes=10)
 HELD_UP_MAX = timedelta(days=14)
 ATTEMPTS_MAX = 3
 """Trials of a call that the chain may refuse, each with another call, before the exchange fails."""
@@ -69,10 +67,10 @@ async def prepare_call(worker: ExchangeWorker, row: ExchangeRow) -> None:
             await save(conn, row, now, due_at=when_idle(row.give_up_at, now))
             return
         if call.reason is not None and call.reason.startswith(OF_SIGNER):
-            await _wait_for_signer(worker, conn, row, call, now)
+            await _wait_for_signer(conn, row, call, now)
             return
-        if now >= row.give_up_at and not row.may_be_signed:
-            await _give_up(worker, conn, row, TOO_LATE, now)
+        if now >= row.give_up_at:
+            await _give_up(conn, row, TOO_LATE, now)
             return
         if call.reason != WAITS_FOR_CALL or chain is None:
             await save(conn, row, now, due_at=when_idle(row.give_up_at, now))
@@ -91,20 +89,14 @@ async def prepare_call(worker: ExchangeWorker, row: ExchangeRow) -> None:
         await _fail(worker, row, str(error), now)
 
 
-async def _wait_for_signer(
-    worker: ExchangeWorker, conn: AsyncConnection, row: ExchangeRow, call: CallIntent, now: datetime
-) -> None:
-    """Leave an exchange that the signer holds up: it is not given up, for the signer may have signed it before.
+async def _wait_for_signer(conn: AsyncConnection, row: ExchangeRow, call: CallIntent, now: datetime) -> None:
+    """Leave an exchange that the signer holds up until its time is over.
 
     Where the signer says when, there is as much time after that as there was to begin with.
     """
-    if row.may_be_signed:
-        worker.alert("signed_before", row)
-        await save(conn, row, now, due_at=now + ALERT_PAUSE, waits_for=call.reason)
-        return
     valid = row.give_up_at - row.created_at
     if now >= row.give_up_at and call.due_at <= now + RETRY_MIN:
-        await _give_up(worker, conn, row, f"The signer does not sign it: {call.reason}", now)
+        await _give_up(conn, row, f"The signer does not sign it: {call.reason}", now)
         return
     until = min(call.due_at + valid, row.created_at + HELD_UP_MAX)
     give_up_at = max(row.give_up_at, until) if call.due_at > now + RETRY_MIN else row.give_up_at
@@ -323,16 +315,14 @@ async def _fail(worker: ExchangeWorker, row: ExchangeRow, reason: str, now: date
         call = await lock_call(conn, row.intent_pk or 0)
         locked = await lock(conn, row.pk)
         if call.is_wanted and locked.step is Step.QUEUED:
-            if locked.may_be_signed:
-                worker.alert("signed_before", locked, reason=reason)
-                await save(conn, locked, now, due_at=now + ALERT_PAUSE)
-                return
-            await _give_up(worker, conn, locked, reason, now)
+            await _give_up(conn, locked, reason, now)
 
 
-async def _give_up(worker: ExchangeWorker, conn: AsyncConnection, row: ExchangeRow, reason: str, now: datetime) -> None:
-    """End an exchange whose call waits: intent and exchange are locked, and the engine has not taken it."""
-    ended = {"state": "failed", "reason": reason, "finished_at": now, "updated_at": now}
-    await conn.execute(update(OutboundIntent).where(OutboundIntent.id == row.intent_pk).values(**ended))
-    await posting.post_failed(conn, row, "unsent")
-    await worker.endings.fail(conn, row, now, reason)
+async def _give_up(conn: AsyncConnection, row: ExchangeRow, reason: str, now: datetime) -> None:
+    """Have an exchange fail whose call waits: intent and exchange are locked, and the engine has not taken it.
+
+    The engine ends it once the signer has voided the call: a database out of a backup may have forgotten that it was
+    signed.
+    """
+    await mark_given_up(conn, {row.intent_pk or 0: reason}, now)
+    await save(conn, row, now, waits_for=WAITS_FOR_CANCELLATION, due_at=when_idle(row.give_up_at, now))

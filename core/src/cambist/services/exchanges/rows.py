@@ -63,7 +63,6 @@ class ExchangeRow(Struct, frozen=True, kw_only=True):
     spender: str | None
     has_turn: bool
     attempts: int
-    may_be_signed: bool
     tx_id: str | None
     deposit: dict[str, Any] | None
     fill_from: int | None

@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import structs
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain import allocation
 from cambist.domain.allocation import Allocation, Funding, PendingOutflow
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import CANCELLABLE, IntentKind
 from cambist.plugin import FeeAboveCeilingError, Token
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 from cambist.services.receiving.deposits.rows import lock_cursor
 
 from . import finality_store, store
+from .cancelling import cancel_asked
 from .context import EngineContext
 from .gas.funding import ask_for_gas, gas_left
 from .gas.loans import ask_for_loan, keep_lent, sponsor_of
-from .handler import lock_spending, updated
+from .handler import updated
+from .intents import WAITS_FOR_CANCELLATION, mark_given_up
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
 from .rows import IntentRow, OwnPath
 
@@ -104,7 +105,7 @@ async def _send(context: EngineContext, source: OwnPath, ready: Sequence[Ready])
     reserved = await reserve_and_sign(context, source, ready, mined)
     await context.broadcast(reserved.signed)
     if reserved.impossible is not None:
-        await _fail_impossible(context, *reserved.impossible)
+        await _fail(context, [reserved.impossible])
     if reserved.signed_before is not None:
         await context.broadcast(await reserve_again(context, source, reserved.signed_before))
     return len(reserved.signed), reserved.unreached
@@ -184,16 +185,15 @@ async def _store_waiting(  # noqa: PLR0913  each by name
     given_up: Sequence[IntentRow],
 ) -> None:
     """Fail what is refused, and let the others wait for what they lack."""
+    await _fail(context, [*allocated.refused, *((intent, SHORT) for intent in given_up)])
     now = context.clock.now()
     is_station = source.purpose == "gas"
-    refused = [*allocated.refused, *((intent, SHORT) for intent in given_up)]
     maybe_spent = [*funding.maybe_spent, *allocated.maybe_spent]
     needs_gas = [intent for intent, _ in allocated.needs_gas]
     needs_loan = [intent for intent, _ in allocated.needs_loan]
     gas_reason, gas_pause = (WAITS_FOR_STATION, EMPTY_STATION_PAUSE) if is_station else (WAITS_FOR_GAS, GAS_PAUSE)
     reason, pause = _SHORTAGE[source.purpose]
     async with context.db.transaction() as conn:
-        await _fail(context, conn, refused, now)
         await context.defer(conn, maybe_spent, WAITS_FOR_TURN, now + GAS_PAUSE, now)
         await context.defer(conn, short, reason, now + pause, now)
         fresh = await context.defer(conn, needs_gas, gas_reason, now + gas_pause, now)
@@ -212,25 +212,32 @@ async def _store_waiting(  # noqa: PLR0913  each by name
     waiting = fresh + len(short)
     if is_station and waiting:
         context.alert("gas_station_empty", waiting=waiting, address=source.address)
-    for intent, reason in refused:
-        context.alert("refused", reference=intent.update.reference, reason=reason)
 
 
-async def _fail_impossible(context: EngineContext, intent: IntentRow, reason: str) -> None:
-    async with context.db.transaction() as conn:
-        await _fail(context, conn, [(intent, reason)], context.clock.now())
-    context.alert("refused", reference=intent.update.reference, reason=reason)
+async def _fail(context: EngineContext, refused: Sequence[tuple[IntentRow, str]]) -> None:
+    """Give up what never can be sent, each for its reason.
 
-
-async def _fail(
-    context: EngineContext, conn: AsyncConnection, refused: Sequence[tuple[IntentRow, str]], now: datetime
-) -> None:
+    Merchants' money goes back as when somebody cancels it: the database may be out of a backup, so that the signer is
+    asked first what it has signed. What is the gateway's own just ends.
+    """
     if not refused:
         return
-    await lock_cursor(conn, *context.chain_scope.key)
-    still = await store.lock_waiting(conn, [intent for intent, _ in refused])
-    await lock_spending(conn, context.chain_scope.mode, [intent.update for intent, _ in refused if intent.id in still])
-    for intent, reason in refused:
-        if intent.id in still:
-            await finality_store.finish(conn, [intent], "failed", reason, now)
-            await context.handlers.on_failed(conn, [updated(intent.update, reason=reason)], now)
+    reasons = {intent.id: reason for intent, reason in refused}
+    async with context.db.transaction() as conn:
+        await lock_cursor(conn, *context.chain_scope.key)
+        still = await store.lock_waiting(conn, [intent for intent, _ in refused])
+        ended = [intent for intent, _ in refused if intent.id in still]
+        now = context.clock.now()
+        for intent in ended:
+            if intent.update.kind not in CANCELLABLE:
+                await finality_store.finish(conn, [intent], "failed", reasons[intent.id], now)
+                await context.handlers.on_failed(conn, [updated(intent.update, reason=reasons[intent.id])], now)
+        given_up = [intent for intent in ended if intent.update.kind in CANCELLABLE]
+        if given_up:
+            await mark_given_up(conn, {intent.id: reasons[intent.id] for intent in given_up}, now)
+            waiting = [updated(intent.update, reason=WAITS_FOR_CANCELLATION) for intent in given_up]
+            await context.handlers.on_waiting(conn, waiting, now)
+    for intent in ended:
+        context.alert("refused", reference=intent.update.reference, reason=reasons[intent.id])
+    if given_up:
+        await cancel_asked(context)

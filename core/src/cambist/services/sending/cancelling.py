@@ -1,6 +1,7 @@
 """Cancels what waits: nothing signs it any more, the signer has voided it, and then its money goes back.
 
 Whoever asks marks the intent, behind its lock and only while it has no slot; from that commit on no engine signs it.
+The gateway itself marks what it gives up: that fails, for the reason that is written down with the mark.
 What is left to be known is what its signer did before: its own memory outlives a database that is out of a backup. So
 the signer voids the reference first, and says what it had signed. The money goes back only where that is nothing, or is
 proven to be dead. A crash in between loses nothing: the signer is asked once more, and answers alike.
@@ -45,7 +46,7 @@ log = structlog.get_logger(__name__)
 
 
 async def cancel_asked(context: EngineContext) -> bool:
-    """Cancel what somebody asked for, a bounded number; return whether money went back.
+    """Cancel what somebody asked for, or what was given up, a bounded number; return whether money went back.
 
     Raises SignerUnavailableError: then nothing was cancelled that is not cancelled the next time.
     """
@@ -77,13 +78,21 @@ async def give_back(
     if not ended:
         return 0
     await lock(conn, [one.update for one in ended])
-    for asked_by, reason in REASONS.items():
-        some = [one for one in ended if one.cancel_asked_by is asked_by]
-        if some:
-            await finality_store.finish(conn, some, "failed", reason, now)
-            updates = [structs.replace(one.update, reason=reason, was_cancelled=True) for one in some]
-            await handlers.on_failed(conn, updates, now)
+    by_reason: dict[tuple[str, bool], list[IntentRow]] = {}
+    for one in ended:
+        by_reason.setdefault(_why(one), []).append(one)
+    for (reason, was_cancelled), some in by_reason.items():
+        await finality_store.finish(conn, some, "failed", reason, now)
+        updates = [structs.replace(one.update, reason=reason, was_cancelled=was_cancelled) for one in some]
+        await handlers.on_failed(conn, updates, now)
     return len(ended)
+
+
+def _why(intent: IntentRow) -> tuple[str, bool]:
+    """Return the sentence that says why it ends, and whether that is because somebody asked for it."""
+    if intent.given_up_reason is not None:
+        return intent.given_up_reason, False
+    return REASONS[intent.cancel_asked_by or AskedBy.PLATFORM], True
 
 
 async def _give_back(context: EngineContext, intents: Sequence[IntentRow]) -> int:

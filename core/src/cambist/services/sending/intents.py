@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -121,6 +121,20 @@ async def mark_cancelled(conn: AsyncConnection, intent_pk: int, asked_by: AskedB
         "UPDATE outbound_intents SET cancel_asked_at = $2, cancel_asked_by = $3, reason = $4, due_at = $2,"
         " updated_at = $2 WHERE id = $1",
         (intent_pk, now, asked_by, WAITS_FOR_CANCELLATION),
+    )
+
+
+async def mark_given_up(conn: AsyncConnection, reasons: Mapping[int, str], now: datetime) -> None:
+    """Have intents fail for these reasons, by primary key, which wait and which the caller has locked.
+
+    As with those that somebody cancels, nobody signs them from the commit on, and the money of each goes back once its
+    signer has voided it.
+    """
+    await conn.exec_driver_sql(
+        "UPDATE outbound_intents i SET cancel_asked_at = $3, cancel_asked_by = $4, given_up_reason = n.why,"
+        " reason = $5, due_at = $3, updated_at = $3 FROM unnest($1::bigint[], $2::text[]) AS n (id, why)"
+        " WHERE i.id = n.id",
+        (list(reasons), list(reasons.values()), now, AskedBy.PLATFORM, WAITS_FOR_CANCELLATION),
     )
 
 

@@ -39,6 +39,7 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     state: str
     reason: str | None
     cancel_asked_by: AskedBy | None
+    given_up_reason: str | None
     created_at: datetime
     action: Action
     asked_by: AskedBy
@@ -122,7 +123,7 @@ _OWN += " {0}.account_index AS {1}_account, {0}.change AS {1}_change, {0}.addres
 
 INTENT = f"""
 i.id AS intent_pk, i.reference, i.kind, i.action, i.mode, i.chain, i.scope, i.merchant_pk, i.to_address, i.token,
-i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.cancel_asked_by,
+i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.cancel_asked_by, i.given_up_reason,
 i.created_at AS intent_created_at, i.asked_by,
 i.work_max, i.tag, i.call_data, i.call_value, i.call_valid_until,
 {_OWN.format("src", "source")}, {_OWN.format("dst", "recipient")}
@@ -163,6 +164,7 @@ def intent_row(row: Row[Any], **more: Any) -> IntentRow:  # noqa: ANN401  fields
         state=row.intent_state,
         reason=row.reason,
         cancel_asked_by=None if row.cancel_asked_by is None else AskedBy(row.cancel_asked_by),
+        given_up_reason=row.given_up_reason,
         created_at=row.intent_created_at,
         action=row.action,
         asked_by=AskedBy(row.asked_by),

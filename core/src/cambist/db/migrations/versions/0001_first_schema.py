@@ -1362,6 +1362,7 @@ TABLES = (
         reason TEXT,
         cancel_asked_at TIMESTAMP WITH TIME ZONE,
         cancel_asked_by TEXT,
+        given_up_reason TEXT,
         due_at TIMESTAMP WITH TIME ZONE NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE NOT NULL,
         updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
@@ -1382,6 +1383,8 @@ TABLES = (
             'withdraw')),
         CONSTRAINT ck_outbound_intents_cancel_whole
             CHECK (num_nulls(cancel_asked_at, cancel_asked_by) IN (0, 2)),
+        CONSTRAINT ck_outbound_intents_given_up_cancelling
+            CHECK (given_up_reason IS NULL OR cancel_asked_at IS NOT NULL),
         CONSTRAINT ck_outbound_intents_cancel_asked_by
             CHECK (cancel_asked_by IN ('session', 'key', 'operator', 'platform')),
         CONSTRAINT uq_outbound_intents_reference UNIQUE (reference),
@@ -1708,7 +1711,6 @@ TABLES = (
         spender TEXT,
         has_turn BOOLEAN DEFAULT 'false' NOT NULL,
         attempts BIGINT DEFAULT '0' NOT NULL,
-        may_be_signed BOOLEAN DEFAULT 'false' NOT NULL,
         tx_id TEXT,
         deposit JSONB,
         fill_from BIGINT,
