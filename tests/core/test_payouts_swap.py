@@ -5,11 +5,13 @@ from decimal import Decimal
 
 import pytest
 
+from cambist.domain.intents import AskedBy
 from cambist.domain.payouts import Status
 from cambist.services.accounting.statements.kinds import type_of
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, ServiceError
 from cambist.services.listing import Part
 from cambist.services.payouts import read
+from cambist.services.payouts.cancel import ask_to_cancel
 from cambist.services.payouts.create import Made
 from cambist.services.payouts.read import payout_view
 from tests.support.books import broken
@@ -106,6 +108,19 @@ async def test_what_the_chain_refuses_is_never_sent_and_gives_source_and_credits
     assert await has(env, "memory", "MEM") == 0
     ((name, data),) = await env.told()
     assert (name, data["payoutId"], data["error"]) == ("payout.failed", payout.payout_id, done.error)
+    assert await env.usage() == [("swap", 100), ("return", 100)]
+    await env.check_all_books()
+
+
+async def test_one_that_is_cancelled_before_its_call_is_signed_gives_source_and_credits_back(env):
+    payout = await env.paid()
+    async with env.db.transaction() as conn:
+        await ask_to_cancel(conn, payout.payout_id, AskedBy.SESSION, env.clock.now())
+    assert (await env.read(payout)).status == "cancelling"
+    done = await env.follow(payout)
+    assert (done.status, done.error, done.tx_id) == ("cancelled", "It was cancelled by the merchant.", None)
+    given = await env.balance_of("memory", "USDX")
+    assert (given.available, given.pending, await has(env, "memory", "MEM")) == (100 * USDX, 0, 0)
     assert await env.usage() == [("swap", 100), ("return", 100)]
     await env.check_all_books()
 

@@ -4,12 +4,13 @@ import asyncio
 
 import pytest
 
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import AskedBy, IntentKind
 from cambist.plugin import Span, Units
 from cambist.services import platform
 from cambist.services.accounting.ledger import Account, Purpose, lock_balances
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from cambist.services.payouts.cancel import ask_to_cancel
 from cambist.services.payouts.queue import NewPayout, debit_and_queue
 from cambist.services.reversals.refunds.create import RefundRequest, create_refund
 from cambist.services.sandbox.chain import SandboxChain
@@ -122,6 +123,19 @@ async def test_a_payout_goes_through_all_its_states(booth):
     assert await booth.payment_env.balance("USDX") == {"available": 70 * ONE}
     assert await booth.events(payout) == ["payout.completed"]
     assert await booth.custody() == (70 * ONE, 0)
+
+
+async def test_what_is_cancelled_before_it_is_sent_is_money_again(booth, clock):
+    payout = await booth.queue(IntentKind.PAYOUT, 30 * ONE)
+    async with booth.db.transaction() as conn:
+        await ask_to_cancel(conn, payout, AskedBy.KEY, clock.now())
+    assert await booth.status(payout) == "cancelling"
+    await booth.sandbox.send_queued(booth.actor.project_pk, [CHAIN])
+    done = await booth.row(payout)
+    assert (done.status, done.state, done.tx_id) == ("cancelled", "failed", None)
+    assert done.error == "It was cancelled by the merchant's program."
+    assert await booth.payment_env.balance("USDX") == {"available": 100 * ONE}
+    assert await booth.events(payout) == ["payout.failed"]
 
 
 @pytest.mark.parametrize("kind", [IntentKind.PAYOUT, IntentKind.WITHDRAWAL, IntentKind.AUTO_PAYOUT])
