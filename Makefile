@@ -33,7 +33,7 @@ setup: .venv/installed  ## Install every dependency and the workspace into .venv
 demo: .venv/installed dashboard  ## Play the story of a payment, then stay up for a visit
 	$(BIN)/cambist demo
 
-dashboard: $(BUILT)  ## Build the merchants' dashboard, with the Node that comes from its wheel
+dashboard: $(BUILT)  ## Build the dashboards, with the Node that comes from its wheel
 
 test: .venv/installed tests/node_modules/installed dashboard  ## Run every test, on every core and two processes more (WORKERS=0 for one process)
 	$(PYTEST) -n $(WORKERS) --dist loadfile
@@ -107,6 +107,6 @@ $(BUILT): $(DASHBOARD)/node_modules/installed $(DASHBOARD_SOURCES)
 # The types of the API, from its own description: only checking types needs them.
 $(DASHBOARD)/src/api/generated/described: .venv/installed $(DASHBOARD)/node_modules/installed $(shell find web/src core/src -name '*.py')
 	$(BIN)/python -m cambist_web.describe $(@D)
-	cd $(DASHBOARD) && ../../$(NODE) node_modules/openapi-typescript/bin/cli.js src/api/generated/dashboard.json \
-	  --default-non-nullable=false --output src/api/generated/dashboard.d.ts > /dev/null
+	cd $(DASHBOARD) && for of in dashboard operator; do ../../$(NODE) node_modules/openapi-typescript/bin/cli.js \
+	  src/api/generated/$$of.json --default-non-nullable=false --output src/api/generated/$$of.d.ts > /dev/null || exit 1; done
 	@touch $@

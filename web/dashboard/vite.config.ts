@@ -1,7 +1,7 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-// The files are served below one path, under names that change with their content, and nothing is inlined: the page's
+// The files are served below one path, under names that change with their content, and nothing is inlined: the pages'
 // policy allows no inline scripts.
 export default defineConfig({
   base: "/dashboard-assets/",
@@ -12,7 +12,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     emptyOutDir: true,
     modulePreload: { polyfill: false },
-    rolldownOptions: { input: { dashboard: "dashboard.html" } },
+    rolldownOptions: { input: { dashboard: "dashboard.html", operator: "operator.html" } },
     target: "es2023",
   },
   test: {

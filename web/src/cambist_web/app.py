@@ -91,7 +91,7 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
     """Return the routes, and what holds for all of them; they work once a gateway is attached."""
     url = operators.base_url(settings) if serves == "admin" else settings.base_url
     secure = url.lower().startswith("https://")
-    pages = () if serves == "admin" else (*checkout.controllers, *dashboard.controllers)
+    pages = (*(() if serves == "admin" else checkout.controllers), *dashboard.controllers[serves])
     app = Litestar(
         route_handlers=[
             *(one for one in _endpoints() if _is_served(one, serves)),

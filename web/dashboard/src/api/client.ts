@@ -2,8 +2,7 @@
 import createClient, { type Client } from "openapi-fetch";
 
 import { asApiError, errorOf } from "./errors";
-import type { paths as DashboardPaths } from "./generated/dashboard";
-import { MERCHANT_PATHS, Session } from "./session";
+import type { Session } from "./session";
 
 /** Asks whoever sits there for a code; resolves to whether the session has stepped up. */
 export type AskForStepUp = () => Promise<boolean>;
@@ -66,11 +65,10 @@ export async function unwrap<Data>(request: Promise<Answered<Data>>): Promise<No
   );
 }
 
-export const merchantSession = new Session(MERCHANT_PATHS);
-
 /** Lists also answer as CSV, which `downloadCsv` asks for. */
 type Json = "application/json";
 
-export const api: Client<DashboardPaths, Json> = createClient<DashboardPaths, Json>({
-  fetch: authorized(merchantSession),
-});
+/** Return a client of the API for whoever the session is of. */
+export function clientOf<Paths extends object>(session: Session): Client<Paths, Json> {
+  return createClient<Paths, Json>({ fetch: authorized(session) });
+}

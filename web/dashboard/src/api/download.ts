@@ -1,9 +1,9 @@
-import { authorized, merchantSession } from "./client";
+import { authorized } from "./client";
 import { asApiError, errorOf } from "./errors";
 import type { Session } from "./session";
 
 /** Save a file of the API's, which only a signed-in request gets. Throws an ApiError. */
-export async function downloadCsv(path: string, name: string, session: Session = merchantSession): Promise<void> {
+export async function downloadCsv(path: string, name: string, session: Session): Promise<void> {
   let answer: Response;
   try {
     answer = await authorized(session)(new Request(new URL(path, location.origin)));

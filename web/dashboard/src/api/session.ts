@@ -17,6 +17,12 @@ export const MERCHANT_PATHS: SignInPaths = {
   stepUp: "/api/auth/step-up",
 };
 
+export const OPERATOR_PATHS: SignInPaths = {
+  refresh: "/api/admin/auth/refresh",
+  signOut: "/api/admin/auth/sign-out",
+  stepUp: "/api/admin/auth/step-up",
+};
+
 /** How long before its end a token is renewed, so that none ends on its way. */
 const EARLY_MS = 20_000;
 

@@ -23,13 +23,14 @@ export function preferredLanguage(chosen: string | null, wanted: readonly string
   return "en";
 }
 
-export async function startLanguages(): Promise<void> {
+/** Begin with the words of both apps, and with those of one of them. */
+export async function startLanguages(own: Record<string, object> = {}): Promise<void> {
   const language = preferredLanguage(localStorage.getItem(KEY), navigator.languages);
   await i18next.use(initReactI18next).init({
     lng: "en",
     fallbackLng: "en",
     defaultNS: "common",
-    resources: { en: { common: en } },
+    resources: { en: { common: en, ...own } },
     interpolation: { escapeValue: false }, // React escapes
     returnNull: false,
   });

@@ -1,13 +1,13 @@
-import { Menu, UnstyledButton } from "@mantine/core";
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Outlet, useNavigate } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
-import { merchantSession } from "../api/client";
 import { Empty } from "../ui/Feedback";
 import type { Command } from "../ui/Palette";
 import { Shell } from "../ui/Shell";
+import { UserMenu } from "../ui/UserMenu";
 
+import { merchantSession } from "./api";
 import { useNav } from "./nav";
 import { useProject } from "./project";
 import styles from "./ProjectLayout.module.css";
@@ -41,7 +41,7 @@ export function ProjectLayout() {
       nav={nav}
       commands={commands}
       head={<ProjectSwitch project={project} />}
-      user={<UserMenu />}
+      user={<User />}
       band={project?.mode === "sandbox" ? <SandboxBand /> : undefined}
     >
       {project === null ? <Empty title={t("projects.notOpen")} /> : <Outlet />}
@@ -58,24 +58,8 @@ function SandboxBand() {
   );
 }
 
-function UserMenu() {
+function User() {
   const { t } = useTranslation();
   const { member } = useSuspenseQuery(meQuery).data;
-  return (
-    <Menu position="bottom-end" width={240}>
-      <Menu.Target>
-        <UnstyledButton className={styles.user} aria-label={t("user.menu", { name: member.name })}>
-          <span aria-hidden>{member.name.slice(0, 1).toUpperCase()}</span>
-        </UnstyledButton>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>
-          {member.name} · {t(`role.${member.role}`)}
-          <br />
-          {member.email}
-        </Menu.Label>
-        <Menu.Item onClick={() => void merchantSession.end()}>{t("user.signOut")}</Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
-  );
+  return <UserMenu person={member} role={t(`role.${member.role}`)} session={merchantSession} />;
 }

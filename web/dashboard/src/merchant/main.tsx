@@ -2,7 +2,7 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
-import { merchantSession } from "../api/client";
+import { merchantSession } from "./api";
 import { startLanguages } from "../i18n";
 import { Providers, makeQueryClient } from "../ui/Providers";
 import { stepUpWith } from "../ui/StepUp";

@@ -1,9 +1,9 @@
 /** What the pages of a merchant ask the API for, each under the key by which it is forgotten when it changes. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
-import { api, unwrap } from "../api/client";
+import { api, unwrap } from "./api";
 import type { components, operations } from "../api/generated/dashboard";
-import type { Listed } from "../ui/List";
+import { listed, type Listed } from "../ui/List";
 
 export type Schemas = components["schemas"];
 export type Project = Schemas["ProjectView"];
@@ -49,7 +49,7 @@ export function paymentsQuery(projectId: string, query: PaymentFilters) {
       const path = { projectId };
       const params = { path, query: { limit: ROWS, ...query } };
       const answer = await unwrap(api.GET("/api/dashboard/projects/{projectId}/payments", { params, signal }));
-      return { rows: answer.payments, page: answer.page, limit: answer.limit, total: answer.total };
+      return listed(answer.payments, answer);
     },
   });
 }

@@ -7,16 +7,18 @@ import {
   createRouter,
   lazyRouteComponent,
   redirect,
-  type ErrorComponentProps,
-  type RouteComponent,
 } from "@tanstack/react-router";
 
-import { merchantSession } from "../api/client";
-import { ErrorNote, Loading } from "../ui/Feedback";
+import { readNext } from "../ui/next";
+import { NotFound } from "../ui/NotFound";
+import { PAGES_OF_BOTH, pagesBelow } from "../ui/routes";
+import { SignedIn } from "../ui/SignedIn";
 
-import { BASE_PATH, readNext } from "./auth/next";
-import { NotFound } from "./NotFound";
+import { merchantSession } from "./api";
 import { meQuery, projectsQuery } from "./queries";
+
+/** Where the gateway serves the dashboard. */
+const BASE_PATH = "/dashboard";
 
 export function makeRouter(client: QueryClient) {
   const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
@@ -41,7 +43,7 @@ export function makeRouter(client: QueryClient) {
       if (token === null) throw redirect({ to: "/sign-in", search: { next: location.href } });
       await client.query({ ...meQuery, staleTime: "static" });
     },
-    component: lazyRouteComponent(() => import("./SignedIn"), "SignedIn"),
+    component: () => <SignedIn session={merchantSession} basePath={BASE_PATH} />,
   });
   const home = createRoute({
     getParentRoute: () => signedIn,
@@ -69,12 +71,7 @@ export function makeRouter(client: QueryClient) {
     },
     component: lazyRouteComponent(() => import("./ProjectLayout"), "ProjectLayout"),
   });
-  const page = <Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
-    createRoute({
-      getParentRoute: () => project,
-      path,
-      component: lazyRouteComponent(load as () => Promise<Record<string, RouteComponent>>, name),
-    });
+  const page = pagesBelow(() => project);
   const pages = [
     page("/payments", () => import("./payments/PaymentList"), "PaymentList"),
     page("/payments/new", () => import("./payments/NewPayment"), "NewPayment"),
@@ -96,9 +93,6 @@ export function makeRouter(client: QueryClient) {
   return createRouter({
     routeTree: root.addChildren([signIn, signUp, signedIn.addChildren([home, newProject, project.addChildren(pages)])]),
     basepath: BASE_PATH,
-    defaultPreload: "intent",
-    defaultPendingComponent: () => <Loading lines={6} />,
-    defaultErrorComponent: ({ error, reset }: ErrorComponentProps) => <ErrorNote error={error} onRetry={reset} />,
-    scrollRestoration: true,
+    ...PAGES_OF_BOTH,
   });
 }

@@ -21,6 +21,34 @@ export interface Listed<Row> {
   readonly page: number;
   readonly limit: number;
   readonly total: number;
+  /** Whether there are just so many; otherwise there are as many at least. */
+  readonly isExact: boolean;
+  readonly hasNext: boolean;
+}
+
+interface ListAnswer {
+  readonly page: number;
+  readonly limit: number;
+  readonly total: number;
+  readonly totalIsExact?: boolean;
+  readonly nextCursor?: string | null;
+}
+
+/** Pages by number reach so far and no further. */
+const PAGED_MAX = 10_000;
+
+/** Return what a list of the API's answered, as a list shows it. */
+export function listed<Row>(rows: readonly Row[], answer: ListAnswer): Listed<Row> {
+  const { page, limit, total, totalIsExact = true, nextCursor = null } = answer;
+  const isReached = (page + 1) * limit <= PAGED_MAX;
+  return {
+    rows,
+    page,
+    limit,
+    total,
+    isExact: totalIsExact,
+    hasNext: totalIsExact ? page * limit < total : nextCursor !== null && isReached,
+  };
 }
 
 /** The part of a TanStack query that a list shows. */
@@ -44,9 +72,6 @@ interface ListProps<Row> {
   readonly onPage: (page: number) => void;
 }
 
-/** The API counts so far and no further. */
-const TOTAL_MAX = 10_000;
-
 /** One page of a list. The API filters, sorts and pages; this shows what it answered. On phones, rows are cards. */
 export function List<Row>(props: ListProps<Row>) {
   const { query, label, columns, empty } = props;
@@ -58,7 +83,7 @@ export function List<Row>(props: ListProps<Row>) {
       </div>
     );
   }
-  const { rows, total, page, limit } = query.data;
+  const { rows } = query.data;
   if (rows.length === 0) return typeof empty === "string" ? <Empty title={empty} /> : empty;
   return (
     <>
@@ -83,7 +108,7 @@ export function List<Row>(props: ListProps<Row>) {
           </tbody>
         </table>
       </div>
-      <Paging page={page} limit={limit} total={total} onPage={props.onPage} />
+      <Paging of={query.data} onPage={props.onPage} />
     </>
   );
 }
@@ -137,7 +162,7 @@ function Row<Row>({ row, columns, href }: RowProps<Row>) {
               {column.cell(row)}
             </Link>
           ) : (
-            column.cell(row)
+            <div>{column.cell(row)}</div>
           )}
         </td>
       ))}
@@ -146,24 +171,22 @@ function Row<Row>({ row, columns, href }: RowProps<Row>) {
 }
 
 interface PagingProps {
-  readonly page: number;
-  readonly limit: number;
-  readonly total: number;
+  readonly of: Listed<unknown>;
   readonly onPage: (page: number) => void;
 }
 
-export function Paging({ page, limit, total, onPage }: PagingProps) {
+function Paging({ of, onPage }: PagingProps) {
+  const { page, limit, total, rows, isExact, hasNext } = of;
   const { t, i18n } = useTranslation();
   const format = new Intl.NumberFormat(i18n.language);
   const first = (page - 1) * limit + 1;
-  const last = Math.min(page * limit, total);
-  const isOpenEnded = total >= TOTAL_MAX;
+  const last = first + rows.length - 1;
   return (
     <nav className={styles.paging} aria-label={t("list.pages")}>
       <span className="muted number" role="status">
-        {t(isOpenEnded ? "list.rangeOpen" : "list.range", {
+        {t(isExact ? "list.range" : "list.rangeOpen", {
           first: format.format(first),
-          last: format.format(isOpenEnded ? page * limit : last),
+          last: format.format(last),
           total: format.format(total),
         })}
       </span>
@@ -181,7 +204,7 @@ export function Paging({ page, limit, total, onPage }: PagingProps) {
         <Button
           variant="default"
           size="compact-md"
-          disabled={!isOpenEnded && last >= total}
+          disabled={!hasNext}
           onClick={() => {
             onPage(page + 1);
           }}

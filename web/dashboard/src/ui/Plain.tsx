@@ -27,7 +27,7 @@ export function Plain<Row>({ label, columns, rows, rowKey }: PlainProps<Row>) {
             <tr key={rowKey(row)}>
               {columns.map((column) => (
                 <td key={column.id} data-end={column.atEnd} data-title={column.title}>
-                  {column.cell(row)}
+                  <div>{column.cell(row)}</div>
                 </td>
               ))}
             </tr>

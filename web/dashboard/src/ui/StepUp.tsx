@@ -8,6 +8,8 @@ import type { Session } from "../api/session";
 import { ErrorNote } from "./Feedback";
 
 const CODE_DIGITS = 6;
+/** Above the dialog whose act needs the code: those have Mantine's 200. */
+const ABOVE_DIALOGS = 400;
 
 let session: Session | null = null;
 
@@ -61,6 +63,7 @@ export function StepUpDialog() {
   return (
     <Modal
       opened={isOpen}
+      zIndex={ABOVE_DIALOGS}
       onClose={() => {
         close(false);
       }}

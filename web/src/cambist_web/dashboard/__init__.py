@@ -1,6 +1,6 @@
-"""The merchants' dashboard: a page that only shows what the API answers to whoever is signed in.
+"""The dashboards of merchants and operators: pages that only show what the API answers to whoever is signed in.
 
-It is built from ``web/dashboard`` into ``built``, which is never committed: ``make dashboard``.
+They are built from ``web/dashboard`` into ``built``, which is never committed: ``make dashboard``.
 """
 
 from .routes import controllers

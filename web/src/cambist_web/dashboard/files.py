@@ -17,7 +17,7 @@ _TYPES = {
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
-_KEEP_THEIR_NAMES = frozenset({"first-paint.js", "mark.svg", "dashboard.html"})
+_KEEP_THEIR_NAMES = frozenset({"first-paint.js", "mark.svg", "dashboard.html", "operator.html"})
 """The names of all others change with what is in them, so that browsers may keep them for ever."""
 
 

@@ -1,8 +1,9 @@
-"""The addresses of the merchants' dashboard: one page, at every path below its own, and its files."""
+"""The addresses of the dashboards: for each one page, at every path below its own, and the files of both."""
 
 from __future__ import annotations
 
 import gzip
+from collections.abc import Mapping
 from typing import Any
 
 from litestar import Controller, MediaType, Request, Response, Router, get
@@ -15,6 +16,7 @@ from .files import BuiltFile, BuiltFiles
 
 ASSETS_PATH = "/dashboard-assets"
 PATH = "/dashboard"
+OPERATORS_PATH = "/operator"
 
 YEAR_S = 31_536_000
 
@@ -49,8 +51,19 @@ class Pages(Controller):
         return _page(request, "dashboard.html")
 
 
+class OperatorPages(Controller):
+    """The operators' page, in the same way."""
+
+    include_in_schema = False
+
+    @get(["/", "/{path:path}"], sync_to_thread=False)
+    def page(self, request: AnyRequest) -> Response[bytes]:
+        """Return the page."""
+        return _page(request, "operator.html")
+
+
 class Files(Controller):
-    """What the page is made of. Anybody may have it: it holds nothing of anybody's."""
+    """What the pages are made of. Anybody may have it: it holds nothing of anybody's."""
 
     include_in_schema = False
 
@@ -80,7 +93,13 @@ def _answer(request: AnyRequest, file: BuiltFile, headers: dict[str, str]) -> Re
     return Response(gzip.decompress(file.gzipped), headers=headers, media_type=file.media_type)
 
 
-controllers: list[ControllerRouterHandler] = [
-    public_routes(PATH, Pages),
-    Router(path=ASSETS_PATH, route_handlers=[Files]),
-]
+_assets: list[ControllerRouterHandler] = [Router(path=ASSETS_PATH, route_handlers=[Files])]
+_merchants: list[ControllerRouterHandler] = [public_routes(PATH, Pages)]
+_operators: list[ControllerRouterHandler] = [public_routes(OPERATORS_PATH, OperatorPages)]
+
+controllers: Mapping[str, list[ControllerRouterHandler]] = {
+    "all": [*_merchants, *_operators, *_assets],
+    "public": [*_merchants, *_assets],
+    "admin": [*_operators, *_assets],
+}
+"""By what an app serves: operators' pages are where their API is, and nowhere else."""

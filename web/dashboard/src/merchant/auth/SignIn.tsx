@@ -4,13 +4,13 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, merchantSession, unwrap } from "../../api/client";
+import { api, merchantSession, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
 import { useSearchValues } from "../../ui/address";
 import { ErrorNote } from "../../ui/Feedback";
 
-import { AuthCard } from "./AuthCard";
-import { destination, readNext } from "./next";
+import { AuthCard } from "../../ui/AuthCard";
+import { destination, readNext } from "../../ui/next";
 
 /** Signing in: password first, and a code where the member has a second factor. */
 export function SignIn() {

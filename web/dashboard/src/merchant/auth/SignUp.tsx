@@ -4,11 +4,11 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, merchantSession, unwrap } from "../../api/client";
+import { api, merchantSession, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
 import { ErrorNote } from "../../ui/Feedback";
 
-import { AuthCard } from "./AuthCard";
+import { AuthCard } from "../../ui/AuthCard";
 
 /** Becoming a merchant, where the operator lets anybody register. */
 export function SignUp() {

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import { ErrorNote } from "../../ui/Feedback";
 import { List, type Column } from "../../ui/List";
 import { Facts, Page, Section } from "../../ui/Page";

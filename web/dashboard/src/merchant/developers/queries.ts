@@ -1,8 +1,8 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import type { operations } from "../../api/generated/dashboard";
-import type { Listed } from "../../ui/List";
+import { listed, type Listed } from "../../ui/List";
 import { ROWS, type Schemas } from "../queries";
 
 export type Delivery = Schemas["DeliveryAnswer"];
@@ -15,7 +15,7 @@ export function deliveriesQuery(projectId: string, query: Filters) {
     queryFn: async ({ signal }): Promise<Listed<Delivery>> => {
       const params = { path: { projectId }, query: { limit: ROWS, ...query } };
       const answer = await unwrap(api.GET("/api/dashboard/projects/{projectId}/deliveries", { params, signal }));
-      return { rows: answer.deliveries, page: answer.page, limit: answer.limit, total: answer.total };
+      return listed(answer.deliveries, answer);
     },
   });
 }

@@ -4,7 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
 import { ErrorNote, Loading } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";

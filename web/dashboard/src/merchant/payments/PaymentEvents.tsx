@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-quer
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import { Empty, ErrorNote, Loading } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Status } from "../../ui/Status";

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
 import { useProjectId } from "../project";
 import type { PaymentDetail } from "../queries";

@@ -1,8 +1,8 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import type { operations } from "../../api/generated/dashboard";
-import type { Listed } from "../../ui/List";
+import { listed, type Listed } from "../../ui/List";
 import { ROWS, type Schemas } from "../queries";
 
 export type Payout = Schemas["PayoutView"];
@@ -15,7 +15,7 @@ export function payoutsQuery(projectId: string, query: Filters) {
     queryFn: async ({ signal }): Promise<Listed<Payout>> => {
       const params = { path: { projectId }, query: { limit: ROWS, ...query } };
       const answer = await unwrap(api.GET("/api/dashboard/projects/{projectId}/wallet/payouts", { params, signal }));
-      return { rows: answer.payouts, page: answer.page, limit: answer.limit, total: answer.total };
+      return listed(answer.payouts, answer);
     },
   });
 }

@@ -4,12 +4,12 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
 import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
-import { AuthCard } from "../auth/AuthCard";
+import { AuthCard } from "../../ui/AuthCard";
 import { projectsQuery, type Project } from "../queries";
 
 interface Made {

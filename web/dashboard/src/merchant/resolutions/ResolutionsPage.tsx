@@ -3,12 +3,12 @@ import { keepPreviousData, queryOptions, useQuery, useQueryClient } from "@tanst
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Confirm } from "../../ui/Confirm";
 import { Empty } from "../../ui/Feedback";
-import { List, type Column, type Listed } from "../../ui/List";
+import { List, listed, type Column, type Listed } from "../../ui/List";
 import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { Text } from "../../ui/Text";
@@ -25,7 +25,7 @@ function resolutionsQuery(projectId: string, page: number) {
     queryFn: async ({ signal }): Promise<Listed<Resolution>> => {
       const params = { path: { projectId }, query: { limit: ROWS, page } };
       const answer = await unwrap(api.GET("/api/dashboard/projects/{projectId}/resolutions", { params, signal }));
-      return { rows: answer.resolutions, page: answer.page, limit: answer.limit, total: answer.total };
+      return listed(answer.resolutions, answer);
     },
   });
 }

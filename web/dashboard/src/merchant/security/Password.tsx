@@ -2,7 +2,7 @@ import { Button, PasswordInput } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, merchantSession, unwrap } from "../../api/client";
+import { api, merchantSession, unwrap } from "../api";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Text } from "../../ui/Text";

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import { Copyable } from "../../ui/Copyable";
 import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";

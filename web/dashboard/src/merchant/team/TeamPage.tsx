@@ -3,7 +3,7 @@ import { useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-quer
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";

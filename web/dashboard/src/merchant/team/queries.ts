@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 
 const MEMBERS_MAX = 100;
 

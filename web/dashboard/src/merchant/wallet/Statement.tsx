@@ -11,6 +11,7 @@ import { Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { useAct } from "../../ui/useAct";
 import { When } from "../../ui/When";
+import { merchantSession } from "../api";
 import { chainsQuery, type Schemas } from "../queries";
 
 import { statementQuery } from "./queries";
@@ -30,6 +31,7 @@ export function Statement({ projectId }: { readonly projectId: string }) {
     downloadCsv(
       `/api/dashboard/projects/${projectId}/wallet/transactions.csv${chain === undefined ? "" : `?chain=${chain}`}`,
       "transactions.csv",
+      merchantSession,
     ),
   );
   const columns: readonly Column<Movement>[] = [

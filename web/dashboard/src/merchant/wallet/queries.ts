@@ -1,8 +1,8 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
-import { api, unwrap } from "../../api/client";
+import { api, unwrap } from "../api";
 import type { operations } from "../../api/generated/dashboard";
-import type { Listed } from "../../ui/List";
+import { listed, type Listed } from "../../ui/List";
 import { ROWS, type Schemas } from "../queries";
 
 export function walletQuery(projectId: string) {
@@ -36,7 +36,7 @@ export function statementQuery(projectId: string, query: StatementFilters) {
       const params = { path: { projectId }, query: { limit: ROWS, ...query } };
       const path = "/api/dashboard/projects/{projectId}/wallet/transactions";
       const answer = await unwrap(api.GET(path, { params, signal }));
-      return { rows: answer.transactions, page: answer.page, limit: answer.limit, total: answer.total };
+      return listed(answer.transactions, answer);
     },
   });
 }

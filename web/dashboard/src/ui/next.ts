@@ -1,6 +1,4 @@
-/** Where the gateway serves the dashboard. */
-export const BASE_PATH = "/dashboard";
-
+/** Where somebody wanted to go who had to sign in first. */
 export interface Next {
   /** Where to go after signing in. */
   readonly next?: string;

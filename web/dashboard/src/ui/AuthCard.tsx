@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 
-import { Page } from "../../ui/Page";
-import { Preferences } from "../../ui/Preferences";
+import { Page } from "./Page";
+import { Preferences } from "./Preferences";
 
 import styles from "./AuthCard.module.css";
 

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
-import { Empty } from "../ui/Feedback";
+import { Empty } from "./Feedback";
 
 export function NotFound() {
   const { t } = useTranslation();

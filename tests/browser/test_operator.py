@@ -1,0 +1,81 @@
+"""The operators' pages in a browser, on chains in memory: what an operator does first, and what every page keeps to."""
+
+from __future__ import annotations
+
+import os
+
+import httpx
+import pytest
+from playwright.async_api import expect
+
+from cambist_web.app import attach, build_app
+from cambist_web.dashboard.files import BUILT
+from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of both apps' tests
+from tests.browser.test_dashboard import violations
+from tests.support.checkout import serving
+from tests.support.operators import Officer
+from tests.support.web import PASSWORD, memory_gateway, web_settings
+
+IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
+
+pytestmark = pytest.mark.skipif(
+    not ((BUILT / "operator.html").exists() or IN_CI), reason="the dashboards are not built: make dashboard"
+)
+
+
+async def test_an_operator_signs_in_reads_every_page_and_steers_a_chain(
+    open_page, database_url, redis_url, clock, ids, axe
+):
+    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=0) as gateway:
+        app = build_app(gateway.settings.web)
+        attach(app, gateway)
+        async with serving(app) as url, httpx.AsyncClient(transport=httpx.ASGITransport(app=app)) as client:
+            officer = await Officer(client).settle("owner")
+            page = await open_page()
+            await sign_in(page, url, officer)
+            assert await violations(page, axe) == []
+            await read_every_page(page)
+            await steer(page, url, officer, axe)
+
+
+async def sign_in(page, url: str, officer: Officer) -> None:
+    await page.goto(f"{url}/operator/")
+    await expect(page.get_by_role("heading", name="Sign in as an operator")).to_be_visible()
+    await page.get_by_label("E-mail").fill(officer.made.email)
+    await page.get_by_role("textbox", name="Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_label("Code").fill(officer.phone.next_code())
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("heading", name="Chains", level=1)).to_be_visible()
+
+
+async def read_every_page(page) -> None:
+    """Go wherever the navigation leads: each page shows what the API answered, which is nothing yet or little."""
+    links = page.get_by_role("navigation", name="Navigation").get_by_role("link")
+    for index in range(await links.count()):
+        link = links.nth(index)
+        name = (await link.inner_text()).strip()
+        await link.click()
+        await expect(page.get_by_role("heading", name=name, level=1, exact=True)).to_be_visible()
+        await expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+        assert await page.get_by_role("alert").all_inner_texts() == [], name
+
+
+async def steer(page, url: str, officer: Officer, axe: str) -> None:
+    """Pause watching, which takes a reason alone, and resume it, which takes a code."""
+    await page.goto(f"{url}/operator/chains/memory")
+    watching = page.get_by_role("listitem").filter(has=page.get_by_text("Watching", exact=True))
+    await watching.get_by_role("button", name="Pause").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("New payments on this chain are refused")
+    await dialog.get_by_label("Reason").fill("the node is being replaced")
+    assert await violations(page, axe) == []
+    await dialog.get_by_role("button", name="Pause").click()
+    await expect(watching).to_contain_text("the node is being replaced")
+    await watching.get_by_role("button", name="Resume").click()
+    await dialog.get_by_label("Reason").fill("it is there")
+    await dialog.get_by_role("button", name="Resume").click()
+    code = page.get_by_role("dialog", name="Confirm that it is you")
+    await code.get_by_label("Digit 1").click()
+    await page.keyboard.type(officer.phone.next_code())
+    await expect(watching).to_contain_text("goes on")

@@ -1,0 +1,43 @@
+import { useSuspenseQuery } from "@tanstack/react-query";
+import { Outlet, useNavigate } from "@tanstack/react-router";
+
+import { Shell } from "../ui/Shell";
+import { UserMenu } from "../ui/UserMenu";
+
+import { operatorSession, useWords } from "./api";
+import styles from "./Layout.module.css";
+import { useNav } from "./nav";
+import { meQuery } from "./queries";
+
+/** What stands around an operator's pages. */
+export function Layout() {
+  const { t } = useWords();
+  const navigate = useNavigate();
+  const nav = useNav();
+  const { operator } = useSuspenseQuery(meQuery).data;
+  const commands = [
+    ...nav.flatMap((group) =>
+      group.items.map((item) => ({ id: item.to, label: item.label, run: () => void navigate({ to: item.to }) })),
+    ),
+    { id: "sign-out", label: t("common:user.signOut"), run: () => void operatorSession.end() },
+  ];
+  return (
+    <Shell
+      nav={nav}
+      commands={commands}
+      head={
+        <div className={styles.head}>
+          <img src="/dashboard-assets/mark.svg" alt="" width="28" height="28" />
+          <span>
+            <b>Cambist</b>
+            <br />
+            <span className="muted">{t("gateway")}</span>
+          </span>
+        </div>
+      }
+      user={<UserMenu person={operator} role={t(`role.${operator.role}`)} session={operatorSession} />}
+    >
+      <Outlet />
+    </Shell>
+  );
+}

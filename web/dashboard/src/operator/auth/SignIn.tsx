@@ -1,0 +1,88 @@
+import { Button, PasswordInput } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+
+import { asApiError } from "../../api/errors";
+import { useSearchValues } from "../../ui/address";
+import { AuthCard } from "../../ui/AuthCard";
+import { ErrorNote } from "../../ui/Feedback";
+import { destination, readNext } from "../../ui/next";
+import { Text } from "../../ui/Text";
+import { useAct } from "../../ui/useAct";
+import { api, operatorSession, unwrap, useWords, type Schemas } from "../api";
+
+import { Enrol } from "./Enrol";
+
+/** Signing in: password first, then a code; whoever has no authenticator yet sets one up. */
+export function SignIn() {
+  const { t } = useWords();
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const { next } = readNext(useSearchValues());
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const [wants, setWants] = useState<"password" | "code" | "authenticator">("password");
+
+  async function enter(signed: Schemas["OperatorSignedIn"]): Promise<void> {
+    client.clear(); // whoever was signed in before may have been somebody else
+    operatorSession.begin(signed);
+    await navigate(destination(next));
+  }
+
+  const signIn = useAct(async () => {
+    const body = { email, password, ...(wants === "code" ? { totpCode: code.trim() } : {}) };
+    try {
+      await enter(await unwrap(api.POST("/api/admin/auth/sign-in", { body })));
+    } catch (refused) {
+      const wanted = asApiError(refused).code;
+      if (wanted === "TWO_FACTOR_REQUIRED" && wants === "password") setWants("code");
+      else if (wanted === "TWO_FACTOR_NOT_ENROLLED") setWants("authenticator");
+      else throw refused;
+    }
+  });
+
+  if (wants === "authenticator") return <Enrol email={email} password={password} onSignedIn={enter} />;
+  return (
+    <AuthCard title={t("signIn.title")}>
+      <form className="stack" onSubmit={signIn.submit}>
+        <Text
+          label={t("common:signIn.email")}
+          type="email"
+          autoComplete="username"
+          required
+          autoFocus
+          value={email}
+          onText={setEmail}
+        />
+        <PasswordInput
+          label={t("common:signIn.password")}
+          autoComplete="current-password"
+          required
+          value={password}
+          visibilityToggleButtonProps={{ "aria-label": t("common:signIn.show") }}
+          onChange={(event) => {
+            setPassword(event.currentTarget.value);
+          }}
+        />
+        {wants === "code" && (
+          <Text
+            label={t("common:signIn.code")}
+            description={t("common:signIn.codeWords")}
+            autoComplete="one-time-code"
+            required
+            autoFocus
+            value={code}
+            onText={setCode}
+          />
+        )}
+        {signIn.error !== null && <ErrorNote error={signIn.error} />}
+        <Button type="submit" size="md" loading={signIn.isRunning}>
+          {t("common:signIn.act")}
+        </Button>
+        <p className="muted">{t("signIn.lost")}</p>
+      </form>
+    </AuthCard>
+  );
+}

@@ -1,0 +1,95 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+
+import { Empty } from "../../ui/Feedback";
+import { Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { useWords, type Schemas } from "../api";
+import { chainsQuery } from "../queries";
+
+import { ChainStatus } from "./ChainStatus";
+
+const POLL_MS = 10_000;
+
+/** Every chain: whether it is watched, how far behind it is, and what is wrong with it. */
+export function ChainsPage() {
+  const { t } = useWords();
+  const query = useQuery({ ...chainsQuery, refetchInterval: POLL_MS });
+  return (
+    <Page title={t("nav.chains")} lead={t("chains.lead")}>
+      <Section flush>
+        <QueryView query={query} lines={8}>
+          {(chains) =>
+            chains.length === 0 ? (
+              <Empty title={t("chains.none")}>
+                <p>{t("chains.noneWords")}</p>
+              </Empty>
+            ) : (
+              <Plain
+                label={t("nav.chains")}
+                rows={chains}
+                rowKey={(one) => one.chain}
+                columns={[
+                  {
+                    id: "name",
+                    title: t("record.chain"),
+                    cell: (one) => <Link to={`/chains/${one.chain}`}>{one.name}</Link>,
+                  },
+                  { id: "status", title: t("record.status"), cell: (one) => <ChainStatus chain={one} /> },
+                  {
+                    id: "height",
+                    title: t("chains.height"),
+                    atEnd: true,
+                    cell: (one) => <Height value={one.height} />,
+                  },
+                  { id: "lag", title: t("chains.lag"), atEnd: true, cell: (one) => <Lag chain={one} /> },
+                  {
+                    id: "endpoints",
+                    title: t("chains.endpoints"),
+                    atEnd: true,
+                    cell: (one) => <Healthy chain={one} />,
+                  },
+                  { id: "problem", title: t("chains.problem"), cell: (one) => problemOf(one) ?? "–" },
+                ]}
+              />
+            )
+          }
+        </QueryView>
+      </Section>
+    </Page>
+  );
+}
+
+type Chain = Schemas["AdminChainView"];
+
+export function problemOf(chain: Chain): string | null {
+  return chain.error ?? chain.setupProblem ?? chain.problem;
+}
+
+export function Height({ value }: { readonly value: number | null }) {
+  const { i18n } = useWords();
+  return <span className="number">{value === null ? "–" : new Intl.NumberFormat(i18n.language).format(value)}</span>;
+}
+
+export function Lag({ chain }: { readonly chain: Chain }) {
+  const { t } = useWords();
+  if (chain.lagBlocks === null) return <>–</>;
+  return (
+    <span className="number">
+      {t("chains.lagBlocks", { count: chain.lagBlocks })}
+      {chain.lagSeconds !== null && chain.lagSeconds > 0 && (
+        <span className="muted"> · {t("chains.seconds", { count: chain.lagSeconds })}</span>
+      )}
+    </span>
+  );
+}
+
+function Healthy({ chain }: { readonly chain: Chain }) {
+  const used = chain.endpoints.filter((one) => one.state === "in_use");
+  return (
+    <span className="number">
+      {used.filter((one) => one.healthy !== false).length} / {used.length}
+    </span>
+  );
+}

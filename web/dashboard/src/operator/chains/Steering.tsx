@@ -1,0 +1,103 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Section } from "../../ui/Page";
+import { Text } from "../../ui/Text";
+import { When } from "../../ui/When";
+import { ActButton } from "../ActButton";
+import { api, unwrap, useWords, type Schemas } from "../api";
+import { usePermitted } from "../queries";
+
+const WHAT = ["watching", "sending"] as const;
+
+interface SteeringProps {
+  readonly chain: Schemas["AdminChainView"];
+}
+
+/** Pausing and resuming what is done on a chain, and reading blocks again. */
+export function Steering({ chain }: SteeringProps) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const mayPause = usePermitted("chains.pause");
+  const mayResume = usePermitted("chains.resume");
+  const mayRescan = usePermitted("chains.rescan");
+  const params = { path: { chain: chain.chain } };
+  const changed = () => client.invalidateQueries({ queryKey: ["chain"] });
+  return (
+    <Section title={t("steering.title")} actions={mayRescan && <RescanButton chain={chain} />}>
+      <ul className="stack">
+        {WHAT.map((what) => {
+          const pause = chain.pauses.find((one) => one.what === what);
+          return (
+            <li key={what} className="row">
+              <b>{t(`steering.${what}`)}</b>
+              <span>
+                {pause === undefined ? (
+                  t("steering.goesOn")
+                ) : (
+                  <>
+                    {t("steering.pausedBy", { by: pause.pausedBy, reason: pause.reason })} <When at={pause.pausedAt} />
+                  </>
+                )}
+              </span>
+              {pause === undefined && mayPause && (
+                <ActButton
+                  isSmall
+                  isDangerous
+                  wantsReason
+                  act={t("steering.pause")}
+                  title={t(`steering.pauseTitle.${what}`, { chain: chain.name })}
+                  onConfirm={async (reason) => {
+                    await unwrap(api.POST("/api/admin/chains/{chain}/pause", { params, body: { what, reason } }));
+                    await changed();
+                  }}
+                >
+                  <p>{t(`steering.pauseWords.${what}`)}</p>
+                </ActButton>
+              )}
+              {pause !== undefined && mayResume && (
+                <ActButton
+                  isSmall
+                  wantsReason
+                  act={t("steering.resume")}
+                  title={t(`steering.resumeTitle.${what}`, { chain: chain.name })}
+                  onConfirm={async (reason) => {
+                    await unwrap(api.POST("/api/admin/chains/{chain}/resume", { params, body: { what, reason } }));
+                    await changed();
+                  }}
+                >
+                  <p>{t(`steering.resumeWords.${what}`)}</p>
+                </ActButton>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </Section>
+  );
+}
+
+function RescanButton({ chain }: SteeringProps) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const [from, setFrom] = useState("");
+  const [to, setTo] = useState("");
+  const height = { inputMode: "numeric", pattern: "[0-9]+", autoComplete: "off" } as const;
+  return (
+    <ActButton
+      wantsReason
+      act={t("rescan.act")}
+      title={t("rescan.title", { chain: chain.name })}
+      onConfirm={async (reason) => {
+        const heights = { fromHeight: Number(from), ...(to === "" ? {} : { toHeight: Number(to) }) };
+        const params = { path: { chain: chain.chain } };
+        await unwrap(api.POST("/api/admin/chains/{chain}/rescan", { params, body: { ...heights, reason } }));
+        await client.invalidateQueries({ queryKey: ["job"] });
+      }}
+    >
+      <p>{t("rescan.words")}</p>
+      <Text label={t("rescan.from")} required value={from} onText={setFrom} {...height} />
+      <Text label={t("rescan.to")} description={t("rescan.toWords")} value={to} onText={setTo} {...height} />
+    </ActButton>
+  );
+}

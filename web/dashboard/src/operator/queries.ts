@@ -1,0 +1,34 @@
+/** What several of an operator's pages ask the API for. */
+import { queryOptions, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+
+import { api, unwrap, type Schemas } from "./api";
+
+export const ROWS = 25;
+
+export const meQuery = queryOptions({
+  queryKey: ["me"],
+  queryFn: ({ signal }) => unwrap(api.GET("/api/admin/auth/me", { signal })),
+});
+
+type Permission = Schemas["OperatorSelf"]["permissions"][number];
+
+/** Say whether the operator's role permits something. The API refuses the rest; pages do not offer it. */
+export function usePermitted(permission: Permission): boolean {
+  return useSuspenseQuery(meQuery).data.operator.permissions.includes(permission);
+}
+
+/** Return what says which permissions the operator's role has. */
+export function usePermissions(): ReadonlySet<string> {
+  return new Set<string>(useSuspenseQuery(meQuery).data.operator.permissions);
+}
+
+export const chainsQuery = queryOptions({
+  queryKey: ["chain"],
+  queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/chains", { signal }))).chains,
+});
+
+/** Return the chains as a filter offers them; none while they are not there. */
+export function useChainOptions(): readonly { readonly value: string; readonly label: string }[] {
+  const { data = [] } = useQuery({ ...chainsQuery, staleTime: 60_000, enabled: usePermitted("chains.read") });
+  return data.map((one) => ({ value: one.chain, label: one.name }));
+}

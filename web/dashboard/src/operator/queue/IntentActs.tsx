@@ -1,0 +1,77 @@
+import { Button } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Amount } from "../../ui/Amount";
+import { ErrorNote } from "../../ui/Feedback";
+import { Text } from "../../ui/Text";
+import { useAct } from "../../ui/useAct";
+import { ActButton } from "../ActButton";
+import { api, unwrap, useWords } from "../api";
+import { usePermitted } from "../queries";
+
+import type { Intent } from "./queries";
+
+/** Looking at it now, raising its fee, and cancelling it. What is not possible, the API says with its reason. */
+export function IntentActs({ intent }: { readonly intent: Intent }) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const mayChange = usePermitted("outbound.change");
+  const [maxFee, setMaxFee] = useState("");
+  const params = { path: { intentId: intent.intentId } };
+  const changed = () => client.invalidateQueries({ queryKey: ["outbound"] });
+  const retry = useAct(async () => {
+    await unwrap(api.POST("/api/admin/outbound/{intentId}/retry", { params }));
+    await changed();
+  });
+  const isOpen = intent.state === "waiting" || intent.state === "sending";
+  if (!mayChange || !isOpen) return null;
+  return (
+    <>
+      {retry.error !== null && <ErrorNote error={retry.error} />}
+      <Button variant="default" loading={retry.isRunning} onClick={() => void retry.run()}>
+        {t("queue.retry")}
+      </Button>
+      {intent.transactions.length > 0 && (
+        <ActButton
+          act={t("queue.raise")}
+          title={t("queue.raiseTitle")}
+          onConfirm={async () => {
+            const body = maxFee.trim() === "" ? {} : { maxFee: maxFee.trim() };
+            await unwrap(api.POST("/api/admin/outbound/{intentId}/raise-fee", { params, body }));
+            await changed();
+          }}
+        >
+          <p>{t("queue.raiseWords")}</p>
+          <Text
+            label={t("queue.maxFee")}
+            description={t("queue.maxFeeWords")}
+            inputMode="decimal"
+            autoComplete="off"
+            value={maxFee}
+            onText={setMaxFee}
+          />
+        </ActButton>
+      )}
+      {intent.merchantId !== null && (
+        <ActButton
+          isDangerous
+          act={t("queue.cancel")}
+          title={t("queue.cancelTitle")}
+          typed={intent.intentId.slice(-6)}
+          onConfirm={async () => {
+            await unwrap(api.POST("/api/admin/outbound/{intentId}/cancel", { params }));
+            await changed();
+          }}
+        >
+          {intent.amount !== null && (
+            <p>
+              <Amount value={intent.amount} token={intent.token} /> · {intent.chain} · {intent.merchantName}
+            </p>
+          )}
+          <p>{t("queue.cancelWords")}</p>
+        </ActButton>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,156 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+
+import { Address } from "../../ui/Address";
+import { usePathPart } from "../../ui/address";
+import { Amount } from "../../ui/Amount";
+import { Copyable } from "../../ui/Copyable";
+import { Empty } from "../../ui/Feedback";
+import { Facts, Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { Moment, When } from "../../ui/When";
+import { useWords, type Schemas } from "../api";
+import { plainly } from "../records/kinds";
+
+import { IntentActs } from "./IntentActs";
+import { IntentState } from "./IntentState";
+import { intentQuery, type Intent } from "./queries";
+
+const POLL_MS = 5_000;
+
+/** One thing that is to be sent: what it waits for, its transactions, and what can be done about it. */
+export function IntentPage() {
+  const query = useQuery({ ...intentQuery(usePathPart("intentId")), refetchInterval: POLL_MS });
+  return (
+    <QueryView query={query} lines={8}>
+      {(intent) => <Shown intent={intent} />}
+    </QueryView>
+  );
+}
+
+function Shown({ intent }: { readonly intent: Intent }) {
+  const { t } = useWords();
+  const { waitsFor, feeRaise } = intent;
+  return (
+    <Page
+      title={plainly(intent.kind) ?? intent.kind}
+      tab={`${intent.kind} ${intent.intentId}`}
+      lead={
+        <span className="row">
+          <IntentState state={intent.state} />
+          <Copyable text={intent.intentId}>
+            <code>{intent.intentId}</code>
+          </Copyable>
+          <When at={intent.createdAt} />
+        </span>
+      }
+      actions={<IntentActs intent={intent} />}
+    >
+      <Section title={t("queue.now")}>
+        <Facts
+          facts={[
+            [t("record.waits"), waitsFor?.text],
+            [t("queue.until"), waitsFor?.until == null ? null : <Moment key="until" at={waitsFor.until} />],
+            [
+              t("queue.behind"),
+              intent.behind === null ? null : (
+                <Link key="behind" to={`/queue/${intent.behind}`}>
+                  {intent.behind}
+                </Link>
+              ),
+            ],
+            [
+              t("queue.cancelAsked"),
+              intent.cancelAskedAt === null ? null : <When key="cancel" at={intent.cancelAskedAt} />,
+            ],
+            [t("queue.raiseAsked"), feeRaise?.askedAt == null ? null : <When key="raise" at={feeRaise.askedAt} />],
+            [t("queue.raiseRefused"), feeRaise?.refusal],
+            [t("record.updated"), <When key="updated" at={intent.updatedAt} />],
+          ]}
+        />
+      </Section>
+      <Section title={t("common:payment.details")}>
+        <Facts
+          facts={[
+            [
+              t("record.amount"),
+              intent.amount === null ? (
+                intent.token
+              ) : (
+                <Amount key="amount" value={intent.amount} token={intent.token} />
+              ),
+            ],
+            [t("record.chain"), intent.chain],
+            [t("common:mode.title"), t(`common:mode.${intent.mode}`)],
+            [t("record.from"), <Address key="from" value={intent.fromAddress} whole />],
+            [t("record.to"), <Address key="to" value={intent.toAddress} whole />],
+            [t("common:payout.tag"), intent.toTag],
+            [t("record.nonce"), intent.nonce],
+            [t("record.merchant"), intent.merchantName],
+            [t("queue.askedBy"), t(`askedBy.${intent.askedBy}`)],
+            [
+              t("one.payouts"),
+              intent.payoutId === null ? null : (
+                <Copyable key="payout" text={intent.payoutId}>
+                  {intent.payoutId}
+                </Copyable>
+              ),
+            ],
+            [
+              t("one.exchanges"),
+              intent.txnId === null ? null : (
+                <Link key="txn" to={`/exchanges/${intent.txnId}`}>
+                  {intent.txnId}
+                </Link>
+              ),
+            ],
+          ]}
+        />
+      </Section>
+      <Transactions transactions={intent.transactions} />
+    </Page>
+  );
+}
+
+function Transactions({ transactions }: { readonly transactions: readonly Schemas["OutboundTxView"][] }) {
+  const { t } = useWords();
+  return (
+    <Section title={t("record.transactions")} flush>
+      {transactions.length === 0 ? (
+        <Empty title={t("record.noTransactions")} />
+      ) : (
+        <Plain
+          label={t("record.transactions")}
+          rows={transactions}
+          rowKey={(one) => one.txHash}
+          columns={[
+            { id: "made", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
+            { id: "state", title: t("record.state"), cell: (one) => `${one.state} · ${one.role}` },
+            {
+              id: "nonce",
+              title: t("record.nonce"),
+              cell: (one) => <span className="number">{one.nonce ?? "–"}</span>,
+            },
+            {
+              id: "tries",
+              title: t("queue.tries"),
+              atEnd: true,
+              cell: (one) => <span className="number">{one.tries}</span>,
+            },
+            {
+              id: "fee",
+              title: t("queue.fee"),
+              atEnd: true,
+              cell: (one) => {
+                const fee = one.fee ?? one.maxFee;
+                return fee === null ? "–" : <Amount value={fee} />;
+              },
+            },
+            { id: "tx", title: t("record.tx"), cell: (one) => <Address value={one.txHash} /> },
+          ]}
+        />
+      )}
+    </Section>
+  );
+}

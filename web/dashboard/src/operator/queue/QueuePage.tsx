@@ -1,0 +1,106 @@
+import { useQuery } from "@tanstack/react-query";
+
+import { Amount } from "../../ui/Amount";
+import { Empty } from "../../ui/Feedback";
+import { Filters, SelectFilter } from "../../ui/Filters";
+import { List, type Column } from "../../ui/List";
+import { Page, Section } from "../../ui/Page";
+import { useListSearch } from "../../ui/search";
+import { When } from "../../ui/When";
+import { useWords } from "../api";
+import { useChainOptions } from "../queries";
+import { plainly } from "../records/kinds";
+
+import { IntentState } from "./IntentState";
+import { queueQuery, type Filters as Asked, type Intent } from "./queries";
+
+const FILTERS = ["state", "chain", "kind", "mode"] as const;
+const STATES = ["waiting", "sending", "cancelling"] as const;
+const KINDS = [
+  "payout",
+  "refund",
+  "withdrawal",
+  "auto_payout",
+  "collection",
+  "sweep",
+  "top_up",
+  "swap",
+  "bridge",
+  "stake",
+  "unstake",
+] as const satisfies readonly NonNullable<Asked["kind"]>[];
+const MODES = ["live", "sandbox"] as const;
+const POLL_MS = 10_000;
+
+/** All that is to be sent, of everybody and of the gateway itself: why each waits, and how far it has come. */
+export function QueuePage() {
+  const { t } = useWords();
+  const search = useListSearch(FILTERS);
+  const { filters } = search;
+  // What stands in the address is checked by the API, which says what is wrong with it.
+  const query = useQuery({ ...queueQuery({ ...filters, page: search.page } as Asked), refetchInterval: POLL_MS });
+  const chains = useChainOptions();
+  const columns: readonly Column<Intent>[] = [
+    { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
+    { id: "kind", title: t("record.kind"), cell: (one) => plainly(one.kind) },
+    { id: "state", title: t("record.status"), cell: (one) => <IntentState state={one.state} /> },
+    { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName ?? t("gateway") },
+    { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+    { id: "waits", title: t("record.waits"), cell: (one) => one.waitsFor?.text ?? "–" },
+    {
+      id: "amount",
+      title: t("record.amount"),
+      atEnd: true,
+      cell: (one) => (one.amount === null ? one.token : <Amount value={one.amount} token={one.token} />),
+    },
+  ];
+  return (
+    <Page title={t("nav.queue")} lead={t("queue.lead")}>
+      <Section flush>
+        <Filters>
+          <SelectFilter
+            label={t("record.status")}
+            value={filters.state}
+            options={STATES.map((one) => ({ value: one, label: t(`intentState.${one}`) }))}
+            onFilter={(state) => {
+              search.filter({ state });
+            }}
+          />
+          <SelectFilter
+            label={t("record.chain")}
+            value={filters.chain}
+            options={chains}
+            onFilter={(chain) => {
+              search.filter({ chain });
+            }}
+          />
+          <SelectFilter
+            label={t("record.kind")}
+            value={filters.kind}
+            options={KINDS.map((one) => ({ value: one, label: plainly(one) ?? one }))}
+            onFilter={(kind) => {
+              search.filter({ kind });
+            }}
+          />
+          <SelectFilter
+            label={t("common:mode.title")}
+            value={filters.mode ?? "live"}
+            options={MODES.map((one) => ({ value: one, label: t(`common:mode.${one}`) }))}
+            onFilter={(mode) => {
+              search.filter({ mode: mode === "live" ? "" : mode });
+            }}
+          />
+        </Filters>
+        <List
+          label={t("nav.queue")}
+          columns={columns}
+          query={query}
+          rowKey={(one) => one.intentId}
+          href={(one) => `/queue/${one.intentId}`}
+          onPage={search.goTo}
+          empty={<Empty title={t("queue.none")} />}
+        />
+      </Section>
+    </Page>
+  );
+}

@@ -1,0 +1,129 @@
+import { Button } from "@mantine/core";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+
+import { CsvButton } from "../../ui/CsvButton";
+import { Empty } from "../../ui/Feedback";
+import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
+import { List, type Column } from "../../ui/List";
+import { Page, Section } from "../../ui/Page";
+import { useListSearch } from "../../ui/search";
+import { Chip } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { operatorSession, useWords } from "../api";
+import { useChainOptions } from "../queries";
+
+import { plainly, type Filters as Asked, type Kind, type Owned } from "./kinds";
+
+const FILTERS = ["search", "status", "chain", "mode", "merchant", "project", "sort"] as const;
+const MODES = ["live", "sandbox"] as const;
+
+/** All of one kind, of all merchants, newest first. */
+export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Row> }) {
+  const { t, i18n } = useWords();
+  const search = useListSearch(FILTERS);
+  const { filters } = search;
+  const title = t(`nav.${kind.name}`);
+  const query = useQuery({
+    queryKey: [kind.name, "list", filters, search.page],
+    placeholderData: keepPreviousData,
+    // What stands in the address is checked by the API, which says what is wrong with it.
+    queryFn: ({ signal }) => kind.list({ ...filters, page: search.page } as Asked, signal),
+  });
+  const chains = useChainOptions();
+  const columns: readonly Column<Row>[] = [
+    {
+      id: "created",
+      title: t("common:payments.created"),
+      sort: "createdAt",
+      cell: (row) => <When at={row.createdAt} />,
+    },
+    { id: "merchant", title: t("record.merchant"), cell: (row) => <Merchant row={row} /> },
+    ...kind.columns((word) => t(`record.${word}`)),
+  ];
+  const isFiltered = Object.keys(filters).some((name) => name !== "sort");
+  return (
+    <Page
+      title={title}
+      actions={
+        <CsvButton path={`/api/admin/${kind.name}`} query={filters} name={kind.name} session={operatorSession} />
+      }
+    >
+      <Section flush>
+        <Filters>
+          <TextFilter
+            label={t("record.search")}
+            value={filters.search}
+            onFilter={(text) => {
+              search.filter({ search: text });
+            }}
+          />
+          <SelectFilter
+            label={t("record.status")}
+            value={filters.status}
+            options={kind.statuses.map((one) => {
+              const key = `common:status.${one}`;
+              return { value: one, label: i18n.exists(key) ? t(key as "common:status.paid") : (plainly(one) ?? one) };
+            })}
+            onFilter={(status) => {
+              search.filter({ status });
+            }}
+          />
+          {kind.name !== "accounts" && (
+            <SelectFilter
+              label={t("record.chain")}
+              value={filters.chain}
+              options={chains}
+              onFilter={(chain) => {
+                search.filter({ chain });
+              }}
+            />
+          )}
+          <SelectFilter
+            label={t("common:mode.title")}
+            value={filters.mode}
+            options={MODES.map((one) => ({ value: one, label: t(`common:mode.${one}`) }))}
+            onFilter={(mode) => {
+              search.filter({ mode });
+            }}
+          />
+          {(filters.merchant !== undefined || filters.project !== undefined) && (
+            <Button
+              variant="default"
+              onClick={() => {
+                search.filter({ merchant: "", project: "" });
+              }}
+            >
+              {t("record.allMerchants")}
+            </Button>
+          )}
+        </Filters>
+        <List
+          label={title}
+          columns={columns}
+          query={query}
+          rowKey={kind.idOf}
+          href={(row) => `/${kind.name}/${kind.idOf(row)}`}
+          sort={filters.sort ?? "-createdAt"}
+          onSort={(sort) => {
+            search.filter({ sort: sort === "-createdAt" ? "" : sort });
+          }}
+          onPage={search.goTo}
+          empty={<Empty title={t(isFiltered ? "record.noneFiltered" : "record.none")} />}
+        />
+      </Section>
+    </Page>
+  );
+}
+
+/** Whose it is. What is no merchant's is the gateway's own. */
+export function Merchant({ row }: { readonly row: Owned }) {
+  const { t } = useWords();
+  return (
+    <>
+      <div>{row.merchantName ?? row.merchantId ?? t("gateway")}</div>
+      <div className="muted">
+        {row.projectName} {row.mode === "sandbox" && <Chip tone="calm">{t("common:mode.sandbox")}</Chip>}
+      </div>
+    </>
+  );
+}

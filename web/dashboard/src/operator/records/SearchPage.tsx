@@ -1,0 +1,77 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+
+import { Empty } from "../../ui/Feedback";
+import { Filters, TextFilter } from "../../ui/Filters";
+import { Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { useListSearch } from "../../ui/search";
+import { Status } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { api, unwrap, useWords, type Schemas } from "../api";
+
+type Found = Schemas["Found"];
+
+/** Where a thing that was found is shown: a merchant or project by what it was paid. */
+function pageOf(one: Found): { to: string; search: Record<string, string> } {
+  if (one.kind === "merchants") return { to: "/payments", search: { merchant: one.id } };
+  if (one.kind === "projects") return { to: "/payments", search: { project: one.id } };
+  return { to: `/${one.kind}/${one.id}`, search: {} };
+}
+
+/** What a text names: an id, an address, a transaction, an order, an e-mail. */
+export function SearchPage() {
+  const { t } = useWords();
+  const search = useListSearch(["q"]);
+  const q = search.filters.q ?? "";
+  const query = useQuery({
+    queryKey: ["search", q],
+    enabled: q !== "",
+    queryFn: async ({ signal }) =>
+      (await unwrap(api.GET("/api/admin/search", { params: { query: { q } }, signal }))).found,
+  });
+  return (
+    <Page title={t("nav.search")} lead={t("search.lead")}>
+      <Section flush>
+        <Filters>
+          <TextFilter
+            label={t("search.text")}
+            value={search.filters.q}
+            onFilter={(text) => {
+              search.filter({ q: text });
+            }}
+          />
+        </Filters>
+        {q === "" ? (
+          <Empty title={t("search.nothingYet")} />
+        ) : (
+          <QueryView query={query}>
+            {(found) =>
+              found.length === 0 ? (
+                <Empty title={t("search.none")} />
+              ) : (
+                <Plain
+                  label={t("nav.search")}
+                  rows={found}
+                  rowKey={(one) => `${one.kind} ${one.id}`}
+                  columns={[
+                    { id: "id", title: t("search.found"), cell: (one) => <Link {...pageOf(one)}>{one.id}</Link> },
+                    { id: "kind", title: t("record.kind"), cell: (one) => t(`kinds.${one.kind}`) },
+                    { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName ?? "–" },
+                    {
+                      id: "status",
+                      title: t("record.status"),
+                      cell: (one) => (one.status === null ? "–" : <Status value={one.status} />),
+                    },
+                    { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
+                  ]}
+                />
+              )
+            }
+          </QueryView>
+        )}
+      </Section>
+    </Page>
+  );
+}

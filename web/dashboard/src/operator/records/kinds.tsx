@@ -1,0 +1,223 @@
+/** What operators list and read of all merchants: each kind with its columns, its facts, and how it is asked for. */
+import type { Fact } from "../../ui/Page";
+import type { Column, Listed } from "../../ui/List";
+import { listed } from "../../ui/List";
+import { Address } from "../../ui/Address";
+import { Amount } from "../../ui/Amount";
+import { Status } from "../../ui/Status";
+import { api, unwrap, type Operations, type Schemas } from "../api";
+import { ROWS } from "../queries";
+
+export type Filters = NonNullable<Operations["listAllPayments"]["parameters"]["query"]>;
+
+/** What the rows of all kinds have. */
+export interface Owned {
+  readonly merchantId: string | null;
+  readonly merchantName: string | null;
+  readonly projectId: string | null;
+  readonly projectName: string | null;
+  readonly mode: "live" | "sandbox";
+  readonly createdAt: string;
+}
+
+/** What came of it on the chain and at the merchant's server, for kinds that have more to tell than their row. */
+export type Story =
+  ({ readonly of: "payment" } & Schemas["PaymentStory"]) | ({ readonly of: "sent" } & Schemas["SentStory"]);
+
+export interface Kind<Row extends Owned> {
+  /** As it is called in addresses: the API's, and the pages'. */
+  readonly name: Name;
+  readonly statuses: readonly string[];
+  readonly idOf: (row: Row) => string;
+  readonly statusOf?: (row: Row) => string;
+  readonly columns: (t: Words) => readonly Column<Row>[];
+  readonly facts: (row: Row, t: Words) => readonly Fact[];
+  readonly list: (query: Filters, signal: AbortSignal) => Promise<Listed<Row>>;
+  readonly read: (id: string, signal: AbortSignal) => Promise<{ readonly row: Row; readonly story?: Story }>;
+}
+
+export type Name =
+  "payments" | "deposits" | "payouts" | "refunds" | "withdrawals" | "exchanges" | "accounts" | "trackers";
+
+export type Word =
+  | "status"
+  | "chain"
+  | "amount"
+  | "to"
+  | "order"
+  | "received"
+  | "asked"
+  | "address"
+  | "from"
+  | "tx"
+  | "block"
+  | "held"
+  | "why"
+  | "resolution"
+  | "payment"
+  | "account"
+  | "waits"
+  | "error"
+  | "expires"
+  | "updated"
+  | "completed"
+  | "confirmed"
+  | "provider"
+  | "gets"
+  | "externalId"
+  | "name"
+  | "active"
+  | "startBlock"
+  | "maxAddresses"
+  | "kind";
+export type Words = (word: Word) => string;
+
+/** The API writes codes as words: `wrong_token`. */
+export function plainly(code: string | null): string | null {
+  return code === null ? null : code.replaceAll("_", " ");
+}
+
+const hash = (value: string | null) => (value === null ? null : <Address value={value} whole />);
+const query = (filters: Filters) => ({ limit: ROWS, ...filters });
+
+export const payments: Kind<Schemas["PaymentRow"]> = {
+  name: "payments",
+  statuses: ["pending", "detected", "confirming", "paid", "underpaid", "overpaid", "expired", "failed", "refunded"],
+  idOf: (row) => row.paymentId,
+  statusOf: (row) => row.status,
+  columns: (t) => [
+    { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
+    { id: "order", title: t("order"), cell: (row) => row.orderId ?? "–" },
+    { id: "chain", title: t("chain"), cell: (row) => row.chain },
+    {
+      id: "asked",
+      title: t("asked"),
+      atEnd: true,
+      cell: (row) => <Amount value={row.expectedAmount} token={row.token} />,
+    },
+    {
+      id: "received",
+      title: t("received"),
+      atEnd: true,
+      cell: (row) => <Amount value={row.receivedAmount} token={row.token} />,
+    },
+  ],
+  facts: (row, t) => [
+    [t("asked"), <Amount key="asked" value={row.expectedAmount} token={row.token} />],
+    [t("received"), <Amount key="received" value={row.receivedAmount} token={row.token} />],
+    [t("chain"), row.chain],
+    [t("order"), row.orderId],
+    [t("address"), hash(row.depositAddress)],
+    [t("tx"), hash(row.txHash)],
+  ],
+  list: async (filters, signal) => {
+    const answer = await unwrap(api.GET("/api/admin/payments", { params: { query: query(filters) }, signal }));
+    return listed(answer.payments, answer);
+  },
+  read: async (paymentId, signal) => {
+    const params = { path: { paymentId } };
+    const { payment, story } = await unwrap(api.GET("/api/admin/payments/{paymentId}", { params, signal }));
+    return { row: payment, story: { of: "payment", ...story } };
+  },
+};
+
+export const deposits: Kind<Schemas["DepositRow"]> = {
+  name: "deposits",
+  statuses: ["detected", "confirmed", "orphaned"],
+  idOf: (row) => row.depositId,
+  statusOf: (row) => row.status,
+  columns: (t) => [
+    { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
+    { id: "chain", title: t("chain"), cell: (row) => row.chain },
+    { id: "tx", title: t("tx"), cell: (row) => <Address value={row.txHash} /> },
+    { id: "held", title: t("held"), cell: (row) => plainly(row.resolution ?? row.heldReason) ?? "–" },
+    { id: "amount", title: t("amount"), atEnd: true, cell: (row) => <Amount value={row.amount} token={row.token} /> },
+  ],
+  facts: (row, t) => [
+    [t("amount"), <Amount key="amount" value={row.amount} token={row.token} />],
+    [t("held"), <Amount key="held" value={row.heldAmount} token={row.token} />],
+    [t("why"), plainly(row.heldReason)],
+    [t("resolution"), plainly(row.resolution)],
+    [t("chain"), row.chain],
+    [t("block"), row.blockNumber],
+    [t("address"), hash(row.address)],
+    [t("from"), hash(row.fromAddress)],
+    [t("tx"), hash(row.txHash)],
+    [t("payment"), row.paymentId],
+    [t("account"), row.accountId],
+  ],
+  list: async (filters, signal) => {
+    const answer = await unwrap(api.GET("/api/admin/deposits", { params: { query: query(filters) }, signal }));
+    return listed(answer.deposits, answer);
+  },
+  read: async (depositId, signal) => {
+    const params = { path: { depositId } };
+    return { row: (await unwrap(api.GET("/api/admin/deposits/{depositId}", { params, signal }))).deposit };
+  },
+};
+
+type Sent = Schemas["SentRow"];
+
+const sent: Pick<Kind<Sent>, "statuses" | "idOf" | "statusOf" | "columns" | "facts"> = {
+  statuses: ["requested", "processing", "broadcast", "completed", "failed", "cancelling", "cancelled"],
+  idOf: (row) => row.id,
+  statusOf: (row) => row.status,
+  columns: (t) => [
+    { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
+    { id: "chain", title: t("chain"), cell: (row) => row.chain },
+    { id: "to", title: t("to"), cell: (row) => <Address value={row.toAddress} /> },
+    { id: "waits", title: t("waits"), cell: (row) => row.error ?? row.waitsFor ?? "–" },
+    { id: "amount", title: t("amount"), atEnd: true, cell: (row) => <Amount value={row.amount} token={row.token} /> },
+  ],
+  facts: (row, t) => [
+    [t("kind"), plainly(row.kind)],
+    [t("amount"), <Amount key="amount" value={row.amount} token={row.token} />],
+    [t("chain"), row.chain],
+    [t("to"), hash(row.toAddress)],
+    [t("tx"), hash(row.txHash)],
+    [t("waits"), row.waitsFor],
+    [t("error"), row.error],
+  ],
+};
+
+export const payouts: Kind<Sent> = {
+  ...sent,
+  name: "payouts",
+  list: async (filters, signal) => {
+    const answer = await unwrap(api.GET("/api/admin/payouts", { params: { query: query(filters) }, signal }));
+    return listed(answer.payouts, answer);
+  },
+  read: async (payoutId, signal) => {
+    const params = { path: { payoutId } };
+    const { payout, story } = await unwrap(api.GET("/api/admin/payouts/{payoutId}", { params, signal }));
+    return { row: payout, story: { of: "sent", ...story } };
+  },
+};
+
+export const refunds: Kind<Sent> = {
+  ...sent,
+  name: "refunds",
+  list: async (filters, signal) => {
+    const answer = await unwrap(api.GET("/api/admin/refunds", { params: { query: query(filters) }, signal }));
+    return listed(answer.refunds, answer);
+  },
+  read: async (refundId, signal) => {
+    const params = { path: { refundId } };
+    const { refund, story } = await unwrap(api.GET("/api/admin/refunds/{refundId}", { params, signal }));
+    return { row: refund, story: { of: "sent", ...story } };
+  },
+};
+
+export const withdrawals: Kind<Sent> = {
+  ...sent,
+  name: "withdrawals",
+  list: async (filters, signal) => {
+    const answer = await unwrap(api.GET("/api/admin/withdrawals", { params: { query: query(filters) }, signal }));
+    return listed(answer.withdrawals, answer);
+  },
+  read: async (withdrawalId, signal) => {
+    const params = { path: { withdrawalId } };
+    const { withdrawal, story } = await unwrap(api.GET("/api/admin/withdrawals/{withdrawalId}", { params, signal }));
+    return { row: withdrawal, story: { of: "sent", ...story } };
+  },
+};

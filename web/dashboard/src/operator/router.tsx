@@ -1,0 +1,85 @@
+/** The pages of an operator by their address. Each comes in a file of its own, when it is gone to. */
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  Outlet,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+} from "@tanstack/react-router";
+
+import { readNext } from "../ui/next";
+import { NotFound } from "../ui/NotFound";
+import { PAGES_OF_BOTH, pagesBelow } from "../ui/routes";
+import { SignedIn } from "../ui/SignedIn";
+
+import { operatorSession } from "./api";
+import { firstPage } from "./nav";
+import { meQuery } from "./queries";
+
+/** Where the gateway serves the operators' pages. */
+const BASE_PATH = "/operator";
+
+export function makeRouter(client: QueryClient) {
+  const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
+  const signIn = createRoute({
+    getParentRoute: () => root,
+    path: "/sign-in",
+    validateSearch: readNext,
+    component: lazyRouteComponent(() => import("./auth/SignIn"), "SignIn"),
+  });
+  const signedIn = createRoute({
+    getParentRoute: () => root,
+    id: "signed-in",
+    beforeLoad: async ({ location }) => {
+      const token = await operatorSession.token();
+      if (token === null) throw redirect({ to: "/sign-in", search: { next: location.href } });
+      await client.query({ ...meQuery, staleTime: "static" });
+    },
+    component: () => <SignedIn session={operatorSession} basePath={BASE_PATH} />,
+  });
+  const layout = createRoute({
+    getParentRoute: () => signedIn,
+    id: "layout",
+    component: lazyRouteComponent(() => import("./Layout"), "Layout"),
+  });
+  const home = createRoute({
+    getParentRoute: () => layout,
+    path: "/",
+    beforeLoad: async () => {
+      const { operator } = await client.query({ ...meQuery, staleTime: "static" });
+      throw redirect({ to: firstPage(new Set<string>(operator.permissions)) });
+    },
+  });
+  const page = pagesBelow(() => layout);
+  const record = () => import("./records/pages");
+  const pages = [
+    page("/search", () => import("./records/SearchPage"), "SearchPage"),
+    page("/chains", () => import("./chains/ChainsPage"), "ChainsPage"),
+    page("/chains/$chain", () => import("./chains/ChainPage"), "ChainPage"),
+    page("/queue", () => import("./queue/QueuePage"), "QueuePage"),
+    page("/queue/$intentId", () => import("./queue/IntentPage"), "IntentPage"),
+    page("/payments", record, "Payments"),
+    page("/payments/$id", record, "Payment"),
+    page("/deposits", record, "Deposits"),
+    page("/deposits/$id", record, "Deposit"),
+    page("/payouts", record, "Payouts"),
+    page("/payouts/$id", record, "Payout"),
+    page("/refunds", record, "Refunds"),
+    page("/refunds/$id", record, "Refund"),
+    page("/withdrawals", record, "Withdrawals"),
+    page("/withdrawals/$id", record, "Withdrawal"),
+    page("/exchanges", record, "Exchanges"),
+    page("/exchanges/$id", record, "Exchange"),
+    page("/accounts", record, "Accounts"),
+    page("/accounts/$id", record, "Account"),
+    page("/trackers", record, "Trackers"),
+    page("/trackers/$id", record, "Tracker"),
+  ];
+  return createRouter({
+    routeTree: root.addChildren([signIn, signedIn.addChildren([layout.addChildren([home, ...pages])])]),
+    basepath: BASE_PATH,
+    ...PAGES_OF_BOTH,
+  });
+}

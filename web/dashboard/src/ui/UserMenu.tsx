@@ -1,0 +1,34 @@
+import { Menu, UnstyledButton } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+
+import type { Session } from "../api/session";
+
+import styles from "./UserMenu.module.css";
+
+interface UserMenuProps {
+  readonly person: { readonly name: string; readonly email: string };
+  readonly role: string;
+  readonly session: Session;
+}
+
+/** Who is signed in, as what, and how to leave. */
+export function UserMenu({ person, role, session }: UserMenuProps) {
+  const { t } = useTranslation();
+  return (
+    <Menu position="bottom-end" width={240}>
+      <Menu.Target>
+        <UnstyledButton className={styles.user} aria-label={t("user.menu", { name: person.name })}>
+          <span aria-hidden>{person.name.slice(0, 1).toUpperCase()}</span>
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          {person.name} · {role}
+          <br />
+          {person.email}
+        </Menu.Label>
+        <Menu.Item onClick={() => void session.end()}>{t("user.signOut")}</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
