@@ -10,6 +10,10 @@ const PAGES = [
     pages: [
       ["chains", "chains.read"],
       ["queue", "outbound.read"],
+      ["gas", "money.read"],
+      ["signer", "signer.read"],
+      ["resolutions", "resolutions.read"],
+      ["webhooks", "webhooks.read"],
     ],
   },
   {
@@ -24,6 +28,16 @@ const PAGES = [
       ["accounts", "records.read"],
       ["trackers", "records.read"],
       ["search", "records.read"],
+    ],
+  },
+  {
+    title: "keeping",
+    pages: [
+      ["reconcile", "reconcile.read"],
+      ["prices", "prices.read"],
+      ["tokens", "chains.read"],
+      ["jobs", "jobs.read"],
+      ["settings", "settings.read"],
     ],
   },
 ] as const;

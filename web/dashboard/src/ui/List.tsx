@@ -124,7 +124,7 @@ function Heading<Row>({ column, sort, onSort }: HeadingProps<Row>) {
   if (by === undefined || onSort === undefined) {
     return (
       <th scope="col" data-end={column.atEnd}>
-        {column.title}
+        <Title of={column.title} />
       </th>
     );
   }
@@ -144,6 +144,12 @@ function Heading<Row>({ column, sort, onSort }: HeadingProps<Row>) {
       </button>
     </th>
   );
+}
+
+/** A column's title. One of buttons has none to be seen. */
+export function Title({ of }: { readonly of: string }) {
+  const { t } = useTranslation();
+  return of === "" ? <span className="unseen">{t("list.acts")}</span> : of;
 }
 
 interface RowProps<Row> {

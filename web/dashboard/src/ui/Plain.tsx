@@ -1,4 +1,4 @@
-import type { Column } from "./List";
+import { Title, type Column } from "./List";
 import styles from "./List.module.css";
 
 interface PlainProps<Row> {
@@ -17,7 +17,7 @@ export function Plain<Row>({ label, columns, rows, rowKey }: PlainProps<Row>) {
           <tr>
             {columns.map((column) => (
               <th key={column.id} scope="col" data-end={column.atEnd}>
-                {column.title}
+                <Title of={column.title} />
               </th>
             ))}
           </tr>

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import type { Translate } from "../../i18n";
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount, Fiat } from "../../ui/Amount";
@@ -79,7 +80,7 @@ export function PaymentPage() {
   );
 }
 
-type T = ReturnType<typeof useTranslation>["t"];
+type T = Translate;
 
 function amounts(payment: PaymentDetail, t: T): readonly Fact[] {
   const { token } = payment;

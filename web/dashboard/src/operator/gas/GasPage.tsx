@@ -1,0 +1,121 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+
+import { Address } from "../../ui/Address";
+import { Amount } from "../../ui/Amount";
+import { Empty } from "../../ui/Feedback";
+import { List, listed, type Column } from "../../ui/List";
+import { Facts, Page, Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
+import { useListSearch } from "../../ui/search";
+import { Chip } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { api, unwrap, useWords, type Schemas } from "../api";
+import { ROWS, usePermitted } from "../queries";
+
+import { StakeButton } from "./StakeButton";
+
+type Station = Schemas["GasStationView"];
+type Stake = Schemas["StakeStakeView"];
+
+/** What pays for gas, what is staked for it, and what was asked of the stakes. */
+export function GasPage() {
+  const { t } = useWords();
+  const search = useListSearch([]);
+  const mayStake = usePermitted("stakes.change");
+  const stations = useQuery({
+    queryKey: ["gas_station"],
+    queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/gas-stations", { signal }))).gasStations,
+  });
+  const stakes = useQuery({
+    queryKey: ["stakes", search.page],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const params = { query: { limit: ROWS, page: search.page } };
+      const answer = await unwrap(api.GET("/api/admin/stakes", { params, signal }));
+      return listed(answer.stakes, answer);
+    },
+  });
+  const columns: readonly Column<Stake>[] = [
+    { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
+    { id: "action", title: t("record.kind"), cell: (one) => t(`stake.${one.action}`) },
+    { id: "status", title: t("record.status"), cell: (one) => t(`intentState.${one.status}`) },
+    { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+    { id: "waits", title: t("record.waits"), cell: (one) => one.waitsFor ?? "–" },
+    {
+      id: "amount",
+      title: t("record.amount"),
+      atEnd: true,
+      cell: (one) => <Amount value={one.amount} token={one.token} />,
+    },
+  ];
+  return (
+    <Page title={t("nav.gas")} lead={t("gas.lead")}>
+      <QueryView query={stations}>
+        {(all) =>
+          all.length === 0 ? (
+            <Section>
+              <Empty title={t("gas.none")} />
+            </Section>
+          ) : (
+            all.map((one) => <StationView key={one.chain} station={one} mayStake={mayStake} />)
+          )
+        }
+      </QueryView>
+      <Section title={t("stake.list")} flush>
+        <List
+          label={t("stake.list")}
+          columns={columns}
+          query={stakes}
+          rowKey={(one) => one.stakeId}
+          onPage={search.goTo}
+          empty={<Empty title={t("stake.none")} />}
+        />
+      </Section>
+    </Page>
+  );
+}
+
+interface StationProps {
+  readonly station: Station;
+  readonly mayStake: boolean;
+}
+
+function StationView({ station, mayStake }: StationProps) {
+  const { t } = useWords();
+  const stake = station.stake ?? null;
+  const coin = (value: string) => <Amount value={value} token={station.symbol} />;
+  const isLow = station.isLow === true || stake?.isLow === true;
+  return (
+    <Section
+      title={station.chain}
+      actions={
+        mayStake &&
+        stake !== null && (
+          <>
+            <StakeButton station={station} action="stake" />
+            <StakeButton station={station} action="unstake" />
+            <StakeButton station={station} action="withdraw" />
+          </>
+        )
+      }
+    >
+      <Facts
+        facts={[
+          [
+            t("record.state"),
+            <Chip key="low" tone={isLow ? "bad" : "good"}>
+              {t(isLow ? "gas.isLow" : "gas.enough")}
+            </Chip>,
+          ],
+          [t("gas.balance"), station.balance === null ? t("gas.unknown") : coin(station.balance)],
+          [t("gas.waiting"), station.waiting],
+          [t("gas.checked"), station.checkedAt === null ? null : <When key="checked" at={station.checkedAt} />],
+          [t("stake.staked"), stake === null ? null : coin(stake.staked)],
+          [t("stake.leaving"), stake === null ? null : coin(stake.leaving)],
+          [t("stake.withdrawable"), stake === null ? null : coin(stake.withdrawable)],
+          [t("record.address"), <Address key="address" value={station.address} whole />],
+        ]}
+      />
+    </Section>
+  );
+}

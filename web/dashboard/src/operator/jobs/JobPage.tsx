@@ -1,0 +1,130 @@
+import { Button } from "@mantine/core";
+import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { downloadCsv } from "../../api/download";
+import { usePathPart } from "../../ui/address";
+import { Copyable } from "../../ui/Copyable";
+import { ErrorNote } from "../../ui/Feedback";
+import { Facts, Page, Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
+import { useAct } from "../../ui/useAct";
+import { Moment, When } from "../../ui/When";
+import { ActButton } from "../ActButton";
+import { api, operatorSession, unwrap, useWords, type Schemas } from "../api";
+import { usePermitted } from "../queries";
+import { plainly } from "../records/kinds";
+
+import { JobState } from "./JobState";
+
+type Job = Schemas["JobView"];
+const POLL_MS = 3_000;
+
+function jobQuery(jobId: string) {
+  return queryOptions({
+    queryKey: ["job", "one", jobId],
+    queryFn: async ({ signal }) =>
+      (await unwrap(api.GET("/api/admin/jobs/{jobId}", { params: { path: { jobId } }, signal }))).job,
+  });
+}
+
+/** One job: how far it is, and what came of it. */
+export function JobPage() {
+  const query = useQuery({
+    ...jobQuery(usePathPart("jobId")),
+    refetchInterval: ({ state }) => (state.data?.finishedAt == null ? POLL_MS : false),
+  });
+  return (
+    <QueryView query={query} lines={6}>
+      {(job) => <Shown job={job} />}
+    </QueryView>
+  );
+}
+
+function Shown({ job }: { readonly job: Job }) {
+  const { t } = useWords();
+  return (
+    <Page
+      title={plainly(job.kind) ?? job.kind}
+      tab={`${job.kind} ${job.jobId}`}
+      lead={
+        <span className="row">
+          <JobState state={job.state} />
+          <Copyable text={job.jobId}>
+            <code>{job.jobId}</code>
+          </Copyable>
+          <When at={job.createdAt} />
+        </span>
+      }
+      actions={<Acts job={job} />}
+    >
+      <Section title={t("common:payment.details")}>
+        <Facts
+          facts={[
+            [t("record.error"), job.error],
+            [t("queue.askedBy"), job.requestedBy],
+            [t("jobs.attempts"), job.attempts],
+            [t("jobs.started"), job.startedAt === null ? null : <Moment key="started" at={job.startedAt} />],
+            [t("jobs.finished"), job.finishedAt === null ? null : <Moment key="finished" at={job.finishedAt} />],
+          ]}
+        />
+      </Section>
+      <Json title={t("jobs.arguments")} value={job.arguments} />
+      <Json title={t("jobs.progress")} value={job.progress} />
+      {job.result !== null && <Json title={t("jobs.result")} value={job.result} />}
+    </Page>
+  );
+}
+
+function Json({ title, value }: { readonly title: string; readonly value: object }) {
+  if (Object.keys(value).length === 0) return null;
+  return (
+    <Section title={title}>
+      <pre className="code" tabIndex={0}>
+        {JSON.stringify(value, null, 2)}
+      </pre>
+    </Section>
+  );
+}
+
+function Acts({ job }: { readonly job: Job }) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const mayChange = usePermitted("jobs.change");
+  const params = { path: { jobId: job.jobId } };
+  const changed = () => client.invalidateQueries({ queryKey: ["job"] });
+  const retry = useAct(async () => {
+    await unwrap(api.POST("/api/admin/jobs/{jobId}/retry", { params }));
+    await changed();
+  });
+  const save = useAct(() =>
+    downloadCsv(`/api/admin/jobs/${job.jobId}/output`, `${job.kind}-${job.jobId}.csv`, operatorSession),
+  );
+  const error = retry.error ?? save.error;
+  return (
+    <>
+      {error !== null && <ErrorNote error={error} />}
+      {job.kind === "statement_export" && job.state === "succeeded" && (
+        <Button variant="default" loading={save.isRunning} onClick={() => void save.run()}>
+          {t("common:ui.csv")}
+        </Button>
+      )}
+      {mayChange && (job.state === "failed" || job.state === "cancelled") && (
+        <Button variant="default" loading={retry.isRunning} onClick={() => void retry.run()}>
+          {t("common:ui.retry")}
+        </Button>
+      )}
+      {mayChange && (job.state === "queued" || job.state === "running") && (
+        <ActButton
+          act={t("jobs.cancel")}
+          title={t("jobs.cancelTitle")}
+          onConfirm={async () => {
+            await unwrap(api.POST("/api/admin/jobs/{jobId}/cancel", { params }));
+            await changed();
+          }}
+        >
+          <p>{t("jobs.cancelWords")}</p>
+        </ActButton>
+      )}
+    </>
+  );
+}

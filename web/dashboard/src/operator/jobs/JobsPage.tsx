@@ -1,0 +1,114 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+
+import { Empty } from "../../ui/Feedback";
+import { Filters, SelectFilter } from "../../ui/Filters";
+import { List, listed, type Column } from "../../ui/List";
+import { Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { useListSearch } from "../../ui/search";
+import { When } from "../../ui/When";
+import { api, unwrap, useWords, type Operations, type Schemas } from "../api";
+import { ROWS } from "../queries";
+import { plainly } from "../records/kinds";
+
+import { JobState } from "./JobState";
+
+type Job = Schemas["JobView"];
+type Asked = NonNullable<Operations["listJobs"]["parameters"]["query"]>;
+
+const FILTERS = ["state"] as const;
+export const STATES = ["queued", "running", "succeeded", "failed", "cancelled"] as const;
+const POLL_MS = 10_000;
+
+/** Long work that somebody asked for, and what recurs by itself. */
+export function JobsPage() {
+  const { t } = useWords();
+  const search = useListSearch(FILTERS);
+  const { filters } = search;
+  const query = useQuery({
+    queryKey: ["job", "list", filters, search.page],
+    placeholderData: keepPreviousData,
+    refetchInterval: POLL_MS,
+    queryFn: async ({ signal }) => {
+      const asked = { limit: ROWS, ...filters, page: search.page } as Asked; // the API checks it
+      const answer = await unwrap(api.GET("/api/admin/jobs", { params: { query: asked }, signal }));
+      return listed(answer.jobs, answer);
+    },
+  });
+  const columns: readonly Column<Job>[] = [
+    { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
+    { id: "kind", title: t("record.kind"), cell: (one) => plainly(one.kind) },
+    { id: "state", title: t("record.state"), cell: (one) => <JobState state={one.state} /> },
+    { id: "by", title: t("queue.askedBy"), cell: (one) => one.requestedBy },
+    { id: "error", title: t("record.error"), cell: (one) => one.error ?? "–" },
+  ];
+  return (
+    <Page title={t("nav.jobs")} lead={t("jobs.lead")}>
+      <Section title={t("jobs.asked")} flush>
+        <Filters>
+          <SelectFilter
+            label={t("record.state")}
+            value={filters.state}
+            options={STATES.map((one) => ({ value: one, label: t(`jobState.${one}`) }))}
+            onFilter={(state) => {
+              search.filter({ state });
+            }}
+          />
+        </Filters>
+        <List
+          label={t("jobs.asked")}
+          columns={columns}
+          query={query}
+          rowKey={(one) => one.jobId}
+          href={(one) => `/jobs/${one.jobId}`}
+          onPage={search.goTo}
+          empty={<Empty title={t("jobs.none")} />}
+        />
+      </Section>
+      <Recurring />
+    </Page>
+  );
+}
+
+function Recurring() {
+  const { t } = useWords();
+  const query = useQuery({
+    queryKey: ["cron"],
+    refetchInterval: POLL_MS,
+    queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/jobs/recurring", { signal }))).recurring,
+  });
+  return (
+    <Section title={t("jobs.recurring")} flush>
+      <QueryView query={query}>
+        {(jobs) =>
+          jobs.length === 0 ? (
+            <Empty title={t("jobs.noWorker")} />
+          ) : (
+            <Plain
+              label={t("jobs.recurring")}
+              rows={jobs}
+              rowKey={(one) => one.name}
+              columns={[
+                { id: "name", title: t("record.name"), cell: (one) => plainly(one.name) },
+                { id: "due", title: t("jobs.due"), cell: (one) => <When at={one.dueAt} /> },
+                {
+                  id: "well",
+                  title: t("jobs.lastSuccess"),
+                  cell: (one) => (one.lastSuccessAt === null ? "–" : <When at={one.lastSuccessAt} />),
+                },
+                {
+                  id: "took",
+                  title: t("endpoints.latency"),
+                  atEnd: true,
+                  cell: (one) => <span className="number">{one.durationMs ?? "–"}</span>,
+                },
+                { id: "error", title: t("record.error"), cell: (one) => one.error ?? "–" },
+              ]}
+            />
+          )
+        }
+      </QueryView>
+    </Section>
+  );
+}

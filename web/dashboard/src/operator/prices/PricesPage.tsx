@@ -1,0 +1,142 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { Empty } from "../../ui/Feedback";
+import { Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { Chip } from "../../ui/Status";
+import { ActButton } from "../ActButton";
+import { api, unwrap, useWords, type Schemas } from "../api";
+import { usePermitted } from "../queries";
+import { plainly } from "../records/kinds";
+
+const POLL_MS = 30_000;
+
+/** What each source says of each coin, and which of it is used. */
+export function PricesPage() {
+  const { t } = useWords();
+  const query = useQuery({
+    queryKey: ["prices"],
+    refetchInterval: POLL_MS,
+    queryFn: ({ signal }) => unwrap(api.GET("/api/admin/prices", { signal })),
+  });
+  return (
+    <Page title={t("nav.prices")} lead={t("prices.lead")}>
+      <QueryView query={query} lines={8}>
+        {(seen) => (
+          <>
+            <Section title={t("prices.sources")} flush>
+              {seen.sources.length === 0 ? (
+                <Empty title={t("prices.noSources")} />
+              ) : (
+                <Plain
+                  label={t("prices.sources")}
+                  rows={seen.sources}
+                  rowKey={(one) => one.name}
+                  columns={[
+                    { id: "name", title: t("record.name"), cell: (one) => <b>{one.name}</b> },
+                    { id: "state", title: t("record.state"), cell: (one) => <SourceState source={one} /> },
+                    { id: "why", title: t("record.why"), cell: (one) => one.reason ?? "–" },
+                    { id: "acts", title: "", atEnd: true, cell: (one) => <SourceActs source={one} /> },
+                  ]}
+                />
+              )}
+            </Section>
+            <Section title={t("prices.coins", { currency: seen.currency.toUpperCase() })} flush>
+              {seen.prices.length === 0 ? (
+                <Empty title={t("prices.none")} />
+              ) : (
+                <Plain
+                  label={t("nav.prices")}
+                  rows={seen.prices}
+                  rowKey={(one) => one.token}
+                  columns={[
+                    { id: "token", title: t("common:payments.token"), cell: (one) => <b>{one.token}</b> },
+                    {
+                      id: "rate",
+                      title: t("prices.used"),
+                      atEnd: true,
+                      cell: (one) => <span className="number">{one.rate ?? one.refused ?? "–"}</span>,
+                    },
+                    { id: "source", title: t("prices.source"), cell: (one) => one.source ?? "–" },
+                    {
+                      id: "spread",
+                      title: t("prices.spread"),
+                      atEnd: true,
+                      cell: (one) => <span className="number">{one.spreadPercent ?? "–"}</span>,
+                    },
+                    { id: "all", title: t("prices.said"), cell: (one) => <Said sources={one.sources} /> },
+                  ]}
+                />
+              )}
+            </Section>
+          </>
+        )}
+      </QueryView>
+    </Page>
+  );
+}
+
+function Said({ sources }: { readonly sources: readonly Schemas["PriceSeen"][] }) {
+  if (sources.length === 0) return <>–</>;
+  return (
+    <ul>
+      {sources.map((one) => (
+        <li key={one.source}>
+          <span className="number">{one.price}</span>{" "}
+          <span className="muted">
+            {one.source}
+            {one.status !== "used" && ` · ${plainly(one.status) ?? ""}`}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function SourceState({ source }: { readonly source: Schemas["SourceView"] }) {
+  const { t } = useWords();
+  return (
+    <Chip tone={source.isSetAside ? "care" : "good"}>{t(source.isSetAside ? "prices.isAside" : "prices.isUsed")}</Chip>
+  );
+}
+
+function SourceActs({ source }: { readonly source: Schemas["SourceView"] }) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const mayChange = usePermitted("prices.change");
+  if (!mayChange) return null;
+  const params = { path: { name: source.name } };
+  const changed = () => client.invalidateQueries({ queryKey: ["prices"] });
+  if (source.isSetAside) {
+    return (
+      <ActButton
+        isSmall
+        wantsReason
+        act={t("prices.takeBack")}
+        title={t("prices.takeBackTitle", { name: source.name })}
+        onConfirm={async (reason) => {
+          await unwrap(api.POST("/api/admin/prices/sources/{name}/take-back", { params, body: { reason } }));
+          await changed();
+        }}
+      >
+        <p>{t("prices.takeBackWords")}</p>
+      </ActButton>
+    );
+  }
+  return (
+    <ActButton
+      isSmall
+      isDangerous
+      wantsReason
+      act={t("prices.setAside")}
+      title={t("prices.setAsideTitle", { name: source.name })}
+      onConfirm={async (reason) => {
+        await unwrap(api.POST("/api/admin/prices/sources/{name}/set-aside", { params, body: { reason } }));
+        await changed();
+      }}
+    >
+      <p>{t("prices.setAsideWords")}</p>
+    </ActButton>
+  );
+}

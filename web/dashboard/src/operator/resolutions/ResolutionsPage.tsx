@@ -1,0 +1,159 @@
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+
+import { Amount } from "../../ui/Amount";
+import { CsvButton } from "../../ui/CsvButton";
+import { Empty } from "../../ui/Feedback";
+import { Filters, SelectFilter } from "../../ui/Filters";
+import { List, listed, type Column } from "../../ui/List";
+import { Page, Section } from "../../ui/Page";
+import { useListSearch } from "../../ui/search";
+import { When } from "../../ui/When";
+import { ActButton } from "../ActButton";
+import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
+import { ROWS, useChainOptions, usePermitted } from "../queries";
+import { plainly } from "../records/kinds";
+
+type Held = Schemas["OperatorResolution"];
+type Asked = NonNullable<Operations["listAllResolutions"]["parameters"]["query"]>;
+
+const FILTERS = ["reason", "chain", "mode"] as const;
+const MODES = ["live", "sandbox"] as const;
+const REASONS = [
+  "surplus",
+  "late",
+  "wrong_token",
+  "wrong_chain",
+  "failed",
+  "unexpected",
+  "below_minimum",
+] as const satisfies readonly Schemas["HeldReason"][];
+
+/** Money that belongs to no order, of all merchants. Operators decide where a merchant asks them to. */
+export function ResolutionsPage() {
+  const { t } = useWords();
+  const search = useListSearch(FILTERS);
+  const { filters } = search;
+  const query = useQuery({
+    queryKey: ["resolution", filters, search.page],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const asked = { limit: ROWS, ...filters, page: search.page } as Asked; // the API checks it
+      const answer = await unwrap(api.GET("/api/admin/resolutions", { params: { query: asked }, signal }));
+      return listed(answer.resolutions, answer);
+    },
+  });
+  const columns: readonly Column<Held>[] = [
+    {
+      id: "when",
+      title: t("common:resolutions.came"),
+      cell: (one) => (
+        <Link to={`/deposits/${one.deposit.depositId}`}>
+          <When at={one.deposit.minedAt} />
+        </Link>
+      ),
+    },
+    { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName },
+    { id: "mode", title: t("common:mode.title"), cell: (one) => t(`common:mode.${one.mode}`) },
+    { id: "why", title: t("record.why"), cell: (one) => plainly(one.deposit.reason) },
+    { id: "chain", title: t("record.chain"), cell: (one) => one.deposit.chain },
+    {
+      id: "amount",
+      title: t("record.held"),
+      atEnd: true,
+      cell: (one) => <Amount value={one.deposit.heldAmount} token={one.deposit.token} />,
+    },
+    { id: "acts", title: "", atEnd: true, cell: (one) => <Acts held={one} /> },
+  ];
+  return (
+    <Page
+      title={t("nav.resolutions")}
+      lead={t("resolutions.lead")}
+      actions={<CsvButton path="/api/admin/resolutions" query={filters} name="resolutions" session={operatorSession} />}
+    >
+      <Section flush>
+        <Filters>
+          <SelectFilter
+            label={t("record.why")}
+            value={filters.reason}
+            options={REASONS.map((one) => ({ value: one, label: plainly(one) ?? one }))}
+            onFilter={(reason) => {
+              search.filter({ reason });
+            }}
+          />
+          <SelectFilter
+            label={t("record.chain")}
+            value={filters.chain}
+            options={useChainOptions()}
+            onFilter={(chain) => {
+              search.filter({ chain });
+            }}
+          />
+          <SelectFilter
+            label={t("common:mode.title")}
+            value={filters.mode}
+            options={MODES.map((one) => ({ value: one, label: t(`common:mode.${one}`) }))}
+            onFilter={(mode) => {
+              search.filter({ mode });
+            }}
+          />
+        </Filters>
+        <List
+          label={t("nav.resolutions")}
+          columns={columns}
+          query={query}
+          rowKey={(one) => one.deposit.depositId}
+          onPage={search.goTo}
+          empty={<Empty title={t("common:resolutions.none")} />}
+        />
+      </Section>
+    </Page>
+  );
+}
+
+function Acts({ held }: { readonly held: Held }) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const mayDecide = usePermitted("resolutions.decide");
+  if (!mayDecide) return null;
+  const { deposit } = held;
+  const params = { path: { depositId: deposit.depositId } };
+  const changed = () => client.invalidateQueries();
+  const what = (
+    <p>
+      <Amount value={deposit.heldAmount} token={deposit.token} /> · {deposit.chain} · {held.merchantName}
+    </p>
+  );
+  return (
+    <span className="row end">
+      {deposit.canAccept && (
+        <ActButton
+          isSmall
+          act={t("common:resolutions.accept.act")}
+          title={t("common:resolutions.accept.title")}
+          onConfirm={async () => {
+            await unwrap(api.POST("/api/admin/resolutions/{depositId}/accept", { params }));
+            await changed();
+          }}
+        >
+          {what}
+          <p>{t("resolutions.acceptWords")}</p>
+        </ActButton>
+      )}
+      {held.canRelease && (
+        <ActButton
+          isSmall
+          act={t("common:resolutions.release.act")}
+          title={t("resolutions.releaseTitle")}
+          onConfirm={async () => {
+            await unwrap(api.POST("/api/admin/resolutions/{depositId}/release", { params }));
+            await changed();
+          }}
+        >
+          {what}
+          <p>{t("resolutions.releaseWords")}</p>
+        </ActButton>
+      )}
+    </span>
+  );
+}

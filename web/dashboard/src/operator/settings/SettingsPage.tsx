@@ -1,0 +1,140 @@
+import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { Text } from "../../ui/Text";
+import { ActButton } from "../ActButton";
+import { api, unwrap, useWords } from "../api";
+import { usePermitted } from "../queries";
+
+import { GROUPS, type Field, type Settings } from "./fields";
+
+const settingsQuery = queryOptions({
+  queryKey: ["settings"],
+  queryFn: ({ signal }) => unwrap(api.GET("/api/admin/settings", { signal })),
+});
+
+/** What is decided while the gateway runs, each setting with what it means. */
+export function SettingsPage() {
+  const { t } = useWords();
+  const query = useQuery(settingsQuery);
+  const mayChange = usePermitted("settings.change");
+  return (
+    <Page title={t("nav.settings")} lead={t("settings.lead")}>
+      <QueryView query={query} lines={10}>
+        {(settings) => (
+          <>
+            {GROUPS.map((group) => (
+              <Section key={group.title} title={t(`settings.${group.title}`)} flush>
+                <Plain
+                  label={t(`settings.${group.title}`)}
+                  rows={group.fields}
+                  rowKey={(one) => one.name}
+                  columns={[
+                    { id: "name", title: t("signer.setting"), cell: (one) => <Name field={one} /> },
+                    {
+                      id: "value",
+                      title: t("settings.value"),
+                      atEnd: true,
+                      cell: (one) => <Shown field={one} settings={settings} />,
+                    },
+                    {
+                      id: "acts",
+                      title: "",
+                      atEnd: true,
+                      cell: (one) => mayChange && <Change field={one} settings={settings} />,
+                    },
+                  ]}
+                />
+              </Section>
+            ))}
+            <Section title={t("settings.rest")}>
+              <p className="muted">{t("settings.restWords")}</p>
+              <pre className="code" tabIndex={0}>
+                {JSON.stringify(
+                  {
+                    limits: settings.limits,
+                    targets: settings.targets,
+                    nativeGasMax: settings.nativeGasMax,
+                    leastRates: settings.exchanges.leastRates,
+                    providers: settings.exchanges.providers,
+                    cpt: settings.cpt,
+                    derivedMinimums: settings.derivedMinimums,
+                  },
+                  null,
+                  2,
+                )}
+              </pre>
+            </Section>
+          </>
+        )}
+      </QueryView>
+    </Page>
+  );
+}
+
+interface FieldProps {
+  readonly field: Field;
+  readonly settings: Settings;
+}
+
+function useFieldWords(field: Field): string {
+  const { t } = useWords();
+  return t(`setting.${field.name}` as "setting.payoutEnabled");
+}
+
+function Name({ field }: { readonly field: Field }) {
+  const words = useFieldWords(field);
+  return (
+    <>
+      <code>{field.name}</code>
+      <div className="muted">{words}</div>
+    </>
+  );
+}
+
+function Shown({ field, settings }: FieldProps) {
+  const { t } = useWords();
+  const value = field.read(settings);
+  if (typeof value === "boolean") return <b>{t(value ? "settings.on" : "settings.off")}</b>;
+  return <b className="number">{value}</b>;
+}
+
+/** Changes one setting, and says from what to what. */
+function Change({ field, settings }: FieldProps) {
+  const { t } = useWords();
+  const words = useFieldWords(field);
+  const client = useQueryClient();
+  const now = field.read(settings);
+  const [typed, setTyped] = useState(String(now));
+  const isSwitch = typeof now === "boolean";
+  const act = isSwitch ? t(now ? "settings.switchOff" : "settings.switchOn") : t("settings.change");
+  return (
+    <ActButton
+      isSmall
+      isDangerous={isSwitch && now}
+      act={act}
+      title={field.name}
+      onConfirm={async () => {
+        const value = isSwitch ? !now : field.kind === "whole" ? Number(typed) : typed.trim();
+        await unwrap(api.PUT("/api/admin/settings", { body: field.patch(value) }));
+        await client.invalidateQueries(settingsQuery);
+      }}
+    >
+      <p>{words}</p>
+      {!isSwitch && (
+        <Text
+          label={t("settings.newValue", { now: String(now) })}
+          required
+          autoComplete="off"
+          inputMode={field.kind === "whole" ? "numeric" : "decimal"}
+          pattern={field.kind === "whole" ? "[0-9]+" : "[0-9]+([.][0-9]+)?"}
+          value={typed}
+          onText={setTyped}
+        />
+      )}
+    </ActButton>
+  );
+}

@@ -1,0 +1,79 @@
+import type { Schemas } from "../api";
+
+export type Settings = Schemas["PlatformSettingsAnswer"];
+export type Patch = Schemas["PlatformPatch"];
+export type Value = boolean | string | number;
+
+export interface Field {
+  /** As the API writes it, which is also the key of its words. */
+  readonly name: string;
+  readonly kind: "switch" | "whole" | "decimal";
+  readonly read: (settings: Settings) => Value;
+  readonly patch: (value: Value) => Patch;
+}
+
+type Group = "collection" | "exchanges";
+
+/** A setting of a group; groups are changed field by field. */
+function within<Name extends Group>(group: Name, name: keyof Settings[Name] & string, kind: Field["kind"]): Field {
+  return {
+    name,
+    kind,
+    read: (settings) => settings[group][name] as Value,
+    patch: (value) => ({ [group]: { [name]: value } }),
+  };
+}
+
+/** The settings that are one value each. Lists and maps are changed over the API as a whole. */
+export const GROUPS: readonly {
+  readonly title: "payouts" | "collection" | "exchanges";
+  readonly fields: readonly Field[];
+}[] = [
+  {
+    title: "payouts",
+    fields: [
+      {
+        name: "payoutEnabled",
+        kind: "switch",
+        read: (settings) => settings.payoutEnabled,
+        patch: (value) => ({ payoutEnabled: value === true }),
+      },
+      {
+        name: "payoutSwapEnabled",
+        kind: "switch",
+        read: (settings) => settings.payoutSwapEnabled,
+        patch: (value) => ({ payoutSwapEnabled: value === true }),
+      },
+      {
+        name: "payoutMinimumFees",
+        kind: "whole",
+        read: (settings) => settings.payoutMinimumFees,
+        patch: (value) => ({ payoutMinimumFees: Number(value) }),
+      },
+    ],
+  },
+  {
+    title: "collection",
+    fields: [
+      within("collection", "enabled", "switch"),
+      within("collection", "minValueUsd", "decimal"),
+      within("collection", "maxFeeShareBps", "whole"),
+      within("collection", "maxAgeHours", "whole"),
+      within("collection", "batched", "switch"),
+    ],
+  },
+  {
+    title: "exchanges",
+    fields: [
+      within("exchanges", "swapEnabled", "switch"),
+      within("exchanges", "bridgeEnabled", "switch"),
+      within("exchanges", "swapFeeBps", "whole"),
+      within("exchanges", "bridgeFeeBps", "whole"),
+      within("exchanges", "autoConvertMarkupBps", "whole"),
+      within("exchanges", "defaultSlippageBps", "whole"),
+      within("exchanges", "priceGuardBps", "whole"),
+      within("exchanges", "validMinutes", "whole"),
+      within("exchanges", "autoConvertMinUsd", "decimal"),
+    ],
+  },
+];

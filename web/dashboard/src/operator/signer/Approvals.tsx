@@ -1,0 +1,97 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Address } from "../../ui/Address";
+import { Empty } from "../../ui/Feedback";
+import { Facts, Section } from "../../ui/Page";
+import { Text } from "../../ui/Text";
+import { When } from "../../ui/When";
+import { ActButton } from "../ActButton";
+import { api, unwrap, useWords, type Schemas } from "../api";
+import { usePermitted } from "../queries";
+
+type Approval = Schemas["ApprovalView"];
+
+/** What the signer signs only once a person has looked at it. */
+export function Approvals({ signer }: { readonly signer: Schemas["SignerView"] }) {
+  const { t } = useWords();
+  const mayAnswer = usePermitted("signer.answer") && signer.approvalsByApi;
+  return (
+    <Section title={t("signer.approvals")}>
+      {signer.approvals.length === 0 ? (
+        <Empty title={t("signer.noApprovals")} />
+      ) : (
+        <ul className="stack">
+          {signer.approvals.map((one) => {
+            const answer = signer.answers.find((given) => given.question === one.question);
+            return (
+              <li key={one.approvalId} className="stack">
+                <What approval={one} />
+                {answer !== undefined && (
+                  <p className="muted">
+                    {answer.outcome ?? t("signer.answered", { by: answer.askedBy })} <When at={answer.askedAt} />
+                  </p>
+                )}
+                {mayAnswer && (
+                  <div className="row">
+                    <Answer approval={one} verdict="approve" />
+                    <Answer approval={one} verdict="deny" />
+                  </div>
+                )}
+              </li>
+            );
+          })}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function What({ approval }: { readonly approval: Approval }) {
+  const { t } = useWords();
+  return (
+    <Facts
+      facts={[
+        [t("record.kind"), approval.purpose],
+        [t("record.amount"), approval.amount],
+        [t("record.chain"), approval.toChain],
+        [t("record.to"), <Address key="to" value={approval.toAddress} whole />],
+        [t("signer.reference"), <code key="reference">{approval.reference}</code>],
+        [t("signer.asked"), <When key="asked" at={approval.askedAt} />],
+      ]}
+    />
+  );
+}
+
+function Answer({ approval, verdict }: { readonly approval: Approval; readonly verdict: "approve" | "deny" }) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const [code, setCode] = useState("");
+  return (
+    <ActButton
+      isDangerous={verdict === "approve"}
+      act={t(`signer.${verdict}`)}
+      title={t(`signer.${verdict}Title`)}
+      onConfirm={async () => {
+        const params = { path: { approvalId: approval.approvalId } };
+        const body = { code: code.trim(), question: approval.question };
+        if (verdict === "approve") {
+          await unwrap(api.POST("/api/admin/signer/approvals/{approvalId}/approve", { params, body }));
+        } else await unwrap(api.POST("/api/admin/signer/approvals/{approvalId}/deny", { params, body }));
+        setCode("");
+        await client.invalidateQueries({ queryKey: ["signer"] });
+      }}
+    >
+      <What approval={approval} />
+      <p>{t(`signer.${verdict}Words`)}</p>
+      <Text
+        label={t("signer.code")}
+        description={t("signer.codeWords", { question: approval.question })}
+        required
+        autoComplete="off"
+        value={code}
+        onText={setCode}
+      />
+    </ActButton>
+  );
+}

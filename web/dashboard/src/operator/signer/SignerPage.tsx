@@ -1,0 +1,117 @@
+import { useQuery } from "@tanstack/react-query";
+
+import { Empty } from "../../ui/Feedback";
+import { Facts, Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { Chip } from "../../ui/Status";
+import { Moment, When } from "../../ui/When";
+import { api, unwrap, useWords, type Schemas } from "../api";
+
+import { Approvals } from "./Approvals";
+
+type Signer = Schemas["SignerView"];
+const POLL_MS = 10_000;
+
+/** What the signer signs and what it refuses, how much of its limits is used, and what waits for a person. */
+export function SignerPage() {
+  const { t } = useWords();
+  const query = useQuery({
+    queryKey: ["signer"],
+    refetchInterval: POLL_MS,
+    queryFn: ({ signal }) => unwrap(api.GET("/api/admin/signer", { signal })),
+  });
+  return (
+    <Page title={t("nav.signer")} lead={t("signer.lead")}>
+      <QueryView query={query} lines={8}>
+        {(signer) => (
+          <>
+            <State signer={signer} />
+            <Approvals signer={signer} />
+            <Rules rules={signer.rules} />
+            <Refused refused={signer.refused} />
+          </>
+        )}
+      </QueryView>
+    </Page>
+  );
+}
+
+function State({ signer }: { readonly signer: Signer }) {
+  const { t } = useWords();
+  return (
+    <Section title={t("chains.state")}>
+      <Facts
+        facts={[
+          [
+            t("record.state"),
+            <Chip key="state" tone={signer.isStale ? "bad" : "good"}>
+              {t(signer.isStale ? "signer.stale" : "signer.heard")}
+            </Chip>,
+          ],
+          [t("signer.reported"), signer.reportedAt === null ? null : <When key="at" at={signer.reportedAt} />],
+          [t("signer.answers"), t(signer.approvalsByApi ? "signer.byApi" : "signer.notByApi")],
+          [t("signer.locked"), signer.lockedUntil === null ? null : <Moment key="until" at={signer.lockedUntil} />],
+          [t("signer.fresh"), signer.freshAddressDelaySeconds],
+        ]}
+      />
+    </Section>
+  );
+}
+
+function Rules({ rules }: { readonly rules: readonly Schemas["SignerRule"][] }) {
+  const { t } = useWords();
+  return (
+    <Section title={t("signer.rules")} flush>
+      {rules.length === 0 ? (
+        <Empty title={t("signer.noRules")} />
+      ) : (
+        <Plain
+          label={t("signer.rules")}
+          rows={rules}
+          rowKey={(one) => `${one.setting} ${one.name}`}
+          columns={[
+            { id: "setting", title: t("signer.setting"), cell: (one) => <code>{one.setting}</code> },
+            { id: "name", title: t("signer.for"), cell: (one) => one.name },
+            {
+              id: "limit",
+              title: t("signer.limit"),
+              atEnd: true,
+              cell: (one) => <span className="number">{one.limit ?? t("signer.none")}</span>,
+            },
+            {
+              id: "used",
+              title: t("signer.used"),
+              atEnd: true,
+              cell: (one) => <span className="number">{one.used ?? "–"}</span>,
+            },
+          ]}
+        />
+      )}
+    </Section>
+  );
+}
+
+function Refused({ refused }: { readonly refused: readonly Schemas["RefusalView"][] }) {
+  const { t } = useWords();
+  return (
+    <Section title={t("signer.refused")} flush>
+      {refused.length === 0 ? (
+        <Empty title={t("signer.noRefusals")} />
+      ) : (
+        <Plain
+          label={t("signer.refused")}
+          rows={refused}
+          rowKey={(one) => `${one.refusedAt} ${one.reference} ${one.refusal}`}
+          columns={[
+            { id: "at", title: t("signer.when"), cell: (one) => <When at={one.refusedAt} /> },
+            { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+            { id: "purpose", title: t("record.kind"), cell: (one) => one.purpose },
+            { id: "reference", title: t("signer.reference"), cell: (one) => <code>{one.reference}</code> },
+            { id: "why", title: t("record.why"), cell: (one) => one.reason },
+          ]}
+        />
+      )}
+    </Section>
+  );
+}

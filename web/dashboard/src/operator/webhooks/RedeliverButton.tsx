@@ -1,0 +1,48 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+
+import { Text } from "../../ui/Text";
+import { ActButton } from "../ActButton";
+import { api, unwrap, useWords } from "../api";
+import { usePermitted } from "../queries";
+
+const HOUR_MS = 3_600_000;
+
+/** Has deliveries that were given up be sent again, as a job. */
+export function RedeliverButton() {
+  const { t } = useWords();
+  const navigate = useNavigate();
+  const mayRedeliver = usePermitted("webhooks.redeliver");
+  const [hours, setHours] = useState("24");
+  const [merchantId, setMerchantId] = useState("");
+  if (!mayRedeliver) return null;
+  return (
+    <ActButton
+      act={t("webhooks.redeliver")}
+      title={t("webhooks.redeliverTitle")}
+      onConfirm={async () => {
+        const since = new Date(Date.now() - Number(hours) * HOUR_MS).toISOString();
+        const of = merchantId.trim() === "" ? {} : { merchantId: merchantId.trim() };
+        const { job } = await unwrap(api.POST("/api/admin/webhooks/redeliver", { body: { since, ...of } }));
+        await navigate({ to: `/jobs/${job.jobId}` });
+      }}
+    >
+      <p>{t("webhooks.redeliverWords")}</p>
+      <Text
+        label={t("webhooks.hours")}
+        required
+        inputMode="numeric"
+        pattern="[1-9][0-9]{0,3}"
+        value={hours}
+        onText={setHours}
+      />
+      <Text
+        label={t("webhooks.merchantId")}
+        description={t("webhooks.merchantIdWords")}
+        autoComplete="off"
+        value={merchantId}
+        onText={setMerchantId}
+      />
+    </ActButton>
+  );
+}
