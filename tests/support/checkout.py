@@ -133,6 +133,8 @@ async def serving(app: Litestar) -> AsyncIterator[str]:
     finally:
         # The server waits for open requests before it tells the app to shut down, so streams are ended first.
         checkout_of(app).close()
+        if (live := app.state.get("live")) is not None:
+            live.close()
         server.stop()
         await asyncio.wait_for(task, STOP_S)
 

@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import { Empty } from "../ui/Feedback";
 import type { Command } from "../ui/Palette";
 import { Shell } from "../ui/Shell";
+import { useLive } from "../ui/useLive";
 import { UserMenu } from "../ui/UserMenu";
 
 import { merchantSession } from "./api";
@@ -13,6 +14,7 @@ import { useProject } from "./project";
 import styles from "./ProjectLayout.module.css";
 import { ProjectSwitch } from "./projects/ProjectSwitch";
 import { meQuery } from "./queries";
+import { touches } from "./touches";
 
 /** What stands around the pages of one project. */
 export function ProjectLayout() {
@@ -20,6 +22,7 @@ export function ProjectLayout() {
   const project = useProject();
   const navigate = useNavigate();
   const nav = useNav(project);
+  const isTold = useLive("/api/dashboard/stream", merchantSession, touches);
   const commands: readonly Command[] = [
     ...nav.flatMap((group) =>
       group.items.map((item) => ({ id: item.to, label: item.label, run: () => void navigate({ to: item.to }) })),
@@ -40,6 +43,7 @@ export function ProjectLayout() {
     <Shell
       nav={nav}
       commands={commands}
+      isTold={isTold}
       head={<ProjectSwitch project={project} />}
       user={<User />}
       band={project?.mode === "sandbox" ? <SandboxBand /> : undefined}

@@ -2,18 +2,21 @@ import { useSuspenseQuery } from "@tanstack/react-query";
 import { Outlet, useNavigate } from "@tanstack/react-router";
 
 import { Shell } from "../ui/Shell";
+import { useLive } from "../ui/useLive";
 import { UserMenu } from "../ui/UserMenu";
 
 import { operatorSession, useWords } from "./api";
 import styles from "./Layout.module.css";
 import { useNav } from "./nav";
 import { meQuery } from "./queries";
+import { touches } from "./touches";
 
 /** What stands around an operator's pages. */
 export function Layout() {
   const { t } = useWords();
   const navigate = useNavigate();
   const nav = useNav();
+  const isTold = useLive("/api/admin/stream", operatorSession, touches);
   const { operator } = useSuspenseQuery(meQuery).data;
   const commands = [
     ...nav.flatMap((group) =>
@@ -25,6 +28,7 @@ export function Layout() {
     <Shell
       nav={nav}
       commands={commands}
+      isTold={isTold}
       head={
         <div className={styles.head}>
           <img src="/dashboard-assets/mark.svg" alt="" width="28" height="28" />

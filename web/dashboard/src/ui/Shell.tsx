@@ -29,11 +29,13 @@ interface ShellProps {
   /** What nobody may overlook, such as that this is the sandbox. */
   readonly band?: ReactNode;
   readonly commands: readonly Command[];
+  /** Whether the gateway tells what changes. */
+  readonly isTold: boolean;
   readonly children: ReactNode;
 }
 
 /** What stands around every page: navigation, who one is, where one is. */
-export function Shell({ nav, head, user, band, commands, children }: ShellProps) {
+export function Shell({ nav, head, user, band, commands, isTold, children }: ShellProps) {
   const { t } = useTranslation();
   const [isOpen, drawer] = useDisclosure();
   return (
@@ -48,7 +50,7 @@ export function Shell({ nav, head, user, band, commands, children }: ShellProps)
       <div className={styles.main}>
         <section className={styles.header} aria-label={t("shell.top")}>
           {band}
-          <OfflineBand />
+          <OfflineBand isTold={isTold} />
           <div className={styles.top}>
             <Burger
               className={styles.burger}
@@ -118,13 +120,13 @@ function subscribeOnline(listener: () => void): () => void {
   };
 }
 
-function OfflineBand() {
+function OfflineBand({ isTold }: { readonly isTold: boolean }) {
   const { t } = useTranslation();
   const isOnline = useSyncExternalStore(subscribeOnline, () => navigator.onLine);
-  if (isOnline) return null;
+  if (isOnline && isTold) return null;
   return (
-    <div role="alert" className={styles.offline}>
-      {t("shell.offline")}
+    <div role="status" className={styles.offline}>
+      {t(isOnline ? "shell.untold" : "shell.offline")}
     </div>
   );
 }

@@ -1,0 +1,19 @@
+import type { Change } from "../api/live";
+
+/** Which queries of a project show things of a kind of change. */
+const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
+  payment: ["payments", "payment", "events"],
+  deposit: ["payments", "payment"],
+  resolution: ["resolutions", "payment"],
+  payout: ["payouts", "payout", "events"],
+  refund: ["refunds", "payment", "events"],
+  delivery: ["deliveries", "delivery", "events"],
+  balance: ["wallet"],
+};
+
+/** Say whether a query shows something of a change. What belongs to no project concerns every project. */
+export function touches(key: readonly unknown[], { kind, projectId }: Change): boolean {
+  const [of, project, what] = key;
+  if (of !== "project" || (projectId !== undefined && projectId !== project)) return false;
+  return SHOWN_IN[kind]?.some((one) => one === what) ?? false;
+}
