@@ -15,7 +15,7 @@ import { usePermitted, useProjectId } from "../project";
 
 import { payoutsQuery, type Payout } from "./queries";
 
-const STATUSES = ["requested", "processing", "broadcast", "completed", "failed"] as const;
+const STATUSES = ["requested", "processing", "broadcast", "completed", "failed", "cancelling", "cancelled"] as const;
 type PayoutStatus = (typeof STATUSES)[number];
 
 const FILTERS = ["status", "batchId"] as const;
