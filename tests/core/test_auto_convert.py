@@ -13,7 +13,7 @@ from cambist.services.accounting.statements.entries import Bounds, Filters
 from cambist.services.addresses.account_keys import register_gas_stations
 from cambist.services.payouts import auto_convert, auto_payout
 from cambist.services.payouts.auto_convert_reasons import FAILED_PAUSE
-from tests.core.test_auto_payout import approve
+from tests.core.test_auto_payout import approve, suspend
 from tests.support.convert_env import USDX, ConvertEnv
 from tests.support.payout_env import person
 
@@ -327,3 +327,11 @@ async def test_a_sandbox_project_converts_without_asking_a_provider(env):
     (row,) = await env.exchanges()
     assert (row.mode, row.provider, row.scope) == ("sandbox", "sandbox", env.test.project_pk)
     assert env.service.asked == 0
+
+
+async def test_nothing_is_converted_for_a_merchant_that_is_suspended(ruled):
+    await ruled.fund(150 * USDX)
+    await suspend(ruled)
+    assert await ruled.run() == 0
+    await suspend(ruled, again=True)
+    assert await ruled.run() == 1

@@ -249,3 +249,20 @@ async def test_the_policy_alone_pays_all_to_the_one_approved_address(payout_env)
     await approve(payout_env, person("cold"))
     with pytest.raises(InvalidError, match="2 are"):
         await rule(payout_env, **nothing_said)
+
+
+async def test_nothing_is_paid_out_for_a_merchant_that_is_suspended(payout_env):
+    await payout_env.fund(150 * USDX)
+    await approve(payout_env)
+    await rule(payout_env)
+    await suspend(payout_env)
+    assert await run(payout_env) == 0
+    await suspend(payout_env, again=True)
+    assert await run(payout_env) == 1
+
+
+async def suspend(env, *, again=False):
+    """Suspend every merchant, or let them go on ``again``."""
+    values = (None, None) if again else (env.clock.now(), "chargebacks")
+    async with env.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE merchants SET suspended_at = $1, suspension_reason = $2", values)

@@ -10,8 +10,10 @@ from cambist.hints import Hints
 from cambist.plugin import BridgeStatus, ChainError, Log, StateUnavailableError, Units
 from cambist.services.exchanges import refunding
 from cambist.services.exchanges.runner import claim_due, look_at
+from cambist.services.sending.suspended import wake
 from cambist.testing.memory import Output
 from cambist_tasks.exchanges import ExchangeFollower
+from tests.core.test_auto_payout import suspend
 from tests.support.exchange_chain import RouterTransaction
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv, PricedSwaps
 from tests.support.exchanges import ROUTER
@@ -307,6 +309,22 @@ async def test_what_the_operator_switches_off_is_not_sent_any_more_and_given_bac
     row = await env.go_on(txn_id, seconds=100)
     assert (row.status, row.tx_id) == ("failed", None)
     assert (await env.balance_of("memory", "USDX")).available == 100 * USDX
+
+
+async def test_a_suspended_merchants_exchange_is_neither_allowed_nor_sent_and_goes_on_after_reinstating(env):
+    await env.opened(usdx=100 * USDX)
+    txn_id = await env.ask("memory/USDX", 10 * USDX, "memory/MEM")
+    await suspend(env)
+    for _ in range(10):
+        await env.tick()
+        await env.mine()
+    row = await env.row(txn_id)
+    assert (row.status, row.step, row.waits_for, row.approvals) == ("pending", "queued", "merchant_suspended", 0)
+    await suspend(env, again=True)
+    async with env.db.transaction() as conn:
+        await wake(conn, row.merchant_pk, env.clock.now())
+    assert (await env.go_on(txn_id)).status == "succeeded"
+    await env.check_all_books()
 
 
 async def test_a_deposit_that_would_be_away_for_years_is_not_made(env):

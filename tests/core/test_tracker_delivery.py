@@ -135,6 +135,29 @@ async def test_what_waits_for_a_tracker_that_is_switched_off_is_never_sent(db, c
         assert await worker.deliver_due() == 0
 
 
+async def test_what_waits_for_a_suspended_merchants_tracker_is_dropped_and_can_be_sent_later(
+    db, clock, shop, watchers, moved, monkeypatch
+):
+    monkeypatch.setattr(stopping, "ROWS_MAX", 7)
+    async with receiver() as merchant, deliverer(db, clock) as worker:
+        tracker = await watchers.make([ALICE], url=merchant.url)
+        await moved(ALICE, 40)
+        await suspended(db, clock.now())
+        assert await worker.deliver_due() == 0
+        assert (merchant.received, await statuses(watchers, tracker)) == ([], ["dropped"] * 40)
+        await suspended(db, None)
+        async with db.transaction() as conn:
+            bounds = {"since": clock.now() - timedelta(days=1), "until": LAST_MOMENT}
+            again = await redeliver_of_tracker(conn, shop.project, tracker, **bounds, now=clock.now())
+        assert (again.queued, await worker.deliver_due()) == (40, 40)
+
+
+async def suspended(db, since):
+    async with db.transaction() as conn:
+        reason = None if since is None else "chargebacks"
+        await conn.exec_driver_sql("UPDATE merchants SET suspended_at = $1, suspension_reason = $2", (since, reason))
+
+
 async def test_what_waits_for_an_address_that_left_the_list_is_never_sent(db, clock, watchers, moved):
     async with receiver() as merchant, deliverer(db, clock) as worker:
         tracker = await watchers.make([ALICE, BOB], url=merchant.url)

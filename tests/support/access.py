@@ -222,6 +222,8 @@ operator  step-up  PUT    /api/admin/merchants/{merchantId}
 support   -        DELETE /api/admin/merchants/{merchantId}/sessions
 operator  step-up  POST   /api/admin/merchants/{merchantId}/credits
 operator  step-up  POST   /api/admin/merchants/two-factor/reset
+operator  step-up  POST   /api/admin/merchants/{merchantId}/suspend
+operator  step-up  POST   /api/admin/merchants/{merchantId}/reinstate
 operator  step-up  POST   /api/admin/password-resets
 operator  step-up  PUT    /api/admin/merchants/{merchantId}/plan
 auditor   -        GET    /api/admin/plans

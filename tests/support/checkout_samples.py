@@ -59,6 +59,7 @@ PENDING = CheckoutPayment(
     expires_at=NOW + timedelta(minutes=47, seconds=42),
     updated_at=NOW,
     grace=timedelta(0),
+    is_suspended=False,
 )
 
 
@@ -101,6 +102,7 @@ SAMPLES: dict[str, CheckoutPayment] = {
         fiat_currency=None, exchange_rate=None, order_id=None, cancel_url=None,
     ),
     "part-paid": payment(Status.PENDING, deposit(2_500_000), **_ROUND),
+    "suspended": payment(is_suspended=True),
     "time-is-up": payment(expires_at=NOW),
     "detected": payment(Status.DETECTED, deposit(_WHOLE, confirmations=0)),
     "confirming": payment(Status.CONFIRMING, deposit(_WHOLE)),

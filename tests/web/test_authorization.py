@@ -155,6 +155,8 @@ OPERATOR = {
     ("POST", "/api/admin/stakes"): {"chain": "memory", "action": "unstake", "amount": "1"},
     ("POST", "/api/admin/merchants/{merchant_id}/credits"): {"amount": 5, "mode": "live", "reference": "x"},
     ("DELETE", "/api/admin/merchants/{merchant_id}/sessions"): None,
+    ("POST", "/api/admin/merchants/{merchant_id}/suspend"): {"reason": "x"},
+    ("POST", "/api/admin/merchants/{merchant_id}/reinstate"): None,
     ("POST", "/api/admin/merchants/two-factor/reset"): {"email": "ada@shop.example"},
     ("POST", "/api/admin/merchants"): {"email": "eve@shop.example", "name": "Eve"},
     ("POST", "/api/admin/password-resets"): {"email": "ada@shop.example"},

@@ -35,7 +35,7 @@ from litestar.params import FromPath
 from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
 from cambist.services.actor import Actor
-from cambist.services.errors import ForbiddenError, UnauthenticatedError, project_inactive
+from cambist.services.errors import ForbiddenError, UnauthenticatedError, merchant_suspended, project_inactive
 from cambist.services.identity import api_keys, projects
 from cambist.services.identity.api_keys import KeyAccess
 from cambist.services.identity.merchants import live_not_granted
@@ -104,6 +104,8 @@ async def require_key(connection: Connection, handler: BaseRouteHandler) -> None
         await web.limiter.take(web.limits.bad_credentials, address_of(connection))
         raise ForbiddenError("IP_NOT_ALLOWED", "This API key may not be used from this IP address.")
     await web.limiter.take(web.limits.of_key(access.requests_per_minute), str(access.actor.key_pk))
+    if access.suspended:
+        raise merchant_suspended()
     scope = handler.opt.get(SCOPE)
     if scope not in access.scopes:
         raise ForbiddenError("SCOPE_MISSING", f"This API key lacks the scope {scope}.")

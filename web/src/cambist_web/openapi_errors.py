@@ -11,18 +11,19 @@ from cambist.services.identity.team import MEMBER_ROLES
 
 from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
 from .errors import HTTP_ERRORS
+from .openapi_merchants import MERCHANT_ERRORS
 from .openapi_queue import QUEUE_ERRORS
 from .permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, READ, SCOPE, member_permission_of
 
 _OF_SCHEME: Mapping[str, Mapping[int, Sequence[str]]] = {
     API_KEY_SCHEME: {
         401: ["API_KEY_MISSING", "API_KEY_INVALID", "API_KEY_EXPIRED"],
-        403: ["IP_NOT_ALLOWED", "SCOPE_MISSING"],
+        403: ["MERCHANT_SUSPENDED", "IP_NOT_ALLOWED", "SCOPE_MISSING"],
     },
     SESSION_SCHEME: {401: ["SESSION_REQUIRED", "INVALID_TOKEN", "SESSION_ENDED"]},
     ADMIN_SCHEME: {401: ["ADMIN_KEY_INVALID"]},
     OPERATOR_SCHEME: {401: ["SESSION_REQUIRED", "INVALID_TOKEN", "SESSION_ENDED"]},
-    TRACKER_SCHEME: {401: ["AUTH_TOKEN_MISSING", "AUTH_TOKEN_INVALID"]},
+    TRACKER_SCHEME: {401: ["AUTH_TOKEN_MISSING", "AUTH_TOKEN_INVALID"], 403: ["MERCHANT_SUSPENDED"]},
 }
 _OF_BODY: Mapping[int, Sequence[str]] = {
     400: ["INVALID_JSON"],
@@ -34,7 +35,7 @@ _OF_BODY: Mapping[int, Sequence[str]] = {
 _OF_LIVE: Mapping[int, Sequence[str]] = {403: ["LIVE_NOT_GRANTED"]}
 """Of what needs a scope that is not for reading."""
 _OF_STEP_UP: Mapping[int, Sequence[str]] = {403: ["STEP_UP_REQUIRED", "TWO_FACTOR_REQUIRED"]}
-_OF_ACTIVE: Mapping[int, Sequence[str]] = {403: ["PROJECT_INACTIVE"]}
+_OF_ACTIVE: Mapping[int, Sequence[str]] = {403: ["PROJECT_INACTIVE", "MERCHANT_SUSPENDED"]}
 """Of what does something for a project, wherever a project that is switched off is read alone."""
 _OF_PROJECT: Mapping[int, Sequence[str]] = {
     403: ["PROJECT_NOT_OWNED", "PROJECT_NOT_OPEN"],
@@ -50,7 +51,7 @@ _IS_ACTIVE = re.compile(
 
 _PRICED = ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN", "INVALID_AMOUNT", "UNSUPPORTED_CURRENCY"]
 _REPEATED = ["IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_OTHER_PROJECT"]
-_COVERED = ["PROJECT_INACTIVE", "INSUFFICIENT_BALANCE", "INSUFFICIENT_CPT", "RECEIVABLE_OUTSTANDING"]
+_COVERED = [*_OF_ACTIVE[403], "INSUFFICIENT_BALANCE", "INSUFFICIENT_CPT", "RECEIVABLE_OUTSTANDING"]
 _SENT = [*_COVERED, "PAYOUT_LIMIT_EXCEEDED", "TARGET_NOT_ALLOWED"]
 _SENT_TO = [
     "INVALID_ADDRESS",
@@ -229,9 +230,8 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/auth/invitations/accept$", "post", {409: ["EMAIL_TAKEN"]}),
         (r"\{operatorId\}", "", {404: ["OPERATOR_NOT_FOUND"]}),
         (r"\{operatorId\}(/disable)?$", "p", {409: ["LAST_OWNER"]}),
-        (r"/admin/merchants$", "post", {409: ["EMAIL_TAKEN"], 503: ["KEYS_UNAVAILABLE"]}),
+        *MERCHANT_ERRORS,
         (r"/merchant/projects$", "post", {403: ["LIVE_NOT_GRANTED"]}),
-        (r"/admin/(merchants/|password-resets$)", "", {404: ["MERCHANT_NOT_FOUND"]}),
         (r"/admin/plans", "p", {409: ["PLAN_NAME_TAKEN"]}),
         (r"/admin/plans$", "post", {409: ["TOO_MANY_PLANS"]}),
         (r"\{planId\}", "", {404: ["PLAN_NOT_FOUND"], 409: ["PLAN_IS_DEFAULT"]}),

@@ -306,6 +306,7 @@ OWN_VALUES: Mapping[str, Any] = {
     "StakeView.status": "done",
     "StakeView.token": "TRX",
     "SteppedUp.expires_in": 300,
+    "Suspend.reason": "Chargebacks, ticket 4711.",
     "SwapView.expected_amount": "10.02",
     "SwapView.kind": "bridge",
     "SwapView.min_amount": "9.97",

@@ -286,6 +286,7 @@ VALUES: Mapping[str, Any] = {
     "status_code": 200,
     "step_up_until": None,
     "success_url": "https://shop.example/thanks",
+    "suspended_at": None,
     "swap_fee_percent": 0.25,
     "symbol": "USDT",
     "target": "available",

@@ -97,6 +97,7 @@ stakes.Stakes                    list listStakes · change changeStake
 status.StatusPage                read getStatus
 streams.MerchantStream           follow streamChanges
 streams.OperatorStream           follow streamAllChanges
+suspension.Suspension            suspend suspendMerchant · reinstate reinstateMerchant
 team.Invitations                 list listInvitations · invite inviteMember · revoke revokeInvitation
 team.Joining                     read readInvitation · accept acceptInvitation
 team.Members                     list listMembers · me getMe · leave leaveTeam · change changeMember

@@ -13,7 +13,7 @@ from litestar.types import ControllerRouterHandler
 from msgspec import Struct
 
 from cambist.services.actor import Actor
-from cambist.services.errors import UnauthenticatedError
+from cambist.services.errors import UnauthenticatedError, merchant_suspended
 from cambist.services.identity.api_keys import key_hash
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.trackers import credentials
@@ -50,6 +50,8 @@ async def require_tracker(connection: Connection, _: BaseRouteHandler) -> None:
     tracker = await _tracker_of(web, connection.headers.get("x-auth-token", ""), connection)
     connection.state.tracker = tracker
     await web.limiter.take(web.limits.of_tracker(tracker.requests_per_minute), tracker.webhook_id)
+    if tracker.suspended:
+        raise merchant_suspended()
     refuse_inactive(connection, tracker.actor)
 
 

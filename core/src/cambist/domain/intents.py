@@ -113,6 +113,8 @@ DELAYED: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_del
 EXCHANGING: Final = frozenset(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.EXCHANGES)
 CANCELLABLE: Final = SPENDING | EXCHANGING
 """Money of merchants that was set aside for somebody else: it can go back. All else is the gateway's own."""
+HELD_BACK: Final = tuple(sorted({*SPENDING, *EXCHANGING, IntentKind.APPROVAL}))
+"""What is not sent while its merchant is suspended. What only moves between addresses of ours goes on."""
 STAKING: Final = tuple(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.STAKES)
 
 

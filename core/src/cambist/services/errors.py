@@ -94,3 +94,8 @@ class UnavailableError(ServiceError):
 def project_inactive() -> ForbiddenError:
     """Return the refusal of everything but reading, for a project that was switched off."""
     return ForbiddenError("PROJECT_INACTIVE", "This project is switched off.")
+
+
+def merchant_suspended() -> ForbiddenError:
+    """Return the refusal of everything, for a merchant that the operator has suspended."""
+    return ForbiddenError("MERCHANT_SUSPENDED", "The operator of this gateway has suspended this merchant.")

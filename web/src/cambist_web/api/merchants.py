@@ -248,7 +248,8 @@ async def _end_the_one_before(web: Web, conn: AsyncConnection, request: Request[
 async def open_session(
     web: Web, conn: AsyncConnection, merchant: Member, connection: Connection
 ) -> OpenSession[SessionPrincipal]:
-    """Begin a session of a merchant who has signed in from there."""
+    """Begin a session of a member who has signed in from there. Raises ForbiddenError where they are suspended."""
+    await merchants.refuse_suspended(conn, merchant.merchant_pk)
     return await web.sessions.open(conn, merchant.pk, visitor_of(connection), now=web.clock.now())
 
 

@@ -13,7 +13,7 @@ from . import returns
 from .links import address_parts, explorer_url, named, tx_short
 from .steps import confirmations, steps
 from .view import CheckoutView, Countdown, PayBox, TransferLine
-from .wording import Amounts, clock_text, moment_text, words
+from .wording import Amounts, clock_text, closed, moment_text, words
 
 RECEIPT_STATES = frozenset({Status.PAID, Status.OVERPAID, Status.UNDERPAID, Status.REFUNDED})
 
@@ -37,7 +37,9 @@ def checkout_view(
     waits = payment.status is Status.PENDING
     time_is_up = waits and now >= payment.expires_at
     told = words(payment.status, amounts, shop=payment.shop_name, network=network, time_is_up=time_is_up)
-    pays = waits and not time_is_up
+    if payment.is_closed:
+        told = closed(payment.shop_name)
+    pays = waits and not time_is_up and not payment.is_closed
     part_paid = pays and payment.received > 0
     standard = chain.token_standard if chain and payment.contract else None
     return CheckoutView(
@@ -181,7 +183,7 @@ def _details(payment: CheckoutPayment, network: str) -> tuple[tuple[str, str], .
         ("Network", network),
         ("Token", payment.token),
         ("Contract", payment.contract),
-        ("Address", payment.address),
+        ("Address", None if payment.is_closed else payment.address),
         ("Exchange rate", _rate(payment)),
         ("Created", moment_text(payment.created_at)),
     ]

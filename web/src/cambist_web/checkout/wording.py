@@ -42,6 +42,17 @@ def words(status: Status, amounts: Amounts, *, shop: str, network: str, time_is_
     return _underway_or_over(status, amounts, shop, network)
 
 
+def closed(shop: str) -> Words:
+    """Say that nobody shall begin to pay: the operator has suspended the merchant."""
+    return Words(
+        chip="Closed",
+        tone="care",
+        headline="No payments at present",
+        message=f"{shop} takes no payments at present. Please do not send anything. If you have sent something already,"
+        " it is not lost: this page shows it when it arrives.",
+    )
+
+
 def _underway_or_over(status: Status, amounts: Amounts, shop: str, network: str) -> Words:
     """Tell of what runs by itself, and of how it ended."""
     said: dict[Status, tuple[str, Tone, str, str]] = {

@@ -14,10 +14,16 @@ from .people import PasswordLink, Person, PersonRecoveryCode, PersonSession, Per
 class Merchant(Base):
     """One who is paid. ``live`` says whether the operator has granted live mode. ``email`` is the one signed up with.
 
-    Without ``plan_pk`` the merchant has the default plan, whichever that is.
+    Without ``plan_pk`` the merchant has the default plan, whichever that is. Since ``suspended_at``, where it is set,
+    the operator lets nothing of the merchant's leave. ``limits`` are what the operator has set for this merchant alone,
+    by ``<chain>/<SYMBOL>``: ``MerchantLimit`` of ``services/platform.py``.
     """
 
     __tablename__ = "merchants"
+    __table_args__ = (
+        CheckConstraint("(suspended_at IS NULL) = (suspension_reason IS NULL)", name="suspension_whole"),
+        partial_index("ix_merchants_suspended", "id", where="suspended_at IS NOT NULL"),
+    )
 
     id: Mapped[PrimaryKey]
     merchant_id: Mapped[str] = mapped_column(unique=True)
@@ -25,6 +31,9 @@ class Merchant(Base):
     name: Mapped[str]
     live: Mapped[bool] = mapped_column(server_default="false")
     plan_pk: Mapped[int | None] = mapped_column(ForeignKey("plans.id"), index=True)
+    suspended_at: Mapped[datetime | None]
+    suspension_reason: Mapped[str | None]
+    limits: Mapped[dict[str, object]] = mapped_column(server_default="{}")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 

@@ -78,13 +78,13 @@ class WebhookDelivery(Base):
     """One event for one target: an endpoint, a tracker, or with neither the default, a payment's or project's URL.
 
     ``status``: ``pending`` (has attempts left; ``due_at`` says when), ``paused`` (waits for its endpoint),
-    ``delivered``, ``dropped`` (every attempt failed; kept, and can be sent again), ``no_target`` (nobody to tell when
-    it happened), ``cancelled`` (a tracker was switched off, or the address left its list, before it was delivered). A
-    worker that claims one sets ``due_at`` ahead, so that a crash returns it by itself. What a tracker hears is no event
-    of the project's: its body is here. ``target_key`` says who hears of it: each has a queue of its own.
-    ``created_at`` is when it happened. No project and no tracker is ever deleted: ``project_pk`` is the event's or the
-    tracker's, and whoever writes it has just read that one. Constraints that check both again for each row would take
-    a sixth of the time in which trackers are told.
+    ``delivered``, ``dropped`` (every attempt failed, or a tracker's merchant was suspended; kept, and can be sent
+    again), ``no_target`` (nobody to tell when it happened), ``cancelled`` (a tracker was switched off, or the address
+    left its list, before it was delivered). A worker that claims one sets ``due_at`` ahead, so that a crash returns it
+    by itself. What a tracker hears is no event of the project's: its body is here. ``target_key`` says who hears of it:
+    each has a queue of its own. ``created_at`` is when it happened. No project and no tracker is ever deleted:
+    ``project_pk`` is the event's or the tracker's, and whoever writes it has just read that one. Constraints that check
+    both again for each row would take a sixth of the time in which trackers are told.
     """
 
     __tablename__ = "webhook_deliveries"

@@ -40,6 +40,8 @@ class Action(StrEnum):
 
     MERCHANT_REGISTERED = "merchant.registered"
     MERCHANT_MADE = "merchant.made"
+    MERCHANT_SUSPENDED = "merchant.suspended"
+    MERCHANT_REINSTATED = "merchant.reinstated"
     LIVE_GRANTED = "live.granted"
     LIVE_TAKEN_BACK = "live.taken_back"
     PASSWORD_RESET_ASKED = "password_reset.asked"  # noqa: S105  an action

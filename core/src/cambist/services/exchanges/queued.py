@@ -19,7 +19,7 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Cursor, Exchange, OutboundIntent
+from cambist.db.models import Cursor, Exchange, Merchant, OutboundIntent
 from cambist.domain.exchanges import Kind, Step
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Call, ChainError, ContractChain, Movement, Units
@@ -27,7 +27,7 @@ from cambist.plugin.text import printable
 from cambist.services import platform
 from cambist.services.addresses.wallets import gas_station
 from cambist.services.platform import PlatformSettings
-from cambist.services.sending.batches import WAITS_FOR_CALL
+from cambist.services.sending.batches import WAITS_FOR_CALL, WAITS_FOR_REINSTATEMENT
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION, NewIntent, mark_given_up, submit
 
 from .calls import REASON_CHARS_MAX, Built, Never, NotNow, build, fee_difference
@@ -49,6 +49,8 @@ TOO_LATE = "The least output that was promised could not be had in time."
 WAITS_FOR_TURN = "turn"
 WAITS_FOR_ALLOWANCE = "allowance"
 WAITS_FOR_PROVIDER = "provider"
+
+_SUSPENDED = select(Merchant.id).where(Merchant.suspended_at.is_not(None))
 
 log = structlog.get_logger(__name__)
 
@@ -72,8 +74,11 @@ async def prepare_call(worker: ExchangeWorker, row: ExchangeRow) -> None:
         if now >= row.give_up_at:
             await _give_up(conn, row, TOO_LATE, now)
             return
-        if call.reason != WAITS_FOR_CALL or chain is None:
-            await save(conn, row, now, due_at=when_idle(row.give_up_at, now))
+        suspended = await conn.scalar(_SUSPENDED.where(Merchant.id == row.merchant_pk)) is not None
+        if suspended or call.reason != WAITS_FOR_CALL or chain is None:
+            # The engine holds the call back, too, and asks for it anew once the merchant is reinstated.
+            told = {"waits_for": WAITS_FOR_REINSTATEMENT} if suspended else {}
+            await save(conn, row, now, due_at=when_idle(row.give_up_at, now), **told)
             return
         settings = await platform.load(conn)
     if row.spender is not None and not await _has_turn(worker, row, row.spender, now):

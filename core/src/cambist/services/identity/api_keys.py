@@ -102,8 +102,8 @@ def key_hash(secret: str) -> bytes:
 class KeyAccess(Struct, frozen=True, kw_only=True):
     """For whom a key acts, and what it may do. With no ``networks`` it may be used from every address.
 
-    ``live`` says whether its merchant has been granted live mode. ``requests_per_minute`` is what the merchant's plan
-    says; None leaves it to the operator's settings.
+    ``live`` says whether its merchant has been granted live mode, ``suspended`` whether it may do nothing at all.
+    ``requests_per_minute`` is what the merchant's plan says; None leaves it to the operator's settings.
     """
 
     actor: Actor
@@ -112,6 +112,7 @@ class KeyAccess(Struct, frozen=True, kw_only=True):
     expires_at: datetime | None
     last_used_at: datetime | None
     live: bool
+    suspended: bool
     requests_per_minute: int | None
 
     def allows_ip(self, ip: str) -> bool:
@@ -131,6 +132,7 @@ def _access_by_hash() -> AnySelect:
         select(
             *columns_of(Actor, project, key_pk=key.id, project_pk=project.id, merchant_id=merchant.merchant_id),
             *(key.scopes, key.allowed_ips, key.expires_at, key.last_used_at, merchant.live),
+            merchant.suspended_at.is_not(None).label("suspended"),
             models.Plan.requests_per_minute,
         )
         .select_from(key)
@@ -161,6 +163,7 @@ async def find_access(conn: AsyncConnection, hashed: bytes) -> KeyAccess | None:
         expires_at=row.expires_at,
         last_used_at=row.last_used_at,
         live=row.live,
+        suspended=row.suspended,
         requests_per_minute=row.requests_per_minute,
     )
 

@@ -37,6 +37,7 @@ def _no_such_email() -> NotFoundError:
 _OF_MEMBER = models.Merchant.id == models.Member.merchant_pk
 _MERCHANT_ID = select(models.Merchant.merchant_id).where(_OF_MEMBER).correlate(models.Member).scalar_subquery()
 _LIVE = select(models.Merchant.live).where(_OF_MEMBER).correlate(models.Member).scalar_subquery()
+_SUSPENDED = select(models.Merchant.id).where(_OF_MEMBER, models.Merchant.suspended_at.is_not(None))
 
 MEMBERS = People(
     kind="member",
@@ -61,7 +62,7 @@ MEMBERS = People(
     two_factor=models.TwoFactorState,
     recovery_code=models.RecoveryCode,
     may_sign_in=true(),
-    may_have_session=true(),
+    may_have_session=~_SUSPENDED.correlate(models.Member).exists(),
     needs_two_factor=False,
     issuer="Cambist",
     step_up_path="/api/auth/step-up",

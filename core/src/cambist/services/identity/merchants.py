@@ -22,6 +22,7 @@ from cambist.services.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
+    merchant_suspended,
 )
 
 EMAIL_CHARS_MAX = 254
@@ -127,6 +128,13 @@ async def is_live(conn: AsyncConnection, merchant_pk: int) -> bool:
     """Return whether the operator has granted a merchant that exists live mode."""
     found = await conn.execute(select(models.Merchant.live).where(models.Merchant.id == merchant_pk))
     return found.scalar_one()
+
+
+async def refuse_suspended(conn: AsyncConnection, merchant_pk: int) -> None:
+    """Refuse a merchant that the operator has suspended. Raises ForbiddenError."""
+    suspended = models.Merchant.id == merchant_pk, models.Merchant.suspended_at.is_not(None)
+    if await conn.scalar(select(models.Merchant.id).where(*suspended)) is not None:
+        raise merchant_suspended()
 
 
 def check_name(text: str) -> str:

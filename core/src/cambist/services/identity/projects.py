@@ -16,7 +16,14 @@ from cambist.db import models
 from cambist.db.structs import columns_of, one_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
-from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, project_inactive
+from cambist.services.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    merchant_suspended,
+    project_inactive,
+)
 from cambist.services.paging import Page, read_page
 from cambist.services.webhooks.secrets import NO_PREVIOUS, SigningSecrets, previous_secret
 from cambist.services.webhooks.urls import URL_CHARS_MAX, check_webhook_url
@@ -196,10 +203,18 @@ async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_
     )
 
 
+_STANDING = """
+SELECT p.is_active, m.suspended_at IS NOT NULL AS suspended
+FROM projects p JOIN merchants m ON m.id = p.merchant_pk WHERE p.id = $1
+"""
+
+
 async def require_active(conn: AsyncConnection, actor: Actor) -> None:
-    """Refuse a project that is switched off by now, whatever was known of it when the request came."""
-    found = await conn.exec_driver_sql("SELECT is_active FROM projects WHERE id = $1", (actor.project_pk,))
-    if not found.scalar_one():
+    """Refuse a project that is switched off or whose merchant is suspended by now, whatever was known before."""
+    row = (await conn.exec_driver_sql(_STANDING, (actor.project_pk,))).one()
+    if row.suspended:
+        raise merchant_suspended()
+    if not row.is_active:
         raise project_inactive()
 
 

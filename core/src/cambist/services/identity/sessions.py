@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import AnySelect, columns_of, one_of, to_struct
 from cambist.ports import Ids
-from cambist.services.errors import NotFoundError
+from cambist.services.errors import NotFoundError, UnauthenticatedError
 from cambist.services.paging import Page, read_page
 
 from .people import P, People, Principal, V
@@ -141,7 +141,7 @@ class Sessions(Generic[V, P]):
         self._idle = timedelta(seconds=idle_s)
 
     async def open(self, conn: AsyncConnection, person_pk: int, visitor: Visitor, *, now: datetime) -> OpenSession[P]:
-        """Begin a session of somebody who has signed in."""
+        """Begin a session of somebody who has signed in. Raises UnauthenticatedError for who may have none by now."""
         session = self._people.session
         await conn.execute(delete(session).where(session.person_pk == person_pk, session.expires_at <= now))
         session_id = self._ids.new("ses")
@@ -161,7 +161,10 @@ class Sessions(Generic[V, P]):
         )
         await self._end_surplus(conn, person_pk, now)
         found = await conn.execute(self._principal().where(session.session_id == session_id))
-        principal = to_struct(self._people.principal, found.one())
+        row = found.one_or_none()
+        if row is None:
+            raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
+        principal = to_struct(self._people.principal, row)
         return OpenSession(principal=principal, refresh_token=token, expires_at=expires_at)
 
     async def rotate(

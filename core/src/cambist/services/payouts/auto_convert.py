@@ -58,6 +58,7 @@ WITH due AS (
         JOIN ledger_accounts a ON a.merchant_pk = c.merchant_pk AND a.mode = c.mode AND a.asset = t.asset
             AND a.purpose = 'available' AND a.balance > 0
     WHERE c.auto_convert_enabled AND c.auto_convert_due_at <= $4
+        AND NOT EXISTS (SELECT FROM merchants m WHERE m.id = c.merchant_pk AND m.suspended_at IS NOT NULL)
         AND NOT EXISTS (SELECT FROM exchanges e WHERE e.merchant_pk = c.merchant_pk AND e.mode = c.mode
             AND e.source_chain = c.chain AND e.source_token = c.symbol AND e.status = 'pending')
     ORDER BY c.auto_convert_due_at

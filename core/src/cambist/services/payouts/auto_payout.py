@@ -49,6 +49,7 @@ FROM coin_settings c
 WHERE c.autopayout_policy = 'limit' AND c.enabled AND a.balance > c.autopayout_threshold
     AND EXISTS (SELECT FROM approved_addresses p WHERE p.merchant_pk = c.merchant_pk AND p.mode = c.mode
         AND p.chain = c.chain AND p.address = c.autopayout_address)
+    AND NOT EXISTS (SELECT FROM merchants m WHERE m.id = c.merchant_pk AND m.suspended_at IS NOT NULL)
     AND NOT EXISTS (SELECT FROM payouts o WHERE o.merchant_pk = c.merchant_pk AND o.mode = c.mode AND o.chain = c.chain
         AND o.token = c.symbol AND o.kind = '{IntentKind.AUTO_PAYOUT}'
         AND o.status IN ('requested', 'processing', 'broadcast', 'cancelling'))

@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy import and_, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Account, AccountChain, Address, CoinSettings, Cursor, Deposit, Project
+from cambist.db.models import Account, AccountChain, Address, CoinSettings, Cursor, Deposit, Merchant, Project
 from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.plugin import Units
 from cambist.services.addresses.macs import AddressMacs
@@ -84,10 +84,11 @@ _ACCOUNT = select(
     Account.mode,
     Account.merchant_pk,
     Account.project_pk,
-    # Nobody answers for what comes to the account of a project that was switched off.
-    and_(Account.is_active, Project.is_active).label("is_active"),
+    # Nobody answers for what comes to the account of a project that was switched off, or of a suspended merchant.
+    and_(Account.is_active, Project.is_active, Merchant.suspended_at.is_(None)).label("is_active"),
     Project.name.label("shop_name"),
-).join(Project, Project.id == Account.project_pk)
+)
+_ACCOUNT = _ACCOUNT.join(Project, Project.id == Account.project_pk).join(Merchant, Merchant.id == Account.merchant_pk)
 
 _SCOPE = case((Account.mode == "sandbox", Account.project_pk), else_=0)
 

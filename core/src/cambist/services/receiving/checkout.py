@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from sqlalchemy import Interval, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Cursor, Deposit, Payment, Project
+from cambist.db.models import Cursor, Deposit, Merchant, Payment, Project
 from cambist.db.structs import columns_of, to_struct
 from cambist.domain.payments import Status
 from cambist.plugin import Units
@@ -42,6 +42,8 @@ class CheckoutDeposit(Struct, frozen=True, kw_only=True):
 class CheckoutPayment(Struct, frozen=True, kw_only=True):
     """A payment as its customer may see it: nothing of who pays, and nothing of the merchant but the shop's name.
 
+    While the merchant is suspended, ``is_suspended``, nobody is asked to begin to pay.
+
     ``deposits`` are the newest ``DEPOSITS_SHOWN_MAX``, oldest first; ``deposits_left_out`` counts the rest.
     """
 
@@ -69,8 +71,14 @@ class CheckoutPayment(Struct, frozen=True, kw_only=True):
     updated_at: datetime
     grace: timedelta
     address_mac: bytes
+    is_suspended: bool
     deposits: tuple[CheckoutDeposit, ...] = ()
     deposits_left_out: int = 0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nobody shall begin to pay. Who has paid a part is asked for the rest as always."""
+        return self.is_suspended and self.status is Status.PENDING and not self.deposits
 
 
 _PAYMENT = select(
@@ -81,9 +89,11 @@ _PAYMENT = select(
         shop_name=Project.name,
         expected=Payment.expected_units,
         received=Payment.received_units,
+        is_suspended=Merchant.suspended_at.is_not(None),
         grace=func.make_interval(0, 0, 0, 0, 0, 0, Payment.grace_s, type_=Interval),
     ),
-).join(Project, Project.id == Payment.project_pk)
+)
+_PAYMENT = _PAYMENT.join(Project, Project.id == Payment.project_pk).join(Merchant, Merchant.id == Payment.merchant_pk)
 
 _DEPOSITS = (
     select(

@@ -30,6 +30,7 @@ EMPTY_STATION_PAUSE = timedelta(seconds=15)
 FEE_PAUSE = timedelta(seconds=15)
 REFUSED_PAUSE = timedelta(seconds=60)
 CALL_PAUSE = timedelta(seconds=5)
+SUSPENDED_PAUSE = timedelta(minutes=10)
 SHORT_PATIENCE = timedelta(minutes=10)
 
 SHORT = "The address holds less than what it has received."
@@ -41,6 +42,7 @@ WAITS_FOR_STATION = "gas_station_empty"
 WAITS_FOR_FEES = "fees_above_ceiling"
 WAITS_FOR_CALL = "call"
 WAITS_FOR_OPERATOR = "paused"
+WAITS_FOR_REINSTATEMENT = "merchant_suspended"
 
 _SHORTAGE = {
     "gas": (WAITS_FOR_STATION, EMPTY_STATION_PAUSE),
@@ -54,6 +56,8 @@ async def send_waiting(context: EngineContext) -> bool:
     """Send one batch of each sender; return True if more intents could be sent at once."""
     now = context.clock.now()
     async with context.db.transaction() as conn:
+        held = await store.held_back(conn, context.chain_scope, now, context.settings.batch_max)
+        await context.defer(conn, held, WAITS_FOR_REINSTATEMENT, now + SUSPENDED_PAUSE, now)
         waiting = await store.waiting(conn, context.chain_scope, now, context.settings.batch_max)
         station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
     by_sender: dict[int, list[IntentRow]] = {}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain import intents as kinds
 from cambist.domain.allocation import PendingOutflow
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Fee, SignedTx
@@ -22,6 +23,11 @@ SWEPT = """EXISTS (
         AND c.sweep_pk IS NOT NULL
 )"""
 """Whether the source of an intent ``w`` is part of a sweep: its next nonce slot is taken."""
+
+HELD_BACK = f"""(w.units > 0 AND w.kind IN ({", ".join(f"'{kind}'" for kind in kinds.HELD_BACK)}) AND EXISTS (
+    SELECT FROM merchants m WHERE m.id = w.merchant_pk AND m.suspended_at IS NOT NULL
+))"""
+"""Whether an intent ``w`` waits for its merchant to be reinstated. Taking an allowance back, to 0, does not."""
 
 OPEN_MAX = 5_000
 """Nonce slots followed in one tick; the rest are followed in the next."""
@@ -105,7 +111,7 @@ async def waiting(conn: AsyncConnection, chain_scope: ChainScope, now: datetime,
         f"SELECT {INTENT} FROM (SELECT *, row_number() OVER"  # noqa: S608  constants
         " (PARTITION BY source_address_pk ORDER BY priority, due_at, id) AS nth FROM outbound_intents"
         f" w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind <> '{IntentKind.SWEEP}' AND due_at <= $3"
-        f" AND cancel_asked_at IS NULL AND NOT {SWEPT}) i"
+        f" AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {HELD_BACK}) i"
         f" {JOINS} WHERE i.nth <= $4 ORDER BY i.nth, i.due_at, i.priority, i.id LIMIT $5",
         (*chain_scope.key, now, limit, limit * 4),
     )
@@ -126,11 +132,23 @@ async def held(  # noqa: PLR0913  each by name
     return [intent_row(row, reason=row.reason) for row in rows]
 
 
+async def held_back(conn: AsyncConnection, chain_scope: ChainScope, now: datetime, limit: int) -> Sequence[IntentRow]:
+    """Return intents whose time it is, and which wait for their merchants to be reinstated."""
+    rows = await conn.exec_driver_sql(
+        f"SELECT {INTENT} FROM (SELECT * FROM outbound_intents w"  # noqa: S608  constants
+        " WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND due_at <= $3"
+        " AND cancel_asked_at IS NULL AND w.merchant_pk IN (SELECT id FROM merchants WHERE suspended_at IS NOT NULL)"
+        f" AND {HELD_BACK} ORDER BY due_at LIMIT $4) i {JOINS} ORDER BY i.id",
+        (*chain_scope.key, now, limit),
+    )
+    return [intent_row(row, reason=row.reason) for row in rows]
+
+
 async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> set[int]:
     """Lock those that still wait to be sent, and return their rows: not what somebody has asked to cancel since."""
     rows = await conn.exec_driver_sql(
         "SELECT id FROM outbound_intents w WHERE id = ANY($1::bigint[]) AND state = 'waiting'"  # noqa: S608  constants
-        f" AND cancel_asked_at IS NULL AND NOT {SWEPT} ORDER BY id FOR UPDATE SKIP LOCKED",
+        f" AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {HELD_BACK} ORDER BY id FOR UPDATE SKIP LOCKED",
         ([one.id for one in intents],),
     )
     return set(rows.scalars())

@@ -183,6 +183,7 @@ async def create_tracker(conn: AsyncConnection, context: TrackerContext, project
         chain=chain.id,
         mode=project.mode,
         scope=scope,
+        suspended=False,
         token_hash=sealed["token_hash"],
         actor=project,
     )

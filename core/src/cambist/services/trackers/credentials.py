@@ -27,6 +27,7 @@ _TOKEN = re.compile(r"tok_[0-9a-hjkmnp-tv-z]{52}")
 class TrackerAccess(Struct, frozen=True, kw_only=True):
     """A tracker, for whoever may act for it. ``actor`` is its project; ``scope`` is 0 for the live chain.
 
+    ``suspended`` says whether the operator has suspended its merchant.
     ``requests_per_minute`` is what the merchant's plan says of each token, as of each API key.
     """
 
@@ -37,6 +38,7 @@ class TrackerAccess(Struct, frozen=True, kw_only=True):
     scope: int
     token_hash: bytes
     actor: Actor
+    suspended: bool
     requests_per_minute: int | None = None
 
 
@@ -106,6 +108,7 @@ async def _find(conn: AsyncConnection, which: ColumnElement[bool]) -> TrackerAcc
             *(tracker.id, tracker.webhook_id, tracker.chain, tracker.mode, tracker.scope, tracker.token_hash),
             *(project.merchant_pk, project.project_id, project.is_active, tracker.project_pk, merchant.merchant_id),
             models.Plan.requests_per_minute,
+            merchant.suspended_at.is_not(None).label("suspended"),
         )
         .select_from(tracker)
         .join(project)
@@ -132,6 +135,7 @@ async def _find(conn: AsyncConnection, which: ColumnElement[bool]) -> TrackerAcc
         scope=row.scope,
         token_hash=row.token_hash,
         actor=actor,
+        suspended=row.suspended,
         requests_per_minute=row.requests_per_minute,
     )
 

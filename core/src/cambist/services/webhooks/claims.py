@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from .lanes import Room
 from .secrets import ENDPOINT_FIELD, FIELD, TRACKER_FIELD
-from .stopping import STOPPED
+from .stopping import STOPPED, SUSPENDED
 
 CANDIDATES_PER_CLAIM = 4
 """How many due events are looked at for one that is taken, since receivers' lanes may be full."""
@@ -143,7 +143,7 @@ WITH RECURSIVE nearest AS MATERIALIZED (
     FOR UPDATE OF d SKIP LOCKED
 ), leased AS (
     UPDATE webhook_deliveries d SET due_at = $2, url = taken.url,
-        status = CASE WHEN {STOPPED} THEN 'cancelled' ELSE d.status END
+        status = CASE WHEN {STOPPED} THEN 'cancelled' WHEN {SUSPENDED} THEN 'dropped' ELSE d.status END
     FROM taken
     JOIN projects p ON p.id = taken.project_pk
     LEFT JOIN LATERAL (SELECT event_id, body FROM webhook_events WHERE id = taken.event_pk LIMIT 1) AS told ON true
@@ -183,7 +183,10 @@ class From(Struct, frozen=True, kw_only=True):
 
 
 class Claimed(Struct, frozen=True, kw_only=True):
-    """What a claim took, and whose deliveries it cancelled: more of theirs may wait. ``go_on`` is None at the end."""
+    """What a claim took, and whose deliveries it cancelled or dropped: more of theirs may wait.
+
+    ``go_on`` is None at the end.
+    """
 
     claims: Sequence[Claim]
     stopped: Collection[int]
@@ -245,7 +248,7 @@ async def claim(  # noqa: PLR0913  each by name
     ]
     return Claimed(
         claims=sorted(claims, key=lambda claim: claim.id),
-        stopped={row.tracker_pk for row in rows if row.status == "cancelled"},
+        stopped={row.tracker_pk for row in rows if row.status in {"cancelled", "dropped"}},
         go_on=None if following == From() else following,
     )
 

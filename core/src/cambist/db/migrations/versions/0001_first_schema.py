@@ -203,14 +203,19 @@ TABLES = (
         name TEXT NOT NULL,
         live BOOLEAN DEFAULT 'false' NOT NULL,
         plan_pk BIGINT,
+        suspended_at TIMESTAMP WITH TIME ZONE,
+        suspension_reason TEXT,
+        limits JSONB DEFAULT '{}' NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         CONSTRAINT pk_merchants PRIMARY KEY (id),
+        CONSTRAINT ck_merchants_suspension_whole CHECK ((suspended_at IS NULL) = (suspension_reason IS NULL)),
         CONSTRAINT uq_merchants_merchant_id UNIQUE (merchant_id),
         CONSTRAINT uq_merchants_email UNIQUE (email),
         CONSTRAINT fk_merchants_plan_pk_plans FOREIGN KEY(plan_pk) REFERENCES plans (id)
     )
     """,
     "CREATE INDEX ix_merchants_plan_pk ON merchants (plan_pk)",
+    "CREATE INDEX ix_merchants_suspended ON merchants (id) WHERE suspended_at IS NOT NULL",
     """
     CREATE TABLE members (
         id BIGINT GENERATED ALWAYS AS IDENTITY,

@@ -51,12 +51,16 @@ class Family(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rena
 
 
 class MerchantEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
-    """A merchant, the account of the seed that its addresses come from, and whether it has live mode."""
+    """A merchant, the account of the seed that its addresses come from, and whether it has live mode.
+
+    ``suspension_reason`` is why the operator has suspended it, where that is so.
+    """
 
     merchant_id: Text
     email: Text
     name: Text
     live: bool = False
+    suspension_reason: Annotated[str, Meta(min_length=1, max_length=2_000)] | None = None
     account: Annotated[int, Meta(ge=1, le=ACCOUNTS_MAX)]
     indexes: dict[Annotated[str, Meta(pattern=r"^(live|sandbox)/[0-9]{1,10}$")], Annotated[int, Meta(ge=0, le=2**31)]]
     floats: dict[Text, Annotated[str, Meta(pattern=r"^-?[0-9]{1,78}$")]] = {}
@@ -81,7 +85,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, re
 
 _MERCHANTS = (
     select(
-        *(Merchant.merchant_id, Merchant.email, Merchant.name, Merchant.live),
+        *(Merchant.merchant_id, Merchant.email, Merchant.name, Merchant.live, Merchant.suspension_reason),
         func.min(AccountKey.account_index).label("account"),
         func.jsonb_object_agg(
             AccountKey.mode + "/" + cast(AccountKey.coin_type, SqlText), AccountKey.next_index, type_=JSONB

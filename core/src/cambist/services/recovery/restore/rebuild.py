@@ -126,7 +126,9 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
 async def _claim(conn: AsyncConnection, merchant: MerchantEntry, now: datetime) -> int:
     """Add the merchant with the keys of the account. Raises RestoreError where another merchant has them."""
     entry = {"merchant_id": merchant.merchant_id, "email": merchant.email, "name": merchant.name}
-    new = insert(Merchant).values(**entry, live=merchant.live, created_at=now)
+    since = None if merchant.suspension_reason is None else now
+    standing = {"live": merchant.live, "suspended_at": since, "suspension_reason": merchant.suspension_reason}
+    new = insert(Merchant).values(**entry, **standing, created_at=now)
     await conn.execute(new.on_conflict_do_nothing(index_elements=[Merchant.merchant_id]))
     merchant_pk = await find_pk(conn, merchant.merchant_id)
     owner = {"email": merchant.email, "name": merchant.name, "password_hash": NO_PASSWORD}

@@ -14,6 +14,7 @@ from cambist.services.sending.batches import (
     WAITS_FOR_FUNDS,
     WAITS_FOR_GAS,
     WAITS_FOR_OPERATOR,
+    WAITS_FOR_REINSTATEMENT,
     WAITS_FOR_STATION,
     WAITS_FOR_TURN,
 )
@@ -41,6 +42,7 @@ _WAITING: Mapping[str, str] = {
     WAITS_FOR_TURN: "The balance does not show a transfer before it yet.",
     WAITS_FOR_CALL: "Its call is built right before it is signed.",
     WAITS_FOR_OPERATOR: "An operator has paused sending on this chain.",
+    WAITS_FOR_REINSTATEMENT: "An operator has suspended its merchant: it waits until the merchant is reinstated.",
     WAITS_FOR_CANCELLATION: "It is to be cancelled: the signer is asked to void it, and then its money goes back.",
     WAITS_FOR_PROOF: "It is to be cancelled, and the signer has signed it before: its money stays until what was signed"
     " is proven dead. Look for it on the chain.",
