@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from cambist.domain.intents import AskedBy
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from cambist.services.identity import suspension
 from cambist.services.identity.projects import require_active
 from cambist.services.sending import nonce_slots, store
+from cambist.services.sending.batches import SUSPENDED_PAUSE, WAITS_FOR_REINSTATEMENT
 from cambist.services.sending.suspended import wake
 from tests.support.treasury import Treasury
 
@@ -83,6 +87,34 @@ async def test_what_was_planned_before_the_suspension_is_not_signed_after_it(tre
     await reinstate(treasury)
     await treasury.work(engine)
     assert await treasury.on_chain(to_address, "USDX") == 30 * USDX
+
+
+async def test_what_is_reinstated_while_an_engine_defers_it_is_looked_at_at_once(treasury):
+    engine = await treasury_with_gas(treasury)
+    payout_id = await treasury.pay_out("USDX", 30 * USDX, await treasury.stranger(1))
+    await suspend(treasury)
+    async with treasury.db.transaction() as conn:
+        now = treasury.clock.now()
+        (held,) = await store.held_back(conn, engine.context.chain_scope, now, 10)
+        reinstating = asyncio.create_task(reinstate(treasury))
+        await asyncio.wait([reinstating], timeout=0.2)
+        assert not reinstating.done()
+        await engine.context.defer(conn, [held], WAITS_FOR_REINSTATEMENT, now + SUSPENDED_PAUSE, now)
+    await reinstating
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def test_what_is_held_back_can_be_cancelled(treasury):
+    engine = await treasury_with_gas(treasury)
+    before = await treasury.balance("USDX")
+    payout_id = await treasury.pay_out("USDX", 30 * USDX, await treasury.stranger(1))
+    await suspend(treasury)
+    await engine.tick()
+    assert await treasury.cancel(payout_id, AskedBy.OPERATOR)
+    await engine.tick()
+    assert (await treasury.payout(payout_id)).status == "cancelled"
+    assert await treasury.balance("USDX") == before
 
 
 async def treasury_with_gas(treasury):

@@ -26,6 +26,10 @@ _TRACKER = {
     "updatedAt": MOMENT,
 }
 
+_WEIGHTS = {
+    "payment": 10, "payout": 50, "refund": 50, "withdrawal": 50, "collection": 50, "swap": 100, "bridge": 150,
+}  # fmt: skip
+
 OWN_VALUES: Mapping[str, Any] = {
     **QUEUE_VALUES,
     "DerivedMinimum.fee": "0.00042",
@@ -35,20 +39,11 @@ OWN_VALUES: Mapping[str, Any] = {
     "NewPlan.chains": ["ethereum"],
     "ChangePlan.chains": ["ethereum"],
     "TransactionData.sender": ADDRESS,
-    "ChainWeights.payment": 10,
-    "ChainWeights.payout": 50,
-    "ChainWeights.refund": 50,
-    "ChainWeights.withdrawal": 50,
-    "ChainWeights.collection": 50,
-    "ChainWeights.swap": 100,
-    "ChainWeights.bridge": 150,
-    "NewWeights.payment": 10,
-    "NewWeights.payout": 50,
-    "NewWeights.refund": 50,
-    "NewWeights.withdrawal": 50,
-    "NewWeights.collection": 50,
-    "NewWeights.swap": 100,
-    "NewWeights.bridge": 150,
+    **{
+        f"{name}.{operation}": weight
+        for name in ("ChainWeights", "NewWeights")
+        for operation, weight in _WEIGHTS.items()
+    },
     "ExchangePatch.least_rates": {"ethereum/USDT>ethereum/USDC": "0.99"},
     "ExchangePatch.providers": {"across": True},
     "ExchangeRule.least_rates": {"ethereum/USDT>ethereum/USDC": "0.99"},

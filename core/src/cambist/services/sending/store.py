@@ -133,7 +133,10 @@ async def held(  # noqa: PLR0913  each by name
 
 
 async def held_back(conn: AsyncConnection, chain_scope: ChainScope, now: datetime, limit: int) -> Sequence[IntentRow]:
-    """Return intents whose time it is, and which wait for their merchants to be reinstated."""
+    """Return intents whose time it is, and which wait for their merchants to be reinstated.
+
+    These are not reinstated before the transaction ends, so that whoever does it finds what was deferred until then.
+    """
     rows = await conn.exec_driver_sql(
         f"SELECT {INTENT} FROM (SELECT * FROM outbound_intents w"  # noqa: S608  constants
         " WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND due_at <= $3"
@@ -141,7 +144,15 @@ async def held_back(conn: AsyncConnection, chain_scope: ChainScope, now: datetim
         f" AND {HELD_BACK} ORDER BY due_at LIMIT $4) i {JOINS} ORDER BY i.id",
         (*chain_scope.key, now, limit),
     )
-    return [intent_row(row, reason=row.reason) for row in rows]
+    held = [intent_row(row, reason=row.reason) for row in rows]
+    if not held:
+        return []
+    locked = await conn.exec_driver_sql(
+        "SELECT id FROM merchants WHERE id = ANY($1::bigint[]) AND suspended_at IS NOT NULL ORDER BY id FOR SHARE",
+        ([intent.update.merchant_pk for intent in held],),
+    )
+    suspended = set(locked.scalars())
+    return [intent for intent in held if intent.update.merchant_pk in suspended]
 
 
 async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> set[int]:
