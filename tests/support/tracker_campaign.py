@@ -160,7 +160,7 @@ async def watching(campaign: Any, watchers: Watchers, clock: Any, url: str, star
     )
     webhook_id = f"trk_{shop.project}_{watchers.made}"
     access = TrackerAccess(
-        pk=pk, webhook_id=webhook_id, chain="memory", mode="live", scope=0, token_hash=b"", actor=actor
+        pk=pk, webhook_id=webhook_id, chain="memory", mode="live", scope=0, token_hash=b"", actor=actor, suspended=False
     )
     return Watching(access, start_block, campaign, clock)
 

@@ -38,8 +38,10 @@ CHECKS = [not_a_server_error, content_type_conformance, response_schema_conforma
 CASES = 200 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 2
 LEFT_OUT = re.compile(r"/test-webhook$|/webhook/(test|regenerate-secret)$|/stream$")
 """What would call whatever it is given, take the token from the tracker, or never end."""
-GUESTS = re.compile(r"/auth/|/two-factor/|/password-resets|/api-keys|/admin/merchants/\{\w+\}(/sessions)?$")
-"""What would sign Ada out, or take live mode or the key from her."""
+GUESTS = re.compile(
+    r"/auth/|/two-factor/|/password-resets|/api-keys|/admin/merchants/\{\w+\}(/sessions|/suspend|/reinstate)?$"
+)
+"""What would sign Ada out, suspend her, or take live mode or the key from her."""
 
 
 def made_up(operation, mode, number):

@@ -32,9 +32,12 @@ describe("a stream", () => {
     });
     const told = { onChanges: vi.fn(), onMissed: vi.fn(), onState: vi.fn() };
     const stop = follow("/stream", session, told);
-    await vi.waitFor(() => {
-      expect(sent).toHaveLength(2);
-    });
+    await vi.waitFor(
+      () => {
+        expect(sent).toHaveLength(2);
+      },
+      { timeout: 30_000 },
+    );
     stop();
     vi.useRealTimers();
     vi.unstubAllGlobals();
