@@ -222,6 +222,9 @@ operator  step-up  PUT    /api/admin/merchants/{merchantId}
 support   -        DELETE /api/admin/merchants/{merchantId}/sessions
 operator  step-up  POST   /api/admin/merchants/{merchantId}/credits
 operator  step-up  POST   /api/admin/merchants/two-factor/reset
+auditor   -        GET    /api/admin/merchants
+auditor   -        GET    /api/admin/merchants/{merchantId}
+owner     step-up  PUT    /api/admin/merchants/{merchantId}/limits
 operator  step-up  POST   /api/admin/merchants/{merchantId}/suspend
 operator  step-up  POST   /api/admin/merchants/{merchantId}/reinstate
 operator  step-up  POST   /api/admin/password-resets

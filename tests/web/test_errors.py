@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from litestar.exceptions import InternalServerException
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
@@ -321,9 +322,10 @@ async def test_a_page_that_does_not_exist_is_refused_by_field(merchant, client, 
     refused(await client.get(f"{path}?{query}", headers=merchant.bearer), 400, "VALIDATION_ERROR", field)
 
 
-async def test_a_bug_of_ours_tells_the_caller_nothing_but_an_id_that_is_in_the_log(client, monkeypatch):
+@pytest.mark.parametrize("kind", [RuntimeError, InternalServerException])
+async def test_a_bug_of_ours_tells_the_caller_nothing_but_an_id_that_is_in_the_log(client, monkeypatch, kind):
     def bug(*_):
-        raise RuntimeError("secret of the house")
+        raise kind("secret of the house")
 
     # No route is added for it: the app is the next test's, too.
     monkeypatch.setattr(discovery, "chain_view", bug)
@@ -333,7 +335,7 @@ async def test_a_bug_of_ours_tells_the_caller_nothing_but_an_id_that_is_in_the_l
     assert "secret" not in response.text
     assert response.headers["x-request-id"] in body["error"]
     assert logs[0]["request_id"] == response.headers["x-request-id"]
-    assert isinstance(logs[0]["exc_info"], RuntimeError)
+    assert isinstance(logs[0]["exc_info"], kind)
 
 
 async def test_every_answer_carries_the_headers_of_safety(merchant, client):

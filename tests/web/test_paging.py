@@ -30,6 +30,7 @@ BOUNDED = {
     "/api/admin/reconcile/{jobId}",
     "/api/admin/webhooks/failing",
     "/api/admin/search",
+    "/api/admin/merchants/{merchantId}",
 }
 """What settings and roles bound: chains, their tokens, what there is once for each of them; permissions."""
 
@@ -75,6 +76,7 @@ GROWING = {
     "/api/admin/exchanges",
     "/api/admin/accounts",
     "/api/admin/trackers",
+    "/api/admin/merchants",
     f"{OWNED}/accounts",
     f"{OWNED}/accounts/{{accountId}}/deposits",
     "/api/webhook/address/list",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, TypeAlias
 
 import structlog
@@ -164,6 +165,8 @@ def on_service_error(request: AnyRequest, error: ServiceError) -> Response[Error
 def on_http_error(request: AnyRequest, error: HTTPException) -> Response[ErrorBody]:
     if isinstance(error, ValidationException):
         return _on_parameters(request, error)
+    if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR and error.status_code not in HTTP_ERRORS:
+        return on_unexpected(request, error)
     status = error.status_code if error.status_code in HTTP_ERRORS else 400
     code, message = HTTP_ERRORS[status]
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}

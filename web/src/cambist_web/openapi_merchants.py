@@ -1,8 +1,9 @@
-"""What the API's description says of operators' errors with merchants, and of what a suspended merchant is refused."""
+"""What is described of operators' errors with merchants, of a suspended merchant's, and of values of fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 MERCHANT_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"/auth/(login|password)$", "post", {403: ["MERCHANT_SUSPENDED"]}),
@@ -12,3 +13,16 @@ MERCHANT_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"/\{merchantId\}/suspend$", "post", {409: ["MERCHANT_ALREADY_SUSPENDED"]}),
     (r"/\{merchantId\}/reinstate$", "post", {409: ["MERCHANT_NOT_SUSPENDED"]}),
 )
+
+MERCHANT_VALUES: Mapping[str, Any] = {
+    "Attention.code": "PAYOUTS_WAITING",
+    "Attention.count": 3,
+    "Attention.message": "Payouts, refunds or withdrawals have waited for more than an hour.",
+    "Attention.where": "/api/dashboard/projects/{projectId}/wallet/payouts",
+    "MerchantLimit.per_day": "50000",
+    "MerchantLimit.per_transaction": "10000",
+    "MerchantRow.members": 4,
+    "MerchantRow.plan_name": "Business",
+    "MerchantRow.projects": 2,
+    "Suspend.reason": "Chargebacks, ticket 4711.",
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .openapi_merchants import MERCHANT_VALUES
 from .openapi_queue import QUEUE_VALUES
 from .openapi_values import ADDRESS, CONTRACT, MOMENT
 
@@ -31,6 +32,7 @@ _WEIGHTS = {
 }  # fmt: skip
 
 OWN_VALUES: Mapping[str, Any] = {
+    **MERCHANT_VALUES,
     **QUEUE_VALUES,
     "DerivedMinimum.fee": "0.00042",
     "DerivedMinimum.minimum": "1.05",
@@ -301,7 +303,6 @@ OWN_VALUES: Mapping[str, Any] = {
     "StakeView.status": "done",
     "StakeView.token": "TRX",
     "SteppedUp.expires_in": 300,
-    "Suspend.reason": "Chargebacks, ticket 4711.",
     "SwapView.expected_amount": "10.02",
     "SwapView.kind": "bridge",
     "SwapView.min_amount": "9.97",

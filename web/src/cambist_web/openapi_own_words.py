@@ -40,6 +40,12 @@ JobView.requested_by          The operator who asked; "operator" for the admin k
 JobView.worker                The worker that has it, or had it last.
 OperatorDelivery.project_name The project's name.
 OperatorResolution.can_release Whether anything of it is held, and could be released.
+Attention.count               How many there are of it.
+Attention.where               Where the merchant's API tells more of it.
+MerchantRow.members           How many members it has.
+MerchantRow.plan_name         The plan's name.
+MerchantRow.projects          How many projects it has.
+MerchantRow.suspension_reason Why it was suspended; null where it is not.
 ReconcileRun.agrees           Whether nothing differs; null until the run has ended.
 ReconcileRun.requested_by     The operator who asked, or "operator" for the admin key.
 RecurringJob.worker           The worker that ran it.
@@ -123,6 +129,9 @@ parameter.chain               Only what is on this chain.
 parameter.direction           Only what came, or only what went.
 parameter.event               Only this event.
 parameter.isActive            Only active ones, or only those that are not.
+parameter.isLive              Only those that may use live mode, or only those that may not.
+parameter.isSuspended         Only suspended ones, or only those that are not.
+listMerchants.plan            Only those that have this plan, by its id.
 parameter.kind                Only those of this kind.
 parameter.limit               How many there are on a page at most.
 parameter.mode                Only those of this mode.

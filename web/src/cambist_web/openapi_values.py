@@ -287,6 +287,7 @@ VALUES: Mapping[str, Any] = {
     "step_up_until": None,
     "success_url": "https://shop.example/thanks",
     "suspended_at": None,
+    "suspension_reason": None,
     "swap_fee_percent": 0.25,
     "symbol": "USDT",
     "target": "available",

@@ -59,6 +59,7 @@ exchanges.Exchanges              quote_swap quoteSwap · execute_swap executeSwa
 exchanges.Exchanges              execute_bridge executeBridge · list listExchanges · read getExchange
 exchanges.Exchanges              platform_fees getPlatformFees
 gas_stations.GasStations         list listGasStations
+merchant_pages.MerchantPages     list listMerchants · read getMerchant · limit setMerchantLimits
 merchants.Auth                   register register · login signIn · logout signOut · refresh refreshSession
 merchants.Auth                   request_reset requestPasswordReset · confirm_reset confirmPasswordReset
 operator_in_person.OperatorInPerson me getOperatorMe · change_password changeOperatorPassword

@@ -81,6 +81,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "merchants.plan": Permission(roles=ACT, step_up=True, what="give a merchant a plan"),
     "merchants.credits": Permission(roles=ACT, step_up=True, what="grant usage credits"),
     "merchants.live": Permission(roles=ACT, step_up=True, what="grant live mode, or take it back"),
+    "merchants.read": Permission(roles=READ, what="merchants: people, projects, plan, balances, limits"),
+    "merchants.limits": Permission(roles=OWN, step_up=True, what="set a merchant's own limits"),
     "merchants.suspend": Permission(roles=ACT, step_up=True, what="suspend a merchant, reinstate it"),
     "merchants.add": Permission(roles=ACT, step_up=True, what="make a merchant"),
     "merchants.recover": Permission(

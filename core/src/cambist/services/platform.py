@@ -55,6 +55,13 @@ class OutgoingLimit(Group, frozen=True, kw_only=True, omit_defaults=True):
     per_day: AmountText | None = None
 
 
+class MerchantLimit(Group, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What holds for one merchant in the place of what holds for all, in whole tokens. None: as for all."""
+
+    per_transaction: AmountText | None = None
+    per_day: AmountText | None = None
+
+
 Limits = Annotated[Mapping[str, OutgoingLimit], Meta(max_length=LIMITS_MAX)]
 Targets = Annotated[
     Mapping[str, Annotated[tuple[Annotated[str, Meta(max_length=128)], ...], Meta(max_length=TARGETS_MAX)]],
@@ -214,8 +221,7 @@ def checked(patch: PlatformPatch, registry: Registry) -> PlatformPatch:
     Only what is sent is judged: what was right when it was stored may name a chain that is gone by now.
     """
     if patch.limits is not UNSET:
-        for key, limit in patch.limits.items():
-            _check_limit(registry, key, limit)
+        check_limits(patch.limits, registry)
     if patch.collection is not UNSET and patch.collection.min_value_usd is not UNSET:
         with _amount_of("collection.minValueUsd"):
             parse_fiat(patch.collection.min_value_usd, "usd")
@@ -243,17 +249,15 @@ _PAIRS = structs.replace(
 )
 
 
-def _check_limit(registry: Registry, key: str, limit: OutgoingLimit) -> None:
-    chain, _, symbol = key.rpartition("/")
-    token = find_token(_chain(registry, chain, f"limits.{key}"), symbol, f"limits.{key}", _WORDING)
-    for name, text in (
-        ("minimum", limit.minimum),
-        ("perTransaction", limit.per_transaction),
-        ("perDay", limit.per_day),
-    ):
-        if text is not None:
-            with _amount_of(f"limits.{key}.{name}"):
-                parse_units(text, token.decimals)
+def check_limits(limits: Mapping[str, OutgoingLimit] | Mapping[str, MerchantLimit], registry: Registry) -> None:
+    """Refuse limits of tokens that there are not, and amounts that a token cannot have. Raises InvalidError."""
+    for key, limit in limits.items():
+        chain, _, symbol = key.rpartition("/")
+        token = find_token(_chain(registry, chain, f"limits.{key}"), symbol, f"limits.{key}", _WORDING)
+        for attribute, name in zip(limit.__struct_fields__, limit.__struct_encode_fields__, strict=True):
+            if (text := getattr(limit, attribute)) is not None:
+                with _amount_of(f"limits.{key}.{name}"):
+                    parse_units(text, token.decimals)
 
 
 def _check_exchanges(patch: ExchangePatch, registry: Registry) -> None:

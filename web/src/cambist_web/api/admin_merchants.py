@@ -17,6 +17,7 @@ from cambist_web.origin import Audit
 from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, Body
 
+from .merchant_pages import MerchantPages
 from .merchants import Email, MerchantView, ResetRequest
 from .password_page import PASSWORD_PATH
 
@@ -143,4 +144,4 @@ def password_link(web: Web, token: str) -> str:
     return f"{web.settings.web.base_url}{PASSWORD_PATH}#{token}"
 
 
-controllers = [admin_routes("/api/admin", PasswordResets, NewMerchants, Grants)]
+controllers = [admin_routes("/api/admin", PasswordResets, NewMerchants, Grants, MerchantPages)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from litestar import Controller, get, patch, post, put
 from litestar.di import NamedDependency
@@ -10,6 +11,7 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Struct
 
 from cambist.services.accounting import cpt_months
+from cambist.services.accounting.cpt_months import CptMonth
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.identity import plan_catalog, plans
@@ -154,15 +156,20 @@ class MerchantPlan(Controller):
         return OwnPlan(
             mode=actor.mode,
             plan=plan_offer(plan, web.limits),
-            used=PlanUsed(
-                webhooks=used.webhooks,
-                addresses=used.addresses,
-                addresses_most=used.addresses_most,
-                month=f"{cpt_months.month_of(now):%Y-%m}",
-                cpt=month.used,
-                cpt_included=month.included,
-            ),
+            used=plan_used(used, month, now),
         )
+
+
+def plan_used(used: plans.PlanUse, month: CptMonth, now: datetime) -> PlanUsed:
+    """Show what is used of a plan."""
+    return PlanUsed(
+        webhooks=used.webhooks,
+        addresses=used.addresses,
+        addresses_most=used.addresses_most,
+        month=f"{cpt_months.month_of(now):%Y-%m}",
+        cpt=month.used,
+        cpt_included=month.included,
+    )
 
 
 controllers = [

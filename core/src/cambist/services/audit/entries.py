@@ -40,6 +40,7 @@ class Action(StrEnum):
 
     MERCHANT_REGISTERED = "merchant.registered"
     MERCHANT_MADE = "merchant.made"
+    MERCHANT_LIMITS_SET = "merchant.limits_set"
     MERCHANT_SUSPENDED = "merchant.suspended"
     MERCHANT_REINSTATED = "merchant.reinstated"
     LIVE_GRANTED = "live.granted"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
 from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -24,6 +26,7 @@ from cambist.services.errors import (
     NotFoundError,
     merchant_suspended,
 )
+from cambist.services.platform import MerchantLimit
 
 EMAIL_CHARS_MAX = 254
 
@@ -96,7 +99,7 @@ async def grant_live(conn: AsyncConnection, merchant_id: str, *, live: bool) -> 
     changed = update(models.Merchant).where(models.Merchant.merchant_id == merchant_id).values(live=live)
     row = (await conn.execute(changed.returning(*_COLUMNS))).one_or_none()
     if row is None:
-        raise _no_such_merchant()
+        raise no_such_merchant()
     return to_struct(Merchant, row)
 
 
@@ -110,12 +113,21 @@ async def find_pk(conn: AsyncConnection, merchant_id: str) -> int:
     """Return a merchant's primary key. Raises NotFoundError."""
     pk = await conn.scalar(select(models.Merchant.id).where(models.Merchant.merchant_id == merchant_id))
     if pk is None:
-        raise _no_such_merchant()
+        raise no_such_merchant()
     return pk
 
 
-def _no_such_merchant() -> NotFoundError:
+def no_such_merchant() -> NotFoundError:
+    """Return the refusal for a merchant that does not exist."""
     return NotFoundError("MERCHANT_NOT_FOUND", "There is no such merchant.")
+
+
+async def set_limits(conn: AsyncConnection, merchant_id: str, limits: Mapping[str, MerchantLimit]) -> None:
+    """Replace the limits that hold for a merchant alone. Whoever sets them has checked them. Raises NotFoundError."""
+    changed = update(models.Merchant).where(models.Merchant.merchant_id == merchant_id)
+    changed = changed.values(limits=msgspec.to_builtins(limits))
+    if await conn.scalar(changed.returning(models.Merchant.id)) is None:
+        raise no_such_merchant()
 
 
 async def lock_merchant(conn: AsyncConnection, merchant_pk: int) -> None:

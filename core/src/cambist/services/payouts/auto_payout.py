@@ -158,7 +158,7 @@ async def _allowed(  # noqa: PLR0913, PLR0917  what is judged of one transfer
 ) -> Units:
     """Return how much of it the operator's limits let through now; the rest goes another time."""
     now = context.clock.now()
-    found = await limits.limits_of(conn, settings, actor.mode, asset, now)
+    found = await limits.limits_of(conn, settings, actor.merchant_pk, actor.mode, asset, now)
     if found.per_transaction is not None:
         units = min(units, found.per_transaction)
     if found.per_day is not None:

@@ -139,7 +139,7 @@ async def _of_limits(  # noqa: PLR0913, PLR0917  what is judged of one transfer
 ) -> Sequence[Reason]:
     """Return whether the operator's limits let nothing through now: of 24 hours, or less than leaves at once."""
     now = context.clock.now()
-    allowed, left = await limits.limits_of(conn, settings, actor.mode, asset, now), excess
+    allowed, left = await limits.limits_of(conn, settings, actor.merchant_pk, actor.mode, asset, now), excess
     if allowed.per_transaction is not None:
         left = min(left, allowed.per_transaction)
     if allowed.per_day is not None:

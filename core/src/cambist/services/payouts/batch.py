@@ -92,7 +92,7 @@ async def create_batch(
     settings = await require_payouts(conn, actor, asset)
     family = context.registry.families[asset.chain.family]
     source = await main_wallet(conn, context.keys, family, actor.merchant_pk, actor.mode)
-    allowed = await limits.limits_of(conn, settings, actor.mode, asset, context.clock.now())
+    allowed = await limits.limits_of(conn, settings, actor.merchant_pk, actor.mode, asset, context.clock.now())
     judge = Judge(context=context, settings=settings, limits=allowed, actor=actor, asset=asset, source=source.address)
     if any(one.idempotency_key is not None for one in request.destinations):
         # The same words with a row's key are a repetition, whatever became of that row: nothing of it happens again.

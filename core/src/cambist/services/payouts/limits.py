@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import msgspec
+from msgspec import structs
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Exchange, Payout
+from cambist.db.models import Exchange, Merchant, Payout
 from cambist.db.structs import literally
 from cambist.domain import exchanges
 from cambist.domain.intents import IntentKind
@@ -15,7 +17,7 @@ from cambist.domain.money import format_units, parse_units
 from cambist.domain.payouts import GIVEN_BACK, Limits
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.services.errors import ForbiddenError, InvalidError
-from cambist.services.platform import OutgoingLimit, PlatformSettings
+from cambist.services.platform import MerchantLimit, OutgoingLimit, PlatformSettings
 from cambist.services.pricing.quotes import Asset
 
 from . import minimums
@@ -23,12 +25,20 @@ from . import minimums
 DAY = timedelta(hours=24)
 
 
-async def limits_of(
-    conn: AsyncConnection, settings: PlatformSettings, mode: str, asset: Asset, now: datetime
+async def limits_of(  # noqa: PLR0913, PLR0917  whose, of what, and when
+    conn: AsyncConnection, settings: PlatformSettings, merchant_pk: int, mode: str, asset: Asset, now: datetime
 ) -> Limits:
-    """Return the limits of a token in its units. Where the operator sets no minimum, it is what a transfer costs."""
+    """Return a merchant's limits of a token in its units: its own, and where it has none those that hold for all.
+
+    Where the operator sets no minimum, it is what a transfer costs.
+    """
     chain, token = asset
     found = settings.limit_of(chain.id, token.symbol) or OutgoingLimit()
+    own = await conn.scalar(select(Merchant.limits[f"{chain.id}/{token.symbol}"]).where(Merchant.id == merchant_pk))
+    if own is not None:
+        limit = msgspec.convert(own, MerchantLimit)
+        changed = {name: text for name, text in structs.asdict(limit).items() if text is not None}
+        found = structs.replace(found, **changed)
 
     def units(text: str | None) -> Units | None:
         return None if text is None else parse_units(text, token.decimals)

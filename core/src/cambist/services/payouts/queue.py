@@ -130,7 +130,7 @@ async def debit_and_queue(
     wallet = await main_wallet(conn, context.keys, family, first.merchant_pk, first.mode)
     asset = Asset(first.chain, first.token)
     if allowed is None:
-        allowed = await limits.limits_of(conn, settings, first.mode, asset, now)
+        allowed = await limits.limits_of(conn, settings, first.merchant_pk, first.mode, asset, now)
     for one in payouts:
         refuse_source(one.to_address, wallet.address)
         limits.check_one(settings, allowed, one.kind, asset, destination(one.to_address, one.to_tag), one.units)

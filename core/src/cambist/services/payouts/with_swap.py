@@ -144,9 +144,9 @@ async def _check(conn: AsyncConnection, context: ExchangeContext, actor: Actor, 
         raise InvalidError.field("toAddress", "is your own wallet: exchange the tokens instead", "INVALID_ADDRESS")
     _require_target(settings, source, dest, to_address)
     now = context.clock.now()
-    given = await limits.limits_of(conn, settings, actor.mode, source, now)
+    given = await limits.limits_of(conn, settings, actor.merchant_pk, actor.mode, source, now)
     limits.check_units(given, IntentKind.PAYOUT, source, units)
-    paid = await limits.limits_of(conn, settings, actor.mode, dest, now)
+    paid = await limits.limits_of(conn, settings, actor.merchant_pk, actor.mode, dest, now)
     return _Checked(settings=settings, prepared=prepared, given=given, paid=paid)
 
 

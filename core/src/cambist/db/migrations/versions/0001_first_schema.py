@@ -1654,6 +1654,7 @@ TABLES = (
     "CREATE INDEX ix_payouts_batch_pk ON payouts (batch_pk)",
     "CREATE INDEX ix_payouts_day ON payouts (merchant_pk, mode, chain, created_at)",
     "CREATE INDEX ix_payouts_deposit_pk ON payouts (deposit_pk)",
+    "CREATE INDEX ix_payouts_failed ON payouts (merchant_pk, mode, created_at) WHERE status = 'failed'",
     """
     CREATE INDEX ix_payouts_open ON payouts (merchant_pk, mode, chain)
         WHERE status IN ('requested', 'processing', 'broadcast', 'cancelling')

@@ -1,0 +1,4 @@
+"""What pages begin with: what happened in a time, and what needs attention.
+
+Reads what all other rooms write, and changes nothing of it.
+"""

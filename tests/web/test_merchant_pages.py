@@ -1,0 +1,102 @@
+"""Merchants as operators see them: found by what a person knows of them, and read whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from cambist.services.payouts.limits import limits_of
+from cambist.services.pricing.quotes import Asset
+from tests.support.web import ADMIN_KEY, Merchant, refused
+
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
+MERCHANTS = "/api/admin/merchants"
+
+
+@pytest.fixture
+async def eve(client, merchant):
+    eve = Merchant(client)
+    await eve.register("eve_1@other.example")
+    return eve
+
+
+async def found(client, **query):
+    answer = await client.get(MERCHANTS, params=query, headers=ADMIN)
+    assert answer.status_code == 200, answer.text
+    return [one["email"] for one in answer.json()["merchants"]]
+
+
+async def test_merchants_are_found_by_ids_names_and_addresses_and_what_is_true_of_them(client, merchant, eve):
+    ada = merchant.email
+    assert await found(client) == [eve.email, ada]
+    for text in (merchant.merchant_id, merchant.project_id, "ADA@SHOP"):
+        assert await found(client, search=text) == [ada]
+    assert await found(client, search="e_1@") == [eve.email]
+    assert await found(client, search="%") == []
+    assert await found(client, search="shop") == [eve.email, ada]
+    await client.post(f"{MERCHANTS}/{eve.merchant_id}/suspend", json={"reason": "fraud"}, headers=ADMIN)
+    assert await found(client, isSuspended=True) == [eve.email]
+    assert await found(client, isSuspended=False) == [ada]
+    assert await found(client, isLive=False) == []
+    made = {"name": "Small", "hasTracker": True, "maxWebhooks": 1, "maxAddresses": 1}
+    plan = (await client.post("/api/admin/plans", json=made, headers=ADMIN)).json()["plan"]["planId"]
+    await client.put(f"{MERCHANTS}/{merchant.merchant_id}/plan", json={"planId": plan}, headers=ADMIN)
+    assert await found(client, plan=plan) == [ada]
+    first = (await client.get(MERCHANTS, params={"limit": 1}, headers=ADMIN)).json()
+    after = await client.get(MERCHANTS, params={"limit": 1, "cursor": first["nextCursor"]}, headers=ADMIN)
+    assert [one["email"] for one in after.json()["merchants"]] == [ada]
+    assert (after.json()["total"], after.json()["nextCursor"]) == (2, None)
+
+
+async def test_a_merchant_is_read_with_people_projects_plan_money_and_what_is_the_matter(client, gateway, merchant):
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE api_keys SET expires_at = $1", (gateway.clock.now().replace(year=2999),))
+        await conn.exec_driver_sql(
+            "INSERT INTO payouts (payout_id, kind, project_pk, merchant_pk, mode, chain, scope, token, decimals,"
+            " to_address, units, status, created_at, updated_at) SELECT 'po_' || s, 'payout', id, merchant_pk, mode,"
+            " 'memory', 0, 'USDX', 6, 'x', 1, s, $1, $1 FROM projects, unnest(ARRAY['failed', 'processing']) s",
+            (gateway.clock.now(),),
+        )
+    path = f"{MERCHANTS}/{merchant.merchant_id}"
+    page = (await client.get(path, headers=ADMIN)).json()
+    assert page["merchant"].items() >= {"email": merchant.email, "projects": 1, "members": 1, "planId": None}.items()
+    assert page["merchant"]["lastActiveAt"] is not None
+    assert [one["email"] for one in page["members"]] == [merchant.email]
+    assert [one["projectId"] for one in page["projects"]] == [merchant.project_id]
+    assert page["limits"] == {}
+    live, sandbox = page["modes"]
+    assert (live["mode"], sandbox["mode"]) == ("live", "sandbox")
+    assert live["credits"]["balance"] == sandbox["credits"]["balance"] > 0
+    assert [(one["code"], one["count"]) for one in live["attention"]] == [("PAYOUTS_FAILED", 1)]
+    assert sandbox["attention"] == []
+    gateway.clock.advance(seconds=3_601)
+    page = (await client.get(path, headers=ADMIN)).json()
+    assert [one["code"] for one in page["modes"][0]["attention"]] == ["PAYOUTS_WAITING", "PAYOUTS_FAILED"]
+    refused(await client.get(f"{MERCHANTS}/mer_none", headers=ADMIN), 404, "MERCHANT_NOT_FOUND")
+
+
+async def test_a_merchants_own_limits_hold_in_the_place_of_everybodys(client, gateway, merchant):
+    everybodys = {"memory/USDX": {"perTransaction": "10", "perDay": "100", "minimum": "2"}}
+    await client.put("/api/admin/settings", json={"limits": everybodys}, headers=ADMIN)
+    path = f"{MERCHANTS}/{merchant.merchant_id}/limits"
+    own = {"memory/USDX": {"perTransaction": "50"}}
+    answer = await client.put(path, json={"limits": own}, headers=ADMIN)
+    assert answer.json() == {"success": True, "merchantId": merchant.merchant_id, "limits": own}
+    chain = gateway.registry.chains["memory"]
+
+    async def in_force():
+        async with gateway.db.transaction() as conn:
+            pk = (await conn.exec_driver_sql("SELECT id FROM merchants")).scalar_one()
+            settings = await client._transport.app.state.web.platform.get()
+            asset = Asset(chain, chain.token("USDX"))
+            return await limits_of(conn, settings, pk, "live", asset, gateway.clock.now())
+
+    gateway.clock.advance(seconds=3)
+    limits = await in_force()
+    assert (limits.per_transaction, limits.per_day, limits.minimum) == (50 * 10**6, 100 * 10**6, 2 * 10**6)
+    await client.put(path, json={"limits": {}}, headers=ADMIN)
+    assert (await in_force()).per_transaction == 10 * 10**6
+    for bad in ({"memory/NONE": {}}, {"memory/USDX": {"perDay": "x"}}, {"memory/USDX": {"minimum": "1"}}):
+        refused(await client.put(path, json={"limits": bad}, headers=ADMIN), 400, "VALIDATION_ERROR")
+    refused(
+        await client.put(f"{MERCHANTS}/mer_none/limits", json={"limits": {}}, headers=ADMIN), 404, "MERCHANT_NOT_FOUND"
+    )
