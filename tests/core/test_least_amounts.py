@@ -6,10 +6,12 @@ import pytest
 
 from cambist.domain.intents import IntentKind
 from cambist.services.addresses.account_keys import register_gas_stations
+from cambist.services.chains.rules import TokenRules
 from cambist.services.errors import ConflictError, InvalidError
 from cambist.services.payouts import minimums, withdrawals
 from cambist.services.payouts.withdrawals import WithdrawalRequest
-from cambist.services.pricing import quotes
+from cambist.services.pricing.quotes import Ask
+from cambist.services.receiving.payments.quote import Asking, quote
 from cambist.services.receiving.payments.recalculate import Recalculate, recalculate
 from cambist.testing.memory import MemoryChain
 from tests.support.payment_env import PaymentEnv, registry
@@ -43,9 +45,10 @@ async def test_a_payment_asks_for_no_less_than_arrives_in_tokens_or_in_fiat(paym
     await refused(payment_env.create(token="MEM", amount="0.499999"), "INVALID_AMOUNT", words)
     fiat = {"token": "MEM", "pricingMode": "fiat", "fiatCurrency": "usd"}
     await refused(payment_env.create(**fiat, amount="1.49"), "INVALID_AMOUNT", words)
-    ask = quotes.Ask(chain="memory", token="MEM", pricing_mode="direct_crypto", amount="0.4")
-    asked = {"mode": "live", "chains": payment_env.registry.chains, "rates": payment_env.rates}
-    await refused(quotes.quote(ask, **asked, now=payment_env.clock.now()), "INVALID_AMOUNT", words)
+    ask = Ask(chain="memory", token="MEM", pricing_mode="direct_crypto", amount="0.4")
+    asking = Asking(chains=payment_env.registry.chains, token_rules=TokenRules(), pauses={}, rates=payment_env.rates)
+    quoted = quote(asking, payment_env.live, ask, payment_env.clock.now())
+    await refused(quoted, "INVALID_AMOUNT", words)
     assert (await payment_env.create(token="MEM", amount="0.5")).payment.expected_amount == "0.5"
     assert (await payment_env.create(**fiat, amount="1.50")).payment.expected_amount == "0.5"
     await payment_env.create(token="USDX", amount="0.000001")

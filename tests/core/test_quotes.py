@@ -8,18 +8,26 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from cambist.plugin import Token
+from cambist.services.actor import Actor
+from cambist.services.chain_pauses import Pausable
+from cambist.services.chains.rules import TokenRule, TokenRules
 from cambist.services.errors import InvalidError, UnavailableError
 from cambist.services.pricing.prices import RateBook
-from cambist.services.pricing.quotes import Ask, find_asset, quote, read_units
+from cambist.services.pricing.quotes import Ask, find_asset, read_units
+from cambist.services.receiving.payments.quote import Asking, quote
 from tests.support.payment_env import Prices, registry
 
 CHAINS = registry().chains
+ALL_OPEN = TokenRules()
+NONE_PAUSED = {}
 DIRECT = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10.50"}
 
 
-async def asked(clock, mode="live", **fields):
+async def asked(clock, mode="live", rules=ALL_OPEN, pauses=NONE_PAUSED, **fields):
     rates = RateBook([Prices(clock)], clock)
-    return await quote(convert({**DIRECT, **fields}, Ask), mode=mode, chains=CHAINS, rates=rates, now=clock.now())
+    actor = Actor(merchant_pk=7, merchant_id="mer_7", project_pk=1, project_id="prj_1", mode=mode)
+    asking = convert({**DIRECT, **fields}, Ask)
+    return await quote(Asking(chains=CHAINS, token_rules=rules, pauses=pauses, rates=rates), actor, asking, clock.now())
 
 
 async def test_a_price_in_tokens_needs_no_rate(clock):
@@ -28,6 +36,34 @@ async def test_a_price_in_tokens_needs_no_rate(clock):
         None, "10.50", "10500000", 6, "direct_crypto",
     )  # fmt: skip
     assert (found.valid_until - clock.now()).total_seconds() == 60
+
+
+@pytest.mark.parametrize("mode", ["live", "sandbox"])
+async def test_a_token_that_is_not_enabled_for_this_merchant_is_not_quoted(clock, mode):
+    rules = TokenRules()
+    contract = next(token.contract for token in CHAINS["memory"].tokens if token.symbol == "USDX")
+    for rule, allowed in (
+        (TokenRule(is_open=False, by_default=True), False),
+        (TokenRule(is_open=True, by_default=False), False),
+        (TokenRule(is_open=True, by_default=False, merchants={8: True}), False),
+        (TokenRule(is_open=True, by_default=True, merchants={7: False}), False),
+        (TokenRule(is_open=True, by_default=False, merchants={7: True}), True),
+    ):
+        rules.replace({("memory", contract): rule})
+        if allowed:
+            assert (await asked(clock, mode, rules)).expected_amount == "10.50"
+            continue
+        with pytest.raises(InvalidError) as error:
+            await asked(clock, mode, rules)
+        assert (error.value.code, error.value.details[0].field) == ("TOKEN_NOT_ENABLED", "token")
+    assert (await asked(clock, mode, rules, token="MEM")).expected_amount == "10.50"
+
+
+async def test_a_chain_that_nobody_watches_is_quoted_in_sandboxes_alone(clock):
+    pauses = {("memory", Pausable.WATCHING): "maintenance"}
+    with pytest.raises(UnavailableError, match="not available"):
+        await asked(clock, pauses=pauses)
+    assert (await asked(clock, "sandbox", pauses=pauses)).expected_amount == "10.50"
 
 
 async def test_a_currency_beside_a_price_in_tokens_is_not_looked_at(clock):

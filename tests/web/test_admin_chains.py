@@ -116,7 +116,10 @@ async def test_a_token_is_added_decided_about_and_payments_follow(client, seen, 
     await admin(client, "PATCH", f"{TOKENS}/memory/USDX", enabled=False)  # has this process follow, too
     answer = await client.post("/api/payment", json=payment, headers=merchant.key)
     assert (answer.status_code, answer.json()["payment"]["expectedAmount"]) == (201, "1.25")
-    refused(await client.post("/api/payment", json=usdx, headers=merchant.key), 400, "TOKEN_NOT_ENABLED", "token")
+    dashboard = f"/api/dashboard/projects/{merchant.project_id}/payments"
+    for path, headers in (("/api/payment", merchant.key), (dashboard, merchant.bearer)):
+        for what in ("", "/quote"):
+            refused(await client.post(path + what, json=usdx, headers=headers), 400, "TOKEN_NOT_ENABLED", "token")
     listed = [one["symbol"] for one in (await client.get("/api/public/tokens?chain=memory")).json()["tokens"]]
     assert listed == ["MEM", "DAIX", "EURX"]
 

@@ -266,6 +266,24 @@ async def test_each_mistake_has_its_status_code_and_field(rich, ask, path, field
         refused(await ask(f"{path}/{what}", **fields), status, code, *([] if field is None else [field]))
 
 
+async def test_what_is_not_enabled_for_the_merchant_may_leave_and_is_not_exchanged_into(client, rich, ask):
+    for path in ("swap", "bridge"):
+        keyed = {"idempotencyKey": f"one {path}"}
+        made = (await ask(f"{path}/execute", **keyed)).json()
+        closed = f"/api/admin/tokens/{made['exchange']['destChain']}/{made['exchange']['destToken']}"
+        assert (await client.patch(closed, json={"enabled": False}, headers=ADMIN)).status_code == 200
+        for what in ("quote", "execute"):
+            refused(await ask(f"{path}/{what}"), 400, "TOKEN_NOT_ENABLED", "destToken")
+        again = (await ask(f"{path}/execute", **keyed)).json()
+        assert (again["txnId"], again["idempotent"]) == (made["txnId"], True)
+        assert (await client.patch(closed, json={"enabled": True}, headers=ADMIN)).status_code == 200
+        given = f"/api/admin/tokens/{made['exchange']['sourceChain']}/{made['exchange']['sourceToken']}"
+        assert (await client.patch(given, json={"enabled": False}, headers=ADMIN)).status_code == 200
+        for what in ("quote", "execute"):
+            assert (await ask(f"{path}/{what}")).status_code == 200
+        assert (await client.patch(given, json={"enabled": True}, headers=ADMIN)).status_code == 200
+
+
 @pytest.mark.parametrize("slippage", [-0.1, 50.01, "NaN", "sNaN", "Infinity", "1e999999", "half", [1]])
 async def test_a_slippage_is_a_percentage_up_to_50(rich, ask, slippage):
     for path in ("swap/execute", "bridge/execute"):

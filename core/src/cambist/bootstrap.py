@@ -161,6 +161,7 @@ def exchange_context(gateway: Gateway) -> ExchangeContext:
         clock=gateway.clock,
         ids=gateway.ids,
         rates=gateway.rates,
+        token_rules=gateway.token_rules,
         swaps=gateway.swaps,
         bridges=gateway.bridges,
         quote_timeout_ms=gateway.settings.exchanges.quote_timeout_ms,

@@ -103,7 +103,3 @@ class ChainPauses(Cached[Pauses]):
     async def are_in_force(self, chain: str, what: Pausable) -> bool:
         """Whether this is paused on a live chain."""
         return (chain, what) in await self.get()
-
-    async def refuse_payments(self, chain: ChainInfo, mode: str) -> None:
-        """Refuse to ask for money where nobody watches. Raises UnavailableError."""
-        refuse_payments(await self.get(), chain, mode)

@@ -11,10 +11,10 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
-from cambist.domain.money import format_rate
+from cambist.domain.money import CURRENCIES, format_rate
 from cambist.domain.prices import NoRateError, Observation, Verdict, agree_on_rate, spread
 from cambist.services.audit.entries import Action
-from cambist.services.errors import check_text
+from cambist.services.errors import InvalidError, check_text
 from cambist.services.pricing import set_aside
 from cambist.services.pricing.set_aside import SetAside, Sources
 from cambist_web.context import Web
@@ -67,9 +67,10 @@ class CoinPrices(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PricesView(Answer, frozen=True, kw_only=True):
-    """Every coin in one currency, as the sources say at this moment."""
+    """Every coin in one currency, as the sources said when they were last asked. Ages are as of now."""
 
     currency: str
+    asked_at: datetime
     max_age_seconds: int
     max_deviation_percent: str
     min_sources: int
@@ -88,7 +89,12 @@ class Prices(Controller):
 
     @get("/", summary="Read what price sources say", opt=permits("prices.read"))
     async def read(self, web: NamedDependency[Web], *, currency: Currency = "usd") -> PricesView:
-        """Ask every source now, those that are set aside as well, and say which prices are believed."""
+        """Say what each source says, those that are set aside as well, and which prices are believed now.
+
+        The sources were asked at `askedAt`: at most half a minute ago, as long as it was not too often.
+        """
+        if currency not in CURRENCIES:
+            raise InvalidError.field("currency", "must be an ISO 4217 code, such as usd", "UNSUPPORTED_CURRENCY")
         rates, policy = web.gateway.rates, web.gateway.rates.policy
         symbols = sorted(
             {
@@ -98,13 +104,14 @@ class Prices(Controller):
                 for token in chain.tokens
             }
         )
-        seen = await rates.look([(symbol, currency) for symbol in symbols])
+        look = await rates.look(symbols, currency)
         async with web.db.autocommit() as conn:
             aside = await set_aside.load(conn)
         now = web.clock.now()
-        coins = [_coin(symbol, seen[symbol, currency], now, web) for symbol in symbols]
+        coins = [_coin(symbol, look.judged[symbol], now, web) for symbol in symbols]
         return PricesView(
             currency=currency,
+            asked_at=look.asked_at,
             max_age_seconds=policy.max_age_s,
             max_deviation_percent=format_rate(policy.deviation_max * 100),
             min_sources=policy.min_sources,

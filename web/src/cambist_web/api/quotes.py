@@ -10,8 +10,8 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
 from cambist.services.actor import Actor
-from cambist.services.pricing import quotes
 from cambist.services.pricing.quotes import Ask
+from cambist.services.receiving.payments.quote import Asking, quote
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
@@ -34,13 +34,14 @@ class Quotes(Controller):
     @post("/", status_code=200, summary="Ask what a payment would cost", opt=needs("payments"))
     async def quote(self, data: JSONBody[Ask], actor: NamedDependency[Actor], web: NamedDependency[Web]) -> QuoteAnswer:
         """Return the amount in tokens. It is advice: the rate is locked when the payment is made, and may differ."""
-        found = await quotes.quote(
-            data,
-            mode=actor.mode,
-            chains=web.gateway.registry.chains,
-            rates=web.gateway.rates,
-            now=web.clock.now(),
+        gateway = web.gateway
+        asking = Asking(
+            chains=gateway.registry.chains,
+            token_rules=gateway.token_rules,
+            pauses=await gateway.pauses.get(),
+            rates=gateway.rates,
         )
+        found = await quote(asking, actor, data, web.clock.now())
         return QuoteAnswer(**msgspec.structs.asdict(found))
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ChainToken, TokenMerchant
+from cambist.plugin import Token
 from cambist.services.errors import InvalidError
 
 CODE = "TOKEN_NOT_ENABLED"
@@ -41,12 +42,12 @@ class TokenRules:
         rule = self._rules.get((chain, contract))
         return rule is None or rule.is_open
 
-    def check(self, merchant_pk: int, chain: str, contract: str | None, symbol: str) -> None:
-        """Let a merchant ask for a new payment in it. Raises InvalidError."""
-        rule = self._rules.get((chain, contract))
+    def check(self, merchant_pk: int, chain: str, token: Token, field: str = "token") -> None:
+        """Let a merchant ask for new money in it. Raises InvalidError, naming the field."""
+        rule = self._rules.get((chain, token.contract))
         if rule is not None and not rule.allows(merchant_pk):
-            words = f"is not enabled for new payments on {chain}: {symbol}"
-            raise InvalidError.field("token", words, CODE)
+            words = f"is not enabled for new payments on {chain}: {token.symbol}"
+            raise InvalidError.field(field, words, CODE)
 
 
 async def load_rules(conn: AsyncConnection) -> Mapping[tuple[str, str | None], TokenRule]:

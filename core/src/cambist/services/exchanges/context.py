@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from cambist.domain.exchanges import Kind
 from cambist.plugin import BridgeProvider, SwapProvider
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
 from cambist.services.addresses.account_keys import AccountKeys
+from cambist.services.chains.rules import TokenRules
 from cambist.services.pricing.prices import RateBook
 
 from .simulated import Quoting, SimulatedProvider
@@ -26,6 +27,7 @@ class ExchangeContext(Struct, frozen=True, kw_only=True):
     clock: Clock
     ids: Ids
     rates: RateBook
+    token_rules: TokenRules = field(default_factory=TokenRules)
     swaps: Sequence[SwapProvider] = ()
     bridges: Sequence[BridgeProvider] = ()
     quote_timeout_ms: int = QUOTE_TIMEOUT_MS

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 
 import structlog
@@ -27,6 +28,7 @@ from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
 from cambist.ports import Clock
 from cambist.services.errors import UnavailableError
 
+from .looks import Looks
 from .set_aside import SetAsideSources
 
 _log = structlog.get_logger(__name__)
@@ -70,6 +72,16 @@ class RateBookLimits(Struct, frozen=True, kw_only=True):
     warm_s: float = 120
 
 
+class JudgedLook(Struct, frozen=True, kw_only=True):
+    """What each source said of each symbol when they were asked, and whether it is believed now.
+
+    The verdict is None for what was said by a source that is set aside.
+    """
+
+    asked_at: datetime
+    judged: Mapping[str, Sequence[tuple[Observation, Verdict | None]]]
+
+
 class _Entry(Struct, kw_only=True):
     """What is known of one pair; times are monotonic seconds."""
 
@@ -102,6 +114,7 @@ class RateBook:
         self._clock = clock
         self._policy = policy or RatePolicy()
         self._limits = limits or RateBookLimits()
+        self._looks = Looks(self._ask_all, clock)
         self._entries: OrderedDict[PricePair, _Entry] = OrderedDict()
         self._flights: dict[PricePair, asyncio.Task[None]] = {}
 
@@ -187,24 +200,28 @@ class RateBook:
             _log.exception("prices.source_failed", source=source.name)
         return None
 
-    async def look(
-        self, pairs: Sequence[PricePair]
-    ) -> Mapping[PricePair, Sequence[tuple[Observation, Verdict | None]]]:
-        """Ask every source, those that are set aside as well, and judge what each says; None for those set aside.
+    async def look(self, symbols: Sequence[str], currency: str) -> JudgedLook:
+        """Return what every source says, those that are set aside as well, and judge it as of now.
 
-        Nothing of it is kept, and no rate comes of it.
+        The sources were asked at most ``looks.KEPT_S`` ago, or longer ago where they were asked too often. No rate
+        comes of it. Raises as ``Looks.look``.
         """
-        without = await self._without()
-        found: dict[PricePair, Sequence[tuple[Observation, Verdict | None]]] = {}
+        look, without = await self._looks.look(symbols, currency), await self._without()
+        found: dict[str, Sequence[tuple[Observation, Verdict | None]]] = {}
+        for symbol in symbols:
+            seen = look.said.get((symbol, currency), ())
+            believed = [one for one in seen if one.source not in without]
+            judged = judge_observations(believed, now=self._clock.now(), policy=self._policy)
+            found[symbol] = [*judged, *((one, None) for one in seen if one.source in without)]
+        return JudgedLook(asked_at=look.asked_at, judged=found)
+
+    async def _ask_all(self, pairs: Sequence[PricePair]) -> Mapping[PricePair, Sequence[Observation]]:
+        found: dict[PricePair, Sequence[Observation]] = {}
         for first in range(0, len(pairs), BATCH_MAX):
             some = pairs[first : first + BATCH_MAX]
             answers = await asyncio.gather(*(self._ask(source, some) for source in self._sources))
             told = dict(zip((source.name for source in self._sources), answers, strict=True))
-            for pair in some:
-                seen = _observations(pair, told)
-                believed = [one for one in seen if one.source not in without]
-                judged = judge_observations(believed, now=self._clock.now(), policy=self._policy)
-                found[pair] = [*judged, *((one, None) for one in seen if one.source in without)]
+            found |= {pair: _observations(pair, told) for pair in some}
         return found
 
     def forget_set_aside(self) -> None:

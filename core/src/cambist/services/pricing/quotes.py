@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Literal, NamedTuple
 
@@ -13,7 +12,6 @@ from cambist.domain.money import (
     CURRENCIES,
     AmountError,
     fiat_to_units,
-    format_rate,
     format_units,
     parse_fiat,
     parse_units,
@@ -23,9 +21,6 @@ from cambist.services.errors import InvalidError, UnavailableError
 from cambist.services.supported import Wording, find_chain, find_token
 
 from .prices import NotPricedError, RateBook
-
-QUOTE_VALID_S = 60
-"""How long a quote is worth looking at. It binds nobody: the rate is locked when the payment is made."""
 
 DIRECT = "direct_crypto"
 FIAT = "fiat"
@@ -59,17 +54,6 @@ class Priced(Struct, frozen=True, kw_only=True):
     fiat_currency: str | None = None
     rate: Decimal | None = None
     source: str | None = None
-
-
-class Quote(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a payment made now would ask for."""
-
-    rate: str | None
-    expected_amount: str
-    expected_amount_raw: str
-    decimals: int
-    source: str
-    valid_until: datetime
 
 
 WORDING = Wording(
@@ -138,17 +122,3 @@ def read_units(text: str, token: Token, field: str = "amount") -> Units:
 
 def refuse_amount(reason: str, field: str = "amount") -> InvalidError:
     return InvalidError.field(field, reason, "INVALID_AMOUNT")
-
-
-async def quote(ask: Ask, *, mode: str, chains: Mapping[str, ChainInfo], rates: RateBook, now: datetime) -> Quote:
-    """Return what a payment made now would ask for, without promising anything."""
-    asset = find_asset(chains, ask.chain, ask.token, mode)
-    priced = await price(ask, asset, rates)
-    return Quote(
-        rate=None if priced.rate is None else format_rate(priced.rate),
-        expected_amount=ask.amount if priced.rate is None else format_units(priced.expected, asset.token.decimals),
-        expected_amount_raw=str(priced.expected),
-        decimals=asset.token.decimals,
-        source=priced.source or DIRECT,
-        valid_until=now + timedelta(seconds=QUOTE_VALID_S),
-    )

@@ -23,9 +23,10 @@ from cambist.services.errors import ServiceError, project_inactive
 from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, find_replayed
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.pricing.prices import RateBook
-from cambist.services.pricing.quotes import FIAT, find_asset, price
+from cambist.services.pricing.quotes import FIAT
 from cambist.settings import WebhookTargets
 
+from .quote import Asking, asked_for
 from .requests import CreatePayment, check
 from .views import COLUMNS, PaymentView, payment_view
 
@@ -85,10 +86,13 @@ async def create_payment(
 
 async def _values(context: PaymentContext, actor: Actor, request: CreatePayment) -> dict[str, Any]:
     """Return what is stored, under the statement's names."""
-    asset = find_asset(context.registry.chains, request.chain, request.token, actor.mode)
-    context.token_rules.check(actor.merchant_pk, asset.chain.id, asset.token.contract, asset.token.symbol)
-    await context.pauses.refuse_payments(asset.chain, actor.mode)
-    priced = await price(request, asset, context.rates)
+    asking = Asking(
+        chains=context.registry.chains,
+        token_rules=context.token_rules,
+        pauses=await context.pauses.get(),
+        rates=context.rates,
+    )
+    asset, priced = await asked_for(asking, actor, request)
     family = context.registry.families[asset.chain.family]
     weights = (await context.platform.get()).cpt.weights
     leased = await context.leaser.lease(actor.merchant_pk, actor.mode, family.coin_type)
