@@ -19,5 +19,9 @@ export default defineConfig({
     environment: "jsdom",
     include: ["src/**/*.test.{ts,tsx}"],
     restoreMocks: true,
+    // One page for all files of a worker: making it takes longer than most of them.
+    isolate: false,
+    setupFiles: ["src/testing/setup.ts"],
+    unstubGlobals: true,
   },
 });

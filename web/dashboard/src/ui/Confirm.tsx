@@ -3,6 +3,7 @@ import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ErrorNote } from "./Feedback";
+import { useIsSteppingUp } from "./StepUp";
 
 interface ConfirmProps {
   readonly title: string;
@@ -20,6 +21,7 @@ interface ConfirmProps {
 /** Says what an act does before it is done, and stays until the API has answered. Mounted while it is open. */
 export function Confirm({ title, children, act, typed, isDangerous = false, onConfirm, onClose }: ConfirmProps) {
   const { t } = useTranslation();
+  const isSteppingUp = useIsSteppingUp();
   const [text, setText] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
@@ -37,7 +39,13 @@ export function Confirm({ title, children, act, typed, isDangerous = false, onCo
   }
 
   return (
-    <Modal opened onClose={onClose} title={title} closeButtonProps={{ "aria-label": t("ui.close") }}>
+    <Modal
+      opened
+      onClose={onClose}
+      closeOnEscape={!isSteppingUp}
+      title={title}
+      closeButtonProps={{ "aria-label": t("ui.close") }}
+    >
       <form
         className="stack"
         onSubmit={(event) => {

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 
 import { ErrorNote, Loading } from "./Feedback";
+import { Page } from "./Page";
 
 interface Query<Data> {
   readonly data: Data | undefined;
@@ -24,4 +25,19 @@ export function QueryView<Data>({ query, lines = 4, children }: QueryViewProps<D
       {children(query.data)}
     </>
   );
+}
+
+interface QueryPageProps<Data> extends QueryViewProps<Data> {
+  /** What the page is called until it is known what it shows. */
+  readonly title: string;
+}
+
+/** A page that shows what a query answered. It has its heading also while that is on its way, and where it failed. */
+export function QueryPage<Data>({ title, query, lines = 8, children }: QueryPageProps<Data>) {
+  const view = (
+    <QueryView query={query} lines={lines}>
+      {children}
+    </QueryView>
+  );
+  return query.data === undefined ? <Page title={title}>{view}</Page> : view;
 }

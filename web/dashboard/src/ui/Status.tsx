@@ -26,8 +26,13 @@ const TONES = {
   orphaned: "bad",
   delivered: "good",
   dropped: "bad",
+  failing: "bad",
+  paused: "wait",
+  no_target: "calm",
   active: "good",
   inactive: "calm",
+  reading: "work",
+  done: "good",
 } as const satisfies Record<string, Tone>;
 
 type Known = keyof typeof TONES;

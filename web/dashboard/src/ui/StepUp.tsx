@@ -1,5 +1,5 @@
 import { Button, Modal, PinInput } from "@mantine/core";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 
 import { onStepUp } from "../api/client";
@@ -18,10 +18,28 @@ export function stepUpWith(of: Session): void {
   session = of;
 }
 
+let isAsking = false;
+const listeners = new Set<() => void>();
+
+function say(asking: boolean): void {
+  isAsking = asking;
+  for (const one of listeners) one();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Say whether a code is asked for just now: then Escape is for that dialog, and not for the one below it. */
+export function useIsSteppingUp(): boolean {
+  return useSyncExternalStore(subscribe, () => isAsking);
+}
+
 /** Asks for a code of the authenticator when an act needs one, wherever that act was asked for. */
 export function StepUpDialog() {
   const { t } = useTranslation();
-  const [isOpen, setOpen] = useState(false);
+  const isOpen = useIsSteppingUp();
   const [code, setCode] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
@@ -32,16 +50,17 @@ export function StepUpDialog() {
     onStepUp(() => {
       setCode("");
       setError(null);
-      setOpen(true);
+      say(true);
       return new Promise((resolve) => waiting.current.push(resolve));
     });
     return () => {
       onStepUp(() => Promise.resolve(false));
+      say(false);
     };
   }, []);
 
   function close(steppedUp: boolean): void {
-    setOpen(false);
+    say(false);
     for (const resolve of waiting.current.splice(0)) resolve(steppedUp);
   }
 

@@ -7,7 +7,7 @@ import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Facts, Page, Section } from "../../ui/Page";
-import { QueryView } from "../../ui/QueryView";
+import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { useAct } from "../../ui/useAct";
 import { Moment, When } from "../../ui/When";
@@ -18,8 +18,13 @@ import { deliveryQuery, type Delivery } from "./queries";
 /** One delivery: what was sent, each attempt, and what was answered. */
 export function DeliveryPage() {
   const projectId = useProjectId();
+  const { t } = useTranslation();
   const query = useQuery(deliveryQuery(projectId, usePathPart("deliveryId")));
-  return <QueryView query={query}>{(delivery) => <Shown projectId={projectId} delivery={delivery} />}</QueryView>;
+  return (
+    <QueryPage title={t("webhooks.delivery")} query={query}>
+      {(delivery) => <Shown projectId={projectId} delivery={delivery} />}
+    </QueryPage>
+  );
 }
 
 function Shown({ projectId, delivery }: { readonly projectId: string; readonly delivery: Delivery }) {

@@ -11,6 +11,7 @@ import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { useAct } from "../../ui/useAct";
 import { When } from "../../ui/When";
+import { ProjectCsv } from "../ProjectCsv";
 import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
@@ -42,7 +43,7 @@ export function WebhooksPage() {
   return (
     <Page title={t("webhooks.title")}>
       {usePermitted("webhooks") && <Try projectId={projectId} />}
-      <Section title={t("webhooks.log")} flush>
+      <Section title={t("webhooks.log")} flush actions={<ProjectCsv list="deliveries" query={search.filters} />}>
         <div className="filters" role="search">
           <Select
             aria-label={t("payments.status")}

@@ -61,8 +61,17 @@ export function NewPayment() {
   }
 
   const problem = chains.error ?? tokens.error;
-  if (problem !== null) return <ErrorNote error={problem} onRetry={() => void chains.refetch()} />;
-  if (chains.data === undefined || tokens.data === undefined) return <Loading lines={6} />;
+  if (chains.data === undefined || tokens.data === undefined) {
+    return (
+      <Page title={t("payments.new")}>
+        {problem === null ? (
+          <Loading lines={6} />
+        ) : (
+          <ErrorNote error={problem} onRetry={() => void Promise.all([chains.refetch(), tokens.refetch()])} />
+        )}
+      </Page>
+    );
+  }
   const offered = chains.data.filter((one) => project?.mode === "sandbox" || !one.sandboxOnly);
   const payable = tokens.data.filter((one) => one.chain === chain);
   return (

@@ -11,6 +11,7 @@ import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
+import { ProjectCsv } from "../ProjectCsv";
 import { usePermitted, useProjectId } from "../project";
 import { chainsQuery, paymentsQuery, type Payment } from "../queries";
 
@@ -73,7 +74,15 @@ export function PaymentList() {
     },
   ];
   return (
-    <Page title={t("payments.title")} actions={create}>
+    <Page
+      title={t("payments.title")}
+      actions={
+        <>
+          <ProjectCsv list="payments" query={search.filters} />
+          {create}
+        </>
+      }
+    >
       <Section flush>
         <Filters filters={search.filters} filter={search.filter} />
         <List

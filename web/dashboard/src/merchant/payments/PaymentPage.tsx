@@ -8,8 +8,10 @@ import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
-import { Empty, ErrorNote, Loading } from "../../ui/Feedback";
+import { Empty } from "../../ui/Feedback";
 import { Facts, Page, Section, type Fact } from "../../ui/Page";
+import { Scannable } from "../../ui/Scannable";
+import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { usePermitted, useProjectId } from "../project";
@@ -34,14 +36,15 @@ export function PaymentPage() {
     ...paymentQuery(projectId, paymentId),
     refetchInterval: ({ state }) => (state.data !== undefined && AT_REST.has(state.data.status) ? false : POLL_MS),
   });
-  if (query.data === undefined) {
-    return query.error === null ? (
-      <Loading lines={8} />
-    ) : (
-      <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
-    );
-  }
-  const payment = query.data;
+  return (
+    <QueryPage title={t("payment.title")} query={query}>
+      {(payment) => <Shown projectId={projectId} payment={payment} />}
+    </QueryPage>
+  );
+}
+
+function Shown({ projectId, payment }: { readonly projectId: string; readonly payment: PaymentDetail }) {
+  const { t } = useTranslation();
   return (
     <Page
       title={t("payment.title")}
@@ -57,7 +60,6 @@ export function PaymentPage() {
       }
       actions={<Acts payment={payment} />}
     >
-      {query.error !== null && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
       <Section title={t("payment.amounts")}>
         <Facts facts={amounts(payment, t)} />
       </Section>
@@ -132,7 +134,7 @@ function Where({ payment }: { readonly payment: PaymentDetail }) {
       <Facts
         facts={[
           [t("payments.chain"), payment.chain],
-          [t("payment.address"), <Address key="address" value={payment.depositAddress} whole />],
+          [t("payment.address"), <Scannable key="address" value={payment.depositAddress} />],
           [
             t("payment.contract"),
             payment.contractAddress === null ? null : <Address key="contract" value={payment.contractAddress} whole />,

@@ -11,6 +11,7 @@ import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
+import { ProjectCsv } from "../ProjectCsv";
 import { usePermitted, useProjectId } from "../project";
 
 import { payoutsQuery, type Payout } from "./queries";
@@ -55,7 +56,15 @@ export function PayoutList() {
     </Button>
   );
   return (
-    <Page title={t("payouts.title")} actions={create}>
+    <Page
+      title={t("payouts.title")}
+      actions={
+        <>
+          <ProjectCsv list="wallet/payouts" query={search.filters} />
+          {create}
+        </>
+      }
+    >
       <Section flush>
         <div className="filters" role="search">
           <Select

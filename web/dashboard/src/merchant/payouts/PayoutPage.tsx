@@ -10,7 +10,7 @@ import { Amount } from "../../ui/Amount";
 import { Confirm } from "../../ui/Confirm";
 import { Copyable } from "../../ui/Copyable";
 import { Facts, Page, Section } from "../../ui/Page";
-import { QueryView } from "../../ui/QueryView";
+import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap } from "../api";
@@ -24,12 +24,17 @@ const ENDED: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"])
 
 /** One payout: where it goes, how far it is, and what it waits for. */
 export function PayoutPage() {
+  const { t } = useTranslation();
   const projectId = useProjectId();
   const query = useQuery({
     ...payoutQuery(projectId, usePathPart("payoutId")),
     refetchInterval: ({ state }) => (state.data !== undefined && ENDED.has(state.data.status) ? false : POLL_MS),
   });
-  return <QueryView query={query}>{(payout) => <Shown projectId={projectId} payout={payout} />}</QueryView>;
+  return (
+    <QueryPage title={t("payout.title")} query={query}>
+      {(payout) => <Shown projectId={projectId} payout={payout} />}
+    </QueryPage>
+  );
 }
 
 function Shown({ projectId, payout }: { readonly projectId: string; readonly payout: Payout }) {

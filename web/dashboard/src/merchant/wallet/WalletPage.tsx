@@ -3,12 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
-import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Plain } from "../../ui/Plain";
+import { Scannable } from "../../ui/Scannable";
 import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
@@ -71,10 +71,7 @@ function Addresses({ projectId }: { readonly projectId: string }) {
     <QueryView query={query} lines={2}>
       {(addresses) => (
         <Facts
-          facts={addresses.map((one) => [
-            one.chains.join(", "),
-            <Address key={one.address} value={one.address} whole />,
-          ])}
+          facts={addresses.map((one) => [one.chains.join(", "), <Scannable key={one.address} value={one.address} />])}
         />
       )}
     </QueryView>

@@ -4,7 +4,7 @@ import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
 import { Facts, Page, Section } from "../../ui/Page";
-import { QueryView } from "../../ui/QueryView";
+import { QueryPage } from "../../ui/QueryView";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 
@@ -27,9 +27,9 @@ export function ChainPage() {
     },
   });
   return (
-    <QueryView query={query} lines={10}>
+    <QueryPage title={chain} query={query}>
       {(one) => <Shown chain={one} />}
-    </QueryView>
+    </QueryPage>
   );
 }
 

@@ -6,7 +6,7 @@ import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
 import { Facts, Page, Section } from "../../ui/Page";
-import { QueryView } from "../../ui/QueryView";
+import { QueryPage } from "../../ui/QueryView";
 import { useAct } from "../../ui/useAct";
 import { Moment, When } from "../../ui/When";
 import { ActButton } from "../ActButton";
@@ -29,14 +29,15 @@ function jobQuery(jobId: string) {
 
 /** One job: how far it is, and what came of it. */
 export function JobPage() {
+  const { t } = useWords();
   const query = useQuery({
     ...jobQuery(usePathPart("jobId")),
     refetchInterval: ({ state }) => (state.data?.finishedAt == null ? POLL_MS : false),
   });
   return (
-    <QueryView query={query} lines={6}>
+    <QueryPage title={t("nav.jobs")} query={query}>
       {(job) => <Shown job={job} />}
-    </QueryView>
+    </QueryPage>
   );
 }
 

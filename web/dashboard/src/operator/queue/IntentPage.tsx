@@ -8,7 +8,7 @@ import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
-import { QueryView } from "../../ui/QueryView";
+import { QueryPage } from "../../ui/QueryView";
 import { Moment, When } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
 import { plainly } from "../records/kinds";
@@ -21,11 +21,12 @@ const POLL_MS = 5_000;
 
 /** One thing that is to be sent: what it waits for, its transactions, and what can be done about it. */
 export function IntentPage() {
+  const { t } = useWords();
   const query = useQuery({ ...intentQuery(usePathPart("intentId")), refetchInterval: POLL_MS });
   return (
-    <QueryView query={query} lines={8}>
+    <QueryPage title={t("nav.queue")} query={query}>
       {(intent) => <Shown intent={intent} />}
-    </QueryView>
+    </QueryPage>
   );
 }
 

@@ -6,7 +6,7 @@ import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
-import { QueryView } from "../../ui/QueryView";
+import { QueryPage } from "../../ui/QueryView";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { JobState } from "../jobs/JobState";
@@ -30,7 +30,7 @@ export function RunPage() {
     refetchInterval: ({ state }) => (state.data?.run.finishedAt == null ? POLL_MS : false),
   });
   return (
-    <QueryView query={query} lines={6}>
+    <QueryPage title={t("nav.reconcile")} query={query}>
       {({ run, differences }) => (
         <Page
           title={t("nav.reconcile")}
@@ -81,7 +81,7 @@ export function RunPage() {
           ))}
         </Page>
       )}
-    </QueryView>
+    </QueryPage>
   );
 }
 

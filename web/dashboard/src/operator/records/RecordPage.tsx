@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { Facts, Page, Section } from "../../ui/Page";
-import { QueryView } from "../../ui/QueryView";
+import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { useWords } from "../api";
@@ -22,7 +22,7 @@ export function RecordPage<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
   });
   const title = t(`one.${kind.name}`);
   return (
-    <QueryView query={query} lines={8}>
+    <QueryPage title={title} query={query}>
       {({ row, story }) => (
         <Page
           title={title}
@@ -73,6 +73,6 @@ export function RecordPage<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
           {story !== undefined && <StoryView story={story} />}
         </Page>
       )}
-    </QueryView>
+    </QueryPage>
   );
 }

@@ -4,7 +4,7 @@ import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { Facts, Page, Section } from "../../ui/Page";
-import { QueryView } from "../../ui/QueryView";
+import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap, useWords } from "../api";
@@ -21,7 +21,7 @@ export function DeliveryPage() {
     },
   });
   return (
-    <QueryView query={query} lines={8}>
+    <QueryPage title={t("common:webhooks.delivery")} query={query}>
       {(one) => (
         <Page
           title={one.event}
@@ -78,6 +78,6 @@ export function DeliveryPage() {
           </Section>
         </Page>
       )}
-    </QueryView>
+    </QueryPage>
   );
 }

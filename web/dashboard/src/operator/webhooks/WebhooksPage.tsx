@@ -7,11 +7,10 @@ import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { useListSearch } from "../../ui/search";
-import { Chip, Status } from "../../ui/Status";
+import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Operations, type Schemas } from "../api";
 import { ROWS } from "../queries";
-import { plainly } from "../records/kinds";
 
 import { RedeliverButton } from "./RedeliverButton";
 
@@ -24,7 +23,7 @@ const POLL_MS = 10_000;
 
 /** Whose servers cannot be reached, and every delivery of all merchants. */
 export function WebhooksPage() {
-  const { t, i18n } = useWords();
+  const { t } = useWords();
   const search = useListSearch(FILTERS);
   const { filters } = search;
   const query = useQuery({
@@ -39,7 +38,7 @@ export function WebhooksPage() {
   const columns: readonly Column<Delivery>[] = [
     { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
     { id: "event", title: t("common:webhooks.event"), cell: (one) => one.event },
-    { id: "status", title: t("record.status"), cell: (one) => <DeliveryStatus status={one.status} /> },
+    { id: "status", title: t("record.status"), cell: (one) => <Status value={one.status} /> },
     { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName },
     {
       id: "answer",
@@ -61,10 +60,7 @@ export function WebhooksPage() {
           <SelectFilter
             label={t("record.status")}
             value={filters.status}
-            options={STATUSES.map((one) => {
-              const key = `common:status.${one}`;
-              return { value: one, label: i18n.exists(key) ? t(key as "common:status.paid") : (plainly(one) ?? one) };
-            })}
+            options={STATUSES.map((one) => ({ value: one, label: t(`common:status.${one}`) }))}
             onFilter={(status) => {
               search.filter({ status });
             }}
@@ -82,10 +78,6 @@ export function WebhooksPage() {
       </Section>
     </Page>
   );
-}
-
-function DeliveryStatus({ status }: { readonly status: Delivery["status"] }) {
-  return status === "failing" ? <Chip tone="bad">failing</Chip> : <Status value={status} />;
 }
 
 function Failing() {

@@ -1,0 +1,113 @@
+/** A page of a merchant's, with a gateway that answers what a test says. */
+import { MantineProvider } from "@mantine/core";
+import { QueryClientProvider } from "@tanstack/react-query";
+import {
+  createMemoryHistory,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  RouterProvider,
+  type RouteComponent,
+} from "@tanstack/react-router";
+import { render, screen } from "@testing-library/react";
+import { vi } from "vitest";
+
+import { merchantSession } from "../merchant/api";
+import { meQuery, projectsQuery, type Member, type Project } from "../merchant/queries";
+import { makeQueryClient } from "../ui/Providers";
+import { StepUpDialog, stepUpWith } from "../ui/StepUp";
+import { theme } from "../ui/theme";
+
+export const PROJECT = "prj_1";
+
+type Answer = (request: Request) => Response | Promise<Response>;
+
+/** What the gateway answers, by method and path: `GET /api/…`. Anything else is 404. */
+export type Answers = Readonly<Record<string, Answer | object>>;
+
+export const json = (body: object, status = 200): Response =>
+  new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json" } });
+
+export const refused = (status: number, code: string): Response => json({ success: false, error: "No.", code }, status);
+
+export const nothing = { page: 1, limit: 25, total: 0, totalIsExact: true, nextCursor: null };
+
+export const one = { ...nothing, total: 1 };
+
+const PROJECT_VIEW: Project = {
+  projectId: PROJECT,
+  name: "Nordlicht",
+  mode: "live",
+  paymentWebhookUrl: null,
+  webhookSigning: true,
+  webhookSecretRotatedAt: null,
+  underpaymentTolerancePercent: 0,
+  graceHours: 72,
+  extendedEvents: false,
+  sandboxAutoMine: false,
+  isActive: true,
+  createdAt: "2026-01-01T12:00:00.000Z",
+};
+
+const ALL: Member["permissions"] = [
+  "self",
+  "read",
+  "payments",
+  "refunds",
+  "payouts",
+  "exchange",
+  "accounts",
+  "trackers",
+  "webhooks",
+  "withdrawals.read",
+  "withdrawals",
+  "approvals",
+];
+
+interface Shown {
+  /** The page's path below the project, and where one is in it. */
+  readonly path: string;
+  readonly at?: string;
+  readonly answers: Answers;
+  readonly permissions?: Member["permissions"];
+  readonly mode?: Project["mode"];
+}
+
+/** Show a page, and return each request that it sends. */
+export async function show(
+  Page: RouteComponent,
+  { path, at = path, answers, permissions = ALL, mode = "live" }: Shown,
+): Promise<readonly Request[]> {
+  const sent: Request[] = [];
+  vi.stubGlobal("fetch", (request: Request) => {
+    sent.push(request.clone());
+    const found = answers[`${request.method} ${new URL(request.url).pathname}`];
+    if (found === undefined) return Promise.resolve(refused(404, "NOT_FOUND"));
+    return Promise.resolve(typeof found === "function" ? (found as Answer)(request) : json(found));
+  });
+  merchantSession.begin({ accessToken: "token", expiresIn: 900 });
+  stepUpWith(merchantSession);
+  const client = makeQueryClient();
+  const { queries = {} } = client.getDefaultOptions();
+  client.setDefaultOptions({ queries: { ...queries, retryDelay: 1 } });
+  client.setQueryData(meQuery.queryKey, { success: true, member: {} as Member["member"], permissions });
+  client.setQueryData(projectsQuery.queryKey, [{ ...PROJECT_VIEW, mode }]);
+  const root = createRootRoute();
+  const page = createRoute({ getParentRoute: () => root, path: `/$projectId/${path}`, component: Page });
+  const elsewhere = createRoute({ getParentRoute: () => root, path: "$", component: () => <p>elsewhere</p> });
+  const router = createRouter({
+    routeTree: root.addChildren([page, elsewhere]),
+    history: createMemoryHistory({ initialEntries: [`/${PROJECT}/${at}`] }),
+  });
+  await router.load();
+  render(
+    <MantineProvider theme={theme} env="test" withCssVariables={false}>
+      <QueryClientProvider client={client}>
+        <RouterProvider router={router} />
+        <StepUpDialog />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+  await screen.findByRole("heading", { level: 1 });
+  return sent;
+}

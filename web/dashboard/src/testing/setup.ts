@@ -1,0 +1,39 @@
+/** What a browser has and jsdom lacks. */
+import { afterEach } from "vitest";
+import { cleanup } from "@testing-library/react";
+
+import { startLanguages } from "../i18n";
+
+globalThis.matchMedia = (query) =>
+  ({
+    matches: false,
+    media: query,
+    addEventListener: () => undefined,
+    removeEventListener: () => undefined,
+  }) as unknown as MediaQueryList;
+
+globalThis.ResizeObserver = class {
+  observe(): void {
+    // Nothing has a size.
+  }
+  unobserve(): void {
+    // Nothing was observed.
+  }
+  disconnect(): void {
+    // The same.
+  }
+};
+
+Element.prototype.scrollIntoView = () => undefined;
+globalThis.scrollTo = () => undefined;
+
+// Node's Request knows no page that an address would be relative to, and no signal but its own.
+const NodeRequest = globalThis.Request;
+globalThis.Request = class extends NodeRequest {
+  constructor(input: RequestInfo | URL, init: RequestInit = {}) {
+    super(typeof input === "string" ? new URL(input, location.origin) : input, { ...init, signal: null });
+  }
+};
+
+await startLanguages();
+afterEach(cleanup);
