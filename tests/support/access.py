@@ -150,6 +150,7 @@ SESSION = """
 -:self             code     POST   /api/auth/step-up
 -:self             code     POST   /api/auth/password
 -:read             -        GET    /api/dashboard/stream
+-:audit.read       -        GET    /api/dashboard/audit
 -:team.read        -        GET    /api/dashboard/members
 -:self             -        GET    /api/dashboard/members/me
 -:self             -        POST   /api/dashboard/members/leave
@@ -194,6 +195,7 @@ auditor   -        GET    /api/admin/resolutions/{depositId}
 support   step-up  POST   /api/admin/resolutions/{depositId}/accept
 support   step-up  POST   /api/admin/resolutions/{depositId}/release
 auditor   -        GET    /api/admin/collections
+auditor   -        GET    /api/admin/audit
 auditor   -        GET    /api/admin/search
 auditor   -        GET    /api/admin/payments
 auditor   -        GET    /api/admin/payments/{paymentId}

@@ -74,6 +74,7 @@ KEY_PATHS = {
 }
 # What only a person may do, for all projects.
 PERSON = {
+    ("GET", "/api/dashboard/audit"): None,
     ("GET", "/api/dashboard/withdrawals"): None,
     ("POST", "/api/dashboard/withdrawals"): {**PAY, "projectId": "{project_id}", "totpCode": "000000"},
     ("GET", "/api/dashboard/withdrawals/{withdrawal_id}"): None,
@@ -122,6 +123,7 @@ OPERATOR = {
     ("POST", "/api/admin/chains/{chain}/rescan"): {"fromHeight": 1, "reason": "somebody has paid"},
     ("POST", "/api/admin/chains/{chain}/resume"): {"what": "sending", "reason": "it is over"},
     ("GET", "/api/admin/collections"): None,
+    ("GET", "/api/admin/audit"): None,
     ("GET", "/api/admin/search?q=x"): None,
     ("GET", "/api/admin/payments"): None,
     ("GET", "/api/admin/payments/{payment_id}"): None,
@@ -218,7 +220,7 @@ async def test_the_rules_of_this_file_know_every_endpoint_for_money(client):
     }
     told |= set(PERSON) | {(method, path.partition("?")[0]) for method, path in OPERATOR}
     mine = re.compile(
-        r"/api/admin(?!/auth|/set-password)|/api/dashboard/(withdrawals|approved|two-factor)"
+        r"/api/admin(?!/auth|/set-password)|/api/dashboard/(withdrawals|approved|two-factor|audit|overview)"
         r"|/api/account|.*/(accounts|wallet|swap-bridge|usage|plan|resolutions|refund|fail-\w+)|/api/(.*/)?events"
     )
     found = set()

@@ -7,6 +7,7 @@ from typing import Any
 
 from .openapi_merchants import MERCHANT_VALUES
 from .openapi_queue import QUEUE_VALUES
+from .openapi_trail import TRAIL_VALUES
 from .openapi_values import ADDRESS, CONTRACT, MOMENT
 
 _WATCHED = {"address": ADDRESS, "label": "Hot wallet", "metadata": {"basket": 42}, "addedAt": MOMENT}
@@ -34,6 +35,7 @@ _WEIGHTS = {
 OWN_VALUES: Mapping[str, Any] = {
     **MERCHANT_VALUES,
     **QUEUE_VALUES,
+    **TRAIL_VALUES,
     "DerivedMinimum.fee": "0.00042",
     "DerivedMinimum.minimum": "1.05",
     "ChangeEndpoint.events": ["payment.paid"],

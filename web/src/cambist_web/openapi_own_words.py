@@ -19,10 +19,12 @@ from cambist.services.identity.api_keys import SCOPES
 from cambist.services.oversight.kinds import Name
 from cambist.services.trackers.transactions import Direction, MovementStatus
 
+from .openapi_trail import TRAIL_WORDS
 from .openapi_words import read
 from .permissions import MEMBER_PERMISSIONS, PERMISSIONS
 
-OWN_WORDS: Mapping[str, str] = read("""
+OWN_WORDS: Mapping[str, str] = {
+    **read("""
 AddressLine.expected          What the address's own deposits leave there.
 AddressLine.on_chain          What the address holds.
 ChainRun.addresses_asked      How many addresses were asked for.
@@ -146,7 +148,9 @@ parameter.token               Only what is of this token.
 parameter.txHash              Only what is in this transaction.
 changeCoinSettings.chain      The coin's chain.
 changeCoinSettings.symbol     The coin's symbol.
-""")
+"""),
+    **TRAIL_WORDS,
+}
 
 MODES = ("live", "sandbox")
 _PRICING = ("direct_crypto", "fiat")

@@ -60,6 +60,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "records.read": Permission(
         roles=READ, what="payments, deposits, accounts, trackers and what is sent, of all merchants; search"
     ),
+    "audit.read": Permission(roles=READ, what="the audit log"),
     "outbound.read": Permission(roles=READ, what="what is to be sent, and what it waits for"),
     "outbound.change": Permission(roles=ACT, step_up=True, what="retry, cancel, raise the fee of what is to be sent"),
     "stakes.change": Permission(roles=ACT, step_up=True, what="stake, unstake, withdraw a gas station's coin"),
@@ -149,6 +150,7 @@ MEMBER_PERMISSIONS: Mapping[str, MemberPermission] = {
     "withdrawals.read": MemberPermission(roles=MEMBER_ROLES, whole=True, what="withdrawals, approved addresses"),
     "withdrawals": MemberPermission(roles=MONEY, whole=True, what="withdraw money"),
     "approvals": MemberPermission(roles=MANAGE, whole=True, what="approve addresses for auto-payouts"),
+    "audit.read": MemberPermission(roles=MANAGE, whole=True, what="the audit log: who did what, from where"),
     "team.read": MemberPermission(roles=MEMBER_ROLES, what="who belongs to the team"),
     "team.manage": MemberPermission(roles=MANAGE, whole=True, what="invite, change roles and projects, remove"),
     "team.recover": MemberPermission(roles=("owner",), whole=True, what="let another member back in"),

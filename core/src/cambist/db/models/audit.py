@@ -25,8 +25,12 @@ class AuditEntry(Base):
     __table_args__ = (
         holds_one_of("actor_kind", "merchant", "key", "tracker", "operator", "stranger", "gateway"),
         CheckConstraint("count > 0", name="count_positive"),
-        Index("ix_audit_entries_merchant_id", "merchant_id", "id"),
-        Index("ix_audit_entries_at", "at", postgresql_using="brin"),
+        Index("ix_audit_entries_at", "at", "id"),
+        Index("ix_audit_entries_merchant_id", "merchant_id", "at", "id"),
+        Index("ix_audit_entries_actor", "actor", "at", "id"),
+        Index("ix_audit_entries_subject", "subject", "at", "id"),
+        Index("ix_audit_entries_address", "address", "at", "id"),
+        Index("ix_audit_entries_action", "action", "at", "id"),
     )
 
     id: Mapped[PrimaryKey]

@@ -243,7 +243,7 @@ async def newest(
     conn: AsyncConnection, *, merchant_id: str | None = None, action: str | None = None, limit: int
 ) -> Sequence[Entry]:
     """Return the newest entries, the newest first; those of a merchant or of an action alone where named."""
-    wanted = select(*ENTRY_COLUMNS).order_by(AuditEntry.id.desc()).limit(limit)
+    wanted = select(*ENTRY_COLUMNS).order_by(AuditEntry.at.desc(), AuditEntry.id.desc()).limit(limit)
     if merchant_id is not None:
         wanted = wanted.where(AuditEntry.merchant_id == merchant_id)
     if action is not None:

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.plugin import InvalidAddressError
 from cambist.registry import Registry
+from cambist.services.errors import InvalidError
 
 from .kinds import Name
 
@@ -115,9 +116,24 @@ UNION ALL SELECT merchant_pk, NULL FROM members WHERE email = lower($1)
 UNION ALL SELECT merchant_pk, id FROM projects WHERE project_id = $1
 LIMIT 1
 """
+_MERCHANT_ID = "SELECT merchant_id FROM merchants WHERE id = $1"
 
 
 async def owner_of(conn: AsyncConnection, text: str) -> Owners | None:
     """Return the merchant that a text names, by id or e-mail address, a member's too; or a project. None for none."""
     row = (await conn.exec_driver_sql(_OWNERS, (text,))).one_or_none()
     return None if row is None else Owners(merchant_pk=row.merchant_pk, project_pk=row.project_pk)
+
+
+async def merchant_named(conn: AsyncConnection, text: str) -> str:
+    """Return the id of the merchant that a filter names, as ``owner_of`` finds it. Raises InvalidError for none."""
+    owner = await owner_of(conn, text)
+    if owner is None or owner.project_pk is not None:
+        raise no_such_merchant()
+    merchant_id: str = (await conn.exec_driver_sql(_MERCHANT_ID, (owner.merchant_pk,))).scalar_one()
+    return merchant_id
+
+
+def no_such_merchant() -> InvalidError:
+    """Return the refusal of a filter that names no merchant."""
+    return InvalidError.field("merchant", "there is no such merchant")

@@ -16,7 +16,7 @@ from cambist.services.errors import InvalidError
 from cambist.services.listing import Listed, Part, Period, Sort, read_list
 from cambist.services.paging import read_one
 
-from .finding import Owners, find, owner_of
+from .finding import Owners, find, no_such_merchant, owner_of
 from .kinds import KINDS, Name
 from .rows import Owned, shown
 
@@ -85,7 +85,7 @@ async def _owner(conn: AsyncConnection, wanted: Wanted) -> dict[str, object]:
     merchant = None if wanted.merchant is None else await owner_of(conn, wanted.merchant)
     project = None if wanted.project is None else await owner_of(conn, wanted.project)
     if wanted.merchant is not None and (merchant is None or merchant.project_pk is not None):
-        raise InvalidError.field("merchant", "there is no such merchant")
+        raise no_such_merchant()
     if wanted.project is not None and (project is None or project.project_pk is None):
         raise InvalidError.field("project", "there is no such project")
     if project is not None and merchant is not None and project.merchant_pk != merchant.merchant_pk:

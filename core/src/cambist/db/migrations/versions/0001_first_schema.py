@@ -29,8 +29,12 @@ TABLES = (
         CONSTRAINT ck_audit_entries_count_positive CHECK (count > 0)
     )
     """,
-    "CREATE INDEX ix_audit_entries_merchant_id ON audit_entries (merchant_id, id)",
-    "CREATE INDEX ix_audit_entries_at ON audit_entries USING brin (at)",
+    "CREATE INDEX ix_audit_entries_at ON audit_entries (at, id)",
+    "CREATE INDEX ix_audit_entries_merchant_id ON audit_entries (merchant_id, at, id)",
+    "CREATE INDEX ix_audit_entries_actor ON audit_entries (actor, at, id)",
+    "CREATE INDEX ix_audit_entries_subject ON audit_entries (subject, at, id)",
+    "CREATE INDEX ix_audit_entries_address ON audit_entries (address, at, id)",
+    "CREATE INDEX ix_audit_entries_action ON audit_entries (action, at, id)",
     """
     CREATE TABLE audit_seals (
         number BIGINT NOT NULL,

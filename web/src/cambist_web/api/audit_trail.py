@@ -1,0 +1,116 @@
+"""The audit log, as operators and merchants read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from litestar import Controller, Response, get
+from litestar.di import NamedDependency, Provide
+from litestar.params import QueryParameter
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.services.audit import trail
+from cambist.services.audit.entries import Action, ActorKind
+from cambist.services.audit.trail import OwnTrailEntry, TrailEntry, Wanted
+from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.listing import Listed, Part, Period, Sort
+from cambist.services.oversight.finding import TEXT_CHARS_MAX, merchant_named
+from cambist_web.auth import needs, session_routes
+from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
+from cambist_web.operator_auth import admin_routes
+from cambist_web.oversight import Merchant
+from cambist_web.permissions import permits
+from cambist_web.schemas import CursorPageAnswer, NonEmptyFilter
+
+Text = Annotated[str | None, QueryParameter(min_length=1, max_length=TEXT_CHARS_MAX)]
+InAction = Annotated[Action | None, QueryParameter()]
+OfKind = Annotated[ActorKind | None, QueryParameter(name="actorKind")]
+
+
+class AuditTrail(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of the audit log."""
+
+    entries: Sequence[TrailEntry]
+
+
+class OwnAuditTrail(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of what was done that concerns the merchant."""
+
+    entries: Sequence[OwnTrailEntry]
+
+
+async def provide_wanted(  # noqa: PLR0913, PLR0917  every query parameter is one
+    period: NamedDependency[Period],
+    action: InAction = None,
+    actor_kind: OfKind = None,
+    actor: Text = None,
+    project: NonEmptyFilter = None,
+    subject: Text = None,
+    address: NonEmptyFilter = None,
+) -> Wanted:
+    """Read what both lists take."""
+    return Wanted(
+        action=action,
+        actor_kind=actor_kind,
+        actor=actor,
+        project_id=project,
+        subject=subject,
+        address=address,
+        period=period,
+    )
+
+
+class AllEntries(Controller):
+    tags = ("Operator",)
+    dependencies = {"wanted": Provide(provide_wanted)}  # noqa: RUF012  the framework's way
+
+    @get("/", summary="Read the audit log", opt=permits("audit.read"))
+    async def list(
+        self,
+        web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        wanted: NamedDependency[Wanted],
+        *,
+        merchant: Merchant = None,
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[AuditTrail]:
+        """Return who did what, from where, and what was refused. Reading it is no entry."""
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[TrailEntry]:
+            named = None if merchant is None else await merchant_named(conn, merchant)
+            return await trail.list_entries(conn, wanted, part, merchant_id=named)
+
+        query = asked.of(web, "audit", "operator", sort=sort, filters=(wanted, merchant))
+        return await query.answer(AuditTrail, found)
+
+
+class OwnEntries(Controller):
+    tags = ("Team",)
+    dependencies = {"wanted": Provide(provide_wanted)}  # noqa: RUF012  the framework's way
+
+    @get("/", summary="Read your audit log", opt=needs(member="audit.read"))
+    async def list(
+        self,
+        session: NamedDependency[SessionPrincipal],
+        web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        wanted: NamedDependency[Wanted],
+        *,
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[OwnAuditTrail]:
+        """Return what members, keys and tracker tokens of yours did or were refused, and what was done for you.
+
+        Of what the gateway's operators did you read that it was done.
+        """
+        query = asked.of(web, "own-audit", session.merchant_pk, sort=sort, filters=wanted)
+        return await query.answer(
+            OwnAuditTrail, lambda conn, part: trail.list_own(conn, session.merchant_id, wanted, part)
+        )
+
+
+controllers = [
+    admin_routes("/api/admin/audit", AllEntries),
+    session_routes("/api/dashboard/audit", OwnEntries),
+]
