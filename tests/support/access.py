@@ -150,6 +150,7 @@ SESSION = """
 -:self             code     POST   /api/auth/step-up
 -:self             code     POST   /api/auth/password
 -:read             -        GET    /api/dashboard/stream
+-:read             -        GET    /api/dashboard/overview
 -:audit.read       -        GET    /api/dashboard/audit
 -:team.read        -        GET    /api/dashboard/members
 -:self             -        GET    /api/dashboard/members/me
@@ -195,6 +196,7 @@ auditor   -        GET    /api/admin/resolutions/{depositId}
 support   step-up  POST   /api/admin/resolutions/{depositId}/accept
 support   step-up  POST   /api/admin/resolutions/{depositId}/release
 auditor   -        GET    /api/admin/collections
+auditor   -        GET    /api/admin/overview
 auditor   -        GET    /api/admin/audit
 auditor   -        GET    /api/admin/search
 auditor   -        GET    /api/admin/payments

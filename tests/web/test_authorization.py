@@ -74,6 +74,7 @@ KEY_PATHS = {
 }
 # What only a person may do, for all projects.
 PERSON = {
+    ("GET", "/api/dashboard/overview"): None,
     ("GET", "/api/dashboard/audit"): None,
     ("GET", "/api/dashboard/withdrawals"): None,
     ("POST", "/api/dashboard/withdrawals"): {**PAY, "projectId": "{project_id}", "totpCode": "000000"},
@@ -123,6 +124,7 @@ OPERATOR = {
     ("POST", "/api/admin/chains/{chain}/rescan"): {"fromHeight": 1, "reason": "somebody has paid"},
     ("POST", "/api/admin/chains/{chain}/resume"): {"what": "sending", "reason": "it is over"},
     ("GET", "/api/admin/collections"): None,
+    ("GET", "/api/admin/overview"): None,
     ("GET", "/api/admin/audit"): None,
     ("GET", "/api/admin/search?q=x"): None,
     ("GET", "/api/admin/payments"): None,

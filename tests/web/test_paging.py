@@ -18,6 +18,8 @@ BOUNDED = {
     "/api/merchant/wallet/addresses",
     "/api/merchant/wallet/coins",
     "/api/dashboard/members/me",
+    "/api/dashboard/overview",
+    "/api/admin/overview",
     "/api/admin/chains",
     "/api/admin/chains/{chain}",
     "/api/admin/gas-stations",

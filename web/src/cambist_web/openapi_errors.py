@@ -12,6 +12,7 @@ from cambist.services.identity.team import MEMBER_ROLES
 from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
 from .errors import HTTP_ERRORS
 from .openapi_merchants import MERCHANT_ERRORS
+from .openapi_overviews import OVERVIEW_ERRORS
 from .openapi_queue import QUEUE_ERRORS
 from .permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, READ, SCOPE, member_permission_of
 
@@ -231,6 +232,7 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"\{operatorId\}", "", {404: ["OPERATOR_NOT_FOUND"]}),
         (r"\{operatorId\}(/disable)?$", "p", {409: ["LAST_OWNER"]}),
         *MERCHANT_ERRORS,
+        *OVERVIEW_ERRORS,
         (r"/merchant/projects$", "post", {403: ["LIVE_NOT_GRANTED"]}),
         (r"/admin/plans", "p", {409: ["PLAN_NAME_TAKEN"]}),
         (r"/admin/plans$", "post", {409: ["TOO_MANY_PLANS"]}),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .openapi_merchants import MERCHANT_VALUES
+from .openapi_overviews import OVERVIEW_VALUES
 from .openapi_queue import QUEUE_VALUES
 from .openapi_trail import TRAIL_VALUES
 from .openapi_values import ADDRESS, CONTRACT, MOMENT
@@ -35,6 +36,7 @@ _WEIGHTS = {
 OWN_VALUES: Mapping[str, Any] = {
     **MERCHANT_VALUES,
     **QUEUE_VALUES,
+    **OVERVIEW_VALUES,
     **TRAIL_VALUES,
     "DerivedMinimum.fee": "0.00042",
     "DerivedMinimum.minimum": "1.05",

@@ -79,6 +79,8 @@ outbound.Outbound                cancel cancelOutbound · raise_fee raiseOutboun
 payments.Payments                list listPayments · create createPayment · read getPayment · links getReceiptLinks
 payments.PaymentsInPerson        recalculate recalculatePayment
 payments.PublicPayments          read getPublicPayment
+overviews.OwnOverview            read getOverview
+overviews.WholeOverview          read getGatewayOverview
 payouts.Payouts                  create createPayout · create_batch createPayoutBatch · list listPayouts
 payouts.Payouts                  read getPayout · cancel cancelPayout
 plans.MerchantPlan               read getPlan

@@ -60,6 +60,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     "records.read": Permission(
         roles=READ, what="payments, deposits, accounts, trackers and what is sent, of all merchants; search"
     ),
+    "overview.read": Permission(
+        roles=READ, what="the overview: volume, conversion, fees, what is held, what needs attention"
+    ),
     "audit.read": Permission(roles=READ, what="the audit log"),
     "outbound.read": Permission(roles=READ, what="what is to be sent, and what it waits for"),
     "outbound.change": Permission(roles=ACT, step_up=True, what="retry, cancel, raise the fee of what is to be sent"),

@@ -219,6 +219,8 @@ class OutboundTx(Base):
         holds_one_of("state", "stored", "sent", "mined", "final", "gone"),
         partial_index("ix_outbound_txs_open", "chain", "scope", "id", where="state IN ('stored', 'sent', 'mined')"),
         partial_index("ix_outbound_txs_height", "chain", "scope", "height", where="state = 'final'"),
+        # What networks took over a time.
+        partial_index("ix_outbound_txs_created_at", "created_at", where="state = 'final'"),
     )
 
     id: Mapped[PrimaryKey]

@@ -1598,6 +1598,7 @@ TABLES = (
         CONSTRAINT fk_outbound_txs_slot_pk_outbound_slots FOREIGN KEY(slot_pk) REFERENCES outbound_slots (id)
     )
     """,
+    "CREATE INDEX ix_outbound_txs_created_at ON outbound_txs (created_at) WHERE state = 'final'",
     "CREATE INDEX ix_outbound_txs_height ON outbound_txs (chain, scope, height) WHERE state = 'final'",
     """
     CREATE INDEX ix_outbound_txs_open ON outbound_txs (chain, scope, id)

@@ -1,0 +1,211 @@
+"""Overviews: payments by state, what came in by coin and day, what there is, and what needs attention."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from cambist.services.overviews import bounded
+from tests.support.operators import Officer
+from tests.support.team import Teammate
+from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, refused
+
+KEY = {"X-Admin-Key": ADMIN_KEY}
+ORDER = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
+DAY_S = 86_400
+
+
+async def overview(client, headers, query="", of="dashboard"):
+    answer = await client.get(f"/api/{of}/overview?mode=sandbox&timeZone=Europe/Berlin{query}", headers=headers)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def pay(client, merchant, paid, **order):
+    payment = (await client.post("/api/payment", json=ORDER | order, headers=merchant.key)).json()["payment"]
+    if paid is not None:
+        body = {"paymentId": payment["paymentId"], "amount": paid, "confirmations": 20}
+        answer = await client.post("/api/sandbox/deposit", json=body, headers=merchant.key)
+        assert answer.status_code in {200, 201}, answer.text
+    return payment
+
+
+async def write_prices(gateway, *prices):
+    async with gateway.db.transaction() as conn:
+        for symbol, currency, at, value in prices:
+            await conn.exec_driver_sql(
+                "INSERT INTO price_points (symbol, fiat_currency, observed_at, value, source)"
+                " VALUES ($1, $2, $3, $4::text::numeric, 'test')",
+                (symbol, currency, at, value),
+            )
+
+
+@pytest.fixture
+async def story(gateway, client, sandbox_merchant, clock):
+    """Have a merchant be paid 10 and 12 USDX one day, 3 MEM the next, which nobody prices, and leave one open."""
+    merchant = sandbox_merchant
+    yesterday = clock.now()
+    await pay(client, merchant, "10")
+    await pay(client, merchant, "12")
+    clock.advance(DAY_S)
+    await pay(client, merchant, "3", token="MEM", amount="3")
+    await pay(client, merchant, None)
+    await write_prices(
+        gateway,
+        ("USDX", "usd", yesterday + timedelta(seconds=60), "0.99"),
+        ("USDX", "usd", yesterday + timedelta(seconds=120), "1.01"),
+        ("USDX", "eur", yesterday, "0.9"),
+        ("USDX", "usd", clock.now() - timedelta(seconds=60), "1.5"),
+    )
+    answer = await client.post("/api/auth/login", json={"email": merchant.email, "password": PASSWORD})
+    merchant.take(answer)
+    return merchant
+
+
+async def test_a_merchant_reads_what_came_in_by_day_coin_and_state(client, clock, story):
+    found = await overview(client, story.bearer)
+    assert (found["mode"], found["currency"], found["step"], found["timeZone"]) == (
+        *("sandbox", "usd", "day"),
+        "Europe/Berlin",
+    )
+    turnover = found["turnover"]
+    payments = turnover["payments"]
+    assert (payments["made"], payments["open"], payments["paid"]) == (4, 1, 3)
+    assert payments["conversionPercent"] == "100.00"
+    assert {state for state, count in payments["states"].items() if count} == {"paid", "overpaid", "pending"}
+    assert (turnover["deposits"], turnover["fiat"], turnover["unpriced"]) == (3, "22.00", 1)
+    usdx, mem = turnover["coins"]
+    assert (usdx["chain"], usdx["token"], usdx["deposits"], usdx["amount"], usdx["fiat"]) == (
+        *("memory", "USDX", 2),
+        *("22", "22.00"),
+    )
+    assert (mem["token"], mem["amount"], mem["fiat"], mem["unpriced"]) == ("MEM", "3", None, 1)
+    series = turnover["series"]
+    assert len(series) == len(usdx["amounts"]) == len(mem["amounts"]) == 30
+    assert [(one["payments"]["made"], one["fiat"], one["unpriced"]) for one in series[-2:]] == [
+        (2, "22.00", 0),
+        (2, "0.00", 1),
+    ]
+    assert usdx["amounts"][-2:] == ["22", "0"]
+    assert mem["amounts"][-2:] == ["0", "3"]
+    assert all(one["payments"]["conversionPercent"] is None for one in series[:-2])
+    assert series[-1]["beginsAt"] < found["until"]
+
+    balances = found["balances"]
+    coins = {one["token"]: one for one in balances["coins"]}
+    assert (coins["USDX"]["available"], coins["USDX"]["held"]) == ("20", "2")
+    assert (coins["USDX"]["price"], coins["USDX"]["fiat"], coins["MEM"]["fiat"]) == ("1.5", "33.00", None)
+    assert (balances["fiat"], balances["unpriced"]) == ("33.00", 1)
+    assert [(one["code"], one["count"]) for one in found["attention"]] == [("RESOLUTIONS_OPEN", 1)]
+
+
+async def test_the_time_its_steps_and_the_currency_are_what_is_asked_for(client, clock, story):
+    today = clock.now().date()
+    one_day = await overview(client, story.bearer, f"&from={today}&step=hour")
+    assert one_day["turnover"]["payments"]["made"] == 2
+    hours = one_day["turnover"]["series"]
+    assert sum(one["payments"]["made"] for one in hours) == 2
+    assert max(one["payments"]["made"] for one in hours) == 2
+    before = await overview(client, story.bearer, "&from=2020-01-01&to=2020-01-03")
+    assert (len(before["turnover"]["series"]), before["turnover"]["payments"]["made"]) == (2, 0)
+    assert (before["turnover"]["coins"], before["turnover"]["fiat"]) == ([], "0.00")
+    euros = await overview(client, story.bearer, "&currency=eur")
+    assert (euros["turnover"]["fiat"], euros["balances"]["fiat"]) == ("19.80", "0.00")
+    for wrong, field in (
+        ("currency=xau", "currency"),
+        ("timeZone=Mars", "timeZone"),
+        ("step=week", "step"),
+        ("from=2000-01-01", "from"),
+        ("from=2026-01-02&to=2026-01-01", "to"),
+        ("mode=both", "mode"),
+    ):
+        refused(
+            await client.get(f"/api/dashboard/overview?{wrong}", headers=story.bearer), 400, "VALIDATION_ERROR", field
+        )
+
+
+async def test_each_reads_of_what_is_theirs_alone(client, story):
+    other = await Merchant(client).open("bob@shop.example", mode="sandbox")
+    assert (await overview(client, other.bearer))["turnover"]["payments"]["made"] == 0
+    live = await client.get("/api/dashboard/overview", headers=story.bearer)
+    assert (live.json()["mode"], live.json()["turnover"]["payments"]["made"], live.json()["balances"]["coins"]) == (
+        *("live", 0),
+        [],
+    )
+    first = story.project_id
+    await story.add_project(mode="sandbox")
+    viewer = await Teammate(client, story).settle("viewer", projects=[story.project_id])
+    assert (await overview(client, viewer.bearer))["turnover"]["deposits"] == 0
+    assert (await overview(client, viewer.bearer, f"&project={story.project_id}"))["turnover"]["deposits"] == 0
+    of_first = await overview(client, story.bearer, f"&project={first}")
+    assert (of_first["turnover"]["deposits"], of_first["turnover"]["payments"]["made"]) == (3, 4)
+    path = "/api/dashboard/overview?mode=sandbox&project="
+    refused(await client.get(path + first, headers=viewer.bearer), 403, "PROJECT_NOT_OPEN")
+    refused(await client.get(path + other.project_id, headers=story.bearer), 403, "PROJECT_NOT_OWNED")
+    refused(await client.get(path + "prj_none", headers=story.bearer), 404, "PROJECT_NOT_FOUND")
+    live = f"/api/dashboard/overview?mode=live&project={first}"
+    refused(await client.get(live, headers=story.bearer), 400, "VALIDATION_ERROR", "project")
+
+
+async def test_operators_read_all_merchants_together_with_what_is_held(gateway, client, clock, story):
+    other = await Merchant(client).open("bob@shop.example", mode="sandbox")
+    await pay(client, other, "8")
+    auditor = await Officer(client).settle("auditor")
+    found = await overview(client, auditor.bearer, of="admin")
+    assert found["turnover"]["payments"]["made"] == 5
+    coins = {one["token"]: one for one in found["turnover"]["coins"]}
+    assert (coins["USDX"]["deposits"], coins["USDX"]["amount"], coins["USDX"]["fiat"]) == (3, "30", "34.00")
+    held = {one["token"]: one for one in found["held"]["coins"]}
+    assert (held["USDX"]["merchants"], held["USDX"]["receivable"], held["USDX"]["fiat"]) == ("30", "0", "45.00")
+    parts = ("onAddresses", "inWallets", "betweenChains")
+    assert sum(float(held["USDX"][part]) for part in parts) == 30
+    assert (found["held"]["fiat"], found["held"]["unpriced"]) == ("45.00", 1)
+    assert found["exchangeFees"] == {"coins": [], "fiat": "0.00", "unpriced": 0}
+    assert ("RESOLUTIONS_OPEN", 1) in [(one["code"], one["count"]) for one in found["attention"]]
+    assert "APPROVALS_WAITING" not in str(found["attention"])
+
+
+async def test_what_operators_should_look_at_is_told_with_its_number_and_since_when(gateway, client, clock, station):
+    now = clock.now()
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE gas_stations SET is_low = true")
+        await conn.exec_driver_sql(
+            "INSERT INTO chain_states (chain, error, failing_since, quorum, seen_at) VALUES"
+            " ('memory', 'down', $1, 1, $2), ('idle', NULL, NULL, 1, $2)",
+            (now - timedelta(minutes=3), now),
+        )
+        await conn.exec_driver_sql(
+            "INSERT INTO chain_pauses (chain, what, reason, paused_by, paused_at)"
+            " VALUES ('memory', 'sending', 'maintenance', 'admin key', $1)",
+            (now - timedelta(hours=1),),
+        )
+        await conn.exec_driver_sql(
+            "INSERT INTO jobs (job_id, kind, arguments, requested_by, state, due_at, finished_at, result) VALUES"
+            " ('job_1', 'reconcile', '{}', 'operator', 'succeeded', $1, $1, '{\"agrees\": false, \"chains\": {}}'),"
+            " ('job_2', 'rescan', '{}', 'operator', 'failed', $1, $1, NULL),"
+            " ('job_3', 'rescan', '{}', 'operator', 'failed', $2, $2, NULL)",
+            (now - timedelta(hours=2), now - timedelta(days=8)),
+        )
+    found = (await client.get("/api/admin/overview", headers=KEY)).json()["attention"]
+    assert {one["code"]: one["count"] for one in found} == {
+        "CHAINS_FAILING": 1,
+        "CHAINS_PAUSED": 1,
+        "GAS_LOW": 1,
+        "JOBS_FAILED": 1,
+        "BOOKS_DIFFER": 1,
+    }
+    (failing,) = [one for one in found if one["code"] == "CHAINS_FAILING"]
+    assert failing["since"].startswith(f"{now - timedelta(minutes=3):%Y-%m-%dT%H:%M}")
+    assert failing["where"] == "/api/admin/chains"
+    sandbox = (await client.get("/api/admin/overview?mode=sandbox", headers=KEY)).json()["attention"]
+    assert [one["code"] for one in sandbox] == ["JOBS_FAILED"]
+
+
+async def test_what_takes_too_long_is_given_up_and_says_so(gateway, client, merchant, monkeypatch):
+    monkeypatch.setattr(bounded, "STATEMENT_MS_MAX", 50)
+    async with gateway.db.transaction() as conn:
+        # A statement that waits takes as long as one that reads too much.
+        await conn.exec_driver_sql("LOCK TABLE payments IN ACCESS EXCLUSIVE MODE")
+        for path, headers in (("dashboard", merchant.bearer), ("admin", KEY)):
+            refused(await client.get(f"/api/{path}/overview", headers=headers), 503, "OVERVIEW_TOO_SLOW")
