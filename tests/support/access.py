@@ -198,6 +198,7 @@ support   step-up  POST   /api/admin/resolutions/{depositId}/release
 auditor   -        GET    /api/admin/collections
 auditor   -        GET    /api/admin/overview
 auditor   -        GET    /api/admin/audit
+support   -        POST   /api/admin/audit/verify
 auditor   -        GET    /api/admin/search
 auditor   -        GET    /api/admin/payments
 auditor   -        GET    /api/admin/payments/{paymentId}

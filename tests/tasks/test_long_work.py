@@ -12,11 +12,13 @@ from cambist.registry import Registry
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.accounting.statements import entries, export
 from cambist.services.accounting.statements.entries import Filters
+from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Kind, NewJob
 from cambist.signer.keystore import Keystore
 from cambist.testing.fixtures import TEST_MNEMONIC
 from cambist.testing.memory import MemoryFamily
+from cambist_tasks.jobs.audit import seal_audit_log
 from cambist_tasks.requested import REQUESTED, JobRunner
 from tests.core.test_statements import HISTORY
 from tests.support.shop import Shop, memory_of
@@ -84,6 +86,22 @@ async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(
     assert (difference["group"], difference["difference"]) == ("deposits", "+0.000005")
     job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={"chains": ["moon"]})
     assert job.result["chains"] == {"moon": {"problem": "There is no such live chain."}}
+
+
+async def test_the_audit_log_is_compared_with_its_seals_and_what_was_changed_is_told(gateway):
+    async with gateway.db.transaction() as conn:
+        for number in range(3):
+            await record(conn, GATEWAY, Action.JOB_ASKED, gateway.clock.now(), subject=f"job_{number}")
+    assert not await seal_audit_log(gateway)
+    job = await done(gateway, kind=Kind.AUDIT_VERIFICATION, arguments={})
+    assert job.state == "succeeded"
+    assert job.result == {"agrees": True, "seals": 1, "entries": 3, "waiting": 0, "problems": []}
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await conn.exec_driver_sql("UPDATE audit_entries SET subject = 'another'")
+    job = await done(gateway, kind=Kind.AUDIT_VERIFICATION, arguments={})
+    assert (job.result["agrees"], len(job.result["problems"])) == (False, 3)
+    assert "was changed" in job.result["problems"][0]
 
 
 async def test_a_reconcile_of_no_chain_does_not_say_that_all_agree(gateway):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 
 import pytest
 
@@ -144,6 +145,22 @@ async def test_a_rare_entry_is_found_by_its_index_however_many_others_there_are(
         found, pages = found + page["entries"], pages + 1
         path = page["nextCursor"] and f"dashboard/audit?subject=po_7&cursor={page['nextCursor']}"
     assert ([one["subject"] for one in found], pages > 2) == (["po_7"], True)
+
+
+async def test_operators_have_it_verified_and_read_what_came_of_it(gateway, client, merchant):
+    assert (await read(client, "admin/audit"))["verification"] is None
+    asked = [(await client.post("/api/admin/audit/verify", headers=KEY)).json()["job"] for _ in range(2)]
+    assert asked[0]["jobId"] == asked[1]["jobId"]
+    assert asked[0]["kind"] == "audit_verification"
+    assert (await read(client, "admin/audit"))["verification"] is None
+    result = {"agrees": False, "seals": 2, "entries": 9, "waiting": 1, "problems": ["entry 3 of seal 1 was changed"]}
+    async with gateway.db.transaction() as conn:
+        ended = "UPDATE jobs SET state = 'succeeded', finished_at = $2, result = $1::text::jsonb WHERE job_id = $3"
+        now = gateway.clock.now()
+        await conn.exec_driver_sql(ended, (json.dumps(result), now, asked[0]["jobId"]))
+    shown = (await read(client, "admin/audit?action=job.asked"))["verification"]
+    assert shown | result == shown
+    assert (shown["jobId"], shown["requestedBy"]) == (asked[0]["jobId"], "admin key")
 
 
 @pytest.mark.parametrize("role, allowed", [("admin", True), ("finance", False), ("developer", False)])

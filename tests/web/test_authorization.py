@@ -126,6 +126,7 @@ OPERATOR = {
     ("GET", "/api/admin/collections"): None,
     ("GET", "/api/admin/overview"): None,
     ("GET", "/api/admin/audit"): None,
+    ("POST", "/api/admin/audit/verify"): None,
     ("GET", "/api/admin/search?q=x"): None,
     ("GET", "/api/admin/payments"): None,
     ("GET", "/api/admin/payments/{payment_id}"): None,

@@ -184,6 +184,7 @@ async def test_what_operators_should_look_at_is_told_with_its_number_and_since_w
             "INSERT INTO jobs (job_id, kind, arguments, requested_by, state, due_at, finished_at, result) VALUES"
             " ('job_1', 'reconcile', '{}', 'operator', 'succeeded', $1, $1, '{\"agrees\": false, \"chains\": {}}'),"
             " ('job_2', 'rescan', '{}', 'operator', 'failed', $1, $1, NULL),"
+            " ('job_4', 'audit_verification', '{}', 'operator', 'succeeded', $1, $1, '{\"agrees\": false}'),"
             " ('job_3', 'rescan', '{}', 'operator', 'failed', $2, $2, NULL)",
             (now - timedelta(hours=2), now - timedelta(days=8)),
         )
@@ -194,6 +195,7 @@ async def test_what_operators_should_look_at_is_told_with_its_number_and_since_w
         "GAS_LOW": 1,
         "JOBS_FAILED": 1,
         "BOOKS_DIFFER": 1,
+        "AUDIT_LOG_CHANGED": 1,
     }
     (failing,) = [one for one in found if one["code"] == "CHAINS_FAILING"]
     assert failing["since"].startswith(f"{now - timedelta(minutes=3):%Y-%m-%dT%H:%M}")

@@ -22,6 +22,7 @@ from cambist.services.jobs.leases import LeaseLostError
 from cambist.services.jobs.requests import Job, Kind
 
 from .job_lease import LaterError, Lease, lease_end
+from .jobs.audit import verify_audit_log
 from .jobs.reconcile import reconcile
 from .jobs.rescan import rescan
 from .jobs.statements import export_statement
@@ -56,6 +57,7 @@ class Requested(Struct, frozen=True, kw_only=True):
 
 
 REQUESTED: Mapping[Kind, Requested] = {
+    Kind.AUDIT_VERIFICATION: Requested(handler=verify_audit_log, slice_timeout_s=45),
     Kind.RECONCILE: Requested(handler=reconcile, slice_timeout_s=45),
     Kind.RESCAN: Requested(handler=rescan, slice_timeout_s=30),
     Kind.STATEMENT_EXPORT: Requested(handler=export_statement, slice_timeout_s=15),

@@ -29,6 +29,12 @@ _LIST_WORDS = {
 }
 TRAIL_WORDS: Mapping[str, str] = {
     "TrailEntry.merchant_name": "The merchant's name.",
+    "AuditVerification.agrees": "Whether nothing was changed, removed or added later; null where it took too long.",
+    "AuditVerification.entries": "How many entries were compared.",
+    "AuditVerification.problems": "What is wrong, a sentence each; 100 at most.",
+    "AuditVerification.requested_by": "The operator who asked for it.",
+    "AuditVerification.seals": "How many seals there are.",
+    "AuditVerification.waiting": "How many entries have no seal yet.",
     **{f"{owner}.{name}": words for owner in _ENTRIES for name, words in _ENTRY_WORDS.items()},
     **{f"{owner}.{name}": words for owner in _LISTS for name, words in _LIST_WORDS.items()},
 }
@@ -44,5 +50,11 @@ _VALUES = {
 }
 TRAIL_VALUES: Mapping[str, Any] = {
     "TrailEntry.entry_id": "1042",
+    "AuditVerification.agrees": True,
+    "AuditVerification.entries": 1042,
+    "AuditVerification.problems": [],
+    "AuditVerification.requested_by": "opr_4k2m7q",
+    "AuditVerification.seals": 87,
+    "AuditVerification.waiting": 0,
     **{f"{owner}.{name}": value for owner in _ENTRIES for name, value in _VALUES.items()},
 }

@@ -44,7 +44,7 @@ all_outgoing.AllWithdrawals      list listAllWithdrawals · read getAnyWithdrawa
 all_outgoing.AllExchanges        list listAllExchanges · read getAnyExchange
 api_keys.Keys                    list listApiKeys · issue createApiKey · revoke revokeApiKey
 approved_addresses.ApprovedAddresses list listApprovedAddresses · approve approveAddress · delete removeApprovedAddress
-audit_trail.AllEntries           list listAuditEntries
+audit_trail.AllEntries           list listAuditEntries · verify verifyAudit
 audit_trail.OwnEntries           list listOwnAuditEntries
 chain_steering.ChainSteering     pause pauseChain · resume resumeChain · rescan rescanChain
 chains.Chains                    list listAdminChains · read getAdminChain · add_endpoint addChainEndpoint

@@ -64,6 +64,7 @@ PERMISSIONS: Mapping[str, Permission] = {
         roles=READ, what="the overview: volume, conversion, fees, what is held, what needs attention"
     ),
     "audit.read": Permission(roles=READ, what="the audit log"),
+    "audit.verify": Permission(roles=RESOLVE, what="have the audit log compared with its seals"),
     "outbound.read": Permission(roles=READ, what="what is to be sent, and what it waits for"),
     "outbound.change": Permission(roles=ACT, step_up=True, what="retry, cancel, raise the fee of what is to be sent"),
     "stakes.change": Permission(roles=ACT, step_up=True, what="stake, unstake, withdraw a gas station's coin"),

@@ -3,36 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 
-from litestar import Controller, Response, get
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import QueryParameter
+from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.audit import trail
 from cambist.services.audit.entries import Action, ActorKind
 from cambist.services.audit.trail import OwnTrailEntry, TrailEntry, Wanted
 from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.jobs import requests
+from cambist.services.jobs.requests import Kind, NewJob
 from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.oversight.finding import TEXT_CHARS_MAX, merchant_named
 from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
+from cambist_web.origin import Audit
 from cambist_web.oversight import Merchant
 from cambist_web.permissions import permits
-from cambist_web.schemas import CursorPageAnswer, NonEmptyFilter
+from cambist_web.schemas import Answer, CursorPageAnswer, NonEmptyFilter
+
+from .admin_jobs import JobView, ask_for, asked_by, job_view
 
 Text = Annotated[str | None, QueryParameter(min_length=1, max_length=TEXT_CHARS_MAX)]
 InAction = Annotated[Action | None, QueryParameter()]
 OfKind = Annotated[ActorKind | None, QueryParameter(name="actorKind")]
 
 
+class AuditVerification(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A comparison of the whole log with its seals. `agrees` is null where it took too long, which `problems` says.
+
+    Entries that are `waiting` have no seal yet, since they are of the last minute.
+    """
+
+    job_id: str
+    finished_at: datetime
+    requested_by: str
+    agrees: bool | None
+    entries: int
+    seals: int
+    waiting: int
+    problems: Sequence[str]
+
+
 class AuditTrail(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of the audit log."""
+    """One page of the audit log. `verification` is the last one that has ended; null where none is kept."""
 
     entries: Sequence[TrailEntry]
+    verification: AuditVerification | None
+
+
+class AuditVerificationAsked(Answer, frozen=True, kw_only=True):
+    """The job that compares the log with its seals, or the one that does it already."""
+
+    job: JobView
 
 
 class OwnAuditTrail(CursorPageAnswer, frozen=True, kw_only=True):
@@ -83,7 +113,37 @@ class AllEntries(Controller):
             return await trail.list_entries(conn, wanted, part, merchant_id=named)
 
         query = asked.of(web, "audit", "operator", sort=sort, filters=(wanted, merchant))
-        return await query.answer(AuditTrail, found)
+        async with web.db.transaction() as conn:
+            verification = await _last_verification(conn)
+        return await query.answer(AuditTrail, found, verification=verification)
+
+    @post("/verify", status_code=201, summary="Verify the audit log", opt=permits("audit.verify"))
+    async def verify(self, web: NamedDependency[Web], audit: NamedDependency[Audit]) -> AuditVerificationAsked:
+        """Have a worker compare every entry with its seal. It changes nothing; the log then says what came of it."""
+        new = NewJob(kind=Kind.AUDIT_VERIFICATION, arguments={}, requested_by=asked_by(audit), unique_key="all")
+        async with web.db.transaction() as conn:
+            job = await ask_for(conn, web, audit, new)
+        await web.gateway.hints.publish(requests.TOPIC)
+        return AuditVerificationAsked(job=job_view(job, web.clock.now()))
+
+
+async def _last_verification(conn: AsyncConnection) -> AuditVerification | None:
+    last = await requests.list_jobs(conn, Part(limit=1, count_max=0), state="succeeded", kind=Kind.AUDIT_VERIFICATION)
+    if not last.items:
+        return None
+    (job,) = last.items
+    result = job.result or {}
+    problem = result.get("problem")
+    return AuditVerification(
+        job_id=job.job_id,
+        finished_at=job.finished_at or job.created_at,
+        requested_by=job.requested_by,
+        agrees=result.get("agrees"),
+        entries=result.get("entries", 0),
+        seals=result.get("seals", 0),
+        waiting=result.get("waiting", 0),
+        problems=[problem] if problem is not None else result.get("problems", []),
+    )
 
 
 class OwnEntries(Controller):

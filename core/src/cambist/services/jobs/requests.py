@@ -33,6 +33,7 @@ STATES = ("queued", "running", "succeeded", "failed", "cancelled")
 class Kind(StrEnum):
     """What can be asked for. Which function does it is in ``cambist_tasks.requested``."""
 
+    AUDIT_VERIFICATION = "audit_verification"
     RECONCILE = "reconcile"
     RESCAN = "rescan"
     STATEMENT_EXPORT = "statement_export"

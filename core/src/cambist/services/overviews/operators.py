@@ -122,6 +122,14 @@ _KINDS = (
             WHERE $1 = 'live' AND $2::timestamptz IS NOT NULL AND last.result ->> 'agrees' = 'false'""",
     ),
     _Kind(
+        code="AUDIT_LOG_CHANGED",
+        message="The last verification found that the audit log is not what was sealed.",
+        where="/api/admin/audit",
+        rows="""SELECT finished_at FROM (SELECT finished_at, result FROM jobs
+                WHERE kind = 'audit_verification' AND state = 'succeeded' ORDER BY id DESC LIMIT 1) AS last
+            WHERE $1 = 'live' AND $2::timestamptz IS NOT NULL AND last.result ->> 'agrees' = 'false'""",
+    ),
+    _Kind(
         code="PRICE_SOURCES_SET_ASIDE",
         message="Operators have set price sources aside.",
         where="/api/admin/prices",
