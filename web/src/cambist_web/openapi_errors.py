@@ -279,8 +279,6 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         ),
         (r"/sources/\{name\}/set-aside$", "post", {404: ["PRICE_SOURCE_NOT_FOUND"], 409: ["SET_ASIDE_ALREADY"]}),
         (r"/sources/\{name\}/take-back$", "post", {409: ["NOT_SET_ASIDE"]}),
-        (r"/admin/stakes$", "post", {400: ["UNSUPPORTED_CHAIN", "INVALID_AMOUNT"], 503: ["CHAIN_UNAVAILABLE"]}),
-        (r"/admin/stakes$", "post", {400: ["CHAIN_WITHOUT_STAKES", "STAKE_OUT_OF_RANGE"], 409: ["STAKE_CHANGING"]}),
     )
 )
 """What can go wrong with single nouns, by their path and method."""

@@ -24,5 +24,11 @@ MERCHANT_VALUES: Mapping[str, Any] = {
     "MerchantRow.members": 4,
     "MerchantRow.plan_name": "Business",
     "MerchantRow.projects": 2,
+    "OutgoingLimit.minimum": "5",
+    "OutgoingLimit.per_day": "50000",
+    "OutgoingLimit.per_transaction": "10000",
+    "NewLimit.minimum": "5",
+    "NewLimit.per_day": "50000",
+    "NewLimit.per_transaction": "10000",
     "Suspend.reason": "Chargebacks, ticket 4711.",
 }

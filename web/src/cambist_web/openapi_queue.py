@@ -11,6 +11,8 @@ QUEUE_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"\{intentId\}", "", {404: ["INTENT_NOT_FOUND"]}),
     (r"\{intentId\}/cancel$", "post", {409: ["NOT_CANCELLABLE"]}),
     (r"\{intentId\}/(retry|raise-fee)$", "post", {409: ["ALREADY_ENDED"]}),
+    (r"/admin/stakes$", "post", {400: ["UNSUPPORTED_CHAIN", "INVALID_AMOUNT"], 503: ["CHAIN_UNAVAILABLE"]}),
+    (r"/admin/stakes$", "post", {400: ["CHAIN_WITHOUT_STAKES", "STAKE_OUT_OF_RANGE"], 409: ["STAKE_CHANGING"]}),
     (r"/raise-fee$", "post", {400: ["INVALID_AMOUNT"], 409: ["FEE_NOT_RAISABLE", "ALREADY_MINED"]}),
 )
 
