@@ -196,6 +196,7 @@ auditor   -        GET    /api/admin/resolutions/{depositId}
 support   step-up  POST   /api/admin/resolutions/{depositId}/accept
 support   step-up  POST   /api/admin/resolutions/{depositId}/release
 auditor   -        GET    /api/admin/collections
+auditor   -        GET    /api/admin/plugins
 auditor   -        GET    /api/admin/overview
 auditor   -        GET    /api/admin/audit
 support   -        POST   /api/admin/audit/verify

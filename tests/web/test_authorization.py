@@ -124,6 +124,7 @@ OPERATOR = {
     ("POST", "/api/admin/chains/{chain}/rescan"): {"fromHeight": 1, "reason": "somebody has paid"},
     ("POST", "/api/admin/chains/{chain}/resume"): {"what": "sending", "reason": "it is over"},
     ("GET", "/api/admin/collections"): None,
+    ("GET", "/api/admin/plugins"): None,
     ("GET", "/api/admin/overview"): None,
     ("GET", "/api/admin/audit"): None,
     ("POST", "/api/admin/audit/verify"): None,

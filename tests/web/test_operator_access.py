@@ -145,6 +145,7 @@ def test_only_owners_manage_operators_settings_and_fees_and_everybody_reads():
     for name in ("operators.manage", "settings.change", "plans.change"):
         assert tuple(PERMISSIONS[name].roles) == ("owner",)
     assert {name for name, one in PERMISSIONS.items() if not one.step_up and not name.endswith(".read")} == {
+        "audit.verify",
         "chains.pause",
         "jobs.change",
         "merchants.sign_out",

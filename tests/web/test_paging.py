@@ -20,6 +20,7 @@ BOUNDED = {
     "/api/dashboard/members/me",
     "/api/dashboard/overview",
     "/api/admin/overview",
+    "/api/admin/plugins",
     "/api/admin/chains",
     "/api/admin/chains/{chain}",
     "/api/admin/gas-stations",

@@ -36,6 +36,11 @@ def redact(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMappin
     return {name: _clean(name, value, _DEPTH_MAX) for name, value in event.items()}
 
 
+def is_secret_name(name: str) -> bool:
+    """Say whether what goes by this name is secret."""
+    return _SECRET_NAMES.search(name) is not None
+
+
 def redact_text(text: str) -> str:
     """Remove what looks like a secret from a text."""
     for pattern, replacement in _SECRET_TEXTS:
@@ -54,7 +59,7 @@ def write_out(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMap
 def _clean(name: str, value: object, depth: int) -> object:
     if value is None or isinstance(value, bool | int | float):
         return value
-    if _SECRET_NAMES.search(name):
+    if is_secret_name(name):
         return REDACTED
     if isinstance(value, bytes | bytearray):
         return f"<{len(value)} bytes>"

@@ -1,4 +1,4 @@
-"""What the API's description says of overviews: errors, sentences and values of their fields."""
+"""What the API's description says of overviews and plugins: errors, sentences and values of their fields."""
 
 from __future__ import annotations
 
@@ -65,9 +65,17 @@ OVERVIEW_WORDS: Mapping[str, str] = {
     "CoinFee.fiat": "What they were worth, by the prices of their time; null where none is known.",
     "Fees.fiat": "What all with a price were worth together.",
     "Fees.unpriced": "How many transactions are not in `fiat`: no price of their time is known.",
-    "parameter.timeZone": "In which days and hours begin, such as `Europe/Berlin`.",
-    "parameter.step": "What the series is of.",
-    "parameter.currency": "Of every `fiat`.",
+    "PluginList.contract_version": "The version of the contract that this gateway has.",
+    "PluginSetting.name": "Where it stands in the plugin's table.",
+    "PluginSetting.value": "What it is set to; null where that may be secret.",
+    "PluginView.name": "What its table in the operator's file is called.",
+    "PluginView.state": "Whether it is enabled, and whether its chains fail.",
+    "PluginView.distribution": "The package that brought it.",
+    "PluginView.version": "The package's version.",
+    "PluginView.contract_version": "The version of the contract that it was written for.",
+    "PluginView.kinds": "What it teaches the gateway: `chain`, `price`, `swap`, `bridge`.",
+    "PluginView.chains": "The chains that it brings.",
+    "PluginView.problems": "What fails now, a sentence for each chain.",
 }
 
 OVERVIEW_VALUES: Mapping[str, Any] = {
@@ -102,6 +110,17 @@ OVERVIEW_VALUES: Mapping[str, Any] = {
     "HeldCoin.in_wallets": "0",
     "HeldCoin.between_chains": "0",
     "HeldCoin.gas": "0",
+    "PluginList.contract_version": 1,
+    "PluginSetting.name": "chains.ethereum.confirmations",
+    "PluginSetting.value": "12",
+    "PluginView.name": "evm",
+    "PluginView.state": "loaded",
+    "PluginView.distribution": "cambist-evm",
+    "PluginView.version": "0.1.0",
+    "PluginView.contract_version": 1,
+    "PluginView.kinds": ["chain"],
+    "PluginView.chains": ["ethereum"],
+    "PluginView.problems": [],
     "CoinFee.amount": "0.5",
     "CoinFee.transactions": 1,
 }

@@ -85,6 +85,7 @@ payouts.Payouts                  create createPayout · create_batch createPayou
 payouts.Payouts                  read getPayout · cancel cancelPayout
 plans.MerchantPlan               read getPlan
 plans.Plans                      list listPlans · make createPlan · change changePlan · give changeMerchantPlan
+plugins.Plugins                  list listPlugins
 prices.Prices                    read getPrices · set_aside setPriceSourceAside · take_back takePriceSourceBack
 projects.Project                 read getProject · change changeProject · rotate_secret rotateWebhookSecret
 projects.Projects                list listProjects · create createProject

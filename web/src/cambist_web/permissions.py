@@ -60,6 +60,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "records.read": Permission(
         roles=READ, what="payments, deposits, accounts, trackers and what is sent, of all merchants; search"
     ),
+    "plugins.read": Permission(roles=READ, what="plugins, and their settings without secrets"),
     "overview.read": Permission(
         roles=READ, what="the overview: volume, conversion, fees, what is held, what needs attention"
     ),

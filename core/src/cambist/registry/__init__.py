@@ -4,6 +4,7 @@ What is wrong with a plugin stops the start with one sentence, a RegistryError; 
 loaded plugin connects, is reported and touches no other plugin. Only ``loading`` drives pluggy.
 """
 
+from .brought import BroughtPlugin, PluginSetting
 from .checks import RegistryError
 from .connect import ConnectProblem
 from .connections import ChainConnections
@@ -14,9 +15,11 @@ from .switching import SwitchedChain
 
 __all__ = [
     "GROUP",
+    "BroughtPlugin",
     "ChainConnections",
     "ConnectProblem",
     "InstalledPlugin",
+    "PluginSetting",
     "Registry",
     "RegistryError",
     "SetupError",

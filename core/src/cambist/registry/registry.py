@@ -32,6 +32,7 @@ from cambist.plugin import (
     SwapProvider,
 )
 
+from .brought import BroughtPlugin, plugin_of, shown_settings
 from .checks import RegistryError, check_chains, decode_config, guarded, plugin_error
 from .connect import Connector, ConnectProblem, Opener, log_problem
 from .loading import ALWAYS, check_plugin, enabled_tables, plugin_objects, points_by_name
@@ -70,7 +71,7 @@ class Registry:
     """
 
     def __init__(self, tables: Mapping[str, object], *, found: Iterable[EntryPoint] | None = None) -> None:
-        points = points_by_name(found)
+        self._points = points = points_by_name(found)
         self._loaded = [_load(name, table, points) for name, table in enabled_tables(tables, points).items()]
         self.plugins: Sequence[str] = [loaded.name for loaded in self._loaded]
         self.families: Mapping[str, AddressFamily] = self._gather_families()
@@ -108,6 +109,34 @@ class Registry:
                     connector.problem(loaded.name, f"the chain {chain_id!r} is not connected")
                 chains |= {chain_id: chain for chain_id, chain in brought.items() if chain_id in expected}
             yield {chain_id: chains[chain_id] for chain_id in self.chains if chain_id in chains}
+
+    def inventory(self) -> Sequence[BroughtPlugin]:
+        """Return every installed plugin by name, enabled ones with what they bring and how they are set."""
+        enabled = {one.name: one for one in self._loaded}
+        return [
+            self._brought(enabled[name])
+            if name in enabled
+            else plugin_of(name, self._points.get(name, ()), enabled=False)
+            for name in sorted({*self._points, *enabled})
+        ]
+
+    def _brought(self, loaded: _Loaded) -> BroughtPlugin:
+        of_kind: Mapping[str, Sequence[tuple[Any, Any]]] = {
+            "chain": loaded.chain_plugins,
+            "price": loaded.price_plugins,
+            "swap": loaded.swap_plugins,
+            "bridge": loaded.bridge_plugins,
+        }
+        pairs = [pair for some in of_kind.values() for pair in some]
+        return plugin_of(
+            loaded.name,
+            self._points.get(loaded.name, ()),
+            enabled=True,
+            api_version=next((plugin.api_version for plugin, _ in pairs), None),
+            kinds=[kind for kind, some in of_kind.items() if some],
+            chains=[info.id for info in self._chains_of[loaded.name]],
+            settings=shown_settings([config for _, config in pairs]),
+        )
 
     def setup(self, chain: str) -> NetworkSetup | None:
         """Return what the operator's file says of what can be changed of a chain; None where nothing can."""

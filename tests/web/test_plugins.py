@@ -1,0 +1,67 @@
+"""The plugins that operators see."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, version
+
+import pytest
+
+from cambist.plugin import API_VERSION
+from cambist.registry import GROUP, Registry
+from tests.support.operators import Officer
+from tests.support.web import MEMORY, memory_gateway, web_settings
+
+TABLES = {
+    "memory": {"chains": {"memory": {}, "idle": {"availability": "unconfigured", "least_units": 7}}},
+    "prices": {
+        "coingecko": {"api_key": "CG-0123456789abcdef", "plan": "pro", "base_url": "https://x:y@prices.example"}
+    },
+}
+
+
+@pytest.fixture
+def opening():
+    return opened
+
+
+def opened(database_url, redis_url, clock, ids, *, stock):
+    prices = EntryPoint("prices", "cambist_prices.plugin", GROUP)
+    bridge = EntryPoint("bridge_across", "a_module_that_nobody_imports", GROUP)
+    registry = Registry(TABLES, found=[MEMORY, prices, bridge])
+    return memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=stock, registry=registry)
+
+
+async def test_plugins_are_told_with_version_kind_and_what_fails_and_never_a_secret(gateway, client, clock):
+    auditor = await Officer(client).settle("auditor")
+    answer = await client.get("/api/admin/plugins", headers=auditor.bearer)
+    found = answer.json()
+    assert found["contractVersion"] == API_VERSION
+    bridge, memory, prices = found["plugins"]
+    assert (bridge["name"], bridge["state"], bridge["contractVersion"], bridge["kinds"]) == (
+        *("bridge_across", "disabled"),
+        *(None, []),
+    )
+    assert (memory["state"], memory["kinds"], memory["chains"]) == ("loaded", ["chain"], ["memory", "idle"])
+    assert {"name": "chains.idle.least_units", "value": "7"} in memory["settings"]
+    assert (prices["name"], prices["kinds"], prices["contractVersion"]) == ("prices", ["price"], API_VERSION)
+    assert {one["name"]: one["value"] for one in prices["settings"]} == {
+        "coingecko.api_key": None,
+        "coingecko.plan": "pro",
+        "coingecko.base_url": None,
+    }
+    for secret in ("CG-0123456789abcdef", "prices.example"):
+        assert secret not in answer.text
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO chain_states (chain, problem, quorum, seen_at) VALUES ('memory', 'nobody answers', 1, $1)",
+            (clock.now(),),
+        )
+    memory = (await client.get("/api/admin/plugins", headers=auditor.bearer)).json()["plugins"][1]
+    assert (memory["state"], memory["problems"]) == ("failing", ["memory: nobody answers"])
+
+
+def test_versions_are_those_of_the_distributions():
+    found = {one.name: one for one in Registry({"prices": {"static": {"USDX": {"usd": "1"}}}}).inventory()}
+    assert found["prices"].distribution == "cambist-prices"
+    assert found["prices"].version == version("cambist-prices")
+    assert (found["tron"].enabled, found["evm"].enabled) == (True, False)
