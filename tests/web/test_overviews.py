@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from cambist.services.overviews import bounded
+from cambist_web.ratelimit import RateLimit
 from tests.support.operators import Officer
 from tests.support.team import Teammate
 from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, refused
@@ -202,6 +203,15 @@ async def test_what_operators_should_look_at_is_told_with_its_number_and_since_w
     assert failing["where"] == "/api/admin/chains"
     sandbox = (await client.get("/api/admin/overview?mode=sandbox", headers=KEY)).json()["attention"]
     assert [one["code"] for one in sandbox] == ["JOBS_FAILED"]
+
+
+async def test_a_merchant_has_so_many_summed_up_in_a_minute_and_no_other_merchant_fewer(client, merchant):
+    other = await Merchant(client).open("bob@shop.example")
+    client._transport.app.state.web.limits.overviews = RateLimit("overviews", 2)
+    for _ in range(2):
+        assert (await client.get("/api/dashboard/overview", headers=merchant.bearer)).status_code == 200
+    refused(await client.get("/api/dashboard/overview", headers=merchant.bearer), 429, "RATE_LIMITED")
+    assert (await client.get("/api/dashboard/overview", headers=other.bearer)).status_code == 200
 
 
 async def test_what_takes_too_long_is_given_up_and_says_so(gateway, client, merchant, monkeypatch):

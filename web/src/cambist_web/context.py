@@ -44,6 +44,9 @@ FAILED_LOGINS_PERIOD_S = 900
 FAILED_LOGINS_PER_MINUTE = 20
 """How many times ``login_per_address`` an account may be guessed at in a minute, by all addresses together."""
 
+OVERVIEWS_PER_MINUTE = 60
+"""How often a merchant may have everything summed up. One costs the database as much as many other requests."""
+
 CALCULATOR_CACHE_S = 60.0
 KEY_CACHE_TTL_S = 1.0
 """How long a worker goes on trusting a key that another worker has just revoked."""
@@ -57,6 +60,7 @@ class Limits:
         self.per_key = RateLimit("key", settings.per_key)
         self.per_session = RateLimit("session", settings.per_key)
         self.per_tracker = RateLimit("tracker", settings.per_key)
+        self.overviews = RateLimit("overviews", OVERVIEWS_PER_MINUTE if settings.per_key else 0)
         self.per_address = RateLimit("address", settings.per_address)
         self.login_per_address = RateLimit("login", settings.login_per_address)
         self.failed_login = RateLimit("failed-login", settings.login_per_address, FAILED_LOGINS_PERIOD_S)

@@ -113,6 +113,7 @@ class OwnOverview(Controller):
 
         Of the projects that are open to you, or of one of them. Balances are the merchant's as a whole.
         """
+        await web.limiter.take(web.limits.overviews, str(session.merchant_pk))
         now, settings = web.clock.now(), await web.platform.get()
         async with web.db.transaction() as conn, bounded(conn):
             whose = await _whose(conn, session, mode, project)
