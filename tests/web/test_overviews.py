@@ -8,6 +8,7 @@ import pytest
 
 from cambist.services.overviews import bounded
 from cambist_web.ratelimit import RateLimit
+from tests.support.exchange_rows import ended_exchange
 from tests.support.operators import Officer
 from tests.support.team import Teammate
 from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, refused
@@ -15,6 +16,7 @@ from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, refused
 KEY = {"X-Admin-Key": ADMIN_KEY}
 ORDER = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
 DAY_S = 86_400
+DAY = timedelta(days=1)
 
 
 async def overview(client, headers, query="", of="dashboard"):
@@ -165,6 +167,34 @@ async def test_operators_read_all_merchants_together_with_what_is_held(gateway, 
     assert found["exchangeFees"] == {"coins": [], "fiat": "0.00", "unpriced": 0}
     assert ("RESOLUTIONS_OPEN", 1) in [(one["code"], one["count"]) for one in found["attention"]]
     assert "APPROVALS_WAITING" not in str(found["attention"])
+
+
+async def test_fees_are_what_was_taken_and_paid_within_the_time_by_the_prices_of_then(gateway, client, clock, merchant):
+    now, memory = clock.now(), {"fee_units": 10**16}
+    done = {"status": "succeeded", "error": None, "output_units": 3_000_000, "is_settled": True}
+    for changed in (done, done | {"created_at": now - timedelta(days=60)}, {}):
+        await ended_exchange(gateway, merchant.project_id, **memory | changed)
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        for number, (scope, state, at) in enumerate(
+            [(0, "final", now), (0, "final", now), (7, "final", now), (0, "mined", now), (0, "final", now - 60 * DAY)]
+        ):
+            await conn.exec_driver_sql(
+                "INSERT INTO outbound_txs (slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_extra, state,"
+                " fee_paid, created_at)"
+                " VALUES ($1::bigint, 'memory', $2, 'tx' || $1::bigint, '', 1, 1, 0, $3, 2000000000000000, $4)",
+                (number, scope, state, at),
+            )
+    unpriced = (await client.get("/api/admin/overview", headers=KEY)).json()
+    assert (unpriced["exchangeFees"]["fiat"], unpriced["exchangeFees"]["unpriced"]) == ("0.00", 1)
+    await write_prices(gateway, ("MEM", "usd", now, "2000"))
+    found = (await client.get("/api/admin/overview", headers=KEY)).json()
+    taken = {"chain": "memory", "token": "MEM", "transactions": 1, "amount": "0.01", "fiat": "20.00"}
+    assert found["exchangeFees"] == {"coins": [taken], "fiat": "20.00", "unpriced": 0}
+    paid = {"chain": "memory", "token": "MEM", "transactions": 2, "amount": "0.004", "fiat": "8.00"}
+    assert found["networkFees"] == {"coins": [paid], "fiat": "8.00", "unpriced": 0}
+    of_sandbox = (await client.get("/api/admin/overview?mode=sandbox", headers=KEY)).json()["networkFees"]
+    assert [one["amount"] for one in of_sandbox["coins"]] == ["0.002"]
 
 
 async def test_what_operators_should_look_at_is_told_with_its_number_and_since_when(gateway, client, clock, station):
