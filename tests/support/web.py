@@ -34,7 +34,7 @@ from cambist.signer.keystore import new_keystore
 from cambist.signer.local import KeystoreXpubs
 from cambist_web.app import attach, build_app
 from cambist_web.live.hub import LiveOptions
-from cambist_web.openapi_pages import descriptions
+from cambist_web.openapi_pages import whole_description
 from tests.support.authenticator import Authenticator
 
 MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", GROUP)
@@ -123,33 +123,49 @@ async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncItera
     free.append(app)
 
 
-_errors: list[tuple[str, re.Pattern[str], Mapping[str, Collection[str]]]] = []
-"""Which codes each operation is described to answer, by status; the same for every app, so it is read once."""
+_errors: dict[tuple[str, str], Mapping[str, Collection[str]]] = {}
+
+
+def described_codes(app: Litestar) -> Mapping[tuple[str, str], Mapping[str, Collection[str]]]:
+    """Return which codes each operation is described to answer, by status; by its method and its path's template.
+
+    It is the same for every app, so it is read once.
+    """
+    if not _errors:
+        for path, item in json.loads(whole_description(app))["paths"].items():
+            for method, operation in item.items():
+                _errors[method.upper(), path] = {
+                    status: frozenset(re.findall("`([A-Z_]+)`", one["description"]))
+                    for status, one in operation["responses"].items()
+                }
+    return _errors
 
 
 def _check_described(app: Litestar, response: httpx.Response) -> None:
     """Check that an error is among those that the API's description tells of its operation."""
-    if not _errors:
-        # What has no parameter in its place comes first, as in the routes.
-        for path, item in sorted(
-            json.loads(descriptions(app)["whole"])["paths"].items(), key=lambda one: "{" in one[0]
-        ):
-            pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", path))
-            for method, operation in item.items():
-                codes = {
-                    status: re.findall("`([A-Z_]+)`", one["description"])
-                    for status, one in operation["responses"].items()
-                }
-                _errors.append((method.upper(), pattern, codes))
-    asked = response.request
     if response.status_code == 405:
         return  # of no operation: `/api/payment/quote` is no payment's id
-    for method, pattern, codes in _errors:
-        if method == asked.method and pattern.fullmatch(asked.url.path):
-            code = response.json()["code"]
-            where = f"{asked.method} {pattern.pattern}: {response.status_code} {code} is not described"
-            assert code in codes.get(str(response.status_code), ()), where
-            return
+    asked = response.request
+    if (template := _template_of(app, asked.method, asked.url.path)) is not None:
+        code = response.json()["code"]
+        where = f"{asked.method} {template}: {response.status_code} {code} is not described"
+        assert code in described_codes(app)[asked.method, template].get(str(response.status_code), ()), where
+
+
+_templates: dict[tuple[str, int], list[tuple[re.Pattern[str], str]]] = {}
+"""By method and number of parts: few are left to be compared with each other."""
+
+
+def _template_of(app: Litestar, method: str, path: str) -> str | None:
+    """Return the template of the operation at a path. What has no parameter in its place comes first, as in routes."""
+    if not _templates:
+        for one, template in sorted(described_codes(app), key=lambda known: "{" in known[1]):
+            pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", template))
+            _templates.setdefault((one, template.count("/")), []).append((pattern, template))
+    if (method, path) in described_codes(app):
+        return path
+    near = _templates.get((method, path.count("/")), ())
+    return next((template for pattern, template in near if pattern.fullmatch(path)), None)
 
 
 class Merchant:

@@ -8,6 +8,7 @@ there is a value for it, so that no example goes stale.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 
 import msgspec
@@ -78,6 +79,12 @@ SHOWN: Mapping[str, frozenset[str]] = {
 """The fields that examples have though they could be left out. Answers have all that are never left out besides."""
 
 
+@cache
+def type_info(kind: Any) -> inspect.Type:  # noqa: ANN401  any type
+    """Return what ``msgspec`` says of a type, found out once: it reads the annotations of every Struct in it anew."""
+    return inspect.type_info(kind)
+
+
 def answered_by(handler: BaseRouteHandler) -> Any:  # noqa: ANN401  any type
     """Return the type of what a handler answers, out of the ``Response`` that it may be in."""
     field = handler.parsed_fn_signature.return_type
@@ -86,7 +93,7 @@ def answered_by(handler: BaseRouteHandler) -> Any:  # noqa: ANN401  any type
 
 def body_example(kind: Any) -> Any:  # noqa: ANN401  a handler's type, and JSON
     """Return a body as a merchant would send it. Raises LookupError for a field without a value."""
-    return _example("", "", inspect.type_info(kind))
+    return _example("", "", type_info(kind))
 
 
 def answer_example(kind: Any) -> Any:  # noqa: ANN401  as above
@@ -100,7 +107,7 @@ def answer_example(kind: Any) -> Any:  # noqa: ANN401  as above
 
 def example_of(cls: type[msgspec.Struct], name: str) -> Any:  # noqa: ANN401  JSON
     """Return an example of one field; of one that has no value, what it is by default. Raises LookupError."""
-    info = cast(inspect.StructType, inspect.type_info(cls))
+    info = cast(inspect.StructType, type_info(cls))
     field = next(field for field in info.fields if field.name == name)
     try:
         return _example(cls.__name__, name, field.type)

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec import inspect as types
 
 from .errors import camel
-from .openapi_examples import example_of
+from .openapi_examples import example_of, type_info
 from .openapi_own_words import CHOICES, CHOSEN, OWN_WORDS
 from .openapi_words import WORDS
 
@@ -30,7 +30,7 @@ _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 def classes_in(*kinds: Any) -> set[type]:  # noqa: ANN401  any types
     """Return every Struct and every enumeration that a value of these types can hold, themselves included."""
     found: set[type] = set()
-    waiting = [types.type_info(kind) for kind in kinds]
+    waiting = [type_info(kind) for kind in kinds]
     while waiting:
         kind = waiting.pop()
         if isinstance(kind, types.StructType):
@@ -57,11 +57,11 @@ def _parts(kind: types.Type) -> Iterable[types.Type]:
 
 def describe_schemas(schemas: dict[str, Any], classes: Iterable[type], bodies: Iterable[type]) -> None:
     """Add to each schema what is known of its class. ``bodies`` are those that requests hold, not answers."""
-    sent = set(bodies)
+    sent, ends = set(bodies), [(f"_{name.replace('.', '_')}", schema) for name, schema in schemas.items()]
     for cls in classes:
         full = "_".join(("", *cls.__module__.split("."), cls.__name__))
-        for name, schema in schemas.items():
-            if not full.endswith(f"_{name.replace('.', '_')}"):
+        for end, schema in ends:
+            if not full.endswith(end):
                 continue
             if issubclass(cls, Struct):
                 _describe_struct(schema, cls, is_sent=cls in sent)

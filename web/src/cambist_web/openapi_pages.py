@@ -102,15 +102,25 @@ class Swagger(Controller):
         return Response(content, media_type=_FILES[name], headers={"Cache-Control": "public, max-age=86400"})
 
 
+def whole_description(app: Litestar) -> bytes:
+    """Return the description of all that the app serves. It is made when it is first asked for, which takes seconds."""
+    with _building:
+        if (found := app.state.get("description")) is None:
+            found = app.state.description = described(app)
+        whole: bytes = found
+        return whole
+
+
 def descriptions(app: Litestar) -> Mapping[str, bytes]:
     """Return the whole description, and each audience's by its name; those to whom the app serves nothing have none.
 
-    They are made when they are first asked for, which takes a second.
+    They are made when they are first asked for.
     """
+    whole = whole_description(app)
     with _building:
         if (found := app.state.get("descriptions")) is None:
-            whole = described(app)
-            parts = {one.value: of_audience(msgspec.json.decode(whole), one) for one in Audience}
+            decoded = msgspec.json.decode(whole)
+            parts = {one.value: of_audience(decoded, one) for one in Audience}
             found = {
                 _WHOLE: whole,
                 **{name: msgspec.json.encode(part) for name, part in parts.items() if part["paths"]},
