@@ -8,32 +8,32 @@ import pytest
 from msgspec.structs import replace
 
 from cambist.services.identity.api_keys import Scope
-from cambist_web.app import create_app
+from cambist_web.app import build_app
 from tests.support.access import decided, found_in
-from tests.support.web import memory_gateway, web_settings
+from tests.support.web import web_settings
 
 WRITES = {"POST", "PUT", "PATCH", "DELETE"}
 
 
-@pytest.fixture
-async def routes(database_url, redis_url, clock, ids):
-    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=0) as gateway:
-        return set(found_in(create_app(gateway)))
+@pytest.fixture(scope="module")
+def routes():
+    """Give what the app says of its routes, which needs no gateway."""
+    return set(found_in(build_app(web_settings("postgresql://nobody/none", "redis://nobody").web)))
 
 
-async def test_every_route_has_been_decided_about_and_says_so_itself(routes):
+def test_every_route_has_been_decided_about_and_says_so_itself(routes):
     assert len(routes) > 90
     assert routes == {replace(row, own_code=False) for row in decided()}
 
 
-async def test_every_route_for_keys_has_a_scope_and_what_reads_needs_no_more_than_read(routes):
+def test_every_route_for_keys_has_a_scope_and_what_reads_needs_no_more_than_read(routes):
     rows = [row for row in routes if row.door == "key"]
     assert len(rows) > 25
     assert {row.scope for row in rows} <= set(get_args(Scope))
     assert {row for row in rows if (row.method == "GET") != (row.scope == "read")} == set()
 
 
-async def test_what_sends_money_by_a_session_asks_for_a_second_factor(routes):
+def test_what_sends_money_by_a_session_asks_for_a_second_factor(routes):
     """Whatever the table says: a route for sessions that writes with these scopes sends, and steps up.
 
     Who asks for a quote sends nothing, nor does who cancels.
@@ -45,7 +45,7 @@ async def test_what_sends_money_by_a_session_asks_for_a_second_factor(routes):
     assert [row for row in moves if not row.step_up] == []
 
 
-async def test_where_a_session_stands_for_no_project_it_steps_up_for_the_team_alone(routes):
+def test_where_a_session_stands_for_no_project_it_steps_up_for_the_team_alone(routes):
     """By whether the merchant has live mode. Whatever else moves money there asks for a code of its own."""
     rows = [row for row in routes if row.step_up and row.door not in {"project", "key", "operator"}]
     assert {(row.door, row.member) for row in rows} == {("session", "team.manage"), ("session", "team.recover")}

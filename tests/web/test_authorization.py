@@ -186,9 +186,6 @@ OPERATOR |= {
     ("POST", "/api/admin/operators/{operator_id}/two-factor/reset"): None,
 }
 STRANGERS = ("key of the sibling", "key of the live project", "key of another merchant")
-NO_KEY = ("nobody", "session", "session of another merchant", "operator", "tracker", "garbage")
-NO_SESSION = ("nobody", "key", *STRANGERS, "operator", "tracker", "garbage")
-NO_OPERATOR = ("nobody", "key", *STRANGERS, "session", "session of another merchant", "tracker", "garbage")
 NOT_FOUND = {
     "account_id": "ACCOUNT_NOT_FOUND",
     "payout_id": "PAYOUT_NOT_FOUND",
@@ -233,29 +230,6 @@ async def test_the_rules_of_this_file_know_every_endpoint_for_money(client):
         if mine.match(path):
             found |= {(method, path) for method in route.methods if method != "OPTIONS"}
     assert found == told
-
-
-async def test_who_brings_no_credential_of_the_right_kind_is_not_let_in_anywhere(two_merchants):
-    before = await two_merchants.picture()
-    for (method, noun, rest), body in PROJECT.items():
-        for who in NO_KEY:
-            answer = await knock(two_merchants, who, method, KEY_PATHS[noun] + rest, body)
-            code = "API_KEY_INVALID" if who == "garbage" else "API_KEY_MISSING"
-            refused(answer, 401, code)
-        for who in NO_SESSION:
-            answer = await knock(
-                two_merchants, who, method, f"/api/dashboard/projects/{{project_id}}/{noun}{rest}", body
-            )
-            refused(answer, 401, "INVALID_TOKEN" if who == "garbage" else "SESSION_REQUIRED")
-    for (method, path), body in PERSON.items():
-        for who in NO_SESSION:
-            answer = await knock(two_merchants, who, method, path, body)
-            refused(answer, 401, "INVALID_TOKEN" if who == "garbage" else "SESSION_REQUIRED")
-    for (method, path), body in OPERATOR.items():
-        for who in NO_OPERATOR:
-            code = "INVALID_TOKEN" if who.startswith("session") else "ADMIN_KEY_INVALID"
-            refused(await knock(two_merchants, who, method, path, body), 401, code)
-    assert await two_merchants.picture() == before
 
 
 async def test_what_has_an_id_is_there_for_its_project_alone(two_merchants):

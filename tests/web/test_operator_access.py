@@ -1,4 +1,4 @@
-"""Every route for operators, and everybody who could knock: each role with and without a step-up, and all others."""
+"""Operators' tokens, keys and permissions. Who is let in where: ``test_access.py``."""
 
 from __future__ import annotations
 
@@ -12,92 +12,8 @@ from cambist.services.identity.operators import ROLES
 from cambist_web.access_tokens import MERCHANTS_AUDIENCE, OPERATORS_AUDIENCE, AccessTokens
 from cambist_web.operator_auth import admin_routes
 from cambist_web.permissions import PERMISSIONS, permits
-from tests.support.access import decided, filled
 from tests.support.operators import Officer
 from tests.support.web import ADMIN_KEY, Merchant, refused
-
-REFUSALS = {
-    "ADMIN_KEY_INVALID": 401,
-    "SESSION_REQUIRED": 401,
-    "INVALID_TOKEN": 401,
-    "SESSION_ENDED": 401,
-    "ROLE_NOT_ALLOWED": 403,
-    "STEP_UP_REQUIRED": 403,
-}
-FOR_ROLES = [row for row in decided() if row.door == "operator"]
-IN_PERSON = [row for row in decided() if row.door == "operator in person"]
-ADMIN = {"X-Admin-Key": ADMIN_KEY}
-
-
-async def answered(client, row, headers):
-    """Return why somebody is not let in, or None. Bodies are wrong on purpose, so that nothing happens."""
-    body = {"no such field": 0} if row.method != "GET" else None
-    response = await client.request(row.method, filled(row.path), json=body, headers=headers)
-    client.cookies.clear()
-    assert response.status_code < 500, response.text
-    code = None if response.is_success else response.json()["code"]
-    if code in REFUSALS:
-        refused(response, REFUSALS[code], code)
-        return code
-    return None
-
-
-async def table(client, wanted, headers):
-    return {(row.method, row.path): await answered(client, row, headers) for row in wanted}
-
-
-@pytest.mark.parametrize("role", ROLES)
-async def test_a_role_is_let_in_where_the_table_says_and_after_a_step_up_where_it_says_so(client, role):
-    officer = await Officer(client).settle(role)
-    for stepped_up in (False, True):
-        await officer.open(stepped_up=stepped_up)
-        expected = {}
-        for row in FOR_ROLES:
-            may = ROLES.index(role) <= ROLES.index(row.scope)
-            waits = row.step_up and not stepped_up
-            expected[row.method, row.path] = (
-                None if may and not waits else "STEP_UP_REQUIRED" if may else "ROLE_NOT_ALLOWED"
-            )
-        assert await table(client, FOR_ROLES, officer.bearer) == expected, stepped_up
-
-
-async def test_an_operator_in_person_is_let_in_whatever_the_role(client):
-    for role in ROLES:
-        officer = await Officer(client).settle(role)
-        for row in IN_PERSON:
-            assert await answered(client, row, officer.bearer) is None, (role, row)
-            await officer.open()
-
-
-async def test_the_admin_key_is_let_in_everywhere_but_where_a_person_is_asked_for(client):
-    assert set((await table(client, FOR_ROLES, ADMIN)).values()) == {None}
-    assert set((await table(client, IN_PERSON, ADMIN)).values()) == {"SESSION_REQUIRED"}
-
-
-async def test_nobody_else_is_let_in_anywhere(client, live_merchant):
-    officer = await Officer(client).settle("owner", stepped_up=True)
-    ended = officer.bearer
-    await client.post("/api/admin/auth/sign-out-everywhere", headers=ended)
-    strangers = {
-        "nobody": ({}, "ADMIN_KEY_INVALID", "SESSION_REQUIRED"),
-        "a merchant's key": (live_merchant.key, "ADMIN_KEY_INVALID", "SESSION_REQUIRED"),
-        "a merchant's session": (live_merchant.bearer, "INVALID_TOKEN", "INVALID_TOKEN"),
-        "a wrong key": ({"X-Admin-Key": "x" * 40}, "ADMIN_KEY_INVALID", "SESSION_REQUIRED"),
-        "a wrong key and a session": ({"X-Admin-Key": "x" * 40, **ended}, "ADMIN_KEY_INVALID", "SESSION_ENDED"),
-        "a tracker": ({"X-Auth-Token": "tok_" + "0" * 60}, "ADMIN_KEY_INVALID", "SESSION_REQUIRED"),
-        "a session that has ended": (ended, "SESSION_ENDED", "SESSION_ENDED"),
-    }
-    for who, (headers, for_roles, in_person) in strangers.items():
-        assert set((await table(client, FOR_ROLES, headers)).values()) == {for_roles}, who
-        assert set((await table(client, IN_PERSON, headers)).values()) == {in_person}, who
-
-
-async def test_an_operators_session_opens_nothing_of_merchants(client):
-    officer = await Officer(client).settle("owner", stepped_up=True)
-    for row in decided():
-        if row.door in {"session", "project"}:
-            response = await client.request(row.method, filled(row.path), headers=officer.bearer)
-            refused(response, 401, "INVALID_TOKEN")
 
 
 async def test_a_token_for_one_audience_is_refused_by_the_other_even_under_the_same_key(client, live_merchant):
