@@ -50,6 +50,18 @@ async def violations(page, axe: str) -> list[str]:
     return found
 
 
+async def read_every_page(page) -> None:
+    """Go wherever the navigation leads: each page shows what the API answered, which is nothing yet or little."""
+    links = page.get_by_role("navigation", name="Navigation").get_by_role("link")
+    for index in range(await links.count()):
+        link = links.nth(index)
+        name = (await link.inner_text()).strip()
+        await link.click()
+        await expect(page.get_by_role("heading", name=name, level=1, exact=True)).to_be_visible()
+        await expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+        assert await page.get_by_role("alert").all_inner_texts() == [], name
+
+
 async def sign_up(page, url: str) -> None:
     await page.goto(f"{url}/dashboard/sign-up")
     await page.get_by_label("Name").fill("Ada's shop")
@@ -116,6 +128,7 @@ async def test_a_merchant_signs_up_is_paid_in_the_sandbox_and_refunds(open_page,
     assert "status=expired" in page.url
     await page.reload()
     await expect(page.get_by_text("No payment is like that")).to_be_visible()
+    await read_every_page(page)
 
 
 async def test_a_session_is_in_no_storage_survives_a_reload_and_ends_everywhere(open_page, url):

@@ -11,7 +11,7 @@ from playwright.async_api import expect
 from cambist_web.app import attach, build_app
 from cambist_web.dashboard.files import BUILT
 from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of both apps' tests
-from tests.browser.test_dashboard import violations
+from tests.browser.test_dashboard import read_every_page, violations
 from tests.support.checkout import serving
 from tests.support.operators import Officer
 from tests.support.web import PASSWORD, memory_gateway, web_settings
@@ -47,18 +47,6 @@ async def sign_in(page, url: str, officer: Officer) -> None:
     await page.get_by_label("Code").fill(officer.phone.next_code())
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_role("heading", name="Chains", level=1)).to_be_visible()
-
-
-async def read_every_page(page) -> None:
-    """Go wherever the navigation leads: each page shows what the API answered, which is nothing yet or little."""
-    links = page.get_by_role("navigation", name="Navigation").get_by_role("link")
-    for index in range(await links.count()):
-        link = links.nth(index)
-        name = (await link.inner_text()).strip()
-        await link.click()
-        await expect(page.get_by_role("heading", name=name, level=1, exact=True)).to_be_visible()
-        await expect(page.get_by_role("status", name="Loading")).to_have_count(0)
-        assert await page.get_by_role("alert").all_inner_texts() == [], name
 
 
 async def steer(page, url: str, officer: Officer, axe: str) -> None:

@@ -22,6 +22,7 @@ export default defineConfig({
     // One page for all files of a worker: making it takes longer than most of them.
     isolate: false,
     setupFiles: ["src/testing/setup.ts"],
+    testTimeout: 60_000,
     unstubGlobals: true,
   },
 });

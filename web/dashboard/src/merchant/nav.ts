@@ -13,9 +13,13 @@ export function useNav(project: Project | null): readonly NavGroup[] {
     {
       items: [
         { to: at("payments"), label: t("nav.payments") },
+        { to: at("accounts"), label: t("nav.accounts") },
         { to: at("resolutions"), label: t("nav.resolutions") },
         { to: at("wallet"), label: t("nav.wallet") },
         { to: at("payouts"), label: t("nav.payouts") },
+        { to: at("withdrawals"), label: t("nav.withdrawals") },
+        { to: at("exchanges"), label: t("nav.exchanges") },
+        { to: at("coins"), label: t("nav.coins") },
       ],
     },
     {
@@ -30,6 +34,7 @@ export function useNav(project: Project | null): readonly NavGroup[] {
       title: t("nav.account"),
       items: [
         { to: at("settings"), label: t("nav.settings") },
+        { to: at("usage"), label: t("nav.usage") },
         { to: at("team"), label: t("nav.team") },
         { to: at("security"), label: t("nav.security") },
       ],

@@ -8,7 +8,11 @@ const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
   payout: ["payouts", "payout", "events"],
   refund: ["refunds", "payment", "events"],
   delivery: ["deliveries", "delivery", "events"],
-  balance: ["wallet"],
+  withdrawal: ["withdrawals", "withdrawal", "events"],
+  exchange: ["exchanges", "exchange", "events"],
+  account_deposit: ["account", "account-deposits", "account-balances"],
+  tracker: ["trackers", "tracker", "tracker-part"],
+  balance: ["wallet", "coins"],
 };
 
 /** Say whether a query shows something of a change. What belongs to no project concerns every project. */

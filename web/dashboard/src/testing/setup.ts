@@ -1,6 +1,6 @@
 /** What a browser has and jsdom lacks. */
 import { afterEach } from "vitest";
-import { cleanup } from "@testing-library/react";
+import { cleanup, configure } from "@testing-library/react";
 
 import { startLanguages } from "../i18n";
 
@@ -35,5 +35,7 @@ globalThis.Request = class extends NodeRequest {
   }
 };
 
+// What must come is waited for: others may load the machine.
+configure({ asyncUtilTimeout: 20_000 });
 await startLanguages();
 afterEach(cleanup);

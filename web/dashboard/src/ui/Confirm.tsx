@@ -11,15 +11,29 @@ interface ConfirmProps {
   readonly children: ReactNode;
   /** What the button says: the act itself. */
   readonly act: string;
+  /** What the other button says, where the act is itself some cancelling. */
+  readonly dismiss?: string;
   /** What has to be typed first, for what cannot be undone. */
   readonly typed?: string;
   readonly isDangerous?: boolean;
+  /** It cannot be done just now; what is below the title says why. */
+  readonly isBlocked?: boolean;
   readonly onConfirm: () => Promise<unknown>;
   readonly onClose: () => void;
 }
 
 /** Says what an act does before it is done, and stays until the API has answered. Mounted while it is open. */
-export function Confirm({ title, children, act, typed, isDangerous = false, onConfirm, onClose }: ConfirmProps) {
+export function Confirm({
+  title,
+  children,
+  act,
+  dismiss,
+  typed,
+  isDangerous = false,
+  isBlocked = false,
+  onConfirm,
+  onClose,
+}: ConfirmProps) {
   const { t } = useTranslation();
   const isSteppingUp = useIsSteppingUp();
   const [text, setText] = useState("");
@@ -50,6 +64,8 @@ export function Confirm({ title, children, act, typed, isDangerous = false, onCo
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
+          // React hands events on to where the dialog was asked for, which may be a form as well.
+          event.stopPropagation();
           void confirm();
         }}
       >
@@ -67,13 +83,13 @@ export function Confirm({ title, children, act, typed, isDangerous = false, onCo
         {error !== null && <ErrorNote error={error} />}
         <div className="row end">
           <Button variant="default" onClick={onClose}>
-            {t("ui.cancel")}
+            {dismiss ?? t("ui.cancel")}
           </Button>
           <Button
             type="submit"
             data-autofocus
             loading={isSending}
-            disabled={typed !== undefined && text.trim() !== typed}
+            disabled={isBlocked || (typed !== undefined && text.trim() !== typed)}
             {...(isDangerous ? { color: "red.9" } : {})}
           >
             {act}

@@ -7,6 +7,7 @@ import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { List, type Column } from "../../ui/List";
+import { chosenOf } from "../../ui/options";
 import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
@@ -14,16 +15,9 @@ import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
 import { usePermitted, useProjectId } from "../project";
 
-import { payoutsQuery, type Payout } from "./queries";
-
-const STATUSES = ["requested", "processing", "broadcast", "completed", "failed", "cancelling", "cancelled"] as const;
-type PayoutStatus = (typeof STATUSES)[number];
+import { PAYOUT_STATUSES, payoutsQuery, type Payout } from "./queries";
 
 const FILTERS = ["status", "batchId"] as const;
-
-function isStatus(text: string | undefined): text is PayoutStatus {
-  return STATUSES.some((one) => one === text);
-}
 
 /** A project's payouts, newest first. */
 export function PayoutList() {
@@ -34,7 +28,7 @@ export function PayoutList() {
   const query = useQuery(
     payoutsQuery(projectId, {
       page: search.page,
-      ...(isStatus(status) ? { status } : {}),
+      ...chosenOf("status", PAYOUT_STATUSES, status),
       ...(batchId === undefined ? {} : { batchId }),
     }),
   );
@@ -71,7 +65,7 @@ export function PayoutList() {
             aria-label={t("payments.status")}
             placeholder={t("payments.status")}
             clearable
-            data={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
+            data={PAYOUT_STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
             value={status ?? null}
             onChange={(value) => {
               search.filter({ status: value ?? "" });

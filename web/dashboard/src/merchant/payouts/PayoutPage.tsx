@@ -1,26 +1,23 @@
-import { Button } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
-import { Confirm } from "../../ui/Confirm";
 import { Copyable } from "../../ui/Copyable";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap } from "../api";
+import { CancelSent } from "../CancelSent";
 import { PaymentEvents } from "../payments/PaymentEvents";
 import { usePermitted, useProjectId } from "../project";
 
-import { payoutQuery, type Payout } from "./queries";
+import { ENDED, payoutQuery, type Payout } from "./queries";
 
 const POLL_MS = 5_000;
-const ENDED: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
 /** One payout: where it goes, how far it is, and what it waits for. */
 export function PayoutPage() {
@@ -87,43 +84,10 @@ function Shown({ projectId, payout }: { readonly projectId: string; readonly pay
   );
 }
 
-/** Calls back what was not sent yet. Where it was meanwhile, the API says so. */
 function Cancel({ projectId, payout }: { readonly projectId: string; readonly payout: Payout }) {
   const { t } = useTranslation();
-  const client = useQueryClient();
-  const mayPay = usePermitted("payouts");
-  const [isOpen, setOpen] = useState(false);
-  if (!mayPay || (payout.status !== "requested" && payout.status !== "processing")) return null;
-  return (
-    <>
-      <Button
-        variant="default"
-        onClick={() => {
-          setOpen(true);
-        }}
-      >
-        {t("payout.cancel")}
-      </Button>
-      {isOpen && (
-        <Confirm
-          title={t("payout.cancelTitle")}
-          act={t("payout.cancel")}
-          isDangerous
-          onConfirm={async () => {
-            const params = { path: { projectId, payoutId: payout.payoutId } };
-            await unwrap(api.POST("/api/dashboard/projects/{projectId}/wallet/payouts/{payoutId}/cancel", { params }));
-            await client.invalidateQueries({ queryKey: ["project", projectId] });
-          }}
-          onClose={() => {
-            setOpen(false);
-          }}
-        >
-          <p>
-            <Amount value={payout.amount} token={payout.token} /> · {payout.chain}
-          </p>
-          <p>{t("payout.cancelWords")}</p>
-        </Confirm>
-      )}
-    </>
-  );
+  if (!usePermitted("payouts")) return null;
+  const params = { path: { projectId, payoutId: payout.payoutId } };
+  const path = "/api/dashboard/projects/{projectId}/wallet/payouts/{payoutId}/cancel";
+  return <CancelSent sent={payout} title={t("payout.cancelTitle")} cancel={() => unwrap(api.POST(path, { params }))} />;
 }

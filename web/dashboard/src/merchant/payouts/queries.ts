@@ -5,6 +5,18 @@ import type { operations } from "../../api/generated/dashboard";
 import { listed, type Listed } from "../../ui/List";
 import { ROWS, type Schemas } from "../queries";
 
+export const PAYOUT_STATUSES = [
+  "requested",
+  "processing",
+  "broadcast",
+  "completed",
+  "failed",
+  "cancelling",
+  "cancelled",
+] as const;
+/** In these, nothing moves any more. */
+export const ENDED: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
+
 export type Payout = Schemas["PayoutView"];
 type Filters = NonNullable<operations["listPayoutsInProject"]["parameters"]["query"]>;
 

@@ -1,0 +1,108 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+
+import { Address } from "../../ui/Address";
+import { Amount, Fiat } from "../../ui/Amount";
+import { Filters, SelectFilter } from "../../ui/Filters";
+import { List, type Column } from "../../ui/List";
+import { chosenOf } from "../../ui/options";
+import { Section } from "../../ui/Page";
+import { useListSearch } from "../../ui/search";
+import { Status } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { useCoinChains } from "../coins/queries";
+import { ProjectCsv } from "../ProjectCsv";
+import { useProjectId } from "../project";
+
+import { accountDepositsQuery, type AccountDeposit } from "./queries";
+
+const STATUSES = ["detected", "confirmed", "orphaned"] as const;
+const FILTERS = ["status", "chain"] as const;
+
+/** What came to an end user's addresses, newest first. */
+export function AccountDeposits({ accountId }: { readonly accountId: string }) {
+  const { t } = useTranslation();
+  const search = useListSearch(FILTERS);
+  const { status, chain } = search.filters;
+  const chains = useCoinChains();
+  const query = useQuery(
+    accountDepositsQuery(useProjectId(), accountId, {
+      page: search.page,
+      ...chosenOf("status", STATUSES, status),
+      ...(chain === undefined ? {} : { chain }),
+    }),
+  );
+  const columns: readonly Column<AccountDeposit>[] = [
+    { id: "seen", title: t("resolutions.came"), cell: (one) => <When at={one.seenAt} /> },
+    { id: "status", title: t("payments.status"), cell: (one) => <How deposit={one} /> },
+    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+    { id: "tx", title: t("statement.tx"), cell: (one) => <Address value={one.txHash} /> },
+    { id: "amount", title: t("payments.amount"), atEnd: true, cell: (one) => <HowMuch deposit={one} /> },
+  ];
+  return (
+    <Section
+      title={t("payment.deposits")}
+      flush
+      actions={<ProjectCsv list={`accounts/${accountId}/deposits`} query={search.filters} />}
+    >
+      <Filters>
+        <SelectFilter
+          label={t("payments.status")}
+          value={status}
+          options={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
+          onFilter={(chosen) => {
+            search.filter({ status: chosen });
+          }}
+        />
+        <SelectFilter
+          label={t("payments.chain")}
+          value={chain}
+          options={chains}
+          onFilter={(chosen) => {
+            search.filter({ chain: chosen });
+          }}
+        />
+      </Filters>
+      <List
+        label={t("payment.deposits")}
+        columns={columns}
+        query={query}
+        rowKey={(one) => one.depositId}
+        onPage={search.goTo}
+        empty={t(status === undefined && chain === undefined ? "account.noDeposits" : "account.noDepositsFiltered")}
+      />
+    </Section>
+  );
+}
+
+function How({ deposit }: { readonly deposit: AccountDeposit }) {
+  const { t } = useTranslation();
+  const { confirmations: count, requiredConfirmations: required } = deposit;
+  return (
+    <>
+      <Status value={deposit.status} />
+      {deposit.status === "detected" && (
+        <div className="muted number">{t("payment.confirmed", { count, required })}</div>
+      )}
+      {!deposit.counted && deposit.heldReason !== null && (
+        <div className="muted">
+          {deposit.resolution ?? t("account.held")} · {deposit.heldReason.replaceAll("_", " ")}
+        </div>
+      )}
+    </>
+  );
+}
+
+function HowMuch({ deposit }: { readonly deposit: AccountDeposit }) {
+  const [fiat] = deposit.fiat;
+  return (
+    <>
+      <Amount value={deposit.amount} token={deposit.token} />
+      {fiat !== undefined && (
+        <div className="muted">
+          <Fiat value={fiat.amount} currency={fiat.currency} />
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,118 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { Address } from "../../ui/Address";
+import { Empty } from "../../ui/Feedback";
+import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
+import { List, type Column } from "../../ui/List";
+import { Page, Section } from "../../ui/Page";
+import { useListSearch } from "../../ui/search";
+import { Status } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { ProjectCsv } from "../ProjectCsv";
+import { usePermitted, useProjectId } from "../project";
+
+import { NewAccount } from "./NewAccount";
+import { accountsQuery, type Account } from "./queries";
+
+const FILTERS = ["externalId", "isActive"] as const;
+
+/** End users with addresses of their own, newest first. */
+export function AccountList() {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const search = useListSearch(FILTERS);
+  const { externalId, isActive } = search.filters;
+  const [isAdding, setAdding] = useState(false);
+  const query = useQuery(
+    accountsQuery(projectId, {
+      page: search.page,
+      ...(externalId === undefined ? {} : { externalId }),
+      ...(isActive === "true" || isActive === "false" ? { isActive: isActive === "true" } : {}),
+    }),
+  );
+  const columns: readonly Column<Account>[] = [
+    { id: "user", title: t("account.user"), cell: (one) => one.externalId },
+    {
+      id: "status",
+      title: t("payments.status"),
+      cell: (one) => <Status value={one.isActive ? "active" : "inactive"} />,
+    },
+    { id: "addresses", title: t("account.addresses"), cell: (one) => <Addresses account={one} /> },
+    { id: "chains", title: t("account.chains"), cell: (one) => one.addresses.map(({ chain }) => chain).join(", ") },
+    { id: "created", title: t("payments.created"), cell: (one) => <When at={one.createdAt} /> },
+  ];
+  const create = usePermitted("accounts") && (
+    <Button
+      onClick={() => {
+        setAdding(true);
+      }}
+    >
+      {t("account.new")}
+    </Button>
+  );
+  const isFiltered = Object.keys(search.filters).length > 0;
+  return (
+    <Page
+      title={t("account.title")}
+      lead={t("account.lead")}
+      actions={
+        <>
+          <ProjectCsv list="accounts" query={search.filters} />
+          {create}
+        </>
+      }
+    >
+      <Section flush>
+        <Filters>
+          <TextFilter
+            label={t("account.search")}
+            value={externalId}
+            onFilter={(text) => {
+              search.filter({ externalId: text });
+            }}
+          />
+          <SelectFilter
+            label={t("payments.status")}
+            value={isActive}
+            options={[
+              { value: "true", label: t("status.active") },
+              { value: "false", label: t("status.inactive") },
+            ]}
+            onFilter={(chosen) => {
+              search.filter({ isActive: chosen });
+            }}
+          />
+        </Filters>
+        <List
+          label={t("account.title")}
+          columns={columns}
+          query={query}
+          rowKey={(one) => one.accountId}
+          href={(one) => `/${projectId}/accounts/${one.accountId}`}
+          onPage={search.goTo}
+          empty={<Empty title={t(isFiltered ? "account.noneFiltered" : "account.none")}>{!isFiltered && create}</Empty>}
+        />
+      </Section>
+      {isAdding && (
+        <NewAccount
+          onClose={() => {
+            setAdding(false);
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+/** Each address once: chains of one family share it. */
+function Addresses({ account }: { readonly account: Account }) {
+  const addresses = [...new Set(account.addresses.map((one) => one.address))];
+  return addresses.map((one) => (
+    <div key={one}>
+      <Address value={one} />
+    </div>
+  ));
+}

@@ -1,0 +1,31 @@
+import { Checkbox } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+
+import { useCoinChains } from "../coins/queries";
+
+interface ChainsInputProps {
+  readonly chains: readonly string[];
+  /** Chains that are there already. */
+  readonly without?: readonly string[];
+  readonly onChains: (chains: readonly string[]) => void;
+}
+
+/** Chooses chains on which an end user gets an address. */
+export function ChainsInput({ chains, without = [], onChains }: ChainsInputProps) {
+  const { t } = useTranslation();
+  const offered = useCoinChains().filter((one) => !without.includes(one.value));
+  return (
+    <Checkbox.Group
+      label={t("account.chains")}
+      description={t("account.chainsWords")}
+      value={[...chains]}
+      onChange={onChains}
+    >
+      <div className="row">
+        {offered.map((one) => (
+          <Checkbox key={one.value} value={one.value} label={one.label} />
+        ))}
+      </div>
+    </Checkbox.Group>
+  );
+}

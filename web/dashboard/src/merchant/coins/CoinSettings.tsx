@@ -1,0 +1,169 @@
+import { Select, Switch } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { addressParts } from "../../ui/format";
+import { Confirm } from "../../ui/Confirm";
+import { Text } from "../../ui/Text";
+import { api, unwrap } from "../api";
+import { useProject, useProjectId } from "../project";
+import type { Schemas } from "../queries";
+
+import { approvedQuery, coinKey, coinsQuery, type Approved, type Coin } from "./queries";
+
+interface CoinSettingsProps {
+  readonly coin: Coin;
+  readonly onClose: () => void;
+}
+
+/** What is set of a coin, as the form has it: empty texts are nothing. */
+interface Draft {
+  readonly isConverting: boolean;
+  readonly target: string | null;
+  readonly isPayingOut: boolean;
+  readonly threshold: string;
+  readonly address: string | null;
+  readonly minDeposit: string;
+}
+
+function draftOf(coin: Coin): Draft {
+  const { autoConvertDestToken: token, autoConvertDestChain: chain } = coin;
+  return {
+    isConverting: coin.autoConvertEnabled,
+    target: token === null ? null : coinKey({ chain: chain ?? coin.chain, token }),
+    isPayingOut: coin.autopayoutPolicy === "limit",
+    threshold: coin.autopayoutThreshold ?? "",
+    address: coin.autopayoutAddress,
+    minDeposit: coin.minDeposit ?? "",
+  };
+}
+
+const orNull = (text: string) => (text.trim() === "" ? null : text.trim());
+
+/** Return what was changed, and nothing else: what somebody else changes meanwhile stays. */
+export function patchOf(coin: Coin, draft: Draft, coins: readonly Coin[]): Schemas["CoinPatch"] {
+  const was = draftOf(coin);
+  const target = coins.find((one) => coinKey(one) === draft.target);
+  return {
+    ...(draft.isConverting === was.isConverting ? {} : { autoConvertEnabled: draft.isConverting }),
+    ...(draft.target === was.target
+      ? {}
+      : { autoConvertDestChain: target?.chain ?? null, autoConvertDestToken: target?.token ?? null }),
+    ...(draft.isPayingOut === was.isPayingOut ? {} : { autopayoutPolicy: draft.isPayingOut ? "limit" : "off" }),
+    ...(draft.threshold === was.threshold ? {} : { autopayoutThreshold: orNull(draft.threshold) }),
+    ...(draft.address === was.address ? {} : { autopayoutAddress: draft.address }),
+    ...(draft.minDeposit === was.minDeposit ? {} : { minDeposit: orNull(draft.minDeposit) }),
+  };
+}
+
+/** Changes what happens to a coin by itself. */
+export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const project = useProject();
+  const client = useQueryClient();
+  const { data: coins = [] } = useQuery(coinsQuery(projectId));
+  const approved = useQuery({
+    ...approvedQuery({ projectId, mode: project?.mode ?? "live" }),
+    enabled: project !== null,
+  });
+  const [draft, setDraft] = useState(() => draftOf(coin));
+  const set = (changed: Partial<Draft>) => {
+    setDraft((was) => ({ ...was, ...changed }));
+  };
+  const patch = patchOf(coin, draft, coins);
+
+  async function save(): Promise<void> {
+    const params = { path: { projectId, chain: coin.chain, symbol: coin.token } };
+    const path = "/api/dashboard/projects/{projectId}/wallet/coins/{chain}/{symbol}/settings";
+    await unwrap(api.PATCH(path, { params, body: patch }));
+    await client.invalidateQueries(coinsQuery(projectId));
+  }
+
+  return (
+    <Confirm
+      title={t("coins.settingsTitle", { coin: `${coin.token} · ${coin.chain}` })}
+      act={t("settings.save")}
+      isBlocked={Object.keys(patch).length === 0}
+      onConfirm={save}
+      onClose={onClose}
+    >
+      <Switch
+        label={t("coins.convertSwitch")}
+        description={t("coins.convertWords", { usd: coin.autoConvertMinimumUsd })}
+        checked={draft.isConverting}
+        onChange={(event) => {
+          set({ isConverting: event.currentTarget.checked });
+        }}
+      />
+      {draft.isConverting && (
+        <Select
+          label={t("coins.convertInto")}
+          required
+          searchable
+          value={draft.target}
+          data={coins
+            .filter((one) => one.enabled && coinKey(one) !== coinKey(coin))
+            .map((one) => ({ value: coinKey(one), label: `${one.token} · ${one.chain}` }))}
+          onChange={(target) => {
+            set({ target });
+          }}
+        />
+      )}
+      <Switch
+        label={t("coins.payoutSwitch")}
+        description={t("coins.payoutWords", { usd: coin.autopayoutMinimumUsd })}
+        checked={draft.isPayingOut}
+        onChange={(event) => {
+          set({ isPayingOut: event.currentTarget.checked });
+        }}
+      />
+      {draft.isPayingOut && (
+        <>
+          <Text
+            label={t("coins.threshold")}
+            description={t("coins.thresholdWords")}
+            inputMode="decimal"
+            value={draft.threshold}
+            onText={(threshold) => {
+              set({ threshold });
+            }}
+          />
+          <Select
+            label={t("coins.address")}
+            description={t("coins.addressWords")}
+            clearable
+            value={draft.address}
+            data={addressOptions(approved.data ?? [], coin, draft.address)}
+            onChange={(address) => {
+              set({ address });
+            }}
+          />
+        </>
+      )}
+      <Text
+        label={t("coins.minDeposit")}
+        description={t("coins.minDepositWords")}
+        inputMode="decimal"
+        value={draft.minDeposit}
+        onText={(minDeposit) => {
+          set({ minDeposit });
+        }}
+      />
+    </Confirm>
+  );
+}
+
+/** The approved addresses of the coin's chain, and the one that is set, also where nobody may read the others. */
+function addressOptions(approved: readonly Approved[], coin: Coin, chosen: string | null) {
+  const there = approved.filter((one) => one.chain === coin.chain);
+  const options = there.map((one) => ({ value: one.address, label: `${one.label} · ${shorten(one.address)}` }));
+  if (chosen === null || there.some((one) => one.address === chosen)) return options;
+  return [...options, { value: chosen, label: shorten(chosen) }];
+}
+
+function shorten(address: string): string {
+  const { head, middle, tail } = addressParts(address);
+  return middle === "" ? address : `${head}…${tail}`;
+}

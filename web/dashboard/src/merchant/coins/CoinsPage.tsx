@@ -1,0 +1,188 @@
+import { Button } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { Address } from "../../ui/Address";
+import { Amount } from "../../ui/Amount";
+import { Confirm } from "../../ui/Confirm";
+import { Empty } from "../../ui/Feedback";
+import { Filters, TextFilter } from "../../ui/Filters";
+import { Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { useListSearch } from "../../ui/search";
+import { Chip } from "../../ui/Status";
+import { api, unwrap } from "../api";
+import { usePermitted, useProject, useProjectId } from "../project";
+
+import { ApprovedAddresses } from "./ApprovedAddresses";
+import { CoinSettings } from "./CoinSettings";
+import { coinKey, coinsQuery, type Coin } from "./queries";
+
+const FILTERS = ["coin"] as const;
+
+/** What happens by itself to what comes in, coin by coin, and where it may go. */
+export function CoinsPage() {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const project = useProject();
+  const query = useQuery(coinsQuery(projectId));
+  const search = useListSearch(FILTERS);
+  const wanted = search.filters.coin?.toLowerCase() ?? "";
+  return (
+    <Page title={t("coins.title")} lead={t("coins.lead")}>
+      <Section title={t("coins.list")} flush>
+        <Filters>
+          <TextFilter
+            label={t("coins.search")}
+            value={search.filters.coin}
+            onFilter={(coin) => {
+              search.filter({ coin });
+            }}
+          />
+        </Filters>
+        <QueryView query={query} lines={8}>
+          {(coins) => <Coins all={coins} shown={coins.filter((one) => isLike(one, wanted))} />}
+        </QueryView>
+      </Section>
+      {project !== null && <ApprovedAddresses project={project} />}
+    </Page>
+  );
+}
+
+function isLike(coin: Coin, text: string): boolean {
+  return `${coin.token} ${coin.label} ${coin.chain}`.toLowerCase().includes(text);
+}
+
+function Coins({ all, shown }: { readonly all: readonly Coin[]; readonly shown: readonly Coin[] }) {
+  const { t } = useTranslation();
+  const mayChange = usePermitted("payouts");
+  if (shown.length === 0) return <Empty title={t(all.length === 0 ? "coins.none" : "coins.noneFiltered")} />;
+  return (
+    <Plain
+      label={t("coins.list")}
+      rows={shown}
+      rowKey={coinKey}
+      columns={[
+        {
+          id: "token",
+          title: t("payments.token"),
+          cell: (one) => (
+            <>
+              <b>{one.token}</b> <span className="muted">{one.chain}</span>
+              {!one.enabled && (
+                <div>
+                  <Chip tone="calm">{t("coins.off")}</Chip>
+                </div>
+              )}
+            </>
+          ),
+        },
+        { id: "convert", title: t("coins.convert"), cell: (one) => <AutoConvert coin={one} /> },
+        { id: "payout", title: t("coins.payout"), cell: (one) => <AutoPayout coin={one} /> },
+        {
+          id: "minimum",
+          title: t("coins.minDeposit"),
+          atEnd: true,
+          cell: (one) => (one.minDeposit === null ? "–" : <Amount value={one.minDeposit} token={one.token} />),
+        },
+        { id: "acts", title: "", atEnd: true, cell: (one) => (mayChange ? <Acts coin={one} all={all} /> : null) },
+      ]}
+    />
+  );
+}
+
+function AutoConvert({ coin }: { readonly coin: Coin }) {
+  const { t } = useTranslation();
+  if (!coin.autoConvertEnabled) return <span className="muted">{t("coins.no")}</span>;
+  return (
+    <>
+      {t("coins.into", { token: coin.autoConvertDestToken, chain: coin.autoConvertDestChain ?? coin.chain })}
+      <Waits reasons={coin.autoConvertWaitsFor} />
+    </>
+  );
+}
+
+function AutoPayout({ coin }: { readonly coin: Coin }) {
+  const { t } = useTranslation();
+  if (coin.autopayoutPolicy === "off") return <span className="muted">{t("coins.no")}</span>;
+  return (
+    <>
+      {t("coins.above")} <Amount value={coin.autopayoutThreshold ?? "0"} token={coin.token} />
+      {coin.autopayoutAddress !== null && (
+        <>
+          {" → "}
+          <Address value={coin.autopayoutAddress} />
+        </>
+      )}
+      <Waits reasons={coin.autopayoutWaitsFor} />
+    </>
+  );
+}
+
+/** Why nothing happens just now. */
+function Waits({ reasons }: { readonly reasons: Coin["autopayoutWaitsFor"] }) {
+  return (
+    <ul className="muted">
+      {reasons.map((one) => (
+        <li key={one.code}>{one.message}</li>
+      ))}
+    </ul>
+  );
+}
+
+function Acts({ coin, all }: { readonly coin: Coin; readonly all: readonly Coin[] }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const projectId = useProjectId();
+  const [open, setOpen] = useState<"settings" | "enabled" | null>(null);
+  const close = () => {
+    setOpen(null);
+  };
+
+  async function toggle(): Promise<void> {
+    const coins = all
+      .filter((one) => (coinKey(one) === coinKey(coin) ? !coin.enabled : one.enabled))
+      .map(({ chain, token }) => ({ chain, token }));
+    const params = { path: { projectId } };
+    await unwrap(api.PUT("/api/dashboard/projects/{projectId}/wallet/coins", { params, body: { coins } }));
+    await client.invalidateQueries(coinsQuery(projectId));
+  }
+
+  return (
+    <span className="row end">
+      <Button
+        variant="default"
+        size="compact-sm"
+        onClick={() => {
+          setOpen("settings");
+        }}
+      >
+        {t("coins.change")}
+      </Button>
+      <Button
+        variant="default"
+        size="compact-sm"
+        onClick={() => {
+          setOpen("enabled");
+        }}
+      >
+        {t(coin.enabled ? "coins.disable" : "coins.enable")}
+      </Button>
+      {open === "settings" && <CoinSettings coin={coin} onClose={close} />}
+      {open === "enabled" && (
+        <Confirm
+          title={t(coin.enabled ? "coins.disableTitle" : "coins.enableTitle", {
+            coin: `${coin.token} · ${coin.chain}`,
+          })}
+          act={t(coin.enabled ? "coins.disable" : "coins.enable")}
+          onConfirm={toggle}
+          onClose={close}
+        >
+          <p>{t(coin.enabled ? "coins.disableWords" : "coins.enableWords")}</p>
+        </Confirm>
+      )}
+    </span>
+  );
+}

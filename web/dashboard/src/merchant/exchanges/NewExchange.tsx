@@ -1,0 +1,215 @@
+import { Button, NumberInput, Select } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { Amount } from "../../ui/Amount";
+import { Empty, ErrorNote } from "../../ui/Feedback";
+import { Page, Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
+import { Text } from "../../ui/Text";
+import { toUnits } from "../../ui/units";
+import { useAct } from "../../ui/useAct";
+import { coinKey as keyOf, coinsQuery, useCoinChains } from "../coins/queries";
+import { useProjectId } from "../project";
+import type { Schemas } from "../queries";
+import { walletQuery } from "../wallet/queries";
+
+import { feesQuery } from "./queries";
+import { quote, type Order, type Quote } from "./quoting";
+import { QuoteCard } from "./QuoteCard";
+
+type Balance = Schemas["BalanceView"];
+
+const SLIPPAGE_MAX = 50;
+
+/** Exchanging one coin of the wallet for another: a quote first, then the act. */
+export function NewExchange() {
+  const { t } = useTranslation();
+  const wallet = useQuery(walletQuery(useProjectId()));
+  return (
+    <Page title={t("exchange.new")} lead={t("exchange.lead")}>
+      <QueryView query={wallet} lines={6}>
+        {({ balances }) =>
+          balances.length === 0 ? (
+            <Section>
+              <Empty title={t("wallet.none")} />
+            </Section>
+          ) : (
+            <Form balances={balances} />
+          )
+        }
+      </QueryView>
+    </Page>
+  );
+}
+
+interface Asked {
+  readonly order: Order;
+  readonly quote: Quote;
+  /** When the answer came, by this machine's clock. */
+  readonly at: number;
+  readonly idempotencyKey: string;
+}
+
+function Form({ balances }: { readonly balances: readonly Balance[] }) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const { data: fees } = useQuery(feesQuery(projectId));
+  const [only] = balances.length === 1 ? balances : [];
+  const [from, setFrom] = useState<string | null>(only === undefined ? null : keyOf(only));
+  const [to, setTo] = useState<string | null>(null);
+  const [amount, setAmount] = useState("");
+  const [slippage, setSlippage] = useState<number | null>(null);
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const given = balances.find((one) => keyOf(one) === from);
+  const targets = useTargets(given);
+  const target = targets.flatMap((group) => group.items).find((one) => one.value === to);
+  const units = given === undefined ? null : toUnits(amount.trim(), given.decimals);
+
+  const ask = useAct(async () => {
+    if (given === undefined || target === undefined || units === null) return;
+    const { chain: srcChain, token: srcToken } = given;
+    const order = { srcChain, srcToken, srcAmountRaw: units, destChain: target.chain, destToken: target.token };
+    const found = await quote(projectId, order);
+    setAsked({ order, quote: found, at: Date.now(), idempotencyKey: crypto.randomUUID() });
+  });
+  // What was quoted is for what was typed then.
+  const change = () => {
+    setAsked(null);
+  };
+
+  return (
+    <>
+      <Section>
+        <form className="stack" onSubmit={ask.submit} onChange={change}>
+          <Select
+            label={t("exchange.give")}
+            required
+            searchable
+            value={from}
+            placeholder={t("payouts.choose")}
+            data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${one.chain}` }))}
+            onChange={(value) => {
+              change();
+              setFrom(value);
+              setTo(null);
+            }}
+          />
+          <div className="row">
+            <Text
+              label={t("payments.amount")}
+              required
+              inputMode="decimal"
+              autoComplete="off"
+              value={amount}
+              error={
+                amount.trim() !== "" && given !== undefined && units === null
+                  ? t("exchange.badAmount", { count: given.decimals })
+                  : undefined
+              }
+              onText={setAmount}
+            />
+            {given !== undefined && (
+              <Button
+                variant="default"
+                className="besideInput"
+                onClick={() => {
+                  change();
+                  setAmount(given.available);
+                }}
+              >
+                {t("exchange.all")}
+              </Button>
+            )}
+          </div>
+          {given !== undefined && (
+            <p className="muted">
+              {t("wallet.available")}: <Amount value={given.available} token={given.token} />
+            </p>
+          )}
+          <Select
+            label={t("exchange.get")}
+            description={t("exchange.getWords")}
+            required
+            searchable
+            disabled={given === undefined}
+            value={to}
+            data={targets}
+            onChange={(value) => {
+              change();
+              setTo(value);
+            }}
+          />
+          <NumberInput
+            label={t("exchange.slippage")}
+            description={t("exchange.slippageWords")}
+            min={0}
+            max={SLIPPAGE_MAX}
+            decimalScale={2}
+            suffix=" %"
+            value={slippage ?? fees?.defaultSlippage ?? ""}
+            onChange={(value) => {
+              setSlippage(value === "" ? null : Number(value));
+            }}
+          />
+          {ask.error !== null && <ErrorNote error={ask.error} />}
+          <div className="row">
+            <Button
+              type="submit"
+              variant={asked === null ? "filled" : "default"}
+              loading={ask.isRunning}
+              disabled={units === null || target === undefined}
+            >
+              {t(asked === null ? "exchange.ask" : "exchange.askAgain")}
+            </Button>
+          </div>
+        </form>
+      </Section>
+      {asked !== null && (
+        <QuoteCard
+          key={asked.idempotencyKey}
+          order={asked.order}
+          quote={asked.quote}
+          at={asked.at}
+          idempotencyKey={asked.idempotencyKey}
+          slippage={slippage ?? asked.quote.slippagePercent}
+          isAsking={ask.isRunning}
+          onAskAgain={() => void ask.run()}
+          onDone={async (made) => {
+            await client.invalidateQueries({ queryKey: ["project", projectId] });
+            await navigate({ to: `/${projectId}/exchanges/${made.txnId}` });
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+interface Target {
+  readonly value: string;
+  readonly label: string;
+  readonly chain: string;
+  readonly token: string;
+}
+
+/** Every coin that could come out, chain by chain, that of what is given first. */
+function useTargets(given: Balance | undefined): readonly { readonly group: string; readonly items: Target[] }[] {
+  const { t } = useTranslation();
+  const { data: coins = [] } = useQuery(coinsQuery(useProjectId()));
+  const chains = useCoinChains();
+  if (given === undefined) return [];
+  const here = (one: { readonly value: string }) => Number(one.value === given.chain);
+  return [...chains]
+    .sort((a, b) => here(b) - here(a))
+    .map(({ value: chain, label: name }) => ({
+      group: chain === given.chain ? t("exchange.swapOn", { chain: name }) : t("exchange.bridgeTo", { chain: name }),
+      items: coins
+        .filter((one) => one.chain === chain && one.enabled && keyOf(one) !== keyOf(given))
+        .map(({ token }) => ({ value: keyOf({ chain, token }), label: `${token} · ${name}`, chain, token })),
+    }))
+    .filter(({ items }) => items.length > 0);
+}

@@ -1,0 +1,142 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+
+import { Copyable } from "../../ui/Copyable";
+import { Filters, SelectFilter } from "../../ui/Filters";
+import { List, type Column } from "../../ui/List";
+import { Meter } from "../../ui/Meter";
+import { chosenOf } from "../../ui/options";
+import { Facts, Page, Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
+import { useListSearch } from "../../ui/search";
+import { When } from "../../ui/When";
+import { ProjectCsv } from "../ProjectCsv";
+import { useProjectId } from "../project";
+import type { Schemas } from "../queries";
+
+import { planQuery, usageQuery, type Entry, type Usage } from "./queries";
+
+const OPERATIONS = [
+  "payment",
+  "payout",
+  "refund",
+  "withdrawal",
+  "collection",
+  "swap",
+  "bridge",
+  "webhook_delivery",
+  "api_method",
+  "tracker",
+  "return",
+] as const;
+const FILTERS = ["operation"] as const;
+
+/** What the plan allows, how much of it is used, and what each credit went for. */
+export function UsagePage() {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const search = useListSearch(FILTERS);
+  const { operation } = search.filters;
+  const plan = useQuery(planQuery(projectId));
+  const usage = useQuery(usageQuery(projectId, { page: search.page, ...chosenOf("operation", OPERATIONS, operation) }));
+  const columns: readonly Column<Entry>[] = [
+    { id: "when", title: t("statement.when"), cell: (one) => <When at={one.createdAt} /> },
+    { id: "operation", title: t("usage.for"), cell: (one) => t(`usage.operations.${one.operation}`) },
+    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain ?? "–" },
+    {
+      id: "reference",
+      title: t("usage.reference"),
+      cell: (one) => (
+        <Copyable text={one.reference}>
+          <code>{one.reference}</code>
+        </Copyable>
+      ),
+    },
+    { id: "amount", title: t("usage.credits"), atEnd: true, cell: (one) => <Count value={one.amount} /> },
+  ];
+  return (
+    <Page title={t("usage.title")} lead={t("usage.lead")}>
+      <Section title={t("usage.plan")}>
+        <QueryView query={plan}>{(own) => <Plan own={own} />}</QueryView>
+      </Section>
+      {usage.data !== undefined && (
+        <Section title={t("usage.left")}>
+          <Left credit={usage.data.credit} />
+        </Section>
+      )}
+      <Section title={t("usage.list")} flush actions={<ProjectCsv list="usage" query={search.filters} />}>
+        <Filters>
+          <SelectFilter
+            label={t("usage.for")}
+            value={operation}
+            options={OPERATIONS.map((one) => ({ value: one, label: t(`usage.operations.${one}`) }))}
+            onFilter={(chosen) => {
+              search.filter({ operation: chosen });
+            }}
+          />
+        </Filters>
+        <List
+          label={t("usage.list")}
+          columns={columns}
+          query={usage}
+          rowKey={(one) => `${one.operation} ${one.reference} ${one.createdAt}`}
+          onPage={search.goTo}
+          empty={t(operation === undefined ? "usage.none" : "usage.noneFiltered")}
+        />
+      </Section>
+    </Page>
+  );
+}
+
+function Count({ value }: { readonly value: number }) {
+  const { i18n } = useTranslation();
+  return <span className="number">{new Intl.NumberFormat(i18n.language).format(value)}</span>;
+}
+
+function Plan({ own: { plan, used } }: { readonly own: Schemas["OwnPlan"] }) {
+  const { t } = useTranslation();
+  const count = (value: number | null, none: string) => (value === null ? none : <Count value={value} />);
+  return (
+    <div className="stack">
+      <Facts
+        facts={[
+          [t("usage.plan"), <b key="name">{plan.name}</b>],
+          [t("usage.price"), plan.priceUsd === null ? null : t("usage.perMonth", { usd: plan.priceUsd })],
+          [t("usage.requests"), count(plan.requestsPerMinute, t("usage.noLimit"))],
+          [t("usage.trackers"), t(plan.hasTracker ? "usage.included" : "usage.notIncluded")],
+          [t("usage.trackerChains"), plan.hasTracker ? (plan.chains?.join(", ") ?? t("usage.everyChain")) : null],
+        ]}
+      />
+      {used.cptIncluded !== null && (
+        <Meter label={t("usage.month", { month: used.month })} value={used.cpt} max={used.cptIncluded} />
+      )}
+      {used.cptIncluded === null && (
+        <p>
+          {t("usage.month", { month: used.month })}: <Count value={used.cpt} />
+        </p>
+      )}
+      {plan.hasTracker && (
+        <>
+          <Meter label={t("usage.activeTrackers")} value={used.webhooks} max={plan.maxWebhooks} />
+          <Meter label={t("usage.fullestTracker")} value={used.addressesMost} max={plan.maxAddresses} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Left({ credit }: { readonly credit: Usage["credit"] }) {
+  const { t } = useTranslation();
+  const isLow = credit.balance < credit.floor;
+  return (
+    <div className="stack">
+      <Facts
+        facts={[
+          [t("usage.balance"), <Count key="balance" value={credit.balance} />],
+          [t("usage.floor"), <Count key="floor" value={credit.floor} />],
+        ]}
+      />
+      {isLow && <p role="alert">{t("usage.low")}</p>}
+    </div>
+  );
+}

@@ -1,0 +1,160 @@
+import { Button, Select } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { api, unwrap } from "../api";
+import { Address } from "../../ui/Address";
+import { Amount } from "../../ui/Amount";
+import { Confirm } from "../../ui/Confirm";
+import { Empty } from "../../ui/Feedback";
+import { Page, Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
+import { Text } from "../../ui/Text";
+import { toUnits } from "../../ui/units";
+import { CodeInput } from "../CodeInput";
+import { useProjectId } from "../project";
+import type { Schemas } from "../queries";
+import { walletQuery } from "../wallet/queries";
+
+type Balance = Schemas["BalanceView"];
+
+const keyOf = (one: Balance) => `${one.chain}/${one.token}`;
+
+/** Taking one's own money out, in person: each time with a code of the authenticator. */
+export function NewWithdrawal() {
+  const { t } = useTranslation();
+  const wallet = useQuery(walletQuery(useProjectId()));
+  return (
+    <Page title={t("withdrawal.new")} lead={t("withdrawal.newLead")}>
+      <Section>
+        <QueryView query={wallet}>
+          {({ balances }) =>
+            balances.length === 0 ? <Empty title={t("wallet.none")} /> : <Form balances={balances} />
+          }
+        </QueryView>
+      </Section>
+    </Page>
+  );
+}
+
+function Form({ balances }: { readonly balances: readonly Balance[] }) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [chosen, setChosen] = useState<string | null>(null);
+  const [toAddress, setToAddress] = useState("");
+  const [toTag, setToTag] = useState("");
+  const [amount, setAmount] = useState("");
+  const [code, setCode] = useState("");
+  const [isAsked, setAsked] = useState(false);
+  // One key for one form: whatever is sent twice, one withdrawal is made.
+  const [idempotencyKey] = useState(() => crypto.randomUUID());
+  const balance = balances.find((one) => keyOf(one) === chosen);
+  const wanted = amount.trim();
+  const to = toAddress.trim();
+  const isAmount = balance !== undefined && toUnits(wanted, balance.decimals) !== null;
+
+  async function withdraw({ chain, token }: Balance): Promise<void> {
+    const body = {
+      projectId,
+      chain,
+      token,
+      toAddress: to,
+      amount: wanted,
+      totpCode: code.trim(),
+      idempotencyKey,
+      ...(toTag.trim() === "" ? {} : { toTag: toTag.trim() }),
+    };
+    const { withdrawal } = await unwrap(api.POST("/api/dashboard/withdrawals", { body }));
+    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    await navigate({ to: `/${projectId}/withdrawals/${withdrawal.withdrawalId}` });
+  }
+
+  return (
+    <>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setCode("");
+          setAsked(true);
+        }}
+      >
+        <Select
+          label={t("payouts.from")}
+          required
+          value={chosen}
+          placeholder={t("payouts.choose")}
+          data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${one.chain}` }))}
+          onChange={setChosen}
+        />
+        {balance !== undefined && (
+          <p>
+            {t("wallet.available")}: <Amount value={balance.available} token={balance.token} />
+          </p>
+        )}
+        <Text
+          label={t("payouts.to")}
+          description={t("withdrawal.toWords")}
+          required
+          autoComplete="off"
+          spellCheck={false}
+          value={toAddress}
+          onText={setToAddress}
+        />
+        <Text
+          label={t("payout.tag")}
+          description={t("withdrawal.tagWords")}
+          autoComplete="off"
+          value={toTag}
+          onText={setToTag}
+        />
+        <Text
+          label={t("payments.amount")}
+          required
+          inputMode="decimal"
+          autoComplete="off"
+          value={amount}
+          error={
+            wanted !== "" && balance !== undefined && !isAmount
+              ? t("exchange.badAmount", { count: balance.decimals })
+              : undefined
+          }
+          onText={setAmount}
+        />
+        <div className="row">
+          <Button type="submit" disabled={!isAmount || to === ""}>
+            {t("payouts.check")}
+          </Button>
+        </div>
+      </form>
+      {isAsked && balance !== undefined && (
+        <Confirm
+          title={t("withdrawal.confirm")}
+          act={t("withdrawal.act")}
+          isDangerous
+          isBlocked={code.trim() === ""}
+          onConfirm={() => withdraw(balance)}
+          onClose={() => {
+            setAsked(false);
+          }}
+        >
+          <p>
+            <Amount value={wanted} token={balance.token} /> · {balance.chain}
+          </p>
+          <Address value={to} whole />
+          {toTag.trim() !== "" && (
+            <p>
+              {t("payout.tag")}: <code>{toTag.trim()}</code>
+            </p>
+          )}
+          <p>{t("withdrawal.words")}</p>
+          <CodeInput value={code} onText={setCode} />
+        </Confirm>
+      )}
+    </>
+  );
+}

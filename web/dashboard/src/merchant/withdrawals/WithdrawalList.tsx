@@ -1,0 +1,92 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+
+import { Address } from "../../ui/Address";
+import { Amount } from "../../ui/Amount";
+import { CsvButton } from "../../ui/CsvButton";
+import { Empty } from "../../ui/Feedback";
+import { Filters, SelectFilter } from "../../ui/Filters";
+import { List, type Column } from "../../ui/List";
+import { chosenOf } from "../../ui/options";
+import { Page, Section } from "../../ui/Page";
+import { useListSearch } from "../../ui/search";
+import { Status } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { merchantSession } from "../api";
+import { PAYOUT_STATUSES } from "../payouts/queries";
+import { usePermitted, useProjectId } from "../project";
+
+import { withdrawalsQuery, type Withdrawal } from "./queries";
+
+const FILTERS = ["status"] as const;
+
+/** What was taken out of the wallet in person, newest first. */
+export function WithdrawalList() {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const search = useListSearch(FILTERS);
+  const { status } = search.filters;
+  const query = useQuery(
+    withdrawalsQuery(projectId, { page: search.page, ...chosenOf("status", PAYOUT_STATUSES, status) }),
+  );
+  const columns: readonly Column<Withdrawal>[] = [
+    { id: "created", title: t("payments.created"), cell: (one) => <When at={one.createdAt} /> },
+    { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
+    { id: "to", title: t("payouts.to"), cell: (one) => <Address value={one.toAddress} /> },
+    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+    {
+      id: "amount",
+      title: t("payments.amount"),
+      atEnd: true,
+      cell: (one) => <Amount value={one.amount} token={one.token} />,
+    },
+  ];
+  const create = usePermitted("withdrawals") && (
+    <Button component={Link} to={`/${projectId}/withdrawals/new`}>
+      {t("withdrawal.new")}
+    </Button>
+  );
+  return (
+    <Page
+      title={t("withdrawal.title")}
+      lead={t("withdrawal.lead")}
+      actions={
+        <>
+          <CsvButton
+            path="/api/dashboard/withdrawals"
+            query={{ projectId, status }}
+            name="withdrawals"
+            session={merchantSession}
+          />
+          {create}
+        </>
+      }
+    >
+      <Section flush>
+        <Filters>
+          <SelectFilter
+            label={t("payments.status")}
+            value={status}
+            options={PAYOUT_STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
+            onFilter={(chosen) => {
+              search.filter({ status: chosen });
+            }}
+          />
+        </Filters>
+        <List
+          label={t("withdrawal.title")}
+          columns={columns}
+          query={query}
+          rowKey={(one) => one.withdrawalId}
+          href={(one) => `/${projectId}/withdrawals/${one.withdrawalId}`}
+          onPage={search.goTo}
+          empty={
+            <Empty title={t(status === undefined ? "withdrawal.none" : "withdrawal.noneFiltered")}>{create}</Empty>
+          }
+        />
+      </Section>
+    </Page>
+  );
+}

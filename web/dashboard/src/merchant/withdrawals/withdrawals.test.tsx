@@ -1,0 +1,113 @@
+import { fireEvent, screen, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+
+import { json, nothing, one, PROJECT, refused, show } from "../../testing/render";
+import { keepsToStates } from "../../testing/states";
+
+import { NewWithdrawal } from "./NewWithdrawal";
+import type { Withdrawal } from "./queries";
+import { WithdrawalList } from "./WithdrawalList";
+import { WithdrawalPage } from "./WithdrawalPage";
+
+const LIST = "GET /api/dashboard/withdrawals";
+const WITHDRAWAL: Withdrawal = {
+  withdrawalId: "wdr_1",
+  projectId: PROJECT,
+  status: "processing",
+  mode: "live",
+  chain: "polygon",
+  token: "USDT",
+  contractAddress: null,
+  decimals: 6,
+  amount: "2500",
+  toAddress: "0x5555555555555555555555555555555555555555",
+  txHash: null,
+  fee: null,
+  error: null,
+  waitsFor: "The address is new: signed after 24 hours.",
+  createdAt: "2026-01-01T12:00:00.000Z",
+  updatedAt: "2026-01-01T12:00:00.000Z",
+  completedAt: null,
+};
+
+describe("the list of withdrawals", () => {
+  keepsToStates({ page: WithdrawalList, path: "withdrawals", asks: LIST });
+
+  it("is the project's, and leads to each of them", async () => {
+    const answers = { [LIST]: { ...one, withdrawals: [WITHDRAWAL] } };
+    const [sent] = await show(WithdrawalList, { path: "withdrawals", answers });
+    expect(new URL(sent?.url ?? "").searchParams.get("projectId")).toBe(PROJECT);
+    const link = within(await screen.findByRole("row", { name: /Processing/ })).getByRole("link");
+    expect(link.getAttribute("href")).toBe(`/${PROJECT}/withdrawals/wdr_1`);
+  });
+
+  it("offers no new one to whoever may only read", async () => {
+    const answers = { [LIST]: { ...nothing, withdrawals: [] } };
+    await show(WithdrawalList, { path: "withdrawals", answers, permissions: ["read", "withdrawals.read"] });
+    expect(await screen.findByText("No withdrawals yet")).toBeTruthy();
+    expect(screen.queryByRole("link", { name: "New withdrawal" })).toBeNull();
+  });
+});
+
+describe("the page of one withdrawal", () => {
+  const at = { path: "withdrawals/$withdrawalId", at: "withdrawals/wdr_1" };
+  keepsToStates({ page: WithdrawalPage, ...at, asks: `${LIST}/wdr_1` });
+
+  it("says what it waits for, and is cancelled where that is still possible", async () => {
+    const cancelled: Request[] = [];
+    await show(WithdrawalPage, {
+      ...at,
+      answers: {
+        [`${LIST}/wdr_1`]: { withdrawal: WITHDRAWAL },
+        [`GET /api/dashboard/projects/${PROJECT}/events`]: { ...nothing, events: [] },
+        "POST /api/dashboard/withdrawals/wdr_1/cancel": (request) => {
+          cancelled.push(request);
+          return json({ withdrawal: { ...WITHDRAWAL, status: "cancelling" } });
+        },
+      },
+    });
+    expect(await screen.findByText(/signed after 24 hours/)).toBeTruthy();
+    fireEvent.click(screen.getByRole("button", { name: "Cancel" }));
+    const dialog = await screen.findByRole("dialog", { name: "Cancel this withdrawal?" });
+    fireEvent.click(within(dialog).getByRole("button", { name: "Cancel it" }));
+    await expect.poll(() => cancelled.length, { timeout: 20_000 }).toBe(1);
+  });
+});
+
+describe("a new withdrawal", () => {
+  const wallet = `GET /api/dashboard/projects/${PROJECT}/wallet`;
+  keepsToStates({ page: NewWithdrawal, path: "withdrawals/new", asks: wallet });
+
+  it("is sent with a code of its own, under one key however often it is tried", async () => {
+    const bodies: Record<string, unknown>[] = [];
+    const balance = { chain: "polygon", token: "USDT", decimals: 6, available: "3000", pending: "0", held: "0" };
+    await show(NewWithdrawal, {
+      path: "withdrawals/new",
+      answers: {
+        [wallet]: { success: true, mode: "live", balances: [balance] },
+        "POST /api/dashboard/withdrawals": async (request) => {
+          bodies.push((await request.json()) as Record<string, unknown>);
+          return bodies.length === 1 ? refused(401, "TWO_FACTOR_INVALID") : json({ withdrawal: WITHDRAWAL }, 201);
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("combobox", { name: /Out of/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon", hidden: true }));
+    fireEvent.change(screen.getByLabelText(/^To address/), { target: { value: ` ${WITHDRAWAL.toAddress} ` } });
+    fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "2500" } });
+    fireEvent.click(screen.getByRole("button", { name: "Check" }));
+    const dialog = await screen.findByRole("dialog", { name: "Withdraw this?" });
+    const act = within(dialog).getByRole<HTMLButtonElement>("button", { name: "Withdraw" });
+    expect(act.disabled).toBe(true);
+    const code = within(dialog).getByLabelText(/^Code/);
+    fireEvent.change(code, { target: { value: "000000" } });
+    fireEvent.click(act);
+    expect(await within(dialog).findByText("TWO_FACTOR_INVALID")).toBeTruthy();
+    fireEvent.change(code, { target: { value: "123456" } });
+    fireEvent.click(act);
+    expect(await screen.findByText("elsewhere")).toBeTruthy();
+    expect(bodies.map((body) => body.totpCode)).toEqual(["000000", "123456"]);
+    expect(bodies[1]).toMatchObject({ projectId: PROJECT, amount: "2500", toAddress: WITHDRAWAL.toAddress });
+    expect(bodies[1]?.idempotencyKey).toBe(bodies[0]?.idempotencyKey);
+  });
+});
