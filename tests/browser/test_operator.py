@@ -14,7 +14,7 @@ from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture 
 from tests.browser.test_dashboard import read_every_page, violations
 from tests.support.checkout import serving
 from tests.support.operators import Officer
-from tests.support.web import PASSWORD, memory_gateway, web_settings
+from tests.support.web import PASSWORD, Merchant, memory_gateway, web_settings
 
 IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
 
@@ -26,16 +26,20 @@ pytestmark = pytest.mark.skipif(
 async def test_an_operator_signs_in_reads_every_page_and_steers_a_chain(
     open_page, database_url, redis_url, clock, ids, axe
 ):
-    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=0) as gateway:
+    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=2) as gateway:
         app = build_app(gateway.settings.web)
         attach(app, gateway)
-        async with serving(app) as url, httpx.AsyncClient(transport=httpx.ASGITransport(app=app)) as client:
+        transport = httpx.ASGITransport(app=app)
+        async with serving(app) as url, httpx.AsyncClient(transport=transport, base_url=url) as client:
             officer = await Officer(client).settle("owner")
             page = await open_page()
             await sign_in(page, url, officer)
             assert await violations(page, axe) == []
             await read_every_page(page)
             await steer(page, url, officer, axe)
+            shop = Merchant(client)
+            await shop.register("ada@shop.example")
+            await look_after(page, shop, axe)
 
 
 async def sign_in(page, url: str, officer: Officer) -> None:
@@ -67,3 +71,35 @@ async def steer(page, url: str, officer: Officer, axe: str) -> None:
     await code.get_by_label("Digit 1").click()
     await page.keyboard.type(officer.phone.next_code())
     await expect(watching).to_contain_text("goes on")
+
+
+async def look_after(page, shop: Merchant, axe: str) -> None:
+    """Find a merchant, bound what may leave it, suspend it, and read in the log who did that."""
+    navigation = page.get_by_role("navigation", name="Navigation")
+    await navigation.get_by_role("link", name="Merchants").click()
+    await page.get_by_placeholder("Name, e-mail address or id").fill("ada@")
+    await page.get_by_role("row").filter(has_text="ada@shop.example").get_by_role("link").click()
+    await expect(page.get_by_role("heading", level=1)).not_to_have_text("Merchants")
+    await expect(page.get_by_text(shop.merchant_id).first).to_be_visible()
+    assert await violations(page, axe) == []
+    limits = page.get_by_role("region", name="Limits of its own")
+    await limits.get_by_role("button", name="Set a limit").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("combobox", name="Coin").fill("memory/USDX")
+    await page.get_by_role("option", name="memory/USDX").click()
+    await dialog.get_by_label("In 24 hours").fill("250")
+    await dialog.get_by_role("button", name="Set a limit").click()
+    await expect(limits.get_by_role("row", name="memory/USDX")).to_contain_text("250")
+    await page.get_by_role("button", name="Suspend").click()
+    await expect(dialog).to_contain_text("What customers send is credited all the same.")
+    await dialog.get_by_label("Reason").fill("what it sells is not allowed here")
+    await expect(dialog.get_by_role("button", name="Suspend")).to_be_disabled()
+    await dialog.get_by_label("to confirm").fill(await page.get_by_role("heading", level=1).inner_text())
+    await dialog.get_by_role("button", name="Suspend").click()
+    await expect(page.get_by_role("button", name="Reinstate")).to_be_visible()
+    await page.get_by_role("link", name="Audit log").last.click()
+    row = page.get_by_role("row").filter(has_text="merchant.suspended")
+    await expect(row).to_contain_text("owner")
+    await row.get_by_text("Show").click()
+    await expect(row).to_contain_text("what it sells is not allowed here")
+    assert await violations(page, axe) == []

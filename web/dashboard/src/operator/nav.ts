@@ -19,6 +19,7 @@ const PAGES = [
   {
     title: "money",
     pages: [
+      ["merchants", "merchants.read"],
       ["payments", "records.read"],
       ["deposits", "records.read"],
       ["payouts", "records.read"],
@@ -38,6 +39,8 @@ const PAGES = [
       ["tokens", "chains.read"],
       ["jobs", "jobs.read"],
       ["settings", "settings.read"],
+      ["people", "operators.read"],
+      ["audit", "audit.read"],
     ],
   },
 ] as const;

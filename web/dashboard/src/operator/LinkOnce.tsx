@@ -1,0 +1,26 @@
+import { Modal } from "@mantine/core";
+
+import { Copyable } from "../ui/Copyable";
+
+import { useWords } from "./api";
+
+interface LinkOnceProps {
+  readonly title: string;
+  readonly link: string;
+  readonly onClose: () => void;
+}
+
+/** A link that lets somebody in, shown this once. */
+export function LinkOnce({ title, link, onClose }: LinkOnceProps) {
+  const { t } = useWords();
+  return (
+    <Modal opened title={title} onClose={onClose} closeButtonProps={{ "aria-label": t("common:ui.close") }}>
+      <div role="alert" className="stack">
+        <p>{t("link.words")}</p>
+        <Copyable text={link}>
+          <code className="break">{link}</code>
+        </Copyable>
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,26 @@
+import { queryOptions, useQueryClient } from "@tanstack/react-query";
+
+import { api, unwrap, type Schemas } from "../api";
+
+export type MerchantRow = Schemas["MerchantRow"];
+export type MerchantWhole = Schemas["MerchantPage"];
+
+export function merchantQuery(merchantId: string) {
+  return queryOptions({
+    queryKey: ["merchant", "one", merchantId],
+    queryFn: ({ signal }) =>
+      unwrap(api.GET("/api/admin/merchants/{merchantId}", { params: { path: { merchantId } }, signal })),
+  });
+}
+
+export const plansQuery = queryOptions({
+  queryKey: ["plans"],
+  queryFn: async ({ signal }) =>
+    (await unwrap(api.GET("/api/admin/plans", { params: { query: { limit: 100 } }, signal }))).plans,
+});
+
+/** Return what has every page that shows merchants ask again. */
+export function useMerchantsChanged(): () => Promise<void> {
+  const client = useQueryClient();
+  return () => client.invalidateQueries({ queryKey: ["merchant"] });
+}
