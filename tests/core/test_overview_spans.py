@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zoneinfo
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -70,3 +71,13 @@ def test_a_time_that_ends_before_it_begins_is_refused():
     with pytest.raises(InvalidError) as refused:
         span_of("2026-03-02", "2026-03-02", "UTC", Step.DAY, NOW)
     assert refused.value.details[0].field == "to"
+
+
+def test_days_in_utc_need_no_database_of_time_zones():
+    found = zoneinfo.TZPATH
+    zoneinfo.reset_tzpath(to=[])
+    zoneinfo.ZoneInfo.clear_cache()
+    try:
+        assert len(span_of(None, None, "UTC", Step.DAY, NOW).parts) == 30
+    finally:
+        zoneinfo.reset_tzpath(to=found)
