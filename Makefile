@@ -105,8 +105,8 @@ $(BUILT): $(DASHBOARD)/node_modules/installed $(DASHBOARD_SOURCES)
 	cd $(DASHBOARD) && ../../$(NODE) scripts/theme-css.mjs && ../../$(NODE) node_modules/vite/bin/vite.js build --logLevel warn
 
 # The types of the API, from its own description: only checking types needs them.
-$(DASHBOARD)/src/api/generated/described: .venv/installed $(DASHBOARD)/node_modules/installed $(shell find web/src core/src -name '*.py')
+$(DASHBOARD)/src/api/generated/described: Makefile .venv/installed $(DASHBOARD)/node_modules/installed $(shell find web/src core/src -name '*.py')
 	$(BIN)/python -m cambist_web.describe $(@D)
-	cd $(DASHBOARD) && for of in dashboard operator; do ../../$(NODE) node_modules/openapi-typescript/bin/cli.js \
+	cd $(DASHBOARD) && for of in dashboard merchant operator; do ../../$(NODE) node_modules/openapi-typescript/bin/cli.js \
 	  src/api/generated/$$of.json --default-non-nullable=false --output src/api/generated/$$of.d.ts > /dev/null || exit 1; done
 	@touch $@

@@ -27,6 +27,7 @@ export function useNav(project: Project | null): readonly NavGroup[] {
       items: [
         { to: at("keys"), label: t("nav.keys") },
         { to: at("webhooks"), label: t("nav.webhooks") },
+        { to: at("trackers"), label: t("nav.trackers") },
         ...(project.mode === "sandbox" ? [{ to: at("sandbox"), label: t("nav.sandbox") }] : []),
       ],
     },

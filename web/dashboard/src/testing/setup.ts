@@ -24,6 +24,9 @@ globalThis.ResizeObserver = class {
   }
 };
 
+// Areas of text are measured again once their font is there.
+Object.defineProperty(document, "fonts", { configurable: true, value: new EventTarget() });
+
 Element.prototype.scrollIntoView = () => undefined;
 globalThis.scrollTo = () => undefined;
 

@@ -18,6 +18,8 @@ interface ConfirmProps {
   readonly isDangerous?: boolean;
   /** It cannot be done just now; what is below the title says why. */
   readonly isBlocked?: boolean;
+  /** The act itself says when it is done, as a part of it may be left to do. */
+  readonly staysOpen?: boolean;
   readonly onConfirm: () => Promise<unknown>;
   readonly onClose: () => void;
 }
@@ -31,6 +33,7 @@ export function Confirm({
   typed,
   isDangerous = false,
   isBlocked = false,
+  staysOpen = false,
   onConfirm,
   onClose,
 }: ConfirmProps) {
@@ -45,7 +48,8 @@ export function Confirm({
     setError(null);
     try {
       await onConfirm();
-      onClose();
+      if (staysOpen) setSending(false);
+      else onClose();
     } catch (refused) {
       setError(refused);
       setSending(false);

@@ -47,10 +47,16 @@ export function TextFilter({ label, value, onFilter }: Filter) {
   );
 }
 
+interface FiltersProps {
+  /** Which list's they are, on a page that has several. */
+  readonly label?: string;
+  readonly children: ReactNode;
+}
+
 /** The filters above a list. */
-export function Filters({ children }: { readonly children: ReactNode }) {
+export function Filters({ label, children }: FiltersProps) {
   return (
-    <div className="filters" role="search">
+    <div className="filters" role="search" aria-label={label}>
       {children}
     </div>
   );

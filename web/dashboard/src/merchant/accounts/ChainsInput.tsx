@@ -21,7 +21,7 @@ export function ChainsInput({ chains, without = [], onChains }: ChainsInputProps
       value={[...chains]}
       onChange={onChains}
     >
-      <div className="row">
+      <div className="choices">
         {offered.map((one) => (
           <Checkbox key={one.value} value={one.value} label={one.label} />
         ))}

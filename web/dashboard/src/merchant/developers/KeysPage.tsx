@@ -104,7 +104,7 @@ function NewKey({ projectId }: { readonly projectId: string }) {
             setScopes(SCOPES.filter((one) => values.includes(one)));
           }}
         >
-          <div className="row">
+          <div className="choices">
             {SCOPES.map((one) => (
               <Checkbox key={one} value={one} label={t(`scope.${one}`)} />
             ))}

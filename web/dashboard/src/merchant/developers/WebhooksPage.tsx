@@ -19,7 +19,7 @@ import { deliveriesQuery, type Delivery } from "./queries";
 
 const STATUSES = ["pending", "delivered", "dropped"] as const;
 type DeliveryStatus = (typeof STATUSES)[number];
-const FILTERS = ["status"] as const;
+const FILTERS = ["status", "resourceId"] as const;
 const EVENTS = ["payment.paid", "payment.detected", "payment.expired", "payout.completed", "payout.failed"];
 
 function isStatus(text: string | undefined): text is DeliveryStatus {
@@ -31,8 +31,14 @@ export function WebhooksPage() {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const search = useListSearch(FILTERS);
-  const { status } = search.filters;
-  const query = useQuery(deliveriesQuery(projectId, { page: search.page, ...(isStatus(status) ? { status } : {}) }));
+  const { status, resourceId } = search.filters;
+  const query = useQuery(
+    deliveriesQuery(projectId, {
+      page: search.page,
+      ...(isStatus(status) ? { status } : {}),
+      ...(resourceId === undefined ? {} : { resourceId }),
+    }),
+  );
   const columns: readonly Column<Delivery>[] = [
     { id: "created", title: t("payments.created"), cell: (one) => <When at={one.createdAt} /> },
     { id: "event", title: t("webhooks.event"), cell: (one) => one.event },
@@ -55,6 +61,16 @@ export function WebhooksPage() {
               search.filter({ status: value ?? "" });
             }}
           />
+          {resourceId !== undefined && (
+            <Button
+              variant="default"
+              onClick={() => {
+                search.filter({ resourceId: "" });
+              }}
+            >
+              {t("webhooks.ofAll")}
+            </Button>
+          )}
         </div>
         <List
           label={t("webhooks.log")}

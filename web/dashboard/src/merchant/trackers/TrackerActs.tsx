@@ -1,0 +1,91 @@
+import { Button } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { Confirm } from "../../ui/Confirm";
+import { api, unwrap } from "../api";
+import { useProjectId } from "../project";
+
+import type { Tracker } from "./queries";
+
+const HOUR_MS = 3_600_000;
+
+/** What can be done with a tracker: switch it, have what was dropped sent again, end it. */
+export function TrackerActs({ tracker }: { readonly tracker: Tracker }) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [open, setOpen] = useState<"switch" | "redeliver" | "end" | null>(null);
+  const [queued, setQueued] = useState<number | null>(null);
+  const base = "/api/dashboard/projects/{projectId}/trackers/{webhookId}";
+  const params = { path: { projectId, webhookId: tracker.webhookId } };
+  const to = tracker.isActive ? "deactivate" : "activate";
+  const forget = () => client.invalidateQueries({ queryKey: ["project", projectId] });
+  const close = () => {
+    setOpen(null);
+  };
+  const opener = (what: typeof open, label: string) => (
+    <Button
+      variant="default"
+      onClick={() => {
+        setOpen(what);
+      }}
+    >
+      {label}
+    </Button>
+  );
+
+  async function redeliver(): Promise<void> {
+    const body = { since: new Date(Date.now() - 24 * HOUR_MS).toISOString() };
+    setQueued((await unwrap(api.POST(`${base}/redeliver`, { params, body }))).queued);
+    await forget();
+  }
+
+  async function end(): Promise<void> {
+    await unwrap(api.DELETE(base, { params }));
+    await navigate({ to: `/${projectId}/trackers` });
+    await client.invalidateQueries({ queryKey: ["project", projectId, "trackers"] });
+  }
+
+  return (
+    <>
+      {queued !== null && <span role="status">{t("tracker.queued", { count: queued })}</span>}
+      {opener("redeliver", t("tracker.redeliver"))}
+      {opener("switch", t(`tracker.${to}`))}
+      {opener("end", t("tracker.end"))}
+      {open === "switch" && (
+        <Confirm
+          title={t(`tracker.${to}Title`)}
+          act={t(`tracker.${to}`)}
+          onConfirm={async () => {
+            await unwrap(api.POST(`${base}/${to}`, { params }));
+            await forget();
+          }}
+          onClose={close}
+        >
+          <p>{t(`tracker.${to}Words`)}</p>
+        </Confirm>
+      )}
+      {open === "redeliver" && (
+        <Confirm title={t("tracker.redeliverTitle")} act={t("tracker.redeliver")} onConfirm={redeliver} onClose={close}>
+          <p>{t("tracker.redeliverWords")}</p>
+        </Confirm>
+      )}
+      {open === "end" && (
+        <Confirm
+          title={t("tracker.endTitle", { name: tracker.name })}
+          act={t("tracker.end")}
+          typed={tracker.name}
+          isDangerous
+          onConfirm={end}
+          onClose={close}
+        >
+          <p>{t("tracker.endWords")}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

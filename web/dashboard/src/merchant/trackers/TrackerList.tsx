@@ -1,0 +1,69 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+
+import { Empty } from "../../ui/Feedback";
+import { List, type Column } from "../../ui/List";
+import { Page, Section } from "../../ui/Page";
+import { useListSearch } from "../../ui/search";
+import { Status } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { usePermitted, useProjectId } from "../project";
+
+import { trackersQuery, type Tracker } from "./queries";
+
+/** Addresses of anybody's that the project watches, chain by chain. */
+export function TrackerList() {
+  const { t, i18n } = useTranslation();
+  const projectId = useProjectId();
+  const search = useListSearch([]);
+  const query = useQuery(trackersQuery(projectId, search.page));
+  const number = new Intl.NumberFormat(i18n.language);
+  const columns: readonly Column<Tracker>[] = [
+    { id: "name", title: t("projects.name"), cell: (one) => one.name },
+    {
+      id: "status",
+      title: t("payments.status"),
+      cell: (one) => <Status value={one.isActive ? "active" : "inactive"} />,
+    },
+    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+    {
+      id: "history",
+      title: t("tracker.past"),
+      cell: (one) => (one.history === null ? "–" : <Status value={one.history.state} />),
+    },
+    { id: "url", title: t("webhooks.url"), cell: (one) => one.url },
+    {
+      id: "addresses",
+      title: t("tracker.addresses"),
+      atEnd: true,
+      cell: (one) => (
+        <span className="number">
+          {t("ui.of", { value: number.format(one.addresses), max: number.format(one.maxAddresses) })}
+        </span>
+      ),
+    },
+    { id: "created", title: t("payments.created"), cell: (one) => <When at={one.createdAt} /> },
+  ];
+  const create = usePermitted("trackers") && (
+    <Button component={Link} to={`/${projectId}/trackers/new`}>
+      {t("tracker.new")}
+    </Button>
+  );
+  return (
+    <Page title={t("tracker.title")} lead={t("tracker.lead")} actions={create}>
+      <Section flush>
+        <List
+          label={t("tracker.title")}
+          columns={columns}
+          query={query}
+          rowKey={(one) => one.webhookId}
+          href={(one) => `/${projectId}/trackers/${one.webhookId}`}
+          onPage={search.goTo}
+          empty={<Empty title={t("tracker.none")}>{create}</Empty>}
+        />
+      </Section>
+    </Page>
+  );
+}

@@ -1,0 +1,88 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+
+import { usePathPart } from "../../ui/address";
+import { Copyable } from "../../ui/Copyable";
+import { Facts, Page, Section } from "../../ui/Page";
+import { QueryPage, QueryView } from "../../ui/QueryView";
+import { Status } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { usePermitted, useProjectId } from "../project";
+
+import { Movements } from "./Movements";
+import { Past } from "./Past";
+import { tokenQuery, trackerQuery, type Tracker } from "./queries";
+import { TrackerActs } from "./TrackerActs";
+import { Watched } from "./Watched";
+
+const POLL_MS = 5_000;
+
+/** One tracker: what it watches, what moved there, and how far its past is read. */
+export function TrackerPage() {
+  const { t } = useTranslation();
+  const query = useQuery({
+    ...trackerQuery(useProjectId(), usePathPart("webhookId")),
+    refetchInterval: ({ state }) => (state.data?.history?.state === "reading" ? POLL_MS : false),
+  });
+  return (
+    <QueryPage title={t("tracker.one")} query={query}>
+      {(tracker) => <Shown tracker={tracker} />}
+    </QueryPage>
+  );
+}
+
+function Shown({ tracker }: { readonly tracker: Tracker }) {
+  const { t, i18n } = useTranslation();
+  const mayManage = usePermitted("trackers");
+  const number = new Intl.NumberFormat(i18n.language);
+  const max = number.format(tracker.maxAddresses);
+  return (
+    <Page
+      title={tracker.name}
+      lead={
+        <span className="row">
+          <Status value={tracker.isActive ? "active" : "inactive"} />
+          <Copyable text={tracker.webhookId}>
+            <code>{tracker.webhookId}</code>
+          </Copyable>
+          <When at={tracker.createdAt} />
+        </span>
+      }
+      actions={mayManage && <TrackerActs tracker={tracker} />}
+    >
+      <Section title={t("payment.details")}>
+        <Facts
+          facts={[
+            [t("webhooks.url"), tracker.url],
+            [t("payments.chain"), tracker.chain],
+            [t("tracker.addresses"), t("ui.of", { value: number.format(tracker.addresses), max })],
+            [t("tracker.start"), number.format(tracker.startBlock)],
+            [
+              t("payment.metadata"),
+              tracker.metadata === null ? null : <code key="metadata">{JSON.stringify(tracker.metadata)}</code>,
+            ],
+          ]}
+        />
+      </Section>
+      {tracker.history !== null && <Past tracker={tracker} history={tracker.history} mayManage={mayManage} />}
+      {mayManage ? <Inside tracker={tracker} /> : <p className="muted">{t("tracker.closed")}</p>}
+    </Page>
+  );
+}
+
+/** What is in a tracker: the API gives it to whoever holds the tracker's token, which those who manage it may read. */
+function Inside({ tracker }: { readonly tracker: Tracker }) {
+  const query = useQuery(tokenQuery(useProjectId(), tracker.webhookId));
+  return (
+    <QueryView query={query}>
+      {(token) =>
+        token === null ? null : (
+          <>
+            <Movements tracker={tracker} token={token} />
+            <Watched tracker={tracker} token={token} />
+          </>
+        )
+      }
+    </QueryView>
+  );
+}
