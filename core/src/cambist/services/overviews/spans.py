@@ -6,7 +6,7 @@ Where each begins is decided here and not in the database, which may know other 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
@@ -73,10 +73,7 @@ def span_of(since: str | None, until: str | None, zone: str, step: Step, now: da
     return Span(zone=zone, step=step, edges=[edge.astimezone(UTC) for edge in edges])
 
 
-def _zone(name: str) -> tzinfo:
-    # Known also where the machine has no database of time zones.
-    if name == "UTC":
-        return UTC
+def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     # A name may lead to a folder, or to a file that is none.
@@ -85,7 +82,7 @@ def _zone(name: str) -> tzinfo:
         raise InvalidError.field("timeZone", words) from None
 
 
-def _parse(field: str, text: str | None, place: tzinfo) -> datetime | None:
+def _parse(field: str, text: str | None, place: ZoneInfo) -> datetime | None:
     if text is None:
         return None
     moment = parse_moment(field, text)
@@ -98,7 +95,7 @@ def _parse(field: str, text: str | None, place: tzinfo) -> datetime | None:
     return moment.replace(tzinfo=place).astimezone(UTC)
 
 
-def _begin(moment: datetime, place: tzinfo, step: Step) -> datetime:
+def _begin(moment: datetime, place: ZoneInfo, step: Step) -> datetime:
     """Return when the part began that a moment is in."""
     if step is Step.DAY:
         here = moment.astimezone(place)
@@ -107,14 +104,14 @@ def _begin(moment: datetime, place: tzinfo, step: Step) -> datetime:
     return (moment - timedelta(minutes=here.minute, seconds=here.second, microseconds=here.microsecond)).astimezone(UTC)
 
 
-def _next(begin: datetime, place: tzinfo, step: Step) -> datetime:
+def _next(begin: datetime, place: ZoneInfo, step: Step) -> datetime:
     if step is Step.HOUR:
         return begin + timedelta(hours=1)
     day = begin.astimezone(place).date() + timedelta(days=1)
     return datetime(day.year, day.month, day.day, tzinfo=place).astimezone(UTC)
 
 
-def _back(begin: datetime, parts: int, place: tzinfo, step: Step) -> datetime:
+def _back(begin: datetime, parts: int, place: ZoneInfo, step: Step) -> datetime:
     if step is Step.HOUR:
         return begin - timedelta(hours=parts)
     day = begin.astimezone(place).date() - timedelta(days=parts)
