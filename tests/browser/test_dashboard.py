@@ -50,6 +50,14 @@ async def violations(page, axe: str) -> list[str]:
     return found
 
 
+async def look_over(page, axe: str) -> None:
+    """Read what came in, in numbers and drawn."""
+    await page.get_by_role("link", name="Overview").click()
+    await expect(page.get_by_role("region", name="By coin").get_by_role("row", name="USDX")).to_contain_text("25")
+    await expect(page.get_by_role("img", name="What came in")).to_be_visible()
+    assert await violations(page, axe) == []
+
+
 async def read_every_page(page) -> None:
     """Go wherever the navigation leads: each page shows what the API answered, which is nothing yet or little."""
     links = page.get_by_role("navigation", name="Navigation").get_by_role("link")
@@ -119,6 +127,8 @@ async def test_a_merchant_signs_up_is_paid_in_the_sandbox_and_refunds(open_page,
     assert await violations(page, axe) == []
     await page.keyboard.press("Escape")
     await expect(dialog).to_be_hidden()
+
+    await look_over(page, axe)
 
     await page.get_by_role("link", name="Payments").first.click()
     await expect(page.get_by_role("row", name=re.compile("NC-1"))).to_be_visible()

@@ -50,7 +50,8 @@ async def sign_in(page, url: str, officer: Officer) -> None:
     await page.get_by_role("button", name="Sign in").click()
     await page.get_by_label("Code").fill(officer.phone.next_code())
     await page.get_by_role("button", name="Sign in").click()
-    await expect(page.get_by_role("heading", name="Chains", level=1)).to_be_visible()
+    await expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    await expect(page.get_by_role("region", name="What came in")).to_be_visible()
 
 
 async def steer(page, url: str, officer: Officer, axe: str) -> None:

@@ -12,6 +12,7 @@ export function useNav(project: Project | null): readonly NavGroup[] {
   return [
     {
       items: [
+        { to: at("overview"), label: t("nav.overview") },
         { to: at("payments"), label: t("nav.payments") },
         { to: at("accounts"), label: t("nav.accounts") },
         { to: at("resolutions"), label: t("nav.resolutions") },

@@ -73,6 +73,7 @@ export function makeRouter(client: QueryClient) {
   });
   const page = pagesBelow(() => project);
   const pages = [
+    page("/overview", () => import("./overview/OverviewPage"), "OverviewPage"),
     page("/payments", () => import("./payments/PaymentList"), "PaymentList"),
     page("/payments/new", () => import("./payments/NewPayment"), "NewPayment"),
     page("/payments/$paymentId", () => import("./payments/PaymentPage"), "PaymentPage"),

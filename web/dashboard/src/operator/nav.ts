@@ -8,6 +8,7 @@ const PAGES = [
   {
     title: "running",
     pages: [
+      ["overview", "overview.read"],
       ["chains", "chains.read"],
       ["queue", "outbound.read"],
       ["gas", "money.read"],

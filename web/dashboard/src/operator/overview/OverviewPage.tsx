@@ -1,0 +1,94 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Amount, Fiat } from "../../ui/Amount";
+import { Empty } from "../../ui/Feedback";
+import { AttentionView, SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
+import { Facts, Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { api, unwrap, useWords, type Schemas } from "../api";
+
+const POLL_MS = 60_000;
+
+/** What needs attention, what came in at all merchants, what it cost, and what the gateway holds. */
+export function OverviewPage() {
+  const { t } = useWords();
+  const [span, setSpan] = useState<SpanName>("month");
+  const query = useQuery({
+    queryKey: ["overview", span],
+    placeholderData: keepPreviousData,
+    refetchInterval: POLL_MS,
+    queryFn: ({ signal }) =>
+      unwrap(api.GET("/api/admin/overview", { params: { query: askedFor(span, Date.now()) }, signal })),
+  });
+  return (
+    <Page title={t("nav.overview")} actions={<SpanChoice value={span} onSpan={setSpan} />}>
+      <QueryView query={query} lines={8}>
+        {(found) => (
+          <>
+            <AttentionView attention={found.attention} />
+            <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
+            <Section title={t("overview.fees")}>
+              <Facts
+                facts={[
+                  [
+                    t("overview.exchangeFees"),
+                    <Fiat key="taken" value={found.exchangeFees.fiat} currency={found.currency} />,
+                  ],
+                  [
+                    t("overview.networkFees"),
+                    <Fiat key="paid" value={found.networkFees.fiat} currency={found.currency} />,
+                  ],
+                ]}
+              />
+            </Section>
+            <Holdings held={found.held} currency={found.currency} />
+          </>
+        )}
+      </QueryView>
+    </Page>
+  );
+}
+
+interface HoldingsProps {
+  readonly held: Schemas["Held"];
+  readonly currency: string;
+}
+
+function Holdings({ held, currency }: HoldingsProps) {
+  const { t } = useWords();
+  return (
+    <Section
+      title={t("overview.held")}
+      flush
+      actions={held.coins.length > 0 && <Fiat value={held.fiat} currency={currency} />}
+    >
+      {held.coins.length === 0 ? (
+        <Empty title={t("overview.nothingHeld")} />
+      ) : (
+        <Plain
+          label={t("overview.held")}
+          rows={held.coins}
+          rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token}`}
+          columns={[
+            { id: "token", title: t("common:payments.token"), cell: (one) => <b>{one.token}</b> },
+            { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+            ...(["merchants", "onAddresses", "inWallets", "betweenChains", "gas"] as const).map((name) => ({
+              id: name,
+              title: t(`overview.${name}`),
+              atEnd: true,
+              cell: (one: Schemas["HeldCoin"]) => <Amount value={one[name]} />,
+            })),
+            {
+              id: "fiat",
+              title: t("common:overview.worth"),
+              atEnd: true,
+              cell: (one) => (one.fiat === null ? "–" : <Fiat value={one.fiat} currency={currency} />),
+            },
+          ]}
+        />
+      )}
+    </Section>
+  );
+}

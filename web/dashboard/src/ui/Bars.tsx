@@ -1,0 +1,54 @@
+import styles from "./Bars.module.css";
+
+export interface Bar {
+  readonly key: string;
+  /** What it is of, such as a day. */
+  readonly label: string;
+  /** How long it is: for drawing alone, the text says what it is. */
+  readonly size: number;
+  readonly text: string;
+}
+
+interface BarsProps {
+  readonly label: string;
+  readonly bars: readonly Bar[];
+}
+
+const HEIGHT = 100;
+const WIDTH = 10;
+const GAP = 2;
+const LEAST = 1;
+
+/** A series, part beside part. Each bar says what it is of where the pointer is; a table beside it says so to all. */
+export function Bars({ label, bars }: BarsProps) {
+  const most = Math.max(...bars.map((one) => one.size), 0);
+  const heights = bars.map(({ size }) => (size <= 0 || most <= 0 ? 0 : Math.max(LEAST, (HEIGHT * size) / most)));
+  return (
+    <figure>
+      <svg
+        className={styles.bars}
+        viewBox={`0 0 ${String(bars.length * WIDTH)} ${String(HEIGHT)}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={label}
+      >
+        {bars.map((one, number) => (
+          <rect
+            key={one.key}
+            className={styles.bar}
+            x={number * WIDTH + GAP / 2}
+            y={HEIGHT - (heights[number] ?? 0)}
+            width={WIDTH - GAP}
+            height={heights[number] ?? 0}
+          >
+            <title>{`${one.label}: ${one.text}`}</title>
+          </rect>
+        ))}
+      </svg>
+      <figcaption className={styles.ends}>
+        <span>{bars[0]?.label}</span>
+        <span>{bars.at(-1)?.label}</span>
+      </figcaption>
+    </figure>
+  );
+}

@@ -1,0 +1,225 @@
+/** What the overviews of both apps show alike. */
+import { Button } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+
+import { Amount, Fiat } from "./Amount";
+import { Bars } from "./Bars";
+import { Empty } from "./Feedback";
+import { showFiat } from "./format";
+import { Facts, Section } from "./Page";
+import { Plain } from "./Plain";
+import { Chip, Status } from "./Status";
+import { When } from "./When";
+
+const STATES = [
+  "pending",
+  "detected",
+  "confirming",
+  "paid",
+  "overpaid",
+  "underpaid",
+  "expired",
+  "failed",
+  "refunded",
+] as const;
+type State = (typeof STATES)[number];
+
+interface Payments {
+  readonly made: number;
+  readonly open: number;
+  readonly paid: number;
+  readonly conversionPercent: string | null;
+  readonly states: Readonly<Record<State, number>>;
+}
+
+interface Turnover {
+  readonly payments: Payments;
+  readonly deposits: number;
+  readonly fiat: string;
+  readonly unpriced: number;
+  readonly coins: readonly {
+    readonly chain: string;
+    readonly token: string;
+    readonly contractAddress: string | null;
+    readonly deposits: number;
+    readonly amount: string;
+    readonly fiat: string | null;
+  }[];
+  readonly series: readonly {
+    readonly beginsAt: string;
+    readonly deposits: number;
+    readonly fiat: string;
+    readonly payments: Payments;
+  }[];
+}
+
+export const SPANS = ["hours", "week", "month", "year"] as const;
+export type SpanName = (typeof SPANS)[number];
+
+/** How far back; the gateway knows the others by its own clock. */
+const DAYS: Readonly<Partial<Record<SpanName, number>>> = { week: 7, year: 365 };
+const DAY_MS = 86_400_000;
+
+/** Return what the API is asked for: whole days or hours of the reader's own time zone. */
+export function askedFor(span: SpanName, now: number) {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const days = DAYS[span];
+  return {
+    ...(days === undefined ? {} : { from: new Date(now - (days - 1) * DAY_MS).toISOString() }),
+    step: span === "hours" ? ("hour" as const) : ("day" as const),
+    timeZone,
+  };
+}
+
+interface SpanChoiceProps {
+  readonly value: SpanName;
+  readonly onSpan: (span: SpanName) => void;
+}
+
+export function SpanChoice({ value, onSpan }: SpanChoiceProps) {
+  const { t } = useTranslation();
+  return (
+    <div role="group" aria-label={t("overview.span")} className="row">
+      {SPANS.map((one) => (
+        <Button
+          key={one}
+          size="compact-sm"
+          variant={one === value ? "light" : "default"}
+          aria-pressed={one === value}
+          onClick={() => {
+            onSpan(one);
+          }}
+        >
+          {t(`overview.spans.${one}`)}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
+interface TurnoverViewProps {
+  readonly turnover: Turnover;
+  readonly currency: string;
+  readonly step: "day" | "hour";
+}
+
+/** What came in, what became of payments, and how both went over the time. */
+export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
+  const { t, i18n } = useTranslation();
+  const number = new Intl.NumberFormat(i18n.language);
+  const when = new Intl.DateTimeFormat(
+    i18n.language,
+    step === "day" ? { dateStyle: "medium" } : { hour: "numeric", minute: "2-digit" },
+  );
+  const { payments } = turnover;
+  const isPriced = Number(turnover.fiat) > 0;
+  const states = STATES.filter((one) => payments.states[one] > 0);
+  return (
+    <>
+      <Section title={t("overview.volume")}>
+        <div className="stack">
+          <Facts
+            facts={[
+              [t("overview.cameIn"), <Fiat key="fiat" value={turnover.fiat} currency={currency} />],
+              [t("overview.deposits"), number.format(turnover.deposits)],
+              [t("overview.made"), number.format(payments.made)],
+              [
+                t("overview.conversion"),
+                payments.conversionPercent === null ? null : `${payments.conversionPercent} %`,
+              ],
+              [t("overview.unpriced"), turnover.unpriced === 0 ? null : number.format(turnover.unpriced)],
+            ]}
+          />
+          {turnover.deposits > 0 && (
+            <Bars
+              label={t("overview.volume")}
+              bars={turnover.series.map((part) => ({
+                key: part.beginsAt,
+                label: when.format(new Date(part.beginsAt)),
+                // Where no price is known at all, how many came in says more than nothing.
+                size: isPriced ? Number(part.fiat) : part.deposits,
+                text: `${showFiat(part.fiat, currency, i18n.language)} · ${t("overview.paidOf", {
+                  paid: number.format(part.payments.paid),
+                  made: number.format(part.payments.made),
+                })}`,
+              }))}
+            />
+          )}
+          {states.length > 0 && (
+            <ul className="row" aria-label={t("overview.states")}>
+              {states.map((one) => (
+                <li key={one}>
+                  <Status value={one} /> <span className="number">{number.format(payments.states[one])}</span>
+                </li>
+              ))}
+            </ul>
+          )}
+        </div>
+      </Section>
+      <Section title={t("overview.coins")} flush>
+        {turnover.coins.length === 0 ? (
+          <Empty title={t("overview.nothing")} />
+        ) : (
+          <Plain
+            label={t("overview.coins")}
+            rows={turnover.coins}
+            rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token}`}
+            columns={[
+              { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
+              { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+              {
+                id: "deposits",
+                title: t("overview.deposits"),
+                atEnd: true,
+                cell: (one) => <span className="number">{number.format(one.deposits)}</span>,
+              },
+              {
+                id: "amount",
+                title: t("payments.amount"),
+                atEnd: true,
+                cell: (one) => <Amount value={one.amount} token={one.token} />,
+              },
+              {
+                id: "fiat",
+                title: t("overview.worth"),
+                atEnd: true,
+                cell: (one) => (one.fiat === null ? "–" : <Fiat value={one.fiat} currency={currency} />),
+              },
+            ]}
+          />
+        )}
+      </Section>
+    </>
+  );
+}
+
+interface AttentionProps {
+  readonly attention: readonly {
+    readonly code: string;
+    readonly message: string;
+    readonly count: number;
+    readonly since: string | null;
+  }[];
+}
+
+/** What somebody should look at, the most pressing first. */
+export function AttentionView({ attention }: AttentionProps) {
+  const { t, i18n } = useTranslation();
+  const number = new Intl.NumberFormat(i18n.language);
+  return (
+    <Section title={t("overview.attention")}>
+      {attention.length === 0 ? (
+        <p>{t("overview.allWell")}</p>
+      ) : (
+        <ul className="stack">
+          {attention.map((one) => (
+            <li key={one.code}>
+              <Chip tone="care">{number.format(one.count)}</Chip> {one.message}{" "}
+              {one.since !== null && <When at={one.since} />}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
