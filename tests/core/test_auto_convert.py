@@ -11,6 +11,7 @@ from cambist.plugin import ExchangeRefusedError
 from cambist.services.accounting.statements import entries
 from cambist.services.accounting.statements.entries import Bounds, Filters
 from cambist.services.addresses.account_keys import register_gas_stations
+from cambist.services.chains.rules import TokenRule
 from cambist.services.payouts import auto_convert, auto_payout
 from cambist.services.payouts.auto_convert_reasons import FAILED_PAUSE
 from tests.core.test_auto_payout import approve, suspend
@@ -84,6 +85,13 @@ async def test_less_than_the_operator_says_is_worth_it_waits_until_it_is(ruled):
     await ruled.fund(1)
     assert await ruled.told() == []
     assert await ruled.run() == 1
+
+
+async def test_nothing_is_converted_into_what_operators_have_disabled(ruled):
+    await ruled.fund(150 * USDX)
+    ruled.exchanging.token_rules.replace({("memory", None): TokenRule(is_open=False, by_default=True)})
+    assert (await ruled.run(), await ruled.told()) == (0, ["TOKEN_NOT_ENABLED"])
+    assert (ruled.service.asked, await ruled.exchanges()) == (0, [])
 
 
 async def test_the_platforms_fee_and_its_markup_are_taken(env):

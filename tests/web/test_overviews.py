@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -145,6 +146,7 @@ async def test_each_reads_of_what_is_theirs_alone(client, story):
     assert (of_first["turnover"]["deposits"], of_first["turnover"]["payments"]["made"]) == (3, 4)
     path = "/api/dashboard/overview?mode=sandbox&project="
     refused(await client.get(path + first, headers=viewer.bearer), 403, "PROJECT_NOT_OPEN")
+    refused(await client.get("/api/dashboard/overview?mode=live", headers=viewer.bearer), 403, "PROJECT_NOT_OPEN")
     refused(await client.get(path + other.project_id, headers=story.bearer), 403, "PROJECT_NOT_OWNED")
     refused(await client.get(path + "prj_none", headers=story.bearer), 404, "PROJECT_NOT_FOUND")
     live = f"/api/dashboard/overview?mode=live&project={first}"
@@ -172,7 +174,8 @@ async def test_operators_read_all_merchants_together_with_what_is_held(gateway, 
 async def test_fees_are_what_was_taken_and_paid_within_the_time_by_the_prices_of_then(gateway, client, clock, merchant):
     now, memory = clock.now(), {"fee_units": 10**16}
     done = {"status": "succeeded", "error": None, "output_units": 3_000_000, "is_settled": True}
-    for changed in (done, done | {"created_at": now - timedelta(days=60)}, {}):
+    swapped = done | {"fee_units": 0, "fee_bps": 100, "output_units": 2_970_000}
+    for changed in (done, done | {"created_at": now - timedelta(days=60)}, {}, swapped):
         await ended_exchange(gateway, merchant.project_id, **memory | changed)
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
@@ -186,11 +189,12 @@ async def test_fees_are_what_was_taken_and_paid_within_the_time_by_the_prices_of
                 (number, scope, state, at),
             )
     unpriced = (await client.get("/api/admin/overview", headers=KEY)).json()
-    assert (unpriced["exchangeFees"]["fiat"], unpriced["exchangeFees"]["unpriced"]) == ("0.00", 1)
-    await write_prices(gateway, ("MEM", "usd", now, "2000"))
+    assert (unpriced["exchangeFees"]["fiat"], unpriced["exchangeFees"]["unpriced"]) == ("0.00", 2)
+    await write_prices(gateway, ("MEM", "usd", now, "2000"), ("USDX", "usd", now, "1"))
     found = (await client.get("/api/admin/overview", headers=KEY)).json()
-    taken = {"chain": "memory", "token": "MEM", "transactions": 1, "amount": "0.01", "fiat": "20.00"}
-    assert found["exchangeFees"] == {"coins": [taken], "fiat": "20.00", "unpriced": 0}
+    bridged = {"chain": "memory", "token": "MEM", "transactions": 1, "amount": "0.01", "fiat": "20.00"}
+    swapped = {"chain": "memory", "token": "USDX", "transactions": 1, "amount": "0.03", "fiat": "0.03"}
+    assert found["exchangeFees"] == {"coins": [bridged, swapped], "fiat": "20.03", "unpriced": 0}
     paid = {"chain": "memory", "token": "MEM", "transactions": 2, "amount": "0.004", "fiat": "8.00"}
     assert found["networkFees"] == {"coins": [paid], "fiat": "8.00", "unpriced": 0}
     of_sandbox = (await client.get("/api/admin/overview?mode=sandbox", headers=KEY)).json()["networkFees"]
@@ -216,6 +220,9 @@ async def test_what_operators_should_look_at_is_told_with_its_number_and_since_w
             " ('job_1', 'reconcile', '{}', 'operator', 'succeeded', $1, $1, '{\"agrees\": false, \"chains\": {}}'),"
             " ('job_2', 'rescan', '{}', 'operator', 'failed', $1, $1, NULL),"
             " ('job_4', 'audit_verification', '{}', 'operator', 'succeeded', $1, $1, '{\"agrees\": false}'),"
+            # What proves nothing, or looks at one chain alone, ends no alarm.
+            " ('job_5', 'audit_verification', '{}', 'operator', 'succeeded', $1, $1, '{\"problem\": \"too long\"}'),"
+            " ('job_6', 'reconcile', '{\"chains\": [\"a\"]}', 'operator', 'succeeded', $1, $1, '{\"agrees\": true}'),"
             " ('job_3', 'rescan', '{}', 'operator', 'failed', $2, $2, NULL)",
             (now - timedelta(hours=2), now - timedelta(days=8)),
         )
@@ -242,6 +249,17 @@ async def test_a_merchant_has_so_many_summed_up_in_a_minute_and_no_other_merchan
         assert (await client.get("/api/dashboard/overview", headers=merchant.bearer)).status_code == 200
     refused(await client.get("/api/dashboard/overview", headers=merchant.bearer), 429, "RATE_LIMITED")
     assert (await client.get("/api/dashboard/overview", headers=other.bearer)).status_code == 200
+
+
+async def test_who_has_to_wait_for_a_sum_keeps_no_connection_from_others(client, merchant, monkeypatch):
+    web = client._transport.app.state.web
+    monkeypatch.setattr(web, "overviews", asyncio.Semaphore(1))
+    async with web.overviews:
+        asked = asyncio.create_task(client.get("/api/dashboard/overview", headers=merchant.bearer))
+        done, _ = await asyncio.wait([asked], timeout=0.3)
+        assert not done
+        assert (await client.get("/api/merchant/projects", headers=merchant.bearer)).status_code == 200
+    assert (await asked).status_code == 200
 
 
 async def test_what_takes_too_long_is_given_up_and_says_so(gateway, client, merchant, monkeypatch):

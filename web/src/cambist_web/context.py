@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import math
 from collections import Counter
@@ -46,6 +47,9 @@ FAILED_LOGINS_PER_MINUTE = 20
 
 OVERVIEWS_PER_MINUTE = 60
 """How often a merchant may have everything summed up. One costs the database as much as many other requests."""
+
+OVERVIEWS_AT_ONCE = 3
+"""How many one process sums up at once; the others wait, without a connection that somebody else could use."""
 
 CALCULATOR_CACHE_S = 60.0
 KEY_CACHE_TTL_S = 1.0
@@ -182,6 +186,7 @@ class Web:
         self.audit_sums = Sums(gateway.db, gateway.clock)
         self.unfinished: Counter[str] = Counter()
         self.busy_told_until = -math.inf
+        self.overviews = asyncio.Semaphore(OVERVIEWS_AT_ONCE)
         self.sandbox = Sandbox(
             db=gateway.db,
             registry=gateway.registry,

@@ -12,7 +12,7 @@ from litestar.params import QueryParameter
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.services.errors import InvalidError
+from cambist.services.errors import ForbiddenError, InvalidError
 from cambist.services.identity import projects
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.overviews import attention, fees, holdings, operators
@@ -115,7 +115,7 @@ class OwnOverview(Controller):
         """
         await web.limiter.take(web.limits.overviews, str(session.merchant_pk))
         now, settings = web.clock.now(), await web.platform.get()
-        async with web.db.transaction() as conn, bounded(conn):
+        async with web.overviews, web.db.transaction() as conn, bounded(conn):
             whose = await _whose(conn, session, mode, project)
             answer = MerchantOverview(
                 mode=mode,
@@ -136,6 +136,10 @@ class OwnOverview(Controller):
 async def _whose(conn: AsyncConnection, session: SessionPrincipal, mode: Mode, project: str | None) -> Whose:
     """Return what is summed up for a member. Raises NotFoundError and ForbiddenError for a project."""
     if project is None:
+        if session.project_pks is not None and mode not in await projects.modes_of(conn, session.project_pks):
+            # Balances are the merchant's as a whole: who has no project of this mode reads none of them.
+            words = f"No {mode} project is open to you. An owner or admin can change that."
+            raise ForbiddenError("PROJECT_NOT_OPEN", words)
         return Whose(merchant_pk=session.merchant_pk, mode=mode, project_pks=session.project_pks)
     actor = await projects.authorize(conn, session, project)
     if actor.mode != mode:
@@ -154,7 +158,7 @@ class WholeOverview(Controller):
         """Return what happened at all merchants within a time, fees, what the gateway holds, what needs attention."""
         now, registry = web.clock.now(), web.gateway.registry
         span, currency = summed.span, summed.currency
-        async with web.db.transaction() as conn, bounded(conn):
+        async with web.overviews, web.db.transaction() as conn, bounded(conn):
             answer = GatewayOverview(
                 mode=mode,
                 currency=currency,

@@ -69,7 +69,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     period: Period = ALWAYS
 
 
-TOLD_OF_OPERATORS: Mapping[Action, Sequence[str]] = {
+TOLD_OF_OPERATORS: Mapping[str, Sequence[str]] = {
     Action.CREDITS_GRANTED: ("amount", "mode"),
     Action.PLAN_GIVEN: ("name",),
     Action.CANCEL_ASKED: ("payout", "exchange"),
@@ -185,7 +185,7 @@ def _own_entry(row: AnyRow) -> OwnTrailEntry:
     entry = to_struct(OwnTrailEntry, row)
     if entry.actor_kind != "operator":
         return entry
-    told = TOLD_OF_OPERATORS.get(Action(entry.action), ())
+    told = TOLD_OF_OPERATORS.get(entry.action, ())
     details = {name: entry.details[name] for name in told if name in entry.details}
     subject = None if entry.action in _SUBJECT_NOT_TOLD else entry.subject
     return msgspec.structs.replace(entry, details=details, subject=subject)

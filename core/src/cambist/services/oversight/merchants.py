@@ -21,6 +21,8 @@ from cambist.services.listing import Listed, ListOf, Part, Period, read_list
 from cambist.services.paging import read_one
 from cambist.services.platform import MerchantLimit
 
+from .finding import owner_of
+
 _LIKE = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 
 
@@ -119,7 +121,9 @@ async def list_merchants(conn: AsyncConnection, wanted: Wanted, part: Part) -> L
     if wanted.suspended is not None:
         is_suspended = _merchant.suspended_at.is_not(None)
         also.append(is_suspended if wanted.suspended else ~is_suspended)
-    if wanted.search is not None:
+    # What names one merchant exactly finds it however many there are; parts of names are looked for among some at once.
+    owner = None if wanted.search is None else await owner_of(conn, wanted.search)
+    if wanted.search is not None and owner is None:
         also.append(_found_by(wanted.search))
     return await read_list(
         conn,
@@ -127,6 +131,7 @@ async def list_merchants(conn: AsyncConnection, wanted: Wanted, part: Part) -> L
         partial(to_struct, MerchantRow),
         _LIST,
         part,
+        where=[] if owner is None else [_merchant.id == owner.merchant_pk],
         filters={models.Plan.plan_id: wanted.plan_id},
         also=also,
         period=wanted.period,

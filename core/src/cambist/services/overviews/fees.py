@@ -35,12 +35,21 @@ class Fees(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 # By when they were asked for, or signed: of these there are indexes. A swap that fails gives its fee back.
+# Of a bridge it is kept of what is given; of a swap it is the share that was taken before the output.
 _EXCHANGED = """
-SELECT width_bucket(created_at, $2::timestamptz[]) - 1 AS part, source_chain AS chain, source_token AS token,
-    source_decimals AS decimals, count(*) AS transactions, sum(fee_units) AS units
-FROM exchanges WHERE mode = $1 AND status = 'succeeded' AND fee_units > 0
-    AND created_at >= ($2::timestamptz[])[1] AND created_at < ($2::timestamptz[])[cardinality($2)]
-GROUP BY 1, 2, 3, 4
+WITH done AS (
+    SELECT *, width_bucket(created_at, $2::timestamptz[]) - 1 AS part
+    FROM exchanges WHERE mode = $1 AND status = 'succeeded'
+        AND created_at >= ($2::timestamptz[])[1] AND created_at < ($2::timestamptz[])[cardinality($2)]
+), fees AS (
+    SELECT part, source_chain AS chain, source_token AS token, source_decimals AS decimals, fee_units AS units
+    FROM done WHERE fee_units > 0
+    UNION ALL
+    SELECT part, dest_chain, dest_token, dest_decimals,
+        div(coalesce(output_units, quoted_units) * fee_bps, 10000 - fee_bps)
+    FROM done WHERE fee_bps > 0
+)
+SELECT part, chain, token, decimals, count(*) AS transactions, sum(units) AS units FROM fees GROUP BY 1, 2, 3, 4
 """
 _PAID = """
 SELECT width_bucket(created_at, $2::timestamptz[]) - 1 AS part, chain, count(*) AS transactions,

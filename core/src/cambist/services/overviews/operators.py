@@ -115,10 +115,13 @@ _KINDS = (
     ),
     _Kind(
         code="BOOKS_DIFFER",
-        message="The last comparison found that books and chains differ.",
+        message="The last comparison found that books and chains differ, or could not read a chain.",
         where="/api/admin/reconcile",
+        # One of some chains alone ends no alarm.
         rows="""SELECT finished_at FROM (SELECT finished_at, result FROM jobs
-                WHERE kind = 'reconcile' AND state = 'succeeded' ORDER BY id DESC LIMIT 1) AS last
+                WHERE kind = 'reconcile' AND state = 'succeeded'
+                    AND (arguments -> 'chains' IS NULL OR result ->> 'agrees' = 'false')
+                ORDER BY id DESC LIMIT 1) AS last
             WHERE $1 = 'live' AND $2::timestamptz IS NOT NULL AND last.result ->> 'agrees' = 'false'""",
     ),
     _Kind(
@@ -126,7 +129,8 @@ _KINDS = (
         message="The last verification found that the audit log is not what was sealed.",
         where="/api/admin/audit",
         rows="""SELECT finished_at FROM (SELECT finished_at, result FROM jobs
-                WHERE kind = 'audit_verification' AND state = 'succeeded' ORDER BY id DESC LIMIT 1) AS last
+                WHERE kind = 'audit_verification' AND state = 'succeeded' AND result ->> 'agrees' IS NOT NULL
+                ORDER BY id DESC LIMIT 1) AS last
             WHERE $1 = 'live' AND $2::timestamptz IS NOT NULL AND last.result ->> 'agrees' = 'false'""",
     ),
     _Kind(

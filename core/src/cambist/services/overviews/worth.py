@@ -62,4 +62,5 @@ def fiat_text(values: Iterable[Decimal], currency: str) -> str:
     for value in values:
         total = _EXACT.add(total, value)
     step = Decimal(1).scaleb(-minor_units(currency))
-    return format(total.quantize(step, rounding=ROUND_HALF_EVEN, context=_EXACT), "f")
+    rounded = total.quantize(step, rounding=ROUND_HALF_EVEN, context=_EXACT)
+    return format(rounded or abs(rounded), "f")  # nothing has no sign
