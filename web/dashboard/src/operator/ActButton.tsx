@@ -18,6 +18,8 @@ interface ActButtonProps {
   /** Whether the audit log wants a reason. */
   readonly wantsReason?: boolean;
   readonly isSmall?: boolean;
+  /** Lets the dialog's own fields begin with what is so now. */
+  readonly onOpen?: () => void;
   readonly onConfirm: (reason: string) => Promise<unknown>;
 }
 
@@ -34,6 +36,7 @@ export function ActButton(props: ActButtonProps) {
         size={isSmall ? "compact-sm" : "sm"}
         onClick={() => {
           setReason("");
+          props.onOpen?.();
           setOpen(true);
         }}
       >

@@ -14,7 +14,14 @@ interface LinkOnceProps {
 export function LinkOnce({ title, link, onClose }: LinkOnceProps) {
   const { t } = useWords();
   return (
-    <Modal opened title={title} onClose={onClose} closeButtonProps={{ "aria-label": t("common:ui.close") }}>
+    <Modal
+      opened
+      title={title}
+      onClose={onClose}
+      closeOnClickOutside={false}
+      closeOnEscape={false}
+      closeButtonProps={{ "aria-label": t("common:ui.close") }}
+    >
       <div role="alert" className="stack">
         <p>{t("link.words")}</p>
         <Copyable text={link}>

@@ -86,12 +86,12 @@ export function Confirm({
         )}
         {error !== null && <ErrorNote error={error} />}
         <div className="row end">
-          <Button variant="default" onClick={onClose}>
+          <Button variant="default" data-autofocus={isDangerous || undefined} onClick={onClose}>
             {dismiss ?? t("ui.cancel")}
           </Button>
           <Button
             type="submit"
-            data-autofocus
+            data-autofocus={!isDangerous || undefined}
             loading={isSending}
             disabled={isBlocked || (typed !== undefined && text.trim() !== typed)}
             {...(isDangerous ? { color: "red.9" } : {})}

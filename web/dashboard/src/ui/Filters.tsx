@@ -1,6 +1,6 @@
 import { Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 
 const TYPING_MS = 250;
 
@@ -34,13 +34,20 @@ export function SelectFilter({ label, value, onFilter, options }: SelectFilterPr
 /** Takes a text, and filters once nothing more is typed. */
 export function TextFilter({ label, value, onFilter }: Filter) {
   const filter = useDebouncedCallback(onFilter, TYPING_MS);
+  const [text, setText] = useState(value ?? "");
+  const [shown, setShown] = useState(value);
+  if (value !== shown) {
+    setShown(value);
+    // What stands in the address was changed by something else than typing here.
+    if ((value ?? "") !== text.trim()) setText(value ?? "");
+  }
   return (
     <TextInput
       aria-label={label}
       placeholder={label}
-      defaultValue={value ?? ""}
-      key={value === undefined ? "none" : "some"}
+      value={text}
       onChange={(event) => {
+        setText(event.currentTarget.value);
         filter(event.currentTarget.value.trim());
       }}
     />

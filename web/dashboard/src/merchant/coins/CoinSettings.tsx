@@ -68,11 +68,12 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
     ...approvedQuery({ projectId, mode: project?.mode ?? "live" }),
     enabled: project !== null,
   });
+  const [opened] = useState(coin);
   const [draft, setDraft] = useState(() => draftOf(coin));
   const set = (changed: Partial<Draft>) => {
     setDraft((was) => ({ ...was, ...changed }));
   };
-  const patch = patchOf(coin, draft, coins);
+  const patch = patchOf(opened, draft, coins);
 
   async function save(): Promise<void> {
     const params = { path: { projectId, chain: coin.chain, symbol: coin.token } };

@@ -87,7 +87,7 @@ function Coins({ all, shown }: { readonly all: readonly Coin[]; readonly shown: 
           atEnd: true,
           cell: (one) => (one.minDeposit === null ? "–" : <Amount value={one.minDeposit} token={one.token} />),
         },
-        { id: "acts", title: "", atEnd: true, cell: (one) => (mayChange ? <Acts coin={one} all={all} /> : null) },
+        { id: "acts", title: "", atEnd: true, cell: (one) => (mayChange ? <Acts coin={one} /> : null) },
       ]}
     />
   );
@@ -132,7 +132,7 @@ function Waits({ reasons }: { readonly reasons: Coin["autopayoutWaitsFor"] }) {
   );
 }
 
-function Acts({ coin, all }: { readonly coin: Coin; readonly all: readonly Coin[] }) {
+function Acts({ coin }: { readonly coin: Coin }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const projectId = useProjectId();
@@ -142,7 +142,9 @@ function Acts({ coin, all }: { readonly coin: Coin; readonly all: readonly Coin[
   };
 
   async function toggle(): Promise<void> {
-    const coins = all
+    // The whole list is sent: what somebody else switched meanwhile stays.
+    const now = await client.query({ ...coinsQuery(projectId), staleTime: 0 });
+    const coins = now
       .filter((one) => (coinKey(one) === coinKey(coin) ? !coin.enabled : one.enabled))
       .map(({ chain, token }) => ({ chain, token }));
     const params = { path: { projectId } };

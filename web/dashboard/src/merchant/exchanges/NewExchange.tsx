@@ -1,7 +1,7 @@
 import { Button, NumberInput, Select } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Amount } from "../../ui/Amount";
@@ -65,6 +65,8 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const [amount, setAmount] = useState("");
   const [slippage, setSlippage] = useState<number | null>(null);
   const [asked, setAsked] = useState<Asked | null>(null);
+  // One key for one order, however often it is quoted: whatever is sent twice, one exchange is made.
+  const key = useRef("");
   const given = balances.find((one) => keyOf(one) === from);
   const targets = useTargets(given);
   const target = targets.flatMap((group) => group.items).find((one) => one.value === to);
@@ -74,11 +76,15 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
     if (given === undefined || target === undefined || units === null) return;
     const { chain: srcChain, token: srcToken } = given;
     const order = { srcChain, srcToken, srcAmountRaw: units, destChain: target.chain, destToken: target.token };
+    if (key.current === "") key.current = crypto.randomUUID();
+    const idempotencyKey = key.current;
     const found = await quote(projectId, order);
-    setAsked({ order, quote: found, at: Date.now(), idempotencyKey: crypto.randomUUID() });
+    // What was typed since is another order.
+    if (key.current === idempotencyKey) setAsked({ order, quote: found, at: Date.now(), idempotencyKey });
   });
   // What was quoted is for what was typed then.
   const change = () => {
+    key.current = "";
     setAsked(null);
   };
 
@@ -153,7 +159,10 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
             suffix=" %"
             value={slippage ?? fees?.defaultSlippage ?? ""}
             onChange={(value) => {
-              setSlippage(value === "" ? null : Number(value));
+              const percent = value === "" ? null : Number(value);
+              if (Number.isNaN(percent)) return; // a sign or a point alone
+              change();
+              setSlippage(percent);
             }}
           />
           {ask.error !== null && <ErrorNote error={ask.error} />}
@@ -171,7 +180,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
       </Section>
       {asked !== null && (
         <QuoteCard
-          key={asked.idempotencyKey}
+          key={asked.at}
           order={asked.order}
           quote={asked.quote}
           at={asked.at}

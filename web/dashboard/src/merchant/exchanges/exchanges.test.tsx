@@ -1,4 +1,4 @@
-import { cleanup, fireEvent, screen, within } from "@testing-library/react";
+import { cleanup, fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { json, nothing, one, PROJECT, show, type Answers } from "../../testing/render";
@@ -173,6 +173,33 @@ describe("a new exchange", () => {
       },
     ]);
     expect(bodies[0]).toHaveProperty("idempotencyKey", expect.stringMatching(/^[\da-f-]{36}$/));
+  });
+
+  it("asks under the same key after a new quote of the same order, as an answer may have been lost", async () => {
+    const keys: unknown[] = [];
+    await quoted({
+      [`POST ${BASE}/swap-bridge/bridge/execute`]: async (request) => {
+        keys.push(((await request.json()) as { idempotencyKey: unknown }).idempotencyKey);
+        return json({ success: false, error: "It broke off.", code: "UNAVAILABLE" }, 503);
+      },
+    });
+    for (const round of [0, 1, 2]) {
+      if (round === 2) fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "24" } });
+      if (round > 0) {
+        fireEvent.click(screen.getByRole("button", { name: /new quote|Get a quote/ }));
+        await waitFor(() => screen.getByRole("button", { name: "Bridge" }));
+      }
+      fireEvent.click(screen.getByRole("button", { name: "Bridge" }));
+      const dialog = await screen.findByRole("dialog", { name: "Bridge this?" });
+      fireEvent.click(within(dialog).getByRole("button", { name: "Bridge" }));
+      await within(dialog).findByText("UNAVAILABLE");
+      fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));
+      await waitFor(() => {
+        expect(screen.queryByRole("dialog")).toBeNull();
+      });
+    }
+    expect(keys[1]).toBe(keys[0]);
+    expect(keys[2]).not.toBe(keys[0]);
   });
 
   it("lets nobody take a quote that is old, also in the dialog", async () => {

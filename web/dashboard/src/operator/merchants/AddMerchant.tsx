@@ -28,6 +28,7 @@ export function AddMerchant() {
           setLink((await unwrap(api.POST("/api/admin/merchants", { body }))).link);
           setName("");
           setEmail("");
+          setLive(false);
           await changed();
         }}
       >

@@ -93,20 +93,27 @@ function SetLimit({ limits, onPut }: SetLimitProps) {
     queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/tokens", { signal }))).tokens,
     enabled: usePermitted("chains.read"),
   });
+  // What it is limited to already is shown, and not taken away unseen.
+  const choose = (chosen: string | null) => {
+    setCoin(chosen);
+    setOnce((chosen === null ? null : limits[chosen]?.perTransaction) ?? "");
+    setDay((chosen === null ? null : limits[chosen]?.perDay) ?? "");
+  };
   const coins = tokens.flatMap(({ chain, symbol }) => (symbol === null ? [] : [`${chain}/${symbol}`]));
   return (
     <ActButton
       isSmall
       act={t("merchants.setLimit")}
       title={t("merchants.setLimit")}
+      onOpen={() => {
+        choose(null);
+      }}
       onConfirm={async () => {
         const own = {
           ...(once.trim() === "" ? {} : { perTransaction: once.trim() }),
           ...(day.trim() === "" ? {} : { perDay: day.trim() }),
         };
         await onPut({ ...limits, [coin ?? ""]: own });
-        setOnce("");
-        setDay("");
       }}
     >
       <p>{t("merchants.setLimitWords")}</p>
@@ -116,7 +123,7 @@ function SetLimit({ limits, onPut }: SetLimitProps) {
         searchable
         data={[...new Set(coins)]}
         value={coin}
-        onChange={setCoin}
+        onChange={choose}
       />
       <Text
         label={t("merchants.perTransaction")}

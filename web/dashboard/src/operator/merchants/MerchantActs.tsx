@@ -91,6 +91,9 @@ function GivePlan({ merchant }: { readonly merchant: MerchantRow }) {
     <ActButton
       act={t("merchants.givePlan")}
       title={t("merchants.givePlanTitle", { name: merchant.name })}
+      onOpen={() => {
+        setPlanId(merchant.planId);
+      }}
       onConfirm={async () => {
         const params = { path: { merchantId: merchant.merchantId } };
         await unwrap(api.PUT("/api/admin/merchants/{merchantId}/plan", { params, body: { planId } }));

@@ -171,6 +171,9 @@ function Acts({ of, onLink }: ActsProps) {
         isSmall
         act={t("people.changeRole")}
         title={t("people.changeRoleTitle", { name })}
+        onOpen={() => {
+          setRole(of.role);
+        }}
         onConfirm={async () => {
           await unwrap(api.PATCH("/api/admin/operators/{operatorId}", { params, body: { role } }));
           await changed();
