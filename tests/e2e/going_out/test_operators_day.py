@@ -31,8 +31,10 @@ class Clockwork:
     @asynccontextmanager
     async def held(self):
         self._free.clear()
-        yield
-        self._free.set()
+        try:
+            yield
+        finally:
+            self._free.set()
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +64,9 @@ async def day(ada):
         yield page
 
 
-async def hears(day, **facts):
+async def hears(day, since=0, /, **facts):
     async def heard() -> bool:
-        return any(facts.items() <= change.items() for change in day.changes)
+        return any(facts.items() <= change.items() for change in day.changes[since:])
 
     await until(heard)
 
@@ -98,8 +100,9 @@ async def test_live_mode_is_granted_and_what_a_customer_paid_is_found_by_its_tra
     ada, day, merchant, customer, usdx
 ):
     path = f"/api/admin/merchants/{merchant.merchant_id}"
+    before = len(day.changes)
     await ada.put(path, {"live": False})
-    await hears(day, kind="merchant", id=merchant.merchant_id)
+    await hears(day, before, kind="merchant", id=merchant.merchant_id)
     asked = {"chain": usdx.chain, "token": usdx.symbol, "pricingMode": "direct_crypto", "amount": "60"}
     refused = await merchant.post("/api/payment", asked, status=403)
     assert refused["code"] == "LIVE_NOT_GRANTED"
@@ -233,7 +236,14 @@ async def test_a_suspended_merchant_sends_nothing_and_loses_nothing(
     before = int((await merchant.balance(usdx))["available"])
     payment = await merchant.pay(usdx, 4)
     here = f"/api/admin/merchants/{merchant.merchant_id}"
+    chain, why = f"/api/admin/chains/{network.chain}", {"what": "sending", "reason": "until the merchant is suspended"}
+    await ada.post(f"{chain}/pause", why)
+    payout = await merchant.pay_out(usdx, 1, network.stranger())
+    waiting = f"/api/admin/outbound/{(await intent_of(ada, merchant, payout))['intentId']}"
+    await ada.until(waiting, lambda told: told["outbound"]["waitsFor"]["code"] == "paused")
     await ada.post(f"{here}/suspend", {"reason": "what it sells is not allowed here"})
+    await ada.post(f"{chain}/resume", why)
+    await ada.until(waiting, lambda told: told["outbound"]["waitsFor"]["code"] == "merchant_suspended")
 
     async def shut_out() -> bool:
         async with merchant.session.get(
@@ -245,8 +255,11 @@ async def test_a_suspended_merchant_sends_nothing_and_loses_nothing(
     await customer.pay(payment["depositAddress"], usdx, 4)
     path = f"/api/admin/payments/{payment['paymentId']}"
     await ada.until(path, lambda told: told["payment"]["status"] == "paid")
+    assert await onlooker.holds(payout["toAddress"], usdx, 0)
     await ada.post(f"{here}/reinstate", {})
-    assert await until(lambda: _available(merchant, usdx)) == before + 4
+    assert await until(lambda: _available(merchant, usdx)) == before + 4 - 1
+    await merchant.completed(payout)
+    assert await onlooker.holds(payout["toAddress"], usdx, 1)
     await gateway.reconcile()
 
 

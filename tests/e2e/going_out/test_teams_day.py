@@ -108,6 +108,8 @@ async def test_a_team_works_a_day_and_the_log_names_each(
     assert acts >= {
         ("api_key.issued", dev.member_id), ("payout.asked", fin.member_id), ("withdrawal.asked", fin.member_id),
     }  # fmt: skip
+    phone = merchant.phone
+    await merchant.post("/api/auth/step-up", {"totpCode": await phone.code()}, headers=merchant.bearer)
     async with session.delete(f"{merchant.url}{TEAM}/{dev.member_id}", headers=merchant.bearer) as answer:
         assert answer.status == 200, await answer.text()
     refused = await dev.get(f"{TEAM}/me", headers=dev.bearer, status=401)
