@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import structlog
 from xdist.scheduler import LoadFileScheduling
@@ -24,6 +25,12 @@ with limit_kept():
     pass
 
 gc.disable()  # until all tests are imported: nothing of them is garbage
+
+# How long something takes says how busy the machine is, and nothing of what is tried.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 MEMORY = Path("/dev/shm")  # noqa: S108  read by nobody else: each folder made in it is the run's own
 MEMORY_FREE_MIN = 4 * 2**30

@@ -390,22 +390,22 @@ async def test_the_signers_own_file_says_what_can_be_sent(keeping):
 
 
 async def test_who_may_ask_for_a_token_is_decided_for_all_and_for_some(keeping):
-    rules, contract = keeping.gateway.token_rules, keeping.info.token("USDX").contract
+    rules, token = keeping.gateway.token_rules, keeping.info.token("USDX")
     merchant = keeping.shop.merchant
     await keeping.decide("USDX", default_enabled=False)
     await keeping.keeper.follow()
     with pytest.raises(InvalidError) as refused:
-        rules.check(merchant, "memory", contract, "USDX")
+        rules.check(merchant, "memory", token)
     assert refused.value.code == "TOKEN_NOT_ENABLED"
-    assert rules.is_open("memory", contract)
+    assert rules.is_open("memory", token.contract)
     await keeping.decide("USDX", merchants={"mer_1": True})
     await keeping.keeper.follow()
-    rules.check(merchant, "memory", contract, "USDX")
+    rules.check(merchant, "memory", token)
     with pytest.raises(InvalidError):
-        rules.check(merchant + 1, "memory", contract, "USDX")
+        rules.check(merchant + 1, "memory", token)
     await keeping.decide("USDX", default_enabled=True, merchants={"mer_1": None})
     await keeping.keeper.follow()
-    rules.check(merchant + 1, "memory", contract, "USDX")
+    rules.check(merchant + 1, "memory", token)
     with pytest.raises(NotFoundError):
         await keeping.decide("USDX", merchants={"mer_none": True})
 

@@ -239,9 +239,9 @@ async def test_what_an_operation_rarely_answers_is_described_and_what_it_never_d
 
 
 async def test_an_error_that_is_not_described_fails_in_every_test(client, merchant, monkeypatch):
-    monkeypatch.setattr(web, "_errors", [])
+    monkeypatch.setattr(web, "_errors", {})
     monkeypatch.setattr(openapi_errors, "_OF_SCHEME", {name: {} for name in openapi_errors._OF_SCHEME})
-    monkeypatch.setattr(client._transport.app.state, "descriptions", None, raising=False)
+    monkeypatch.setattr(client._transport.app.state, "description", None, raising=False)
     with pytest.raises(AssertionError, match=r"GET /api/merchant/wallet: 401 API_KEY_MISSING is not described"):
         await client.get("/api/merchant/wallet")
 
