@@ -85,6 +85,19 @@ async def intent_of(ada, merchant, payout) -> dict:
     return await until(find)
 
 
+async def pause_sending(ada, gateway, chain: str, reason: str) -> dict:
+    """Pause it, wait until the worker says that it follows, and return what resumes it."""
+    body, word = {"what": "sending", "reason": reason}, "sending_paused"
+    before = gateway.log.read_text().count(word)
+    await ada.post(f"/api/admin/chains/{chain}/pause", body)
+
+    async def follows() -> bool:
+        return gateway.log.read_text().count(word) > before
+
+    await until(follows)
+    return body
+
+
 async def ended(merchant, payout) -> dict:
     path = f"/api/merchant/wallet/payouts/{payout['payoutId']}"
 
@@ -127,9 +140,7 @@ async def test_live_mode_is_granted_and_what_a_customer_paid_is_found_by_its_tra
 async def test_sending_is_paused_one_payout_is_cancelled_meanwhile_and_the_other_goes_out_when_it_is_resumed(
     ada, day, merchant, network, usdx, onlooker, gateway
 ):
-    chain = f"/api/admin/chains/{network.chain}"
-    why = {"what": "sending", "reason": "the provider is being replaced"}
-    await ada.post(f"{chain}/pause", why)
+    why = await pause_sending(ada, gateway, network.chain, "the provider is being replaced")
     await hears(day, kind="chain", id=network.chain, status="paused")
     kept, taken_back = network.stranger(), network.stranger()
     goes = await merchant.pay_out(usdx, 5, kept)
@@ -142,7 +153,7 @@ async def test_sending_is_paused_one_payout_is_cancelled_meanwhile_and_the_other
     done = await ended(merchant, stays)
     assert (done["status"], "operator" in done["error"]) == ("cancelled", True)
     assert (await ada.get(path))["outbound"]["state"] == "failed"
-    await ada.post(f"{chain}/resume", why)
+    await ada.post(f"/api/admin/chains/{network.chain}/resume", why)
     await hears(day, kind="chain", id=network.chain, status="resumed")
     await merchant.completed(goes)
     assert await onlooker.holds(kept, usdx, 5)
@@ -236,13 +247,12 @@ async def test_a_suspended_merchant_sends_nothing_and_loses_nothing(
     before = int((await merchant.balance(usdx))["available"])
     payment = await merchant.pay(usdx, 4)
     here = f"/api/admin/merchants/{merchant.merchant_id}"
-    chain, why = f"/api/admin/chains/{network.chain}", {"what": "sending", "reason": "until the merchant is suspended"}
-    await ada.post(f"{chain}/pause", why)
+    why = await pause_sending(ada, gateway, network.chain, "until the merchant is suspended")
     payout = await merchant.pay_out(usdx, 1, network.stranger())
     waiting = f"/api/admin/outbound/{(await intent_of(ada, merchant, payout))['intentId']}"
     await ada.until(waiting, lambda told: told["outbound"]["waitsFor"]["code"] == "paused")
     await ada.post(f"{here}/suspend", {"reason": "what it sells is not allowed here"})
-    await ada.post(f"{chain}/resume", why)
+    await ada.post(f"/api/admin/chains/{network.chain}/resume", why)
     await ada.until(waiting, lambda told: told["outbound"]["waitsFor"]["code"] == "merchant_suspended")
 
     async def shut_out() -> bool:
