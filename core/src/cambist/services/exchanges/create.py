@@ -51,20 +51,36 @@ async def prepare(  # noqa: PLR0913  what is wished for, by whom, for whom
 ) -> Prepared:
     """Check what needs nobody to be asked. ``recipient`` gets the output, normalized; None: the own wallet.
 
-    Raises UnavailableError, and PaymentRequiredError where usage credits are used up.
+    Raises UnavailableError, InvalidError where new money in what would come is not for this merchant, and
+    PaymentRequiredError where usage credits are used up.
     """
     facts = await read_facts(conn, owner, wish)
-    check(settings, facts, owner, wish)
+    check(context, settings, facts, owner, wish, made_for=made_for)
     if facts.lacks_wallets:
         facts = await with_wallets(conn, context, facts, owner, wish)
     return prepared_of(settings, facts, owner, wish, made_for=made_for, recipient=recipient)
 
 
-def check(settings: PlatformSettings, facts: Facts, owner: Owner, wish: Wish, *, is_quote: bool = False) -> None:
+_DEST_FIELDS = {MadeFor.MANUAL: "destToken", MadeFor.PAYOUT: "token", MadeFor.AUTO: "autoConvertDestToken"}
+"""What names the token that would come, in what was asked."""
+
+
+def check(  # noqa: PLR0913  what is wished for, by whom, for whom
+    context: ExchangeContext,
+    settings: PlatformSettings,
+    facts: Facts,
+    owner: Owner,
+    wish: Wish,
+    *,
+    made_for: MadeFor = MadeFor.MANUAL,
+    is_quote: bool = False,
+) -> None:
     """Refuse what cannot be exchanged now, whoever offers what. Raises as ``prepare`` does.
 
-    What a bridge would bring is told without usage credits, too.
+    What a bridge would bring is told without usage credits, too. What is given may leave, whatever operators decided
+    about its token.
     """
+    context.token_rules.check(owner.merchant_pk, wish.dest.chain.id, wish.dest.token, _DEST_FIELDS[made_for])
     rule = settings.exchanges
     if not (rule.swap_enabled if wish.kind is Kind.SWAP else rule.bridge_enabled):
         code = "SWAP_DISABLED" if wish.kind is Kind.SWAP else "BRIDGE_DISABLED"

@@ -58,7 +58,7 @@ class Made(Struct, frozen=True):
 
 async def ask(db: Database, context: ExchangeContext, actor: Actor, wanted: SwapAsk) -> Asked:
     """Check what somebody wants to have quoted. Raises whatever ``prepare`` does, ForbiddenError and InvalidError."""
-    owner, wish = _owner(actor), _wish(context, actor, wanted)
+    owner, wish = _owner(actor), read_wish(context.registry.chains, wanted)
     return await _checked(db, context, owner, wish, await read_facts(db, owner, wish), is_quote=True)
 
 
@@ -76,7 +76,7 @@ async def begin(
     )
     claim = claim_of(actor, kind, choose_key(header_key, order.idempotency_key), same)
     try:
-        wish = _wish(context, actor, order)
+        wish = read_wish(context.registry.chains, order)
     except InvalidError:
         # What was started before does not depend on what can be started now: a token may have gone.
         if claim is not None:
@@ -104,22 +104,12 @@ async def _checked(  # noqa: PLR0913  who wants what
 ) -> Asked:
     if not facts.is_active:
         raise project_inactive()
-    check(facts.settings, facts, owner, wish, is_quote=is_quote)
+    check(context, facts.settings, facts, owner, wish, is_quote=is_quote)
     if facts.lacks_wallets:
         async with db.autocommit() as conn:
             facts = await with_wallets(conn, context, facts, owner, wish)
     prepared = prepared_of(facts.settings, facts, owner, wish, made_for=MadeFor.MANUAL)
     return Asked(settings=facts.settings, settings_mark=facts.settings_mark, prepared=prepared)
-
-
-def _wish(context: ExchangeContext, actor: Actor, wanted: SwapAsk) -> Wish:
-    """Return what is asked for. Raises InvalidError, also where new money in what would come is not for this merchant.
-
-    What is given may leave, whatever the operator decided about it.
-    """
-    wish = read_wish(context.registry.chains, wanted)
-    context.token_rules.check(actor.merchant_pk, wish.dest.chain.id, wish.dest.token, "destToken")
-    return wish
 
 
 def _owner(actor: Actor) -> Owner:

@@ -33,7 +33,6 @@ from cambist.services.exchanges.owner import Owner
 from cambist.services.exchanges.requests import Wish
 from cambist.services.exchanges.starting import NewExchange, start_exchange
 from cambist.services.platform import PlatformSettings
-from cambist.services.pricing.quotes import Asset
 
 from .auto_convert_reasons import look, too_little
 from .auto_convert_rules import COLUMNS, Rule, is_coin, rule_of
@@ -151,7 +150,6 @@ async def _ask(db: Database, context: ExchangeContext, rule: Rule) -> Asked | No
         standing = await look(conn, context.registry, settings, rule, context.clock.now())
         if standing.reasons or standing.dest is None:
             return None
-        _check_open(context, rule, standing.dest)
         halvings = min(rule.refusals, HALVINGS_MAX) if rule.refusal == TOO_MUCH else 0
         units = Units(standing.available >> halvings)
         wish = Wish(source=standing.source, units=units, dest=standing.dest)
@@ -161,11 +159,6 @@ async def _ask(db: Database, context: ExchangeContext, rule: Rule) -> Asked | No
             await _forget(db, context, rule)
         return None
     return Asked(rule, settings, prepared, await best_offer(context, settings, wish, prepared.terms))
-
-
-def _check_open(context: ExchangeContext, rule: Rule, dest: Asset) -> None:
-    """Let nothing be converted into what operators have not enabled for the merchant. Raises InvalidError."""
-    context.token_rules.check(rule.merchant_pk, dest.chain.id, dest.token, "autoConvertDestToken")
 
 
 async def _prepare(
@@ -193,7 +186,6 @@ async def _start(conn: AsyncConnection, context: ExchangeContext, asked: Asked) 
         return False
     if await _prepare(conn, context, settings, rule, wish) != asked.prepared:
         return False
-    _check_open(context, rule, wish.dest)
     txn_id = context.ids.new("xch")
     new = NewExchange(txn_id=txn_id, settings=settings, prepared=asked.prepared, offer=asked.offer)
     await start_exchange(conn, context, new)

@@ -129,7 +129,6 @@ async def _check(conn: AsyncConnection, context: ExchangeContext, actor: Actor, 
     source = named_asset(registry, *named, ("srcChain", "srcToken"), OF_A_SWAP)
     dest = named_asset(registry, request.chain, request.token, wording=OF_A_SWAP)
     await require_open(conn, actor, [source, dest])
-    context.token_rules.check(actor.merchant_pk, dest.chain.id, dest.token)
     await _require_swaps(conn, [source, dest])
     settings = await require_payouts(conn, actor, dest)
     if source == dest:
