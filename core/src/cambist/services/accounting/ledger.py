@@ -132,9 +132,18 @@ def guarded() -> Iterator[None]:
         raise
 
 
+_NATIVE = "native"
+
+
 def asset_key(chain: str, contract: str | None) -> str:
     """Return the ledger's name of a token: chain and contract, since a symbol identifies nothing."""
-    return f"{chain}/{contract or 'native'}"
+    return f"{chain}/{contract or _NATIVE}"
+
+
+def chain_and_contract(asset: str) -> tuple[str, str | None]:
+    """Return what ``asset_key`` was made of."""
+    chain, _, contract = asset.partition("/")
+    return chain, None if contract == _NATIVE else contract
 
 
 async def is_posted(conn: AsyncConnection, kind: str, reference: str) -> bool:

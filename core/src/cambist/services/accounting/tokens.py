@@ -27,12 +27,11 @@ async def balances(conn: AsyncConnection, registry: Registry, merchant_pk: int, 
     """Return what a merchant has of every token that it ever had."""
     found = []
     for balance in await ledger.balances(conn, merchant_pk, mode):
-        chain_id, _, contract = balance.asset.partition("/")
-        stored = None if contract == "native" else contract
+        chain_id, contract = ledger.chain_and_contract(balance.asset)
         known = registry.chains[chain_id].tokens if chain_id in registry.chains else ()
-        token = next((one for one in known if one.contract == stored), None)
+        token = next((one for one in known if one.contract == contract), None)
         if token is None:
-            token = await _remembered(conn, merchant_pk, chain_id, stored)
+            token = await _remembered(conn, merchant_pk, chain_id, contract)
         if token is not None:
             found.append(TokenBalance(chain=chain_id, token=token, balance=balance))
     return found

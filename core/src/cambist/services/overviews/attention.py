@@ -6,22 +6,22 @@ what is open or recent, up to ``COUNT_MAX``, so that a page costs the same whate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from msgspec import Struct
+from sqlalchemy import ColumnElement, and_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.accounting import cpt_months, usage
 from cambist.services.platform import PlatformSettings
+from cambist.services.reversals.resolutions.read import HELD, waiting
 
 COUNT_MAX = 1_000
 """Up to here is counted; that there are more makes no difference to whoever is told."""
 RECENT = timedelta(days=7)
 SLOW = timedelta(hours=1)
 """How long a payout may wait before somebody should know."""
-KEY_EXPIRES = timedelta(days=14)
 CREDITS_DAYS = 7
 
 
@@ -46,8 +46,11 @@ class Whose(Struct, frozen=True, kw_only=True):
     project_pks: Sequence[int] | None = None
 
 
-class _Kind(Struct, frozen=True, kw_only=True):
-    """What is looked for: ``rows`` selects a time for each. ``$1`` to ``$3`` are ``Whose``, ``$4`` is a time."""
+class Kind(Struct, frozen=True, kw_only=True):
+    """What is looked for: ``rows`` selects a time for each of whom ``counted`` names; the last parameter is a time.
+
+    That is now, less ``until``.
+    """
 
     code: str
     message: str
@@ -56,54 +59,58 @@ class _Kind(Struct, frozen=True, kw_only=True):
     until: timedelta = timedelta()
 
 
+def _text(*conditions: ColumnElement[bool]) -> str:
+    """Write conditions on ``deposits`` and ``payments`` as a statement's text has them."""
+    return str(and_(*conditions).compile(compile_kwargs={"literal_binds": True}))
+
+
+WAITS_FOR_DECISION = _text(*HELD, *waiting(None))
 _OWN = "merchant_pk = $1 AND mode = $2 AND ($3::bigint[] IS NULL OR project_pk = ANY($3))"
 _PROJECTS = "SELECT id FROM projects WHERE merchant_pk = $1 AND mode = $2 AND ($3::bigint[] IS NULL OR id = ANY($3))"
 
+# ``$1`` to ``$3`` are ``Whose``.
 _KINDS = (
-    _Kind(
+    Kind(
         code="RESOLUTIONS_OPEN",
         message="Deposits that belong to no order wait for a decision.",
         where="/api/dashboard/projects/{projectId}/resolutions",
-        rows="""SELECT d.mined_at FROM deposits d LEFT JOIN payments p ON p.id = d.payment_pk
-            LEFT JOIN accounts a ON a.id = d.account_pk
-            WHERE d.merchant_pk = $1 AND d.mode = $2 AND d.status = 'confirmed'
-                AND d.available_units + d.returned_units < d.units
-                AND (p.id IS NULL OR NOT d.matches OR p.status NOT IN ('pending', 'detected', 'confirming'))
-                AND (d.resolution IS NULL OR d.resolution <> 'accepted' OR p.status <> 'expired')
-                AND ($3::bigint[] IS NULL OR coalesce(p.project_pk, a.project_pk) = ANY($3))
-                AND $4::timestamptz IS NOT NULL""",
+        rows=f"""SELECT deposits.mined_at FROM deposits LEFT JOIN payments ON payments.id = deposits.payment_pk
+            LEFT JOIN accounts ON accounts.id = deposits.account_pk
+            WHERE deposits.merchant_pk = $1 AND deposits.mode = $2 AND {WAITS_FOR_DECISION}
+                AND ($3::bigint[] IS NULL OR coalesce(payments.project_pk, accounts.project_pk) = ANY($3))
+                AND $4::timestamptz IS NOT NULL""",  # noqa: S608  constants
     ),
-    _Kind(
+    Kind(
         code="WEBHOOKS_FAILED",
         message="Events of the last seven days were delivered to nobody: every attempt failed.",
         where="/api/dashboard/projects/{projectId}/deliveries",
-        rows="""SELECT d.created_at FROM webhook_deliveries d
-            WHERE d.project_pk IN ({projects}) AND d.status = 'dropped' AND d.created_at > $4""",
+        rows=f"""SELECT d.created_at FROM webhook_deliveries d
+            WHERE d.project_pk IN ({_PROJECTS}) AND d.status = 'dropped' AND d.created_at > $4""",  # noqa: S608  constants
         until=RECENT,
     ),
-    _Kind(
+    Kind(
         code="PAYOUTS_WAITING",
         message="Payouts, refunds or withdrawals have waited for more than an hour.",
         where="/api/dashboard/projects/{projectId}/wallet/payouts",
-        rows="""SELECT created_at FROM payouts WHERE {own}
-            AND status IN ('requested', 'processing') AND created_at < $4""",
+        rows=f"""SELECT created_at FROM payouts WHERE {_OWN}
+            AND status IN ('requested', 'processing') AND created_at < $4""",  # noqa: S608  constants
         until=SLOW,
     ),
-    _Kind(
+    Kind(
         code="PAYOUTS_FAILED",
         message="Payouts, refunds or withdrawals of the last seven days have failed; their money is back.",
         where="/api/dashboard/projects/{projectId}/wallet/payouts",
-        rows="SELECT created_at FROM payouts WHERE {own} AND status = 'failed' AND created_at > $4",
+        rows=f"SELECT created_at FROM payouts WHERE {_OWN} AND status = 'failed' AND created_at > $4",  # noqa: S608  constants
         until=RECENT,
     ),
-    _Kind(
+    Kind(
         code="KEYS_EXPIRING",
         message="API keys expire within two weeks.",
         where="/api/merchant/projects/{projectId}/api-keys",
-        rows="""SELECT k.expires_at FROM api_keys k WHERE k.project_pk IN ({projects}) AND k.revoked_at IS NULL
-            AND k.expires_at > $4 AND k.expires_at <= $4 + interval '14 days'""",
+        rows=f"""SELECT k.expires_at FROM api_keys k WHERE k.project_pk IN ({_PROJECTS}) AND k.revoked_at IS NULL
+            AND k.expires_at > $4 AND k.expires_at <= $4 + interval '14 days'""",  # noqa: S608  constants
     ),
-    _Kind(
+    Kind(
         code="AUTO_CONVERT_REFUSED",
         message="Coins are not converted, although their rule says so: nobody exchanges them now.",
         where="/api/dashboard/projects/{projectId}/wallet/coins",
@@ -111,7 +118,7 @@ _KINDS = (
             AND auto_convert_enabled AND auto_convert_refusal IS NOT NULL
             AND ($3::bigint[] IS NULL OR auto_convert_project_pk = ANY($3)) AND $4::timestamptz IS NOT NULL""",
     ),
-    _Kind(
+    Kind(
         code="RECEIVABLE_OUTSTANDING",
         message="A reorganization of the chain took back money that was spent; nothing of these coins is paid out.",
         where="/api/dashboard/projects/{projectId}/wallet",
@@ -125,18 +132,22 @@ async def of_merchant(
     conn: AsyncConnection, whose: Whose, settings: PlatformSettings, now: datetime
 ) -> Sequence[Attention]:
     """Return what needs the merchant's attention, without what there is none of."""
+    found = await counted(conn, _KINDS, whose.merchant_pk, whose.mode, whose.project_pks, now=now)
+    if (low := await _credits(conn, whose, settings, now)) is not None:
+        found.append(low)
+    return found
+
+
+async def counted(conn: AsyncConnection, kinds: Iterable[Kind], *whose: object, now: datetime) -> list[Attention]:
+    """Count each kind, whose first parameters say of whom; leave out what there is none of."""
     found = []
-    for kind in _KINDS:
-        rows = kind.rows.format(own=_OWN, projects=_PROJECTS)
-        counted = f"SELECT count(*) AS number, min(at) AS since FROM ({rows} LIMIT {COUNT_MAX}) AS one (at)"  # noqa: S608  constants
-        values: tuple[Any, ...] = (whose.merchant_pk, whose.mode, whose.project_pks, now - kind.until)
-        row = (await conn.exec_driver_sql(counted, values)).one()
+    for kind in kinds:
+        number = f"SELECT count(*) AS number, min(at) AS since FROM ({kind.rows} LIMIT {COUNT_MAX}) AS one (at)"  # noqa: S608  constants
+        row = (await conn.exec_driver_sql(number, (*whose, now - kind.until))).one()
         if row.number:
             found.append(
                 Attention(code=kind.code, message=kind.message, count=row.number, since=row.since, where=kind.where)
             )
-    if (low := await _credits(conn, whose, settings, now)) is not None:
-        found.append(low)
     return found
 
 

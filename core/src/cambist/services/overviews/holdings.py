@@ -9,9 +9,11 @@ from decimal import Decimal
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.structs import transposed
 from cambist.domain.money import format_rate, format_units, value_of
 from cambist.registry import Registry
 from cambist.services.accounting import tokens
+from cambist.services.accounting.ledger import asset_key, chain_and_contract
 
 from .worth import fiat_text, latest_prices
 
@@ -134,9 +136,9 @@ async def held_by_all(conn: AsyncConnection, registry: Registry, mode: str, curr
     prices = await latest_prices(conn, [one.symbol for one in known.values()], currency, now)
     coins, worths = [], list[Decimal | None]()
     for row in rows:
-        chain, _, contract = row.asset.partition("/")
+        chain, contract = chain_and_contract(row.asset)
         # A token that nobody remembers is told in its smallest unit, rather than not at all.
-        token = known.get(row.asset, _Known(contract, 0))
+        token = known.get(row.asset, _Known(contract or "native", 0))
         price = prices.get(token.symbol.upper())
         value = _value(int(row.merchants), token.decimals, price)
         worths.append(value)
@@ -148,7 +150,7 @@ async def held_by_all(conn: AsyncConnection, registry: Registry, mode: str, curr
             HeldCoin(
                 chain=chain,
                 token=token.symbol,
-                contract_address=None if contract == "native" else contract,
+                contract_address=contract,
                 decimals=token.decimals,
                 price=None if price is None else format_rate(price),
                 fiat=None if value is None else fiat_text([value], currency),
@@ -162,14 +164,14 @@ async def held_by_all(conn: AsyncConnection, registry: Registry, mode: str, curr
 async def _names(conn: AsyncConnection, registry: Registry, assets: Sequence[str]) -> Mapping[str, _Known]:
     """Return symbol and decimals by asset; of tokens that nobody configures any more as deposits know them."""
     found = {
-        f"{chain.id}/{token.contract or 'native'}": _Known(token.symbol, token.decimals)
+        asset_key(chain.id, token.contract): _Known(token.symbol, token.decimals)
         for chain in registry.chains.values()
         for token in chain.tokens
     }
     missing = [asset for asset in assets if asset not in found]
     if missing:
-        chains, contracts = zip(*(asset.split("/", 1) for asset in missing), strict=True)
-        rows = await conn.exec_driver_sql(_REMEMBERED, (missing, list(chains), list(contracts)))
+        named = [(asset, *chain_and_contract(asset)) for asset in missing]
+        rows = await conn.exec_driver_sql(_REMEMBERED, tuple(transposed(named)))
         found |= {row.asset: _Known(row.token, row.decimals) for row in rows}
     return found
 

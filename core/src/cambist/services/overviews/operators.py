@@ -5,30 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.signing import reports
 
-from .attention import COUNT_MAX, RECENT, SLOW, Attention
+from .attention import COUNT_MAX, RECENT, SLOW, WAITS_FOR_DECISION, Attention, Kind, counted
 
 SIGNER_SILENT = timedelta(minutes=5)
 _POLLS_FAIL = timedelta(minutes=2)
 _DAY = timedelta(days=1)
 
 
-class _Kind(Struct, frozen=True, kw_only=True):
-    """What is looked for: ``rows`` selects a time for each. ``$1`` is the mode, ``$2`` a time."""
-
-    code: str
-    message: str
-    where: str
-    rows: str
-    until: timedelta = timedelta()
-
-
+# ``$1`` is the mode.
 _KINDS = (
-    _Kind(
+    Kind(
         code="CHAINS_FAILING",
         message="Chains cannot be read: what comes in there is seen later.",
         where="/api/admin/chains",
@@ -36,33 +26,33 @@ _KINDS = (
             WHERE $1 = 'live' AND (problem IS NOT NULL OR failing_since < $2)""",
         until=_POLLS_FAIL,
     ),
-    _Kind(
+    Kind(
         code="CHAIN_CHANGES_REFUSED",
         message="A change of a chain's endpoints or tokens is not in force: the worker goes on with what it had.",
         where="/api/admin/chains",
         rows="SELECT seen_at FROM chain_states WHERE $1 = 'live' AND seen_at <= $2 AND setup_problem IS NOT NULL",
     ),
-    _Kind(
+    Kind(
         code="ENDPOINTS_SET_ASIDE",
         message="Endpoints of chains are not asked: they failed, lag, or tell other blocks than the others.",
         where="/api/admin/chains",
         rows="""SELECT NULL::timestamptz FROM chain_endpoints WHERE $1 = 'live' AND $2::timestamptz IS NOT NULL
             AND state = 'in_use' AND set_aside IS NOT NULL""",
     ),
-    _Kind(
+    Kind(
         code="CHAINS_PAUSED",
         message="Operators have paused the watching of chains, or the sending on them.",
         where="/api/admin/chains",
         rows="SELECT paused_at FROM chain_pauses WHERE $1 = 'live' AND paused_at <= $2",
     ),
-    _Kind(
+    Kind(
         code="GAS_LOW",
         message="Gas stations are low on coin or on stake: transfers will wait.",
         where="/api/admin/gas-stations",
         rows="""SELECT NULL::timestamptz FROM gas_stations
             WHERE mode = $1 AND $2::timestamptz IS NOT NULL AND (is_low OR is_stake_low)""",
     ),
-    _Kind(
+    Kind(
         code="OUTBOUND_WAITING",
         message="Transfers have waited to be sent for more than an hour.",
         where="/api/admin/outbound",
@@ -71,7 +61,7 @@ _KINDS = (
                 AND reason IS DISTINCT FROM 'merchant_suspended'""",
         until=SLOW,
     ),
-    _Kind(
+    Kind(
         code="OUTBOUND_UNCONFIRMED",
         message="Transactions were broadcast more than an hour ago, and no block has them.",
         where="/api/admin/outbound",
@@ -80,17 +70,15 @@ _KINDS = (
                 AND sent_at < $2""",
         until=SLOW,
     ),
-    _Kind(
+    Kind(
         code="RESOLUTIONS_OPEN",
         message="Deposits that belong to no order wait for their merchants' decisions.",
         where="/api/admin/resolutions",
-        rows="""SELECT d.mined_at FROM deposits d LEFT JOIN payments p ON p.id = d.payment_pk
-            WHERE d.mode = $1 AND d.merchant_pk IS NOT NULL AND d.status = 'confirmed' AND d.mined_at <= $2
-                AND d.available_units + d.returned_units < d.units
-                AND (p.id IS NULL OR NOT d.matches OR p.status NOT IN ('pending', 'detected', 'confirming'))
-                AND (d.resolution IS NULL OR d.resolution <> 'accepted' OR p.status <> 'expired')""",
+        rows=f"""SELECT deposits.mined_at FROM deposits LEFT JOIN payments ON payments.id = deposits.payment_pk
+            WHERE deposits.mode = $1 AND deposits.merchant_pk IS NOT NULL AND deposits.mined_at <= $2
+                AND {WAITS_FOR_DECISION}""",  # noqa: S608  constants
     ),
-    _Kind(
+    Kind(
         code="WEBHOOKS_FAILED",
         message="Events of the last seven days were delivered to nobody: every attempt failed.",
         where="/api/admin/webhooks/deliveries",
@@ -98,7 +86,7 @@ _KINDS = (
                 ORDER BY id DESC LIMIT {COUNT_MAX}) AS newest WHERE $1::text IS NOT NULL AND created_at > $2""",  # noqa: S608  constants
         until=RECENT,
     ),
-    _Kind(
+    Kind(
         code="JOBS_FAILED",
         message="Jobs of the last seven days have failed.",
         where="/api/admin/jobs",
@@ -106,14 +94,14 @@ _KINDS = (
             WHERE $1::text IS NOT NULL AND finished_at IS NOT NULL AND finished_at > $2 AND state = 'failed'""",
         until=RECENT,
     ),
-    _Kind(
+    Kind(
         code="RECURRING_JOBS_FAILED",
         message="Recurring jobs have failed within a day.",
         where="/api/admin/jobs/recurring",
         rows="SELECT due_at FROM cron_runs WHERE $1::text IS NOT NULL AND due_at > $2 AND error IS NOT NULL",
         until=_DAY,
     ),
-    _Kind(
+    Kind(
         code="BOOKS_DIFFER",
         message="The last comparison found that books and chains differ, or could not read a chain.",
         where="/api/admin/reconcile",
@@ -124,7 +112,7 @@ _KINDS = (
                 ORDER BY id DESC LIMIT 1) AS last
             WHERE $1 = 'live' AND $2::timestamptz IS NOT NULL AND last.result ->> 'agrees' = 'false'""",
     ),
-    _Kind(
+    Kind(
         code="AUDIT_LOG_CHANGED",
         message="The last verification found that the audit log is not what was sealed.",
         where="/api/admin/audit",
@@ -133,7 +121,7 @@ _KINDS = (
                 ORDER BY id DESC LIMIT 1) AS last
             WHERE $1 = 'live' AND $2::timestamptz IS NOT NULL AND last.result ->> 'agrees' = 'false'""",
     ),
-    _Kind(
+    Kind(
         code="PRICE_SOURCES_SET_ASIDE",
         message="Operators have set price sources aside.",
         where="/api/admin/prices",
@@ -144,15 +132,8 @@ _KINDS = (
 
 async def of_operators(conn: AsyncConnection, mode: str, now: datetime) -> Sequence[Attention]:
     """Return what needs an operator's attention in a mode, without what there is none of."""
-    found = await _signer(conn, now) if mode == "live" else []
-    for kind in _KINDS:
-        counted = f"SELECT count(*) AS number, min(at) AS since FROM ({kind.rows} LIMIT {COUNT_MAX}) AS one (at)"  # noqa: S608  constants
-        row = (await conn.exec_driver_sql(counted, (mode, now - kind.until))).one()
-        if row.number:
-            found.append(
-                Attention(code=kind.code, message=kind.message, count=row.number, since=row.since, where=kind.where)
-            )
-    return found
+    of_signer = await _signer(conn, now) if mode == "live" else []
+    return [*of_signer, *await counted(conn, _KINDS, mode, now=now)]
 
 
 async def _signer(conn: AsyncConnection, now: datetime) -> list[Attention]:
