@@ -204,22 +204,26 @@ interface AttentionProps {
 
 /** What somebody should look at, the most pressing first. */
 export function AttentionView({ attention }: AttentionProps) {
+  const { t } = useTranslation();
+  return (
+    <Section title={t("overview.attention")}>
+      {attention.length === 0 ? <p>{t("overview.allWell")}</p> : <AttentionList attention={attention} />}
+    </Section>
+  );
+}
+
+/** How many there are of each, what it is, and since when. */
+export function AttentionList({ attention }: AttentionProps) {
   const { t, i18n } = useTranslation();
   const number = new Intl.NumberFormat(i18n.language);
   return (
-    <Section title={t("overview.attention")}>
-      {attention.length === 0 ? (
-        <p>{t("overview.allWell")}</p>
-      ) : (
-        <ul className="stack">
-          {attention.map((one) => (
-            <li key={one.code}>
-              <Chip tone="care">{number.format(one.count)}</Chip> {one.message}{" "}
-              {one.since !== null && <When at={one.since} />}
-            </li>
-          ))}
-        </ul>
-      )}
-    </Section>
+    <ul className="stack" aria-label={t("overview.attention")}>
+      {attention.map((one) => (
+        <li key={one.code}>
+          <Chip tone="care">{number.format(one.count)}</Chip> {one.message}{" "}
+          {one.since !== null && <When at={one.since} />}
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -2,6 +2,8 @@ import { useNavigate } from "@tanstack/react-router";
 
 import { useSearchValues } from "./address";
 
+const NEWEST = "-createdAt";
+
 /** What a list shows is in the page's address: a link to it shows the same, and going back goes back. */
 export interface ListSearch<Name extends string> {
   readonly page: number;
@@ -34,6 +36,19 @@ export function useListSearch<Name extends string>(names: readonly Name[]): List
     },
     goTo: (at) => {
       show(filters, at, false);
+    },
+  };
+}
+
+/** What a list takes that begins with the newest: an order that is not this one stands in the address. */
+export function newestFirst(search: {
+  readonly filters: { readonly sort?: string };
+  readonly filter: (changed: { readonly sort: string }) => void;
+}) {
+  return {
+    sort: search.filters.sort ?? NEWEST,
+    onSort: (sort: string) => {
+      search.filter({ sort: sort === NEWEST ? "" : sort });
     },
   };
 }

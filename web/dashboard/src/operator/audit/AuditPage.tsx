@@ -5,7 +5,7 @@ import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
 import { Facts, Page, Section } from "../../ui/Page";
-import { useListSearch } from "../../ui/search";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
 import { ROWS } from "../queries";
@@ -103,10 +103,7 @@ export function AuditPage() {
           columns={columns}
           query={query}
           rowKey={(one) => one.entryId}
-          sort={filters.sort ?? "-createdAt"}
-          onSort={(sort) => {
-            search.filter({ sort: sort === "-createdAt" ? "" : sort });
-          }}
+          {...newestFirst(search)}
           onPage={search.goTo}
           empty={<Empty title={t("record.noneFiltered")} />}
         />

@@ -5,6 +5,7 @@ import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
+import { AttentionList } from "../../ui/Overview";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
@@ -141,16 +142,7 @@ function Mode({ merchantId, standing }: ModeProps) {
   return (
     <Section title={t(`common:mode.${mode}`)} actions={<GrantCredits merchantId={merchantId} mode={mode} />}>
       <div className="stack">
-        {attention.length > 0 && (
-          <ul role="status" aria-label={t("merchants.attention")}>
-            {attention.map((one) => (
-              <li key={one.code}>
-                <Chip tone="care">{number.format(one.count)}</Chip> {one.message}{" "}
-                {one.since !== null && <When at={one.since} />}
-              </li>
-            ))}
-          </ul>
-        )}
+        {attention.length > 0 && <AttentionList attention={attention} />}
         <Facts
           facts={[
             [t("merchants.credits"), number.format(credits.balance)],

@@ -5,7 +5,7 @@ import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
 import { Page, Section } from "../../ui/Page";
-import { useListSearch } from "../../ui/search";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
 import { ROWS, usePermitted } from "../queries";
@@ -128,10 +128,7 @@ export function MerchantsPage() {
           query={query}
           rowKey={(one) => one.merchantId}
           href={(one) => `/merchants/${one.merchantId}`}
-          sort={filters.sort ?? "-createdAt"}
-          onSort={(sort) => {
-            search.filter({ sort: sort === "-createdAt" ? "" : sort });
-          }}
+          {...newestFirst(search)}
           onPage={search.goTo}
           empty={<Empty title={t(isFiltered ? "record.noneFiltered" : "merchants.none")} />}
         />

@@ -6,7 +6,7 @@ import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Page, Section } from "../../ui/Page";
-import { useListSearch } from "../../ui/search";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
@@ -103,10 +103,7 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
           query={query}
           rowKey={kind.idOf}
           href={(row) => `/${kind.name}/${kind.idOf(row)}`}
-          sort={filters.sort ?? "-createdAt"}
-          onSort={(sort) => {
-            search.filter({ sort: sort === "-createdAt" ? "" : sort });
-          }}
+          {...newestFirst(search)}
           onPage={search.goTo}
           empty={<Empty title={t(isFiltered ? "record.noneFiltered" : "record.none")} />}
         />
