@@ -155,18 +155,36 @@ async def station_address(db: Database, network: Network) -> str:
     return address
 
 
-@pytest.fixture(scope="module")
-async def blocks(network, other) -> AsyncIterator[None]:
-    """Mine both chains all the time, as the world does."""
+class Blocks:
+    """Mines chains all the time, as the world does, unless it is held."""
 
-    async def mine() -> None:
+    def __init__(self, *networks: Network) -> None:
+        self._networks = networks
+        self._free = asyncio.Event()
+        self._free.set()
+
+    async def mine(self) -> None:
         while True:
-            await network.mine()
-            await other.mine()
+            await self._free.wait()
+            for network in self._networks:
+                await network.mine()
             await asyncio.sleep(BLOCK_S)
 
-    mining = asyncio.create_task(mine())
-    yield
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        self._free.clear()
+        try:
+            yield
+        finally:
+            self._free.set()
+
+
+@pytest.fixture(scope="module")
+async def blocks(network, other) -> AsyncIterator[Blocks]:
+    """Mine both chains."""
+    blocks = Blocks(network, other)
+    mining = asyncio.create_task(blocks.mine())
+    yield blocks
     assert not mining.done(), mining
     mining.cancel()
 

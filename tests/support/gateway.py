@@ -262,6 +262,9 @@ class Merchant:
     async def get(self, path: str, *, status: int = 200, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         return await self._send("GET", path, status, headers)
 
+    async def delete(self, path: str, *, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+        return await self._send("DELETE", path, 200, headers)
+
     async def _send(
         self, method: str, path: str, status: int, headers: Mapping[str, str] | None, body: Any = None
     ) -> dict[str, Any]:

@@ -3,47 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import pytest
 
-from tests.e2e.conftest import BLOCK_S
 from tests.support.gateway import Merchant, until
 from tests.support.operator_in_person import Operator
-
-
-class Clockwork:
-    """Mines both chains all the time, unless it is held."""
-
-    def __init__(self, *networks) -> None:
-        self._networks = networks
-        self._free = asyncio.Event()
-        self._free.set()
-
-    async def run(self) -> None:
-        while True:
-            await self._free.wait()
-            for network in self._networks:
-                await network.mine()
-            await asyncio.sleep(BLOCK_S)
-
-    @asynccontextmanager
-    async def held(self):
-        self._free.clear()
-        try:
-            yield
-        finally:
-            self._free.set()
-
-
-@pytest.fixture(scope="module")
-async def blocks(network, other):
-    clockwork = Clockwork(network, other)
-    mining = asyncio.create_task(clockwork.run())
-    yield clockwork
-    assert not mining.done(), mining
-    mining.cancel()
 
 
 @pytest.fixture(scope="module")
@@ -227,8 +192,7 @@ async def test_what_had_nobody_to_hear_it_is_sent_once_there_is_somebody(ada, me
     receiver.secret = merchant.project["webhookSecret"]
     since = datetime.fromtimestamp(0, UTC).isoformat()
     path = f"/api/merchant/projects/{merchant.project['projectId']}"
-    code = await (await merchant.enrol()).code()
-    await merchant.post("/api/auth/step-up", {"totpCode": code}, headers=merchant.bearer)
+    await merchant.enrol()
     await merchant.patch(path, {"paymentWebhookUrl": receiver.url}, headers=merchant.bearer)
     asked = {"since": since, "merchantId": merchant.merchant_id}
     job = (await ada.post("/api/admin/webhooks/redeliver", asked))["job"]
