@@ -30,7 +30,7 @@ help:  ## Say what each target does
 
 setup: .venv/installed  ## Install every dependency and the workspace into .venv
 
-demo: .venv/installed dashboard  ## Play the story of a payment, then stay up for a visit
+demo: .venv/installed dashboard  ## Make a month of a shop, play the story of a payment, then stay up for a visit
 	$(BIN)/cambist demo
 
 dashboard: $(BUILT)  ## Build the dashboards, with the Node that comes from its wheel

@@ -1,22 +1,26 @@
-"""``cambist demo``: the story of one payment on a gateway of its own, offline; then it stays up for a visit."""
+"""``cambist demo``: a month of a shop and the story of one payment, on a gateway of its own, to be visited.
+
+Nothing leaves the machine. The month is made once for a folder, the story is played at every start.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
 from cambist.ports import system_ids
 
-from .demo_shop import DemoFailedError, Shop, WebhookReceiver
+from .demo_shop import PASSWORD, DemoFailedError, Shop, WebhookReceiver
 from .terminal import echo
 
 SETTINGS = """\
@@ -31,16 +35,21 @@ simulated = true
 [plugins.evm.chains.base]
 simulated = true
 
+[plugins.tron]
+simulated = true
+
 [plugins.prices.static]
 ETH = { usd = "2500", eur = "2300" }
 USDC = { usd = "1", eur = "0.92" }
+TRX = { usd = "0.30", eur = "0.276" }
 USDT = { usd = "1", eur = "0.92" }
 """
 
 START_S_MAX = 180
 STOP_S_MAX = 30
 PORT = 8080
-LOG = "gateway.log"
+CONFIG, LOG = "cambist.toml", "gateway.log"
+MONTH, MONTH_LOG = "month.json", "month.log"
 
 
 @click.command()
@@ -51,7 +60,7 @@ LOG = "gateway.log"
 )  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65535), help=f"The port to listen on [default: {PORT}, or a free one].")
 def demo(*, once: bool, data_dir: Path, port: int | None) -> None:
-    """Show a payment from the order to the merchant's wallet, on this machine and nowhere else."""
+    """Show a month of a shop, and a payment from order to wallet, on this machine and nowhere else."""
     try:
         asyncio.run(_demo(data_dir, port or _port(), once=once))
     except DemoFailedError as error:
@@ -63,10 +72,17 @@ async def _demo(data_dir: Path, port: int, *, once: bool) -> None:
     asked = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
+    stop = asyncio.create_task(asked.wait())
+    month = await _month(data_dir, port, stop)
+    if month is None:
+        return
     echo("Starting PostgreSQL, Valkey and the gateway …")
-    async with _running(data_dir, port) as (url, ended), WebhookReceiver() as receiver:
+    async with (
+        _running(data_dir, port) as (url, ended),
+        WebhookReceiver() as receiver,
+        _receiving(WebhookReceiver(month["port"], month["secrets"])),
+    ):
         story = asyncio.create_task(Shop(url, receiver, system_ids().new("demo")[:12]).story())
-        stop = asyncio.create_task(asked.wait())
         await _first(story, stop, ended)
         if stop.done():
             story.cancel()
@@ -77,6 +93,7 @@ async def _demo(data_dir: Path, port: int, *, once: bool) -> None:
         if once:
             click.secho("\nEvery step held.", fg="green")
             return
+        echo(_month_told(url, month))
         echo(visit)
         await _first(stop, ended)
     echo("Stopped. What was made stays in the demo's folder for the next time.")
@@ -86,10 +103,62 @@ async def _first(*futures: asyncio.Future[Any]) -> None:
     await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
 
 
+async def _month(data_dir: Path, port: int, stop: asyncio.Future[Any]) -> dict[str, Any] | None:
+    """Return what there is to know of the shop that has had a month, which is made now where there is none.
+
+    None where somebody asks to stop before it is made. Raises DemoFailedError.
+    """
+    config, told, log = data_dir / CONFIG, data_dir / MONTH, data_dir / MONTH_LOG
+    await asyncio.to_thread(_prepare, data_dir)
+    if not told.exists():
+        echo("Making a month of a shop to look at, once; it takes about a minute …")
+        with log.open("wb") as errors:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "cambist.cli.demo_month", "--config", str(config), "--data-dir", str(data_dir),
+                str(told), stderr=errors, env=_environ() | {"CAMBIST_WEB__PORT": str(port)}, start_new_session=True,
+            )  # fmt: skip
+        ended = asyncio.ensure_future(process.wait())
+        await _first(stop, ended)
+        if not ended.done():
+            process.terminate()
+            await ended
+            return None
+        if ended.result() != 0:
+            raise DemoFailedError("the month could not be made:\n  " + await _end_of(log))
+    found: dict[str, Any] = json.loads(told.read_text())
+    return found
+
+
+@asynccontextmanager
+async def _receiving(receiver: WebhookReceiver) -> AsyncIterator[None]:
+    """Take the shop's webhooks where it has had them sent to, unless somebody else has the port by now."""
+    try:
+        await receiver.__aenter__()
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        await receiver.__aexit__()
+
+
+def _month_told(url: str, month: Mapping[str, Any]) -> str:
+    return "\n".join(
+        [
+            click.style("\nA shop that has had a month", bold=True),
+            f"   dashboard  {url}/dashboard",
+            f"   login      {month['email']} / {PASSWORD}",
+            f"   operator   {url}/operator",
+            f"   login      {month['operator']} / {PASSWORD}; an authenticator is set up first",
+        ]
+    )
+
+
 @asynccontextmanager
 async def _running(data_dir: Path, port: int) -> AsyncIterator[tuple[str, asyncio.Future[int]]]:
     """Run ``cambist up`` with the demo's settings; yield its address, and what is done when it ends."""
-    config, log = await asyncio.to_thread(_prepare, data_dir)
+    config, log = data_dir / CONFIG, (data_dir / LOG).open("wb")
     argv = [sys.executable, "-m", "cambist.cli", "up", "--config", str(config), "--data-dir", str(data_dir)]
     with log:
         process = await asyncio.create_subprocess_exec(
@@ -108,11 +177,9 @@ async def _running(data_dir: Path, port: int) -> AsyncIterator[tuple[str, asynci
             process.kill()
 
 
-def _prepare(data_dir: Path) -> tuple[Path, BinaryIO]:
+def _prepare(data_dir: Path) -> None:
     data_dir.mkdir(parents=True, exist_ok=True)
-    config = data_dir / "cambist.toml"
-    config.write_text(SETTINGS)
-    return config, (data_dir / LOG).open("wb")
+    (data_dir / CONFIG).write_text(SETTINGS)
 
 
 async def _ready(process: asyncio.subprocess.Process, log: Path) -> str:
@@ -125,8 +192,11 @@ async def _ready(process: asyncio.subprocess.Process, log: Path) -> str:
                     return line.split()[1].decode()
     except TimeoutError:
         raise DemoFailedError(f"the gateway was not ready in {START_S_MAX} s; its log is {log}") from None
-    last = (await asyncio.to_thread(log.read_text, errors="replace")).strip().splitlines()[-5:]
-    raise DemoFailedError("the gateway did not start:\n  " + "\n  ".join(last))
+    raise DemoFailedError("the gateway did not start:\n  " + await _end_of(log))
+
+
+async def _end_of(log: Path) -> str:
+    return "\n  ".join((await asyncio.to_thread(log.read_text, errors="replace")).strip().splitlines()[-5:])
 
 
 def _environ() -> dict[str, str]:

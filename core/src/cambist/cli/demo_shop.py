@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Self
 
@@ -37,30 +38,45 @@ def _tell(name: str, value: str) -> None:
 
 
 class WebhookReceiver:
-    """The shop's server: verifies every webhook as the documentation tells merchants to."""
+    """The shop's server: verifies every webhook as the documentation tells merchants to.
 
-    def __init__(self) -> None:
-        self.url = ""
-        self.secret = ""
+    Each path of its URL has a secret of its own, in ``secrets``. ``verified`` counts what has verified.
+    """
+
+    path = "/webhooks"
+
+    def __init__(self, port: int = 0, secrets: Mapping[str, str] | None = None) -> None:
+        """Listen on this port of the machine itself; 0 is any that is free."""
+        self.port = port
+        self.secrets = dict(secrets or {})
+        self.verified = 0
         self._events: asyncio.Queue[tuple[str, dict[str, Any], bool]] = asyncio.Queue()
 
     async def __aenter__(self) -> Self:
         app = web.Application()
-        app.router.add_post("/webhooks", self._take)
+        app.router.add_post("/{name}", self._take)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/webhooks"
+        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
+        self.port = self._runner.addresses[0][1]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._runner.cleanup()
 
+    @property
+    def url(self) -> str:
+        return self.url_of(self.path)
+
+    def url_of(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
     async def _take(self, request: web.Request) -> web.Response:
         body = await request.read()
         signed = request.headers["X-Webhook-Timestamp"].encode() + b"." + body
-        signature = hmac.new(self.secret.encode(), signed, hashlib.sha256).hexdigest()
+        signature = hmac.new(self.secrets.get(request.path, "").encode(), signed, hashlib.sha256).hexdigest()
         verified = hmac.compare_digest(signature, request.headers["X-Webhook-Signature"])
+        self.verified += verified
         event = json.loads(body)
         self._events.put_nowait((event["event"], event["data"], verified))
         return web.Response(status=200 if verified else 400)
@@ -113,7 +129,7 @@ class Shop:
         bearer = {"Authorization": f"Bearer {login['accessToken']}"}
         body = {"name": "Demo shop", "mode": "sandbox", "paymentWebhookUrl": self._receiver.url}
         made = await self._post("/api/merchant/projects", body, bearer)
-        self._receiver.secret = made["webhookSecret"]
+        self._receiver.secrets[self._receiver.path] = made["webhookSecret"]
         project = made["project"]["projectId"]
         key = await self._post(f"/api/merchant/projects/{project}/api-keys", {"name": "Till"}, bearer)
         _tell("merchant", self._email)
@@ -173,10 +189,9 @@ class Shop:
         body = json.dumps({"paymentId": waiting["paymentId"]})
         return "\n".join(
             [
-                click.style("\nNow it is yours", bold=True),
+                click.style("\nThe payment of the story", bold=True),
                 f"   paid       {paid['checkoutUrl']}",
                 f"   waiting    {waiting['checkoutUrl']}",
-                f"   dashboard  {self._url}/dashboard",
                 f"   API        {self._url}/api/swagger",
                 f"   login      {self._email} / {PASSWORD}",
                 f"   API key    {key['X-Api-Key']}",

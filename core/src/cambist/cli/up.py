@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import click
@@ -51,7 +51,17 @@ def up(invocation: Invocation, host: str | None, port: int | None) -> None:
 
 @contextmanager
 def running_gateway(invocation: Invocation) -> Iterator[Supervisor]:
-    """Own the data directory, start and migrate what the gateway stands on, and yield what runs its processes."""
+    """Start what the gateway stands on, and yield what runs its processes."""
+    with running_servers(invocation) as (settings, servers):
+        yield _supervisor(settings, invocation, servers)
+    log.info("stopped")
+
+
+@contextmanager
+def running_servers(
+    invocation: Invocation, *, postgres_settings: Mapping[str, str] | None = None
+) -> Iterator[tuple[Settings, EmbeddedServers]]:
+    """Own the data directory, start and migrate what the gateway stands on, and yield the settings with all of it."""
     # Until the supervisor takes over, a signal ends this as Ctrl-C does, so that what was started is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = invocation.settings()
@@ -62,7 +72,11 @@ def running_gateway(invocation: Invocation) -> Iterator[Supervisor]:
         os.environ[DATA_DIR_VARIABLE] = str(data_dir)
         ids = system_ids()
         servers = EmbeddedServers(
-            data_dir, ids.random_bytes, postgres=settings.database.url is None, valkey=settings.redis.url is None
+            data_dir,
+            ids.random_bytes,
+            postgres=settings.database.url is None,
+            valkey=settings.redis.url is None,
+            postgres_settings=postgres_settings,
         )
         with servers:
             # A signer that somebody else runs has its own keystore.
@@ -71,8 +85,7 @@ def running_gateway(invocation: Invocation) -> Iterator[Supervisor]:
             os.environ.update(made)
             settings = invocation.settings()
             apart(lambda: _migrate(settings))
-            yield _supervisor(settings, invocation, servers)
-    log.info("stopped")
+            yield settings, servers
 
 
 def _addresses(servers: EmbeddedServers) -> dict[str, str]:
