@@ -38,12 +38,6 @@ export function useChainOptions(): readonly { readonly value: string; readonly l
   return (useQuery(chainsQuery).data ?? []).map((one) => ({ value: one.chain, label: one.name }));
 }
 
-export const tokensQuery = queryOptions({
-  queryKey: ["tokens"],
-  staleTime: 60_000,
-  queryFn: async ({ signal }) => (await unwrap(api.GET("/api/public/tokens", { signal }))).tokens,
-});
-
 type PaymentFilters = NonNullable<operations["listPaymentsInProject"]["parameters"]["query"]>;
 
 export function paymentsQuery(projectId: string, query: PaymentFilters) {

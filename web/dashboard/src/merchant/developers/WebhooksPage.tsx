@@ -6,7 +6,7 @@ import { useTranslation } from "react-i18next";
 import { api, unwrap } from "../api";
 import { ErrorNote } from "../../ui/Feedback";
 import { List, type Column } from "../../ui/List";
-import { Facts, Page, Section } from "../../ui/Page";
+import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { useAct } from "../../ui/useAct";
@@ -16,6 +16,7 @@ import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
 import { deliveriesQuery, type Delivery } from "./queries";
+import { TestOutcome } from "./TestOutcome";
 
 const STATUSES = ["pending", "delivered", "dropped"] as const;
 type DeliveryStatus = (typeof STATUSES)[number];
@@ -124,21 +125,7 @@ function Try({ projectId }: { readonly projectId: string }) {
           </Button>
         </div>
         {test.error !== null && <ErrorNote error={test.error} />}
-        {result !== null && (
-          <div role="status">
-            <Facts
-              facts={[
-                [t("payments.status"), <Status key="status" value={result.delivered ? "delivered" : "failed"} />],
-                [t("webhooks.answer"), result.statusCode ?? result.error],
-                [t("webhooks.took"), `${result.durationMs} ms`],
-                [
-                  t("webhooks.body"),
-                  result.responseBody === null ? null : <code key="body">{result.responseBody}</code>,
-                ],
-              ]}
-            />
-          </div>
-        )}
+        {result !== null && <TestOutcome result={result} />}
       </form>
     </Section>
   );

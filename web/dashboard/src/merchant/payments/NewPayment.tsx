@@ -1,28 +1,40 @@
 import { Button, SegmentedControl, Select, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
-import { ErrorNote, Loading } from "../../ui/Feedback";
+import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
-import { useProject, useProjectId } from "../project";
-import { chainsQuery, tokensQuery } from "../queries";
+import { QueryView } from "../../ui/QueryView";
+import { coinsQuery, type Coin } from "../coins/queries";
+import { useProjectId } from "../project";
+import { useChainOptions } from "../queries";
 
 const CURRENCIES = ["usd", "eur", "gbp", "jpy", "chf", "try", "brl", "inr"];
 type Pricing = "fiat" | "direct_crypto";
 
-/** Making a payment by hand: what a shop does over the API. */
+/** Making a payment by hand: what a shop does over the API, in what the project takes. */
 export function NewPayment() {
   const { t } = useTranslation();
+  const query = useQuery(coinsQuery(useProjectId()));
+  return (
+    <Page title={t("payments.new")}>
+      <QueryView query={query} lines={6}>
+        {(coins) => <Form coins={coins.filter((one) => one.enabled)} />}
+      </QueryView>
+    </Page>
+  );
+}
+
+function Form({ coins }: { readonly coins: readonly Coin[] }) {
+  const { t } = useTranslation();
   const projectId = useProjectId();
-  const project = useProject();
   const navigate = useNavigate();
   const client = useQueryClient();
-  const chains = useQuery(chainsQuery);
-  const tokens = useQuery(tokensQuery);
+  const named = new Map(useChainOptions().map((one) => [one.value, one.label]));
   const [chain, setChain] = useState<string | null>(null);
   const [token, setToken] = useState<string | null>(null);
   const [pricing, setPricing] = useState<Pricing>("fiat");
@@ -60,97 +72,90 @@ export function NewPayment() {
     }
   }
 
-  const problem = chains.error ?? tokens.error;
-  if (chains.data === undefined || tokens.data === undefined) {
+  const chains = [...new Set(coins.map((one) => one.chain))];
+  const payable = coins.filter((one) => one.chain === chain);
+  if (coins.length === 0) {
     return (
-      <Page title={t("payments.new")}>
-        {problem === null ? (
-          <Loading lines={6} />
-        ) : (
-          <ErrorNote error={problem} onRetry={() => void Promise.all([chains.refetch(), tokens.refetch()])} />
-        )}
-      </Page>
+      <Empty title={t("payments.noCoins")}>
+        <Link to={`/${projectId}/coins`}>{t("nav.coins")}</Link>
+      </Empty>
     );
   }
-  const offered = chains.data.filter((one) => project?.mode === "sandbox" || !one.sandboxOnly);
-  const payable = tokens.data.filter((one) => one.chain === chain);
   return (
-    <Page title={t("payments.new")}>
-      <Section>
-        <form className="stack" onSubmit={(event) => void send(event)}>
-          <Select
-            label={t("payments.chain")}
+    <Section>
+      <form className="stack" onSubmit={(event) => void send(event)}>
+        <Select
+          label={t("payments.chain")}
+          required
+          searchable
+          value={chain}
+          error={refused?.of("chain")}
+          data={chains.map((value) => ({ value, label: named.get(value) ?? value }))}
+          onChange={(value) => {
+            setChain(value);
+            setToken(null);
+          }}
+        />
+        <Select
+          label={t("payments.token")}
+          required
+          searchable
+          disabled={chain === null}
+          value={token}
+          error={refused?.of("token")}
+          data={payable.map((one) => ({ value: one.token, label: `${one.token} · ${one.label}` }))}
+          onChange={setToken}
+        />
+        <SegmentedControl
+          aria-label={t("payments.pricing")}
+          value={pricing}
+          data={[
+            { value: "fiat", label: t("payments.inFiat") },
+            { value: "direct_crypto", label: t("payments.inToken") },
+          ]}
+          onChange={(value) => {
+            setPricing(value === "fiat" ? "fiat" : "direct_crypto");
+          }}
+        />
+        <div className="row">
+          <TextInput
+            label={t("payments.amount")}
             required
-            searchable
-            value={chain}
-            error={refused?.of("chain")}
-            data={offered.map((one) => ({ value: one.chain, label: one.name }))}
-            onChange={(value) => {
-              setChain(value);
-              setToken(null);
+            inputMode="decimal"
+            value={amount}
+            error={refused?.of("amount")}
+            onChange={(event) => {
+              setAmount(event.currentTarget.value);
             }}
           />
-          <Select
-            label={t("payments.token")}
-            required
-            searchable
-            disabled={chain === null}
-            value={token}
-            error={refused?.of("token")}
-            data={payable.map((one) => ({ value: one.symbol, label: `${one.symbol} · ${one.label}` }))}
-            onChange={setToken}
-          />
-          <SegmentedControl
-            aria-label={t("payments.pricing")}
-            value={pricing}
-            data={[
-              { value: "fiat", label: t("payments.inFiat") },
-              { value: "direct_crypto", label: t("payments.inToken") },
-            ]}
-            onChange={(value) => {
-              setPricing(value === "fiat" ? "fiat" : "direct_crypto");
-            }}
-          />
-          <div className="row">
-            <TextInput
-              label={t("payments.amount")}
-              required
-              inputMode="decimal"
-              value={amount}
-              error={refused?.of("amount")}
-              onChange={(event) => {
-                setAmount(event.currentTarget.value);
+          {pricing === "fiat" && (
+            <Select
+              label={t("payments.currency")}
+              allowDeselect={false}
+              data={CURRENCIES.map((one) => ({ value: one, label: one.toUpperCase() }))}
+              value={currency}
+              onChange={(value) => {
+                setCurrency(value ?? "usd");
               }}
             />
-            {pricing === "fiat" && (
-              <Select
-                label={t("payments.currency")}
-                allowDeselect={false}
-                data={CURRENCIES.map((one) => ({ value: one, label: one.toUpperCase() }))}
-                value={currency}
-                onChange={(value) => {
-                  setCurrency(value ?? "usd");
-                }}
-              />
-            )}
-          </div>
-          <TextInput
-            label={t("payments.order")}
-            description={t("payments.orderWords")}
-            value={orderId}
-            error={refused?.of("orderId")}
-            onChange={(event) => {
-              setOrderId(event.currentTarget.value);
-            }}
-          />
-          {error !== null && <ErrorNote error={error} />}
-          <div className="row">
-            <Button type="submit" loading={isSending} disabled={chain === null || token === null}>
-              {t("payments.create")}
-            </Button>
-          </div>
-        </form>
-      </Section>
-    </Page>
+          )}
+        </div>
+        <TextInput
+          label={t("payments.order")}
+          description={t("payments.orderWords")}
+          value={orderId}
+          error={refused?.of("orderId")}
+          onChange={(event) => {
+            setOrderId(event.currentTarget.value);
+          }}
+        />
+        {error !== null && <ErrorNote error={error} />}
+        <div className="row">
+          <Button type="submit" loading={isSending} disabled={chain === null || token === null}>
+            {t("payments.create")}
+          </Button>
+        </div>
+      </form>
+    </Section>
   );
 }

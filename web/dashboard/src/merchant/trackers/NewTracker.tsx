@@ -4,15 +4,16 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
-import { Facts, Page, Section } from "../../ui/Page";
+import { Page, Section } from "../../ui/Page";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { api, unwrap } from "../api";
 import { useCoinChains } from "../coins/queries";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
+
+import { Credentials } from "./Credentials";
 
 const WHOLE = /^\d+$/;
 
@@ -90,25 +91,7 @@ function Made({ tracker }: { readonly tracker: Schemas["IssuedTracker"] }) {
   return (
     <Section title={tracker.name}>
       <div className="stack">
-        <div role="alert" className="stack">
-          <p>{t("tracker.once")}</p>
-          <Facts
-            facts={[
-              [
-                t("tracker.secret"),
-                <Copyable key="secret" text={tracker.secretKey} label={t("tracker.secretCopy")}>
-                  <code>{tracker.secretKey}</code>
-                </Copyable>,
-              ],
-              [
-                t("tracker.token"),
-                <Copyable key="token" text={tracker.authToken} label={t("tracker.tokenCopy")}>
-                  <code>{tracker.authToken}</code>
-                </Copyable>,
-              ],
-            ]}
-          />
-        </div>
+        <Credentials secretKey={tracker.secretKey} authToken={tracker.authToken} />
         <div className="row">
           <Button component={Link} to={`/${projectId}/trackers/${tracker.webhookId}`}>
             {t("tracker.open")}

@@ -1,7 +1,9 @@
 import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
 import { Meter } from "../../ui/Meter";
 import { Section } from "../../ui/Page";
@@ -27,18 +29,27 @@ export function Past({ tracker, history, mayManage }: PastProps) {
   const projectId = useProjectId();
   const client = useQueryClient();
   const isReading = history.state === "reading";
+  const [isStopping, setStopping] = useState(false);
+  const params = { path: { projectId, webhookId: tracker.webhookId } };
+  const base = "/api/dashboard/projects/{projectId}/trackers/{webhookId}/history";
+  const forget = () => client.invalidateQueries({ queryKey: ["project", projectId] });
   const steer = useAct(async () => {
-    const params = { path: { projectId, webhookId: tracker.webhookId } };
-    const base = "/api/dashboard/projects/{projectId}/trackers/{webhookId}/history";
-    await unwrap(api.POST(isReading ? `${base}/cancel` : `${base}/restart`, { params }));
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    await unwrap(api.POST(`${base}/restart`, { params }));
+    await forget();
   });
   return (
     <Section
       title={t("tracker.past")}
       actions={
         mayManage && (
-          <Button variant="default" loading={steer.isRunning} onClick={() => void steer.run()}>
+          <Button
+            variant="default"
+            loading={steer.isRunning}
+            onClick={() => {
+              if (isReading) setStopping(true);
+              else void steer.run();
+            }}
+          >
             {t(isReading ? "tracker.stopPast" : "tracker.readAgain")}
           </Button>
         )
@@ -58,6 +69,21 @@ export function Past({ tracker, history, mayManage }: PastProps) {
         {history.untoldMovements > 0 && <p>{t("tracker.untold", { count: history.untoldMovements })}</p>}
         {steer.error !== null && <ErrorNote error={steer.error} />}
       </div>
+      {isStopping && (
+        <Confirm
+          title={t("tracker.stopPastTitle")}
+          act={t("tracker.stopPast")}
+          onConfirm={async () => {
+            await unwrap(api.POST(`${base}/cancel`, { params }));
+            await forget();
+          }}
+          onClose={() => {
+            setStopping(false);
+          }}
+        >
+          <p>{t("tracker.stopPastWords")}</p>
+        </Confirm>
+      )}
     </Section>
   );
 }

@@ -12,6 +12,7 @@ import { usePermitted, useProjectId } from "../project";
 import { Movements } from "./Movements";
 import { Past } from "./Past";
 import { tokenQuery, trackerQuery, type Tracker } from "./queries";
+import { Setup } from "./Setup";
 import { TrackerActs } from "./TrackerActs";
 import { Watched } from "./Watched";
 
@@ -78,6 +79,7 @@ function Inside({ tracker }: { readonly tracker: Tracker }) {
       {(token) =>
         token === null ? null : (
           <>
+            <Setup tracker={tracker} token={token} />
             <Movements tracker={tracker} token={token} />
             <Watched tracker={tracker} token={token} />
           </>

@@ -87,6 +87,24 @@ export function watchedQuery(projectId: string, webhookId: string, token: string
   });
 }
 
+export type Fresh = Pick<Schemas["IssuedTracker"], "authToken" | "secretKey">;
+
+/** Change where a tracker delivers, and what it is called. */
+export function change(token: string, body: { readonly name: string; readonly url: string }) {
+  return unwrap(withToken.POST("/api/webhook/update", { body, headers: headersOf(token) }));
+}
+
+/** Replace a tracker's token and secret: the old ones are invalid at once, the new ones are told this once. */
+export async function replaceCredentials(token: string): Promise<Fresh> {
+  const { webhook } = await unwrap(withToken.POST("/api/webhook/regenerate-secret", { headers: headersOf(token) }));
+  return { authToken: webhook.authToken, secretKey: webhook.secretKey };
+}
+
+/** Have a made-up transaction sent to the tracker's URL now. */
+export function sendTest(token: string) {
+  return unwrap(withToken.POST("/api/webhook/test", { headers: headersOf(token) }));
+}
+
 export interface Wanted {
   readonly address: string;
   readonly label?: string;

@@ -5,6 +5,7 @@ import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
+import { NotFound } from "../../ui/NotFound";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
@@ -29,7 +30,16 @@ export function WithdrawalPage() {
   });
   return (
     <QueryPage title={t("withdrawal.one")} query={query}>
-      {(withdrawal) => <Shown withdrawal={withdrawal} />}
+      {(withdrawal) =>
+        // The API reads a withdrawal of any project of the merchant, which may be of the other mode.
+        withdrawal.projectId === projectId ? (
+          <Shown withdrawal={withdrawal} />
+        ) : (
+          <Page title={t("withdrawal.one")}>
+            <NotFound />
+          </Page>
+        )
+      }
     </QueryPage>
   );
 }

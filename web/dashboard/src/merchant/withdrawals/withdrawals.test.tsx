@@ -53,6 +53,14 @@ describe("the page of one withdrawal", () => {
   const at = { path: "withdrawals/$withdrawalId", at: "withdrawals/wdr_1" };
   keepsToStates({ page: WithdrawalPage, ...at, asks: `${LIST}/wdr_1` });
 
+  it("shows none of another project, which may be of the other mode", async () => {
+    const answers = { [`${LIST}/wdr_1`]: { withdrawal: { ...WITHDRAWAL, projectId: "prj_2" } } };
+    await show(WithdrawalPage, { ...at, answers });
+    expect(await screen.findByText("There is no such page")).toBeTruthy();
+    expect(screen.queryByText(/2,500|2500/)).toBeNull();
+    expect(screen.queryByRole("button", { name: "Cancel" })).toBeNull();
+  });
+
   it("says what it waits for, and is cancelled where that is still possible", async () => {
     const cancelled: Request[] = [];
     await show(WithdrawalPage, {
