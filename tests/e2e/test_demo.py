@@ -81,6 +81,7 @@ async def test_it_makes_a_month_once_and_plays_the_story_at_each_start_on_the_sa
         assert output.count("signature verified") == 5
         assert "exactly what was paid" in output
         assert "exactly what is left" in output
+        assert "\\u001b" not in output
         months.append(await seen_month(tmp_path / "demo"))
     month, later = months
     assert set(month["payments by state"]) == STATES

@@ -146,7 +146,7 @@ async def _receiving(receiver: WebhookReceiver) -> AsyncIterator[None]:
 def _month_told(url: str, month: Mapping[str, Any]) -> str:
     return "\n".join(
         [
-            click.style("\nA shop that has had a month", bold=True),
+            "\nA shop that has had a month",
             f"   dashboard  {url}/dashboard",
             f"   login      {month['email']} / {PASSWORD}",
             f"   operator   {url}/operator",

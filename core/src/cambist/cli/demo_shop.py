@@ -33,8 +33,8 @@ def _say(text: str) -> None:
     click.secho(f"\n{text}", bold=True)
 
 
-def _tell(name: str, value: str) -> None:
-    echo(f"   {name:<11}{value}")
+def _tell(name: str, value: str, mark: str = "") -> None:
+    echo(f"   {name:<11}{value}", mark=click.style(mark, fg="green"))
 
 
 class WebhookReceiver:
@@ -91,9 +91,8 @@ class WebhookReceiver:
             raise DemoFailedError(f"the webhook {event} was due, and {name} came")
         if not verified:
             raise DemoFailedError(f"the signature of {event} does not verify")
-        mark = click.style("✓ signature verified", fg="green")
         what = next(what for what in ("refundedAmount", "receivedAmount", "amount") if what in data)
-        _tell("webhook", f"{name:<20} {what.removesuffix('Amount'):<8} {data[what]:<10} {mark}")
+        _tell("webhook", f"{name:<20} {what.removesuffix('Amount'):<8} {data[what]:<10} ", "✓ signature verified")
 
 
 class Shop:
@@ -166,8 +165,7 @@ class Shop:
         available = (await self._get(path, key))["balance"]["available"]
         if Decimal(available) != due:
             raise DemoFailedError(f"the wallet holds {available} and should hold {due}")
-        mark = click.style(f"✓ {remark}", fg="green")
-        _tell("available", f"{available} {payment['token']} on {payment['chain']}  {mark}")
+        _tell("available", f"{available} {payment['token']} on {payment['chain']}  ", f"✓ {remark}")
 
     async def _pay_out(self, key: dict[str, str], payment: dict[str, Any]) -> None:
         _say(f"5. The merchant pays a supplier {PAID_OUT} {payment['token']}")
@@ -189,7 +187,7 @@ class Shop:
         body = json.dumps({"paymentId": waiting["paymentId"]})
         return "\n".join(
             [
-                click.style("\nThe payment of the story", bold=True),
+                "\nThe payment of the story",
                 f"   paid       {paid['checkoutUrl']}",
                 f"   waiting    {waiting['checkoutUrl']}",
                 f"   API        {self._url}/api/swagger",

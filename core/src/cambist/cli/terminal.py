@@ -7,7 +7,10 @@ import click
 from cambist.plugin import printable
 
 
-def echo(text: str | bytes, *, err: bool = False) -> None:
-    """Write lines to the terminal, with what cannot be seen written out. JSON stays JSON."""
+def echo(text: str | bytes, *, mark: str = "", err: bool = False) -> None:
+    """Write lines to the terminal, with what cannot be seen written out. JSON stays JSON.
+
+    ``mark`` follows as it is: a text of our own, which may have a colour.
+    """
     told = text.decode() if isinstance(text, bytes) else text
-    click.echo(printable(told, lines=True), err=err)
+    click.echo(printable(told, lines=True) + mark, err=err)

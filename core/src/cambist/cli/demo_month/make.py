@@ -129,12 +129,14 @@ class Month:
     async def _pass_until(self, at: datetime) -> None:
         """Let time pass, and what it alone makes due happen, as the worker would."""
         self._clock.set(at)
-        await _date_the_books(self._gateway, at)
         now = self._clock.now()
         if now >= self._prices_at:
             self._prices_at = now + PRICES_EVERY
             currencies = self._gateway.settings.prices.snapshot_currencies
             await price_points.record(self._gateway.db, self._gateway.rates, self._symbols, now, currencies)
+        # After the prices: what is posted now is worth what was known by then.
+        now = self._clock.now()
+        await _date_the_books(self._gateway, now)
         await self._books.sandbox.judge_due(now)
 
 
