@@ -2,11 +2,13 @@ import { useTranslation } from "react-i18next";
 
 import type { NavGroup } from "../ui/Shell";
 
+import { usePermitted } from "./project";
 import type { Project } from "./queries";
 
 /** The pages of a project, by what one comes for. */
 export function useNav(project: Project | null): readonly NavGroup[] {
   const { t } = useTranslation();
+  const mayReadAudit = usePermitted("audit.read");
   if (project === null) return [];
   const at = (page: string) => `/${project.projectId}/${page}`;
   return [
@@ -39,6 +41,7 @@ export function useNav(project: Project | null): readonly NavGroup[] {
         { to: at("usage"), label: t("nav.usage") },
         { to: at("team"), label: t("nav.team") },
         { to: at("security"), label: t("nav.security") },
+        ...(mayReadAudit ? [{ to: at("audit"), label: t("nav.audit") }] : []),
       ],
     },
   ];

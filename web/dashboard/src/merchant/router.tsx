@@ -100,6 +100,7 @@ export function makeRouter(client: QueryClient) {
     page("/sandbox", () => import("./sandbox/SandboxPage"), "SandboxPage"),
     page("/usage", () => import("./usage/UsagePage"), "UsagePage"),
     page("/team", () => import("./team/TeamPage"), "TeamPage"),
+    page("/audit", () => import("./audit/AuditPage"), "AuditPage"),
     page("/security", () => import("./security/SecurityPage"), "SecurityPage"),
     page("/settings", () => import("./settings/SettingsPage"), "SettingsPage"),
   ];

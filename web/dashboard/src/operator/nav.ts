@@ -39,6 +39,8 @@ const PAGES = [
       ["prices", "prices.read"],
       ["tokens", "chains.read"],
       ["jobs", "jobs.read"],
+      ["plans", "plans.read"],
+      ["plugins", "plugins.read"],
       ["settings", "settings.read"],
       ["people", "operators.read"],
       ["audit", "audit.read"],

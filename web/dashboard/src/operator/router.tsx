@@ -72,6 +72,8 @@ export function makeRouter(client: QueryClient) {
     page("/tokens", () => import("./tokens/TokensPage"), "TokensPage"),
     page("/jobs", () => import("./jobs/JobsPage"), "JobsPage"),
     page("/jobs/$jobId", () => import("./jobs/JobPage"), "JobPage"),
+    page("/plans", () => import("./plans/PlansPage"), "PlansPage"),
+    page("/plugins", () => import("./plugins/PluginsPage"), "PluginsPage"),
     page("/settings", () => import("./settings/SettingsPage"), "SettingsPage"),
     page("/merchants", () => import("./merchants/MerchantsPage"), "MerchantsPage"),
     page("/merchants/$merchantId", () => import("./merchants/MerchantPage"), "MerchantPage"),

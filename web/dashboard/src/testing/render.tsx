@@ -1,6 +1,6 @@
-/** A page of a merchant's, with a gateway that answers what a test says. */
+/** A page of a merchant's or an operator's, with a gateway that answers what a test says. */
 import { MantineProvider } from "@mantine/core";
-import { QueryClientProvider } from "@tanstack/react-query";
+import { QueryClientProvider, type QueryClient } from "@tanstack/react-query";
 import {
   createMemoryHistory,
   createRootRoute,
@@ -12,8 +12,11 @@ import {
 import { render, screen } from "@testing-library/react";
 import { vi } from "vitest";
 
+import type { Session } from "../api/session";
 import { merchantSession } from "../merchant/api";
 import { meQuery, projectsQuery, type Member, type Project } from "../merchant/queries";
+import { operatorSession, type Schemas as OperatorSchemas } from "../operator/api";
+import { meQuery as operatorMeQuery } from "../operator/queries";
 import { makeQueryClient } from "../ui/Providers";
 import { StepUpDialog, stepUpWith } from "../ui/StepUp";
 import { theme } from "../ui/theme";
@@ -73,10 +76,61 @@ interface Shown {
   readonly mode?: Project["mode"];
 }
 
-/** Show a page, and return each request that it sends. */
+/** Show a page of a merchant's, and return each request that it sends. */
 export async function show(
   Page: RouteComponent,
   { path, at = path, answers, permissions = ALL, mode = "live" }: Shown,
+): Promise<readonly Request[]> {
+  return await mount(Page, {
+    session: merchantSession,
+    path: `/$projectId/${path}`,
+    at: `/${PROJECT}/${at}`,
+    answers,
+    known: (client) => {
+      client.setQueryData(meQuery.queryKey, { success: true, member: {} as Member["member"], permissions });
+      client.setQueryData(projectsQuery.queryKey, [{ ...PROJECT_VIEW, mode }]);
+    },
+  });
+}
+
+type OperatorPermission = OperatorSchemas["OperatorSelf"]["permissions"][number];
+
+interface ShownToOperator {
+  readonly path: string;
+  readonly at?: string;
+  readonly answers: Answers;
+  readonly permissions?: readonly OperatorPermission[];
+}
+
+/** Show a page of an operator's, and return each request that it sends. */
+export async function showOperator(
+  Page: RouteComponent,
+  { path, at = path, answers, permissions = [] }: ShownToOperator,
+): Promise<readonly Request[]> {
+  return await mount(Page, {
+    session: operatorSession,
+    path: `/${path}`,
+    at: `/${at}`,
+    answers,
+    known: (client) => {
+      const operator = { permissions: [...permissions] } as OperatorSchemas["OperatorSelf"];
+      client.setQueryData(operatorMeQuery.queryKey, { success: true, operator } as never);
+    },
+  });
+}
+
+interface Mounted {
+  readonly session: Session;
+  readonly path: string;
+  readonly at: string;
+  readonly answers: Answers;
+  /** Puts what is known before the page is gone to. */
+  readonly known: (client: QueryClient) => void;
+}
+
+async function mount(
+  Page: RouteComponent,
+  { session, path, at, answers, known }: Mounted,
 ): Promise<readonly Request[]> {
   const sent: Request[] = [];
   vi.stubGlobal("fetch", (request: Request) => {
@@ -85,19 +139,18 @@ export async function show(
     if (found === undefined) return Promise.resolve(refused(404, "NOT_FOUND"));
     return Promise.resolve(typeof found === "function" ? (found as Answer)(request) : json(found));
   });
-  merchantSession.begin({ accessToken: "token", expiresIn: 900 });
-  stepUpWith(merchantSession);
+  session.begin({ accessToken: "token", expiresIn: 900 });
+  stepUpWith(session);
   const client = makeQueryClient();
   const { queries = {} } = client.getDefaultOptions();
   client.setDefaultOptions({ queries: { ...queries, retryDelay: 1 } });
-  client.setQueryData(meQuery.queryKey, { success: true, member: {} as Member["member"], permissions });
-  client.setQueryData(projectsQuery.queryKey, [{ ...PROJECT_VIEW, mode }]);
+  known(client);
   const root = createRootRoute();
-  const page = createRoute({ getParentRoute: () => root, path: `/$projectId/${path}`, component: Page });
+  const page = createRoute({ getParentRoute: () => root, path, component: Page });
   const elsewhere = createRoute({ getParentRoute: () => root, path: "$", component: () => <p>elsewhere</p> });
   const router = createRouter({
     routeTree: root.addChildren([page, elsewhere]),
-    history: createMemoryHistory({ initialEntries: [`/${PROJECT}/${at}`] }),
+    history: createMemoryHistory({ initialEntries: [at] }),
   });
   await router.load();
   render(

@@ -3,6 +3,7 @@ import { afterEach } from "vitest";
 import { cleanup, configure } from "@testing-library/react";
 
 import { startLanguages } from "../i18n";
+import operator from "../i18n/en/operator.json";
 
 globalThis.matchMedia = (query) =>
   ({
@@ -40,5 +41,5 @@ globalThis.Request = class extends NodeRequest {
 
 // What must come is waited for: others may load the machine.
 configure({ asyncUtilTimeout: 20_000 });
-await startLanguages();
+await startLanguages({ operator });
 afterEach(cleanup);

@@ -5,6 +5,8 @@ import { expect, it } from "vitest";
 
 import { refused, show, type Answers } from "./render";
 
+type Show = (page: RouteComponent, shown: { path: string; at: string; answers: Answers }) => Promise<unknown>;
+
 interface Stateful {
   readonly page: RouteComponent;
   readonly path: string;
@@ -13,12 +15,14 @@ interface Stateful {
   readonly asks: string;
   /** What else it asks for. */
   readonly others?: Answers;
+  /** Whose page it is: a merchant's, or what shows an operator's. */
+  readonly by?: Show;
 }
 
 /** Declare the tests of a page that is loading, refused, forbidden, and offline. */
-export function keepsToStates({ page, path, at = path, asks, others = {} }: Stateful): void {
+export function keepsToStates({ page, path, at = path, asks, others = {}, by = show }: Stateful): void {
   const shown = (answer: () => Response | Promise<Response>) =>
-    show(page, { path, at, answers: { ...others, [asks]: answer } });
+    by(page, { path, at, answers: { ...others, [asks]: answer } });
 
   it("has its heading, and says that it loads, until the gateway answers", async () => {
     await shown(() => new Promise(() => undefined));

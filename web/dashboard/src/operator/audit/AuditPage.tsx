@@ -4,8 +4,9 @@ import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
-import { Facts, Page, Section } from "../../ui/Page";
+import { Page, Section } from "../../ui/Page";
 import { newestFirst, useListSearch } from "../../ui/search";
+import { Told } from "../../ui/Told";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
 import { ROWS } from "../queries";
@@ -69,7 +70,7 @@ export function AuditPage() {
       title: t("audit.subject"),
       cell: (one) => (one.subject === null ? "–" : <code>{one.subject}</code>),
     },
-    { id: "details", title: t("audit.details"), cell: (one) => <Details of={one} /> },
+    { id: "details", title: t("audit.details"), cell: (one) => <Told details={one.details} /> },
   ];
   return (
     <Page
@@ -109,18 +110,5 @@ export function AuditPage() {
         />
       </Section>
     </Page>
-  );
-}
-
-/** What was sent, and what else is told of it. */
-function Details({ of }: { readonly of: Entry }) {
-  const { t } = useWords();
-  const told = Object.entries(of.details);
-  if (told.length === 0) return null;
-  return (
-    <details>
-      <summary>{t("audit.show")}</summary>
-      <Facts facts={told.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])} />
-    </details>
   );
 }

@@ -5,9 +5,10 @@ import { useState } from "react";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords } from "../api";
+import { plansQuery } from "../plans/queries";
 import { usePermitted } from "../queries";
 
-import { plansQuery, useMerchantsChanged, type MerchantRow } from "./queries";
+import { useMerchantsChanged, type MerchantRow } from "./queries";
 
 const CREDITS_MAX = 1_000_000_000;
 
@@ -83,9 +84,9 @@ function GivePlan({ merchant }: { readonly merchant: MerchantRow }) {
   const { t } = useWords();
   const changed = useMerchantsChanged();
   const mayGive = usePermitted("merchants.plan");
-  const { data = [] } = useQuery({ ...plansQuery, enabled: mayGive });
+  const { data } = useQuery({ ...plansQuery, enabled: mayGive });
   const [planId, setPlanId] = useState(merchant.planId);
-  const open = data.filter((one) => one.archivedAt === null || one.planId === merchant.planId);
+  const open = (data?.plans ?? []).filter((one) => one.archivedAt === null || one.planId === merchant.planId);
   if (!mayGive || open.length === 0) return null;
   return (
     <ActButton

@@ -8,10 +8,11 @@ import { Page, Section } from "../../ui/Page";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
+import { plansQuery } from "../plans/queries";
 import { ROWS, usePermitted } from "../queries";
 
 import { AddMerchant } from "./AddMerchant";
-import { plansQuery, type MerchantRow } from "./queries";
+import type { MerchantRow } from "./queries";
 import { Standing } from "./Standing";
 
 const FILTERS = ["search", "isLive", "isSuspended", "plan", "sort"] as const;
@@ -116,7 +117,7 @@ export function MerchantsPage() {
           <SelectFilter
             label={t("merchants.plan")}
             value={filters.plan}
-            options={(plans.data ?? []).map((one) => ({ value: one.planId, label: one.name }))}
+            options={(plans.data?.plans ?? []).map((one) => ({ value: one.planId, label: one.name }))}
             onFilter={(plan) => {
               search.filter({ plan });
             }}

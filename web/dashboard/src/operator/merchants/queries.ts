@@ -13,12 +13,6 @@ export function merchantQuery(merchantId: string) {
   });
 }
 
-export const plansQuery = queryOptions({
-  queryKey: ["plans"],
-  queryFn: async ({ signal }) =>
-    (await unwrap(api.GET("/api/admin/plans", { params: { query: { limit: 100 } }, signal }))).plans,
-});
-
 /** Return what has every page that shows merchants ask again. */
 export function useMerchantsChanged(): () => Promise<void> {
   const client = useQueryClient();

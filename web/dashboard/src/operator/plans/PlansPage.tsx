@@ -1,0 +1,206 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Empty } from "../../ui/Feedback";
+import { Facts, Page, Section } from "../../ui/Page";
+import { Plain } from "../../ui/Plain";
+import { QueryView } from "../../ui/QueryView";
+import { Chip } from "../../ui/Status";
+import { ActButton } from "../ActButton";
+import { api, unwrap, useWords, type Schemas } from "../api";
+import { usePermitted } from "../queries";
+
+import { BLANK, PlanForm, type Draft } from "./PlanForm";
+import { plansQuery, type Plan } from "./queries";
+
+/** What merchants can have, and who has what they were given no other. */
+export function PlansPage() {
+  const { t, i18n } = useWords();
+  const number = new Intl.NumberFormat(i18n.language);
+  const mayChange = usePermitted("plans.change");
+  const query = useQuery(plansQuery);
+  return (
+    <Page title={t("nav.plans")} lead={t("plans.lead")} actions={mayChange && <MakeButton />}>
+      <QueryView query={query} lines={8}>
+        {({ defaultPlan, plans }) => (
+          <>
+            <Section title={t("plans.default")}>
+              <Allowed plan={defaultPlan} />
+            </Section>
+            <Section title={t("nav.plans")} flush>
+              {plans.length === 0 ? (
+                <Empty title={t("plans.none")} />
+              ) : (
+                <Plain
+                  label={t("nav.plans")}
+                  rows={plans}
+                  rowKey={(one) => one.planId}
+                  columns={[
+                    { id: "name", title: t("record.name"), cell: (one) => <Name plan={one} /> },
+                    {
+                      id: "trackers",
+                      title: t("plans.maxWebhooks"),
+                      atEnd: true,
+                      cell: (one) => (
+                        <span className="number">{one.hasTracker ? number.format(one.maxWebhooks) : "–"}</span>
+                      ),
+                    },
+                    {
+                      id: "addresses",
+                      title: t("plans.maxAddresses"),
+                      atEnd: true,
+                      cell: (one) => (
+                        <span className="number">{one.hasTracker ? number.format(one.maxAddresses) : "–"}</span>
+                      ),
+                    },
+                    {
+                      id: "requests",
+                      title: t("plans.requestsPerMinute"),
+                      atEnd: true,
+                      cell: (one) => <Count value={one.requestsPerMinute} />,
+                    },
+                    {
+                      id: "credits",
+                      title: t("plans.cptPerMonth"),
+                      atEnd: true,
+                      cell: (one) => <Count value={one.cptPerMonth} />,
+                    },
+                    { id: "price", title: t("plans.priceUsd"), atEnd: true, cell: (one) => one.priceUsd ?? "–" },
+                    {
+                      id: "merchants",
+                      title: t("nav.merchants"),
+                      atEnd: true,
+                      cell: (one) => <span className="number">{number.format(one.merchants)}</span>,
+                    },
+                    { id: "acts", title: "", atEnd: true, cell: (one) => mayChange && <Acts plan={one} /> },
+                  ]}
+                />
+              )}
+            </Section>
+          </>
+        )}
+      </QueryView>
+    </Page>
+  );
+}
+
+function Count({ value }: { readonly value: number | null }) {
+  const { i18n } = useWords();
+  return <span className="number">{value === null ? "–" : new Intl.NumberFormat(i18n.language).format(value)}</span>;
+}
+
+function Name({ plan }: { readonly plan: Plan }) {
+  const { t } = useWords();
+  return (
+    <span className="row">
+      <b>{plan.name}</b>
+      {plan.isDefault && <Chip tone="good">{t("plans.isDefault")}</Chip>}
+      {plan.archivedAt !== null && <Chip tone="calm">{t("plans.archived")}</Chip>}
+      {!plan.isPublic && <Chip tone="wait">{t("plans.hidden")}</Chip>}
+    </span>
+  );
+}
+
+/** What merchants have who were given no plan: the built-in one, until another is made the default. */
+function Allowed({ plan }: { readonly plan: Schemas["PlanOffer"] }) {
+  const { t } = useWords();
+  return (
+    <Facts
+      facts={[
+        [t("record.name"), plan.name],
+        [t("plans.hasTracker"), t(plan.hasTracker ? "settings.on" : "settings.off")],
+        [t("plans.chains"), plan.chains?.join(", ") ?? t("plans.everyChain")],
+        [t("plans.maxWebhooks"), <Count key="webhooks" value={plan.maxWebhooks} />],
+        [t("plans.maxAddresses"), <Count key="addresses" value={plan.maxAddresses} />],
+        [t("plans.requestsPerMinute"), <Count key="requests" value={plan.requestsPerMinute} />],
+        [t("plans.cptPerMonth"), <Count key="credits" value={plan.cptPerMonth} />],
+      ]}
+    />
+  );
+}
+
+function MakeButton() {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const [draft, setDraft] = useState(BLANK);
+  return (
+    <ActButton
+      act={t("plans.make")}
+      title={t("plans.make")}
+      onOpen={() => {
+        setDraft(BLANK);
+      }}
+      onConfirm={async () => {
+        await unwrap(api.POST("/api/admin/plans", { body: { ...draft, name: draft.name.trim() } }));
+        await client.invalidateQueries(plansQuery);
+      }}
+    >
+      <PlanForm draft={draft} onDraft={setDraft} />
+    </ActButton>
+  );
+}
+
+/** What can be done about a plan; none is ever deleted, as somebody may have it. */
+function Acts({ plan }: { readonly plan: Plan }) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const before = draftOf(plan);
+  const [draft, setDraft] = useState(before);
+  const isArchived = plan.archivedAt !== null;
+  const { name } = plan;
+
+  async function patch(body: Schemas["ChangePlan"]): Promise<void> {
+    const params = { path: { planId: plan.planId } };
+    await unwrap(api.PATCH("/api/admin/plans/{planId}", { params, body }));
+    await client.invalidateQueries(plansQuery);
+  }
+
+  return (
+    <span className="row end">
+      <ActButton
+        isSmall
+        act={t("plans.change")}
+        title={t("plans.changeTitle", { name })}
+        onOpen={() => {
+          setDraft(before);
+        }}
+        onConfirm={() => patch(changed(before, draft))}
+      >
+        <p>{t("plans.changeWords", { count: plan.merchants })}</p>
+        <PlanForm draft={draft} onDraft={setDraft} />
+      </ActButton>
+      {!plan.isDefault && !isArchived && (
+        <ActButton
+          isSmall
+          act={t("plans.makeDefault")}
+          title={t("plans.makeDefaultTitle", { name })}
+          onConfirm={() => patch({ isDefault: true })}
+        >
+          <p>{t("plans.makeDefaultWords")}</p>
+        </ActButton>
+      )}
+      {!plan.isDefault && (
+        <ActButton
+          isSmall
+          isDangerous={!isArchived}
+          act={t(isArchived ? "plans.bringBack" : "plans.archive")}
+          title={t(isArchived ? "plans.bringBackTitle" : "plans.archiveTitle", { name })}
+          onConfirm={() => patch({ archived: !isArchived })}
+        >
+          <p>{t(isArchived ? "plans.bringBackWords" : "plans.archiveWords")}</p>
+        </ActButton>
+      )}
+    </span>
+  );
+}
+
+function draftOf(plan: Plan): Draft {
+  const names = Object.keys(BLANK) as (keyof Draft)[];
+  return Object.fromEntries(names.map((name) => [name, plan[name]])) as unknown as Draft;
+}
+
+/** Return what is different: what somebody else changed meanwhile stays. */
+function changed(before: Draft, now: Draft): Schemas["ChangePlan"] {
+  const written = { ...now, name: now.name.trim() };
+  return Object.fromEntries(Object.entries(written).filter(([name, value]) => value !== before[name as keyof Draft]));
+}

@@ -1,0 +1,119 @@
+import { fireEvent, screen, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+
+import { json, refused, showOperator, type Answers } from "../../testing/render";
+import { keepsToStates } from "../../testing/states";
+
+import { PlansPage } from "./PlansPage";
+import type { Plan } from "./queries";
+
+const LIST = "GET /api/admin/plans";
+const PLAN: Plan = {
+  planId: "pln_1",
+  name: "Growth",
+  hasTracker: true,
+  chains: ["polygon"],
+  maxWebhooks: 10,
+  maxAddresses: 1000,
+  requestsPerMinute: null,
+  cptPerMonth: 500_000,
+  priceUsd: "49",
+  isDefault: false,
+  isPublic: true,
+  archivedAt: null,
+  createdAt: "2026-01-01T12:00:00.000Z",
+  merchants: 2,
+};
+const defaultPlan = { ...PLAN, planId: "", name: "Built in", chains: null };
+const answers = (...plans: Plan[]): Answers => ({
+  [LIST]: { success: true, page: 1, limit: 100, total: plans.length, defaultPlan, plans },
+  "GET /api/admin/chains": { chains: [] },
+});
+const permissions = ["plans.read", "plans.change"] as const;
+
+describe("the plans", () => {
+  keepsToStates({ page: PlansPage, path: "plans", asks: LIST, by: showOperator });
+
+  it("are shown beside what everybody else has, and offer nothing to whoever may only read", async () => {
+    await showOperator(PlansPage, { path: "plans", answers: answers(PLAN), permissions: ["plans.read"] });
+    const row = await screen.findByRole("row", { name: /Growth/ });
+    expect(within(row).getByText("500,000")).toBeTruthy();
+    expect(screen.getByText("Built in")).toBeTruthy();
+    expect(screen.getByText("Every chain")).toBeTruthy();
+    expect(screen.queryByRole("button", { name: "Make a plan" })).toBeNull();
+    expect(within(row).queryByRole("button")).toBeNull();
+  });
+
+  it("say where there are none", async () => {
+    await showOperator(PlansPage, { path: "plans", answers: answers(), permissions });
+    expect(await screen.findByText("There is only the built-in plan")).toBeTruthy();
+  });
+
+  it("are made with what was written, and a refusal stays in the dialog", async () => {
+    const bodies: Record<string, unknown>[] = [];
+    await showOperator(PlansPage, {
+      path: "plans",
+      permissions,
+      answers: {
+        ...answers(),
+        "POST /api/admin/plans": async (request) => {
+          bodies.push((await request.json()) as Record<string, unknown>);
+          return bodies.length === 1 ? refused(409, "PLAN_NAME_TAKEN") : json({ success: true, plan: PLAN }, 201);
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: "Make a plan" }));
+    const dialog = await screen.findByRole("dialog", { name: "Make a plan" });
+    fireEvent.change(within(dialog).getByLabelText(/^Name/), { target: { value: " Growth " } });
+    fireEvent.change(within(dialog).getByLabelText(/^Credits a month/), { target: { value: "500000" } });
+    const act = within(dialog).getByRole("button", { name: "Make a plan" });
+    fireEvent.click(act);
+    expect(await within(dialog).findByText("PLAN_NAME_TAKEN")).toBeTruthy();
+    fireEvent.click(act);
+    await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
+    expect(bodies[1]).toEqual({
+      name: "Growth",
+      hasTracker: true,
+      maxWebhooks: 10,
+      maxAddresses: 1000,
+      chains: null,
+      requestsPerMinute: null,
+      cptPerMonth: 500_000,
+      priceUsd: null,
+      isPublic: true,
+    });
+  });
+
+  it("are changed in what is different alone, made the default, archived and brought back", async () => {
+    const bodies: unknown[] = [];
+    const archived = { ...PLAN, planId: "pln_2", name: "Old", archivedAt: "2026-01-02T12:00:00.000Z" };
+    const patched = async (request: Request) => {
+      bodies.push(await request.json());
+      return json({ success: true, plan: PLAN });
+    };
+    await showOperator(PlansPage, {
+      path: "plans",
+      permissions,
+      answers: {
+        ...answers(PLAN, archived),
+        "PATCH /api/admin/plans/pln_1": patched,
+        "PATCH /api/admin/plans/pln_2": patched,
+      },
+    });
+    const act = async (row: RegExp, name: string, fill?: (dialog: HTMLElement) => void) => {
+      fireEvent.click(within(await screen.findByRole("row", { name: row })).getByRole("button", { name }));
+      const dialog = await screen.findByRole("dialog");
+      fill?.(dialog);
+      fireEvent.click(within(dialog).getByRole("button", { name }));
+      await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
+    };
+    await act(/Growth/, "Change", (dialog) => {
+      expect(within(dialog).getByText(/the 2 merchants/)).toBeTruthy();
+      fireEvent.change(within(dialog).getByLabelText(/^Active trackers/), { target: { value: "25" } });
+    });
+    await act(/Growth/, "Make it the default");
+    await act(/Growth/, "Archive");
+    await act(/Old/, "Bring back");
+    expect(bodies).toEqual([{ maxWebhooks: 25 }, { isDefault: true }, { archived: true }, { archived: false }]);
+  });
+});
