@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.domain.collections import CollectionRule, is_worth_it
+from cambist.domain.collections import (
+    RETRY_AFTER,
+    CollectionRule,
+    Cost,
+    Holding,
+    UncollectedReason,
+    Wish,
+    judge,
+    judge_unplanned,
+)
 from tests.support.treasury import Treasury
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,32 +28,93 @@ RULE = CollectionRule(min_value_usd="5", max_fee_share_bps=500, max_age_hours=7 
 @pytest.mark.parametrize(
     "value,fee,age_days,expected",
     [
-        ("100", "1", 0, True),
-        ("100", "5", 0, True),
-        ("100", "5.01", 0, False),
-        ("4.99", "0.01", 0, False),
-        ("4.99", "0.01", 7, True),
-        ("4.99", "4.99", 700, False),
-        ("100", "6", 7, True),
-        ("100", "101", 700, False),
-        (None, "1", 700, False),
-        ("100", None, 700, False),
+        ("100", "1", 0, None),
+        ("100", "5", 0, None),
+        ("100", "5.01", 0, UncollectedReason.FEE_ABOVE_SHARE),
+        ("4.99", "0.01", 0, UncollectedReason.BELOW_MINIMUM),
+        ("4.99", "0.01", 7, None),
+        ("4.99", "4.99", 700, UncollectedReason.FEE_ABOVE_VALUE),
+        ("100", "6", 7, None),
+        ("100", "101", 700, UncollectedReason.FEE_ABOVE_VALUE),
+        (None, "1", 700, UncollectedReason.PRICE_MISSING),
+        ("100", None, 700, UncollectedReason.PRICE_MISSING),
     ],
 )
 def test_size_share_and_age_decide(value, fee, age_days, expected):
-    oldest_at = NOW - timedelta(days=age_days)
-    assert is_worth_it(value and Decimal(value), fee and Decimal(fee), oldest_at, RULE, NOW) is expected
+    holding = Holding(oldest_at=NOW - timedelta(days=age_days))
+    cost = Cost(value=value and Decimal(value), fee=fee and Decimal(fee))
+    why = judge(holding, cost, RULE, None, NOW)
+    assert (why and why.reason) == expected
 
 
-@given(
-    value=st.decimals(0, 10**6, places=6),
-    fee=st.decimals(0, 10**6, places=6),
-    days=st.integers(0, 10_000),
-    share=st.integers(0, 10_000),
+MONEY = st.one_of(st.none(), st.decimals(0, 10**6, places=6))
+SHARES = st.integers(0, 9_999)
+WISHES = st.one_of(st.none(), st.builds(Wish, max_fee_share_bps=st.one_of(st.none(), SHARES)))
+HOLDINGS = st.builds(
+    Holding,
+    oldest_at=st.integers(0, 100_000).map(lambda hours: NOW - timedelta(hours=hours)),
+    failed_at=st.one_of(st.none(), st.integers(0, 12 * 60).map(lambda minutes: NOW - timedelta(minutes=minutes))),
+    is_sendable=st.booleans(),
 )
-def test_a_fee_is_never_as_much_as_what_it_fetches(value, fee, days, share):
-    rule = CollectionRule(min_value_usd="0", max_fee_share_bps=share, max_age_hours=7 * 24)
-    assert not (is_worth_it(value, fee, NOW - timedelta(days=days), rule, NOW) and fee >= value)
+COSTS = st.builds(
+    Cost, value=MONEY, fee=MONEY, refused=st.one_of(st.none(), st.just("frozen")), above_ceiling=st.booleans()
+)
+COLLECTING = st.builds(
+    CollectionRule,
+    enabled=st.booleans(),
+    min_value_usd=st.decimals(0, 1_000, places=2).map(str),
+    max_fee_share_bps=st.integers(0, 10_000),
+    max_age_hours=st.integers(1, 87_600),
+)
+
+
+@given(HOLDINGS, COSTS, COLLECTING, WISHES)
+def test_nothing_is_collected_for_a_fee_as_high_as_what_it_brings_whoever_asks(holding, cost, rule, wish):
+    if judge(holding, cost, rule, wish, NOW) is not None:
+        return
+    assert holding.is_sendable
+    assert cost.refused is None
+    assert not cost.above_ceiling
+    assert cost.value is not None
+    assert cost.fee is not None
+    assert cost.fee < cost.value
+    if wish is not None:
+        share = rule.max_fee_share_bps if wish.max_fee_share_bps is None else wish.max_fee_share_bps
+        assert cost.fee * 10_000 <= cost.value * share
+    else:
+        assert rule.enabled
+        assert holding.failed_at is None or NOW - holding.failed_at >= RETRY_AFTER
+
+
+@given(HOLDINGS, COSTS, COLLECTING, SHARES, SHARES)
+def test_who_allows_a_higher_fee_is_refused_no_more(holding, cost, rule, one, other):
+    less, more = sorted([one, other])
+    if judge(holding, cost, rule, Wish(max_fee_share_bps=less), NOW) is None:
+        assert judge(holding, cost, rule, Wish(max_fee_share_bps=more), NOW) is None
+
+
+@given(HOLDINGS, COSTS, COLLECTING, WISHES)
+def test_what_is_judged_before_anything_is_asked_stands_whatever_it_costs(holding, cost, rule, wish):
+    before = judge_unplanned(holding, rule, wish, NOW)
+    if before is not None:
+        assert judge(holding, cost, rule, wish, NOW) == before
+        assert (before.until is None) == (before.reason is not UncollectedReason.FAILED_LATELY)
+        assert before.until is None or before.until > NOW
+
+
+@given(HOLDINGS, COSTS, COLLECTING, WISHES, COSTS)
+def test_only_what_changed_is_written_down_and_what_is_shown_is_near_the_truth(holding, cost, rule, wish, later):
+    shown, now = judge(holding, cost, rule, wish, NOW), judge(holding, later, rule, wish, NOW)
+    if shown is None or now is None:
+        return
+    assert not shown.is_news_to(shown)
+    assert shown.is_news_to(None)
+    if now.is_news_to(shown):
+        return
+    assert (now.reason, now.detail, now.until) == (shown.reason, shown.detail, shown.until)
+    for before, after in ((shown.value, now.value), (shown.fee, now.fee)):
+        assert (before is None) == (after is None)
+        assert before is None or abs(after - before) <= before / 10
 
 
 @pytest.fixture

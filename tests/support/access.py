@@ -196,6 +196,9 @@ auditor   -        GET    /api/admin/resolutions/{depositId}
 support   step-up  POST   /api/admin/resolutions/{depositId}/accept
 support   step-up  POST   /api/admin/resolutions/{depositId}/release
 auditor   -        GET    /api/admin/collections
+auditor   -        GET    /api/admin/collections/uncollected
+auditor   -        GET    /api/admin/collections/addresses/{address}
+operator  step-up  POST   /api/admin/collections/uncollected/{uncollectedId}/collect
 auditor   -        GET    /api/admin/plugins
 auditor   -        GET    /api/admin/overview
 auditor   -        GET    /api/admin/audit

@@ -75,7 +75,8 @@ class TwoMerchants:
         (surplus,) = (await self.get(RESOLUTIONS))["resolutions"]
         self.ids["deposit_id"] = surplus["depositId"]
         user = {"externalId": "ada's user", "chains": ["memory"]}
-        self.ids["account_id"] = (await self.post("/api/account", user))["account"]["accountId"]
+        account = (await self.post("/api/account", user))["account"]
+        self.ids |= {"account_id": account["accountId"], "address": account["addresses"][0]["address"]}
         tracker = {"url": "https://shop.example/tracked", "name": "Treasury", "chain": "memory"}
         self.ids["webhook_id"] = (await self.post("/api/webhook/create", tracker))["webhook"]["webhookId"]
         coin = {"chain": "memory", "token": "USDX"}
@@ -97,7 +98,7 @@ class TwoMerchants:
         self.ids["txn_id"] = await ended_exchange(self.client._transport.app.state.gateway, self.ada.project_id)  # type: ignore[attr-defined]
         self.ids["event_id"] = (await self.get("/api/events"))["events"][0]["eventId"]
         self.ids["merchant_id"] = self.ada.merchant_id
-        self.ids["plan_id"], self.ids["operator_id"] = "pln_unknown", "opr_unknown"
+        self.ids |= {"plan_id": "pln_unknown", "operator_id": "opr_unknown", "uncollected_id": "unc_unknown"}
         self.ids["project_id"] = self.ada.project_id
         operator = self.who["operator"]
         queued = (await self.get("/api/admin/outbound?mode=sandbox", operator))["outbound"]

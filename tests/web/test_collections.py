@@ -50,3 +50,94 @@ async def test_the_operator_sees_everybodys(client, merchant, gateway):
     assert found["merchantId"] == merchant.merchant_id
     assert (await client.get(f"{path}?mode=sandbox", headers=admin)).json()["total"] == 0
     refused(await client.get(path, headers=merchant.key), 401, "ADMIN_KEY_INVALID")
+
+
+UNCOLLECTED = "/api/admin/collections/uncollected"
+
+
+async def uncollected(gateway, merchant_id: str, reason: str = "below_minimum", *, index: int = 901) -> str:
+    """Insert what the engine writes down of 3.5 USDX on an address; return its id."""
+    async with gateway.db.transaction() as conn:
+        found = await conn.exec_driver_sql(
+            "WITH m AS (SELECT id FROM merchants WHERE merchant_id = $1), a AS (INSERT INTO addresses (mode, family,"
+            " address, purpose, merchant_pk, account_index, change, address_index) SELECT 'live', 'memory',"
+            " 'mem1lies' || $3::text, 'payment', m.id, 7, 0, $4 FROM m RETURNING id, merchant_pk)"
+            " INSERT INTO uncollected_funds (uncollected_id, chain, scope, address_pk, merchant_pk, token, contract,"
+            " decimals, units, reason, value_usd, fee_usd, judged_at, created_at) SELECT 'unc_' || $3::text, 'memory',"
+            " 0, a.id, a.merchant_pk, 'USDX', 'mem1usdx', 6, 3500000, $2, 3.5, 0.84219, now(), now() FROM a"
+            " RETURNING uncollected_id",
+            (merchant_id, reason, str(index), index),
+        )
+        return found.scalar_one()
+
+
+async def test_an_operator_sees_why_something_is_not_collected_and_the_merchant_does_not(
+    client, merchant, gateway, clock
+):
+    await uncollected(gateway, merchant.merchant_id)
+    await uncollected(gateway, merchant.merchant_id, "collecting_off", index=902)
+    admin = {"X-Admin-Key": ADMIN_KEY}
+    answer = (await client.get(f"{UNCOLLECTED}?sort=createdAt", headers=admin)).json()
+    assert (answer["total"], answer["totalIsExact"]) == (2, True)
+    shown = answer["uncollected"][0]
+    told = {name: shown[name] for name in ("amount", "valueUsd", "feeUsd", "reason", "address", "purpose", "until")}
+    assert told == {
+        "amount": "3.5", "valueUsd": "3.5", "feeUsd": "0.8422", "reason": "below_minimum", "address": "mem1lies901",
+        "purpose": "payment", "until": None,
+    }  # fmt: skip
+    assert shown["text"].startswith("It is worth less")
+    assert (shown["sendingPaused"], shown["merchantId"]) == (False, merchant.merchant_id)
+    for query, count in {
+        "reason=collecting_off": 1,
+        "reason=refused": 0,
+        f"merchantId={merchant.merchant_id}": 2,
+        "merchantId=mer_nobody": 0,
+        "chain=memory&token=USDX": 2,
+        "token=DAIX": 0,
+    }.items():
+        assert (await client.get(f"{UNCOLLECTED}?{query}", headers=admin)).json()["total"] == count, query
+    lines = (await client.get(f"{UNCOLLECTED}?format=csv", headers=admin)).text.splitlines()
+    assert (len(lines), lines[0].split(",")[0]) == (3, "uncollectedId")
+    refused(await client.get(f"{UNCOLLECTED}?reason=because", headers=admin), 400, "VALIDATION_ERROR")
+    refused(await client.get(UNCOLLECTED, headers=merchant.key), 401, "ADMIN_KEY_INVALID")
+    path = "/api/admin/chains/memory/pause"
+    paused = await client.post(path, headers=admin, json={"what": "sending", "reason": "its nodes lie"})
+    assert paused.status_code == 200
+    clock.advance(2)
+    assert (await client.get(UNCOLLECTED, headers=admin)).json()["uncollected"][0]["sendingPaused"]
+
+
+async def test_an_operator_has_one_collected_now_for_a_bounded_fee_and_the_log_says_so(client, merchant, gateway):
+    found, admin = await uncollected(gateway, merchant.merchant_id), {"X-Admin-Key": ADMIN_KEY}
+    path = f"{UNCOLLECTED}/{found}/collect"
+    for _ in range(2):
+        answer = await client.post(path, headers=admin, json={"maxFeeShareBps": 5_000})
+        shown = answer.json()["uncollected"]
+        assert (answer.status_code, shown["maxFeeShareBps"]) == (200, 5_000)
+        assert shown["askedAt"] is not None
+    entries = (await client.get("/api/admin/audit?action=collection.asked", headers=admin)).json()["entries"]
+    assert [(one["subject"], one["merchantId"]) for one in entries] == [(found, merchant.merchant_id)]
+    assert entries[0]["details"]["max_fee_share_bps"] == 5_000
+    again = (await client.post(path, headers=admin, json={})).json()["uncollected"]
+    assert (again["maxFeeShareBps"], again["askedAt"] is None) == (None, False)
+    assert (await client.get("/api/admin/audit?action=collection.asked", headers=admin)).json()["total"] == 2
+    for share in (10_000, -1, "5"):
+        refused(await client.post(path, headers=admin, json={"maxFeeShareBps": share}), 400, "VALIDATION_ERROR")
+    refused(await client.post(f"{UNCOLLECTED}/unc_x/collect", headers=admin, json={}), 404, "UNCOLLECTED_NOT_FOUND")
+    refused(await client.post(path, headers=merchant.key, json={}), 401, "ADMIN_KEY_INVALID")
+
+
+async def test_an_address_is_read_in_any_spelling_with_what_it_waits_for(client, sandbox_merchant, gateway):
+    shop = sandbox_merchant.key
+    order = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "12.5"}
+    payment = (await client.post("/api/payment", json=order, headers=shop)).json()["payment"]
+    deposit = {"paymentId": payment["paymentId"]}
+    assert (await client.post("/api/sandbox/deposit", json=deposit, headers=shop)).status_code == 200
+    await client.post("/api/sandbox/mine", json={"chain": "memory", "blocks": 10}, headers=shop)
+    address, admin = payment["depositAddress"], {"X-Admin-Key": ADMIN_KEY}
+    path = "/api/admin/collections/addresses"
+    (one,) = (await client.get(f"{path}/{address}", headers=admin)).json()["deposits"]
+    assert (one["amount"], one["deposits"], one["mode"]) == ("12.5", 1, "sandbox")
+    assert (one["state"], one["code"], one["uncollectedId"]) == ("uncollected", "simulated", None)
+    refused(await client.get(f"{path}/mem1nobody", headers=admin), 404, "ADDRESS_NOT_FOUND")
+    refused(await client.get(f"{path}/{address}", headers=sandbox_merchant.key), 401, "ADMIN_KEY_INVALID")

@@ -41,6 +41,7 @@ SHOWN: Mapping[str, frozenset[str]] = {
         "ChangeProject": "payment_webhook_url grace_hours",
         "ChangeMessage": "id project_id mode status",
         "CoinView": "least_amount",
+        "CollectNow": "max_fee_share_bps",
         "BridgeOrder": "slippage",
         "CoinPatch": "autopayout_policy autopayout_threshold autopayout_address",
         "CreateAccount": "metadata",

@@ -125,6 +125,20 @@ OutboundView.nonce          The nonce that it has now; null while it waits.
 OutboundView.payout_id      The payout, refund or withdrawal that it is for.
 RaiseFee.max_fee            The most that the transaction may cost; the chain's ceiling where left out.
 WaitsForView.text           The reason in a sentence.
+AtAddressView.code          What it waits for, in a word.
+AtAddressView.deposits      How many deposits there are of it.
+AtAddressView.purpose       Whose address it is: of a payment, or of an end user's account.
+AtAddressView.text          What it waits for, in a sentence.
+AtAddressView.uncollected_id By what it can be collected now; null where nothing has to be asked for.
+CollectNow.max_fee_share_bps How much of it the fee may be, in hundredths of a percent; the rule's share where left out.
+UncollectedView.fee_usd     What collecting it may cost at most, in US dollars; null where nobody can say.
+UncollectedView.max_fee_share_bps The share that the fee may be of it, as it was asked for; null for the rule's own.
+UncollectedView.purpose     Whose address it is: of a payment, or of an end user's account.
+UncollectedView.reason      Why it stays where it is, in a word.
+UncollectedView.refusal     Why it was not collected when somebody last asked; null where nobody was refused.
+UncollectedView.text        Why it stays where it is, in a sentence.
+UncollectedView.until       When the reason ends by itself; null where it does not.
+UncollectedView.value_usd   What it is worth, in US dollars; null where no price is known.
 listOutbound.olderThanMinutes Only what was asked for at least so many minutes ago.
 parameter.address             Only what concerns this address.
 parameter.batchId             Only payouts of this batch.
@@ -179,6 +193,8 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "OutboundTxView.state": ("stored", "sent", "mined", "final", "gone"),
     "OutboundView.asked_by": AskedBy,
     "OutboundView.state": ("waiting", "cancelling", "sending", "done", "failed"),
+    "AtAddressView.purpose": ("payment", "account"),
+    "AtAddressView.state": ("confirming", "uncollected", "collecting"),
     "DeliveryAnswer.event": _NAMES,
     "OperatorDelivery.event": _NAMES,
     "DeliveryAnswer.status": _DELIVERY,
@@ -218,6 +234,7 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "TransactionView.source": _BALANCES,
     "TransactionView.target": _BALANCES,
     "TransactionView.type": TYPES,
+    "UncollectedView.purpose": ("payment", "account"),
     "UsageView.operation": Operation,
     "WithdrawalView.status": payouts.Status,
 }

@@ -56,7 +56,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "resolutions.decide": Permission(
         roles=RESOLVE, step_up=True, what="accept and release deposits for a merchant, which sends nothing"
     ),
-    "money.read": Permission(roles=READ, what="collections, gas stations, stakes"),
+    "money.read": Permission(roles=READ, what="collections and what is not collected, gas stations, stakes"),
+    "collections.ask": Permission(roles=ACT, step_up=True, what="have an address collected now"),
     "records.read": Permission(
         roles=READ, what="payments, deposits, accounts, trackers and what is sent, of all merchants; search"
     ),

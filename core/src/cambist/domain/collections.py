@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from .usage import Group, UsdText
 
 BPS = 10_000
+RETRY_AFTER = timedelta(hours=6)
+"""So long what has failed is not collected again, unless somebody asks for it."""
+
+
+class UncollectedReason(StrEnum):
+    """Why confirmed money on an address is not brought to the main wallet. Each is explained to operators."""
+
+    NOT_SENDABLE = "token_not_sendable"
+    FAILED_LATELY = "failed_lately"
+    OFF = "collecting_off"
+    FEES_ABOVE_CEILING = "fees_above_ceiling"
+    REFUSED = "refused"
+    PRICE_MISSING = "price_missing"
+    FEE_ABOVE_VALUE = "fee_above_value"
+    BELOW_MINIMUM = "below_minimum"
+    FEE_ABOVE_SHARE = "fee_above_share"
 
 
 class CollectionRule(Group, frozen=True, kw_only=True):
@@ -32,17 +49,104 @@ class CollectionRule(Group, frozen=True, kw_only=True):
         return Decimal(self.min_value_usd)
 
 
-def is_worth_it(
-    value: Decimal | None, fee: Decimal | None, oldest_at: datetime, rule: CollectionRule, now: datetime
-) -> bool:
-    """Return whether to collect now what is worth ``value`` and costs ``fee`` to fetch, both in US dollars.
+class Holding(Struct, frozen=True, kw_only=True):
+    """What is known of one token on one address before anything is asked of the chain.
 
-    Never for a fee as high as what it is worth. Where a price is missing (None) nobody can say, and it stays where it
-    is safe.
+    ``oldest_at`` is when the oldest of it was confirmed, ``failed_at`` when its last collection failed.
     """
-    if value is None or fee is None or fee >= value:
-        return False
-    large = value >= rule.min_value
-    cheap = fee * BPS <= value * rule.max_fee_share_bps
-    old = now - oldest_at >= timedelta(hours=rule.max_age_hours)
-    return (large and cheap) or old
+
+    oldest_at: datetime
+    failed_at: datetime | None = None
+    is_sendable: bool = True
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """What the chain says of a collection, in US dollars: what it brings, and the most that it may cost.
+
+    None where a price is missing. ``refused`` is why the chain would not have the transfer.
+    """
+
+    value: Decimal | None = None
+    fee: Decimal | None = None
+    refused: str | None = None
+    above_ceiling: bool = False
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """An operator wants it now, whatever its size and age, for a fee of at most this share, below the whole.
+
+    None: the rule's own share.
+    """
+
+    max_fee_share_bps: int | None = None
+
+
+class Judgement(Struct, frozen=True, kw_only=True):
+    """Why something is not collected, with what was known then. ``detail`` is in the chain's words.
+
+    ``until`` is when the reason ends by itself.
+    """
+
+    reason: UncollectedReason
+    detail: str | None = None
+    value: Decimal | None = None
+    fee: Decimal | None = None
+    until: datetime | None = None
+
+    def is_news_to(self, before: Judgement | None) -> bool:
+        """Whether it has to be written down: another reason, or figures that moved by more than a tenth."""
+        if before is None or (self.reason, self.detail, self.until) != (before.reason, before.detail, before.until):
+            return True
+        return _moved(before.value, self.value) or _moved(before.fee, self.fee)
+
+
+def _moved(before: Decimal | None, now: Decimal | None) -> bool:
+    if before is None or now is None:
+        return before is not now
+    return abs(now - before) * 10 > abs(before)
+
+
+def judge_unplanned(one: Holding, rule: CollectionRule, wish: Wish | None, now: datetime) -> Judgement | None:
+    """Say why something is not collected whatever it costs; None where the chain is to be asked what it costs."""
+    if not one.is_sendable:
+        return Judgement(reason=UncollectedReason.NOT_SENDABLE)
+    if wish is None and one.failed_at is not None and now < one.failed_at + RETRY_AFTER:
+        return Judgement(reason=UncollectedReason.FAILED_LATELY, until=one.failed_at + RETRY_AFTER)
+    if wish is None and not rule.enabled:
+        return Judgement(reason=UncollectedReason.OFF)
+    return None
+
+
+def judge(one: Holding, cost: Cost, rule: CollectionRule, wish: Wish | None, now: datetime) -> Judgement | None:
+    """Say why something is not collected; None where it is to be collected now.
+
+    Never for a fee as high as what it is worth, whoever asks. Where a price is missing nobody can say, and it stays
+    where it is safe.
+    """
+    before = judge_unplanned(one, rule, wish, now)
+    if before is not None:
+        return before
+    if cost.above_ceiling:
+        return Judgement(reason=UncollectedReason.FEES_ABOVE_CEILING)
+    reason = UncollectedReason.REFUSED if cost.refused is not None else _why_not_worth_it(one, cost, rule, wish, now)
+    if reason is None:
+        return None
+    return Judgement(reason=reason, detail=cost.refused, value=cost.value, fee=cost.fee)
+
+
+def _why_not_worth_it(
+    one: Holding, cost: Cost, rule: CollectionRule, wish: Wish | None, now: datetime
+) -> UncollectedReason | None:
+    value, fee = cost.value, cost.fee
+    if value is None or fee is None:
+        return UncollectedReason.PRICE_MISSING
+    if fee >= value:
+        return UncollectedReason.FEE_ABOVE_VALUE
+    if wish is not None:
+        share = rule.max_fee_share_bps if wish.max_fee_share_bps is None else wish.max_fee_share_bps
+        return None if fee * BPS <= value * share else UncollectedReason.FEE_ABOVE_SHARE
+    if now - one.oldest_at >= timedelta(hours=rule.max_age_hours):
+        return None
+    if value < rule.min_value:
+        return UncollectedReason.BELOW_MINIMUM
+    return None if fee * BPS <= value * rule.max_fee_share_bps else UncollectedReason.FEE_ABOVE_SHARE

@@ -5,6 +5,7 @@ from .audit import AuditEntry, AuditSeal
 from .base import Base
 from .chains import ChainEndpoint, ChainState, ChainToken, TokenMerchant
 from .changes import Change
+from .collections import UncollectedFunds
 from .deposits import ChainBlock, Cursor, Deposit
 from .exchanges import Exchange, ExchangePart
 from .jobs import CronRun, Job, JobOutput

@@ -11,7 +11,7 @@ from cambist.signer.protocol import SignerUnavailableError
 
 from .batches import send_waiting
 from .cancelling import cancel_asked
-from .collections.planning import collect
+from .collections.planning import Collector
 from .context import EngineContext
 from .finalizing import finalize
 from .following import Follower
@@ -39,8 +39,8 @@ class Engine:
 
     def __init__(self, context: EngineContext, keys: AccountKeys) -> None:
         self.context = context
-        self._keys = keys
         self._follower = Follower(context)
+        self._collector = Collector(context, keys)
         self._collected_at: float | None = None
         self._books_open = False
         self._may_hold_back = True
@@ -95,6 +95,6 @@ class Engine:
         now = self.context.clock.monotonic()
         interval_s = self.context.settings.collect_interval_ms / 1000
         if self._collected_at is not None and now - self._collected_at < interval_s:
-            return await collect(self.context, self._keys, only_needed=True)
+            return await self._collector.collect(only_needed=True)
         self._collected_at = now
-        return await collect(self.context, self._keys)
+        return await self._collector.collect()

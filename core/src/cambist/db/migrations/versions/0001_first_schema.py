@@ -1606,6 +1606,54 @@ TABLES = (
     """,
     "CREATE INDEX ix_outbound_txs_slot_pk ON outbound_txs (slot_pk)",
     """
+    CREATE TABLE uncollected_funds (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        uncollected_id TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        scope BIGINT NOT NULL,
+        address_pk BIGINT NOT NULL,
+        merchant_pk BIGINT NOT NULL,
+        token TEXT NOT NULL,
+        contract TEXT,
+        decimals BIGINT NOT NULL,
+        units NUMERIC(78, 0) NOT NULL,
+        reason TEXT NOT NULL,
+        detail TEXT,
+        value_usd NUMERIC,
+        fee_usd NUMERIC,
+        until TIMESTAMP WITH TIME ZONE,
+        judged_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        asked_at TIMESTAMP WITH TIME ZONE,
+        asked_fee_share_bps BIGINT,
+        refusal TEXT,
+        refused_at TIMESTAMP WITH TIME ZONE,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_uncollected_funds PRIMARY KEY (id),
+        CONSTRAINT uq_uncollected_funds_uncollected_id UNIQUE (uncollected_id),
+        CONSTRAINT ck_uncollected_funds_units_positive CHECK (units > 0),
+        CONSTRAINT ck_uncollected_funds_asked_whole CHECK (asked_fee_share_bps IS NULL OR asked_at IS NOT NULL),
+        CONSTRAINT ck_uncollected_funds_asked_below_all CHECK (asked_fee_share_bps BETWEEN 0 AND 9999),
+        CONSTRAINT ck_uncollected_funds_refusal_whole CHECK (num_nulls(refusal, refused_at) IN (0, 2)),
+        CONSTRAINT ck_uncollected_funds_reason CHECK (reason IN (
+            'token_not_sendable', 'failed_lately', 'collecting_off', 'fees_above_ceiling', 'refused', 'price_missing',
+            'fee_above_value', 'below_minimum', 'fee_above_share'
+        )),
+        CONSTRAINT ck_uncollected_funds_refusal CHECK (refusal IN (
+            'token_not_sendable', 'failed_lately', 'collecting_off', 'fees_above_ceiling', 'refused', 'price_missing',
+            'fee_above_value', 'below_minimum', 'fee_above_share'
+        )),
+        CONSTRAINT fk_uncollected_funds_address_pk_addresses FOREIGN KEY(address_pk) REFERENCES addresses (id),
+        CONSTRAINT fk_uncollected_funds_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
+    )
+    """,
+    """
+    CREATE UNIQUE INDEX uq_uncollected_funds_one_each
+        ON uncollected_funds (chain, scope, address_pk, coalesce(contract, ''))
+    """,
+    "CREATE INDEX ix_uncollected_funds_created_at ON uncollected_funds (created_at, id)",
+    "CREATE INDEX ix_uncollected_funds_merchant_pk ON uncollected_funds (merchant_pk, created_at, id)",
+    "CREATE INDEX ix_uncollected_funds_reason ON uncollected_funds (reason, created_at, id)",
+    """
     CREATE TABLE payouts (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         payout_id TEXT NOT NULL,

@@ -1,0 +1,303 @@
+"""Operators see why money stays on an address, as it was last judged, and may have it collected for a bounded fee."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from cambist.services.errors import NotFoundError
+from cambist.services.listing import Part
+from cambist.services.sending.collections import explaining, uncollected
+from cambist.services.sending.collections.explaining import ask, find, list_uncollected, read_address
+from tests.support.anvil_treasury import anvil_treasury
+from tests.support.treasury import Treasury
+
+ONE = 10**6
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        treasury.chain.fees.base_price = 10**9
+        await treasury.open()
+        yield treasury
+        await treasury.check_books()
+
+
+async def listed(treasury, **filters):
+    async with treasury.db.transaction() as conn:
+        found = await list_uncollected(conn, Part(limit=100), **filters)
+    assert found.total == len(found.items)
+    return found.items
+
+
+async def reasons(treasury, **filters):
+    return {one.address: str(one.reason) for one in await listed(treasury, **filters)}
+
+
+async def wish(treasury, one, share=None):
+    async with treasury.db.transaction() as conn:
+        return await ask(conn, one.uncollected_id, share, treasury.clock.now())
+
+
+async def versions(treasury):
+    async with treasury.db.transaction() as conn:
+        rows = await conn.exec_driver_sql("SELECT id, xmin::text FROM uncollected_funds ORDER BY id")
+        return [tuple(row) for row in rows]
+
+
+async def at(treasury, address):
+    async with treasury.db.transaction() as conn:
+        found = await read_address(conn, [address], [treasury.family.name])
+    return [(one.state, one.units, one.deposits) for one in found]
+
+
+async def rule(treasury, text):
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO platform_settings (id, settings, updated_at) VALUES (1, $1, now())"
+            " ON CONFLICT (id) DO UPDATE SET settings = excluded.settings",
+            (text,),
+        )
+
+
+async def test_each_reason_is_told_with_what_it_was_judged_by(treasury):
+    """Of one-time and permanent addresses; and what is collected, is told no more."""
+    small = await treasury.receive("USDX", 3 * ONE)
+    dust = await treasury.receive("USDX", 100)
+    unpriced = await treasury.receive("DAIX", 50 * 10**18)
+    del treasury.prices.board["DAIX", "usd"]
+    permanent = await treasury.permanent_address()
+    treasury.chain.transfer(treasury.token("USDX"), permanent, 2 * ONE)
+    await treasury.mine(1 + treasury.info.confirmations)
+    worthy = await treasury.receive("USDX", 50 * ONE)
+    await treasury.work(treasury.engine(), rounds=20, until="enough")
+    assert await treasury.on_chain(worthy, "USDX") == 0
+    assert await reasons(treasury) == {
+        small: "below_minimum",
+        dust: "fee_above_value",
+        unpriced: "price_missing",
+        permanent: "below_minimum",
+    }
+    by_address = {one.address: one for one in await listed(treasury)}
+    assert by_address[small].value_usd == 3
+    assert 0 < by_address[small].fee_usd < 3
+    assert by_address[dust].fee_usd > by_address[dust].value_usd
+    assert by_address[unpriced].value_usd is None
+    assert (by_address[permanent].purpose, by_address[small].purpose) == ("account", "payment")
+    assert by_address[permanent].account_id is not None
+    assert {one.merchant_id for one in by_address.values()} == {"mer_1"}
+    assert await reasons(treasury, reason="price_missing") == {unpriced: "price_missing"}
+    assert await reasons(treasury, token="DAIX", chain="memory") == {unpriced: "price_missing"}
+    assert await reasons(treasury, merchant_id="mer_2") == {}
+
+
+async def test_a_judgement_is_written_once_and_again_only_when_it_changes(treasury):
+    address, engine = await treasury.receive("USDX", 3 * ONE), treasury.engine()
+    await treasury.work(engine, rounds=3, until="enough")
+    (first,), before = await listed(treasury), await versions(treasury)
+    await treasury.work(engine, rounds=5, until="enough")
+    assert await versions(treasury) == before
+    await rule(treasury, '{"collection": {"enabled": false}}')
+    await treasury.work(engine, rounds=3, until="enough")
+    (second,) = await listed(treasury)
+    assert (first.reason, second.reason) == ("below_minimum", "collecting_off")
+    assert second.uncollected_id == first.uncollected_id
+    assert second.judged_at > first.judged_at
+    await rule(treasury, "{}")
+    treasury.chain.transfer(treasury.token("USDX"), address, 30 * ONE)
+    await treasury.mine(1 + treasury.info.confirmations)
+    await treasury.work(engine, rounds=20, until="enough")
+    assert await treasury.on_chain(address, "USDX") == 0
+    assert await listed(treasury) == []
+    with pytest.raises(NotFoundError):
+        await wish(treasury, second)
+
+
+async def test_fees_above_the_ceiling_and_a_price_that_doubled_are_told(treasury):
+    await treasury.receive("USDX", 3 * ONE)
+    engine = treasury.engine()
+    await treasury.work(engine, rounds=3, until="enough")
+    (cheap,) = await listed(treasury)
+    treasury.chain.fees.base_price *= 2
+    await treasury.work(engine, rounds=3, until="enough")
+    (dear,) = await listed(treasury)
+    assert dear.reason == cheap.reason
+    assert dear.fee_usd > cheap.fee_usd * 3 / 2
+    treasury.chain.fees.price_max = 1
+    await treasury.work(engine, rounds=3, until="enough")
+    assert [one.reason for one in await listed(treasury)] == ["fees_above_ceiling"]
+
+
+async def test_what_an_operator_wants_is_collected_at_the_next_look_once(treasury):
+    address, engine = await treasury.receive("USDX", 3 * ONE), treasury.engine()
+    await treasury.work(engine, rounds=3, until="enough")
+    (one,) = await listed(treasury)
+    asked, is_new = await wish(treasury, one, 9_000)
+    again, is_new_again = await wish(treasury, one, 9_000)
+    assert (is_new, is_new_again) == (True, False)
+    assert (asked.asked_at, asked.asked_fee_share_bps) == (again.asked_at, 9_000)
+    await treasury.work(engine, rounds=20, until="enough")
+    assert await treasury.on_chain(address, "USDX") == 0
+    async with treasury.db.transaction() as conn:
+        made = await conn.exec_driver_sql("SELECT state, forced FROM outbound_intents WHERE kind = 'collection'")
+        assert [tuple(row) for row in made] == [("done", False)]
+
+
+async def test_a_wish_that_costs_more_than_was_allowed_is_answered_and_ends(treasury):
+    """So it is with one that costs all of it, however much is allowed; and it is not asked twice."""
+    address, dust, engine = (
+        await treasury.receive("USDX", 3 * ONE),
+        await treasury.receive("USDX", 100),
+        treasury.engine(),
+    )
+    await treasury.work(engine, rounds=3, until="enough")
+    before = {one.address: one for one in await listed(treasury)}
+    await wish(treasury, before[address], 0)
+    await wish(treasury, before[dust], 9_999)
+    treasury.clock.advance(60)
+    await treasury.work(engine, rounds=10, until="enough")
+    after = {one.address: one for one in await listed(treasury)}
+    assert {one.address: (one.reason, one.refusal, one.asked_at) for one in after.values()} == {
+        address: ("below_minimum", "fee_above_share", None),
+        dust: ("fee_above_value", "fee_above_value", None),
+    }
+    assert all(one.refused_at is not None and one.asked_fee_share_bps is None for one in after.values())
+    assert await treasury.on_chain(address, "USDX") == 3 * ONE
+
+
+async def test_a_wish_of_the_meantime_is_for_the_next_look(treasury):
+    """The look has read one wish, and another is written before it has written down its answer."""
+    await treasury.receive("USDX", 3 * ONE)
+    await treasury.work(treasury.engine(), rounds=3, until="enough")
+    (one,) = await listed(treasury)
+    await wish(treasury, one, 0)
+    scope = treasury.engine().context.chain_scope
+    async with treasury.db.transaction() as conn:
+        (seen,), _ = await uncollected.look(conn, scope, treasury.clock.now(), 0)
+    treasury.clock.advance(1)
+    await wish(treasury, one, 9_000)
+    async with treasury.db.transaction() as conn:
+        await uncollected.note(conn, scope, treasury.ids, [(seen, seen.judged)], treasury.clock.now())
+        assert (await find(conn, one.uncollected_id)).asked_fee_share_bps == 9_000
+
+
+async def test_switched_off_it_is_collected_for_who_asks(treasury):
+    await rule(treasury, '{"collection": {"enabled": false}}')
+    address, engine = await treasury.receive("USDX", 50 * ONE), treasury.engine()
+    await treasury.work(engine, rounds=3, until="enough")
+    (one,) = await listed(treasury)
+    assert one.reason == "collecting_off"
+    await wish(treasury, one)
+    await treasury.work(engine, rounds=20, until="enough")
+    assert await treasury.on_chain(address, "USDX") == 0
+
+
+async def test_what_failed_lately_says_until_when_and_is_tried_again_for_who_asks(treasury):
+    address, engine = await treasury.receive("USDX", 50 * ONE), treasury.engine()
+    await engine.tick()
+    async with treasury.db.transaction() as conn:
+        failed = "UPDATE outbound_intents SET state = 'failed', finished_at = $1 WHERE kind = 'collection'"
+        await conn.exec_driver_sql(failed, (treasury.clock.now(),))
+        await conn.exec_driver_sql("UPDATE deposits SET collection_pk = NULL")
+    failed_at = treasury.clock.now()
+    await treasury.work(engine, rounds=2, until="enough")
+    (one,) = await listed(treasury)
+    assert (one.reason, one.until) == ("failed_lately", failed_at + timedelta(hours=6))
+    await wish(treasury, one)
+    await treasury.work(engine, rounds=20, until="enough")
+    assert await treasury.on_chain(address, "USDX") == 0
+
+
+async def test_a_token_that_the_signer_does_not_know_is_told_and_not_collected_for_anybody(treasury):
+    address, engine = await treasury.receive("USDX", 50 * ONE), treasury.engine()
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO chain_tokens (token_id, chain, origin, state, contract, symbol, decimals, label, sendable,"
+            " created_at, changed_at, revision) VALUES ('tkn_1', 'memory', 'added', 'enabled', $1,"
+            " 'USDX', 6, 'x', false, now(), now(), 1)",
+            (treasury.token("USDX").contract,),
+        )
+    await treasury.work(engine, rounds=3, until="enough")
+    (one,) = await listed(treasury)
+    assert one.reason == "token_not_sendable"
+    await wish(treasury, one, 9_999)
+    await treasury.work(engine, rounds=3, until="enough")
+    assert await treasury.on_chain(address, "USDX") == 50 * ONE
+
+
+async def test_however_much_dust_lies_there_everything_else_is_looked_at(treasury, monkeypatch):
+    """As many as one look takes stay for good, and others too: what is new is looked at, and all of it again."""
+    monkeypatch.setattr(uncollected, "UNCOLLECTED_MAX", 3)
+    engine = treasury.engine()
+    small = [await treasury.receive("USDX", 3 * ONE) for _ in range(7)]
+    await treasury.work(engine, rounds=6, until="enough")
+    assert await reasons(treasury) == dict.fromkeys(small, "below_minimum")
+    worthy = await treasury.receive("USDX", 50 * ONE)
+    await treasury.work(engine, rounds=12, until="enough")
+    assert await treasury.on_chain(worthy, "USDX") == 0
+    await rule(treasury, '{"collection": {"enabled": false}}')
+    await treasury.work(engine, rounds=6, until="enough")
+    assert await reasons(treasury) == dict.fromkeys(small, "collecting_off")
+
+
+async def test_the_row_of_what_is_there_no_more_goes(treasury):
+    await treasury.receive("USDX", 3 * ONE)
+    await treasury.work(treasury.engine(), rounds=3, until="enough")
+    (one,) = await listed(treasury)
+    async with treasury.db.transaction() as conn:
+        others = {name: getattr(one, name) for name in ("chain", "scope", "token", "decimals", "units")}
+        assert others["chain"] == "memory"
+        await conn.exec_driver_sql(
+            "INSERT INTO uncollected_funds (uncollected_id, chain, scope, address_pk, merchant_pk, token, contract,"
+            " decimals, units, reason, judged_at, created_at) SELECT 'unc_gone', chain, scope, address_pk, merchant_pk,"
+            " 'GONE', 'mem1gone', decimals, units, reason, judged_at, created_at FROM uncollected_funds"
+        )
+    await treasury.work(treasury.engine(), rounds=2, until="enough")
+    assert [left.uncollected_id for left in await listed(treasury)] == [one.uncollected_id]
+
+
+async def test_an_address_tells_what_waits_for_confirmations_what_stays_and_what_is_on_its_way(treasury):
+    address, engine = await treasury.receive("USDX", 3 * ONE), treasury.engine()
+    await treasury.work(engine, rounds=3, until="enough")
+    treasury.chain.transfer(treasury.token("USDX"), address, 40 * ONE)
+    await treasury.mine()
+    assert await at(treasury, address) == [("confirming", 40 * ONE, 1), ("uncollected", 3 * ONE, 1)]
+    await treasury.mine(1 + treasury.info.confirmations)
+    assert await at(treasury, address) == [("uncollected", 43 * ONE, 2)]
+    await engine.tick()
+    assert await at(treasury, address) == [("collecting", 43 * ONE, 2)]
+    await treasury.work(engine, rounds=20, until="enough")
+    assert await at(treasury, address) == []
+    with pytest.raises(NotFoundError):
+        await at(treasury, treasury.wallet.address)
+
+
+async def test_on_a_real_node_it_is_judged_by_its_fees_and_collected_for_what_was_allowed(db, clock, ids, tmp_path):
+    async with anvil_treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        (address,) = await treasury.receive_many("USDT", [4 * ONE])
+        engine = treasury.engine()
+        await treasury.work(engine, rounds=3, until="enough")
+        (one,) = await listed(treasury)
+        assert (one.reason, one.value_usd) == ("below_minimum", 4)
+        assert 0 < one.fee_usd < 4
+        share = int(one.fee_usd / 4 * 10_000)
+        await wish(treasury, one, share // 2)
+        await treasury.work(engine, rounds=3, until="enough")
+        (one,) = await listed(treasury)
+        assert (one.reason, one.refusal, one.asked_at) == ("below_minimum", "fee_above_share", None)
+        await wish(treasury, one, min(9_999, share * 2))
+        before = await treasury.wei(treasury.station)
+        await treasury.work(engine)
+        assert await treasury.on_chain(address, "USDT") == 0
+        assert await treasury.on_chain(treasury.wallet.address, "USDT") == 4 * ONE
+        spent, price = before - await treasury.wei(treasury.station), int(treasury.prices.board["ETH", "usd"])
+        assert 0 < spent * price < 4 * 10**18
+        assert await listed(treasury) == []
+        await treasury.check_books()
+
+
+def test_every_reason_has_a_sentence():
+    assert set(explaining.TEXTS) == set(explaining.UncollectedReason)
