@@ -1,9 +1,9 @@
 /** What the overviews of both apps show alike. */
-import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
 import { Amount, Fiat } from "./Amount";
 import { Bars } from "./Bars";
+import { Choice } from "./Choice";
 import { Empty } from "./Feedback";
 import { showFiat } from "./format";
 import { Facts, Section } from "./Page";
@@ -79,21 +79,13 @@ interface SpanChoiceProps {
 export function SpanChoice({ value, onSpan }: SpanChoiceProps) {
   const { t } = useTranslation();
   return (
-    <div role="group" aria-label={t("overview.span")} className="row">
-      {SPANS.map((one) => (
-        <Button
-          key={one}
-          size="compact-sm"
-          variant={one === value ? "light" : "default"}
-          aria-pressed={one === value}
-          onClick={() => {
-            onSpan(one);
-          }}
-        >
-          {t(`overview.spans.${one}`)}
-        </Button>
-      ))}
-    </div>
+    <Choice
+      label={t("overview.span")}
+      size="compact-sm"
+      value={value}
+      options={SPANS.map((one) => ({ value: one, label: t(`overview.spans.${one}`) }))}
+      onChoice={onSpan}
+    />
   );
 }
 

@@ -1,4 +1,4 @@
-import { Button, SegmentedControl, Select, TextInput } from "@mantine/core";
+import { Button, Select, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
+import { Choice } from "../../ui/Choice";
 import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
@@ -106,16 +107,14 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
           data={payable.map((one) => ({ value: one.token, label: `${one.token} · ${one.label}` }))}
           onChange={setToken}
         />
-        <SegmentedControl
-          aria-label={t("payments.pricing")}
+        <Choice
+          label={t("payments.pricing")}
           value={pricing}
-          data={[
+          options={[
             { value: "fiat", label: t("payments.inFiat") },
             { value: "direct_crypto", label: t("payments.inToken") },
           ]}
-          onChange={(value) => {
-            setPricing(value === "fiat" ? "fiat" : "direct_crypto");
-          }}
+          onChoice={setPricing}
         />
         <div className="row">
           <TextInput

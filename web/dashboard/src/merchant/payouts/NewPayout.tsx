@@ -1,4 +1,4 @@
-import { Button, SegmentedControl, Select } from "@mantine/core";
+import { Button, Select } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -7,6 +7,7 @@ import { useTranslation } from "react-i18next";
 import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
+import { Choice } from "../../ui/Choice";
 import { Confirm } from "../../ui/Confirm";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
@@ -35,14 +36,14 @@ export function NewPayout() {
             const balance = balances.find((one) => keyOf(one) === chosen);
             return (
               <div className="stack">
-                <SegmentedControl
-                  aria-label={t("payouts.howMany")}
+                <Choice
+                  label={t("payouts.howMany")}
                   value={isBatch ? "many" : "one"}
-                  data={[
+                  options={[
                     { value: "one", label: t("payouts.one") },
                     { value: "many", label: t("payouts.many") },
                   ]}
-                  onChange={(value) => {
+                  onChoice={(value) => {
                     setBatch(value === "many");
                   }}
                 />

@@ -1,4 +1,4 @@
-import { Button, SegmentedControl, TextInput } from "@mantine/core";
+import { Button, TextInput } from "@mantine/core";
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
+import { Choice } from "../../ui/Choice";
 import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
@@ -65,17 +66,14 @@ export function NewProject() {
           }}
         />
         <div>
-          <SegmentedControl
-            fullWidth
-            aria-label={t("mode.title")}
+          <Choice
+            label={t("mode.title")}
             value={mode}
-            data={[
+            options={[
               { value: "sandbox", label: t("mode.sandbox") },
               { value: "live", label: t("mode.live") },
             ]}
-            onChange={(value) => {
-              setMode(value === "live" ? "live" : "sandbox");
-            }}
+            onChoice={setMode}
           />
           <p className="muted">{t(mode === "live" ? "mode.liveWords" : "mode.sandboxWords")}</p>
         </div>
@@ -117,7 +115,7 @@ function MadeProject({ made }: { readonly made: Made }) {
       )}
       <Button
         size="md"
-        onClick={() => void navigate({ to: "/$projectId/payments", params: { projectId: project.projectId } })}
+        onClick={() => void navigate({ to: "/$projectId/overview", params: { projectId: project.projectId } })}
       >
         {t("projects.open")}
       </Button>

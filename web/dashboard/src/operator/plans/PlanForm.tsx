@@ -1,4 +1,4 @@
-import { MultiSelect, NumberInput, Switch } from "@mantine/core";
+import { Checkbox, NumberInput, Switch } from "@mantine/core";
 
 import { Text } from "../../ui/Text";
 import { useWords, type Schemas } from "../api";
@@ -54,17 +54,20 @@ export function PlanForm({ draft, onDraft }: PlanFormProps) {
         }}
       />
       {draft.hasTracker && (
-        <MultiSelect
+        <Checkbox.Group
           label={t("plans.chains")}
-          placeholder={t("plans.everyChain")}
-          clearable
-          searchable
-          data={[...chains]}
-          value={draft.chains ?? []}
+          description={t("plans.chainsWords")}
+          value={[...(draft.chains ?? [])]}
           onChange={(chosen) => {
             set({ chains: chosen.length === 0 ? null : chosen });
           }}
-        />
+        >
+          <div className="choices">
+            {chains.map((one) => (
+              <Checkbox key={one.value} value={one.value} label={one.label} />
+            ))}
+          </div>
+        </Checkbox.Group>
       )}
       <NumberInput
         label={t("plans.maxWebhooks")}
