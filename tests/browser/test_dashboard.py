@@ -80,7 +80,36 @@ async def sign_up(page, url: str) -> None:
     await page.get_by_label("Name").fill("Nordlicht")
     await page.get_by_role("button", name="Create the project").click()
     await page.get_by_role("button", name="Open the project").click()
+    await expect(page.get_by_role("list", name="First steps")).to_be_visible()
+
+
+async def sign_up_to_payments(page, url: str) -> None:
+    """Sign up, and go to where the first payment will be listed."""
+    await sign_up(page, url)
+    await page.goto(page.url.replace("/overview", "/payments"))
     await expect(page.get_by_text("No payments yet")).to_be_visible()
+
+
+async def take_first_steps(page, axe: str) -> None:
+    """Pay in the guide itself; what is not done yet is still there, and it can be hidden."""
+    steps = page.get_by_role("list", name="First steps")
+    await expect(steps.get_by_text("To do")).to_have_count(4)
+    assert await violations(page, axe) == []
+    await steps.get_by_role("button", name="Make a payment and pay it").click()
+    await expect(steps.get_by_text("To do")).to_have_count(3)
+    await expect(page.get_by_role("region", name="By coin").get_by_role("row")).to_have_count(2)
+    assert await violations(page, axe) == []
+    await page.get_by_role("button", name="Hide").click()
+    await expect(steps).to_be_hidden()
+    await page.reload()
+    await expect(page.get_by_role("region", name="By coin")).to_be_visible()
+    await expect(steps).to_be_hidden()
+
+
+async def test_a_new_merchant_is_shown_the_first_steps(open_page, url, axe):
+    page = await open_page()
+    await sign_up(page, url)
+    await take_first_steps(page, axe)
 
 
 async def test_a_merchant_signs_up_is_paid_in_the_sandbox_and_refunds(open_page, url, axe):
@@ -88,7 +117,7 @@ async def test_a_merchant_signs_up_is_paid_in_the_sandbox_and_refunds(open_page,
     await page.goto(f"{url}/dashboard/")
     await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     assert await violations(page, axe) == []
-    await sign_up(page, url)
+    await sign_up_to_payments(page, url)
     await expect(page.get_by_role("note")).to_contain_text("Sandbox")
     assert await violations(page, axe) == []
 
@@ -143,7 +172,7 @@ async def test_a_merchant_signs_up_is_paid_in_the_sandbox_and_refunds(open_page,
 
 async def test_a_session_is_in_no_storage_survives_a_reload_and_ends_everywhere(open_page, url):
     page = await open_page()
-    await sign_up(page, url)
+    await sign_up_to_payments(page, url)
     kept = await page.evaluate("JSON.stringify({...localStorage, ...sessionStorage}) + document.cookie")
     assert "eyJ" not in kept
     await page.reload()
@@ -161,7 +190,7 @@ async def test_a_session_is_in_no_storage_survives_a_reload_and_ends_everywhere(
 
 async def test_pages_fit_a_phone_and_are_used_by_keyboard(open_page, url, axe):
     page = await open_page(viewport=PHONE)
-    await sign_up(page, url)
+    await sign_up_to_payments(page, url)
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert await violations(page, axe) == []
     await page.keyboard.press("Control+k")
@@ -175,7 +204,7 @@ async def test_pages_fit_a_phone_and_are_used_by_keyboard(open_page, url, axe):
 
 async def test_what_cannot_be_reached_is_told_and_tried_again(open_page, url):
     page = await open_page()
-    await sign_up(page, url)
+    await sign_up_to_payments(page, url)
     await page.route("**/api/dashboard/**/payments?*", lambda route: route.abort())
     await page.reload()
     await expect(page.get_by_role("alert")).to_contain_text("cannot be reached")

@@ -52,7 +52,7 @@ export function makeRouter(client: QueryClient) {
       const projects = await client.query({ ...projectsQuery, staleTime: "static" });
       const first = projects.find((one) => one.isActive) ?? projects[0];
       if (first !== undefined) {
-        throw redirect({ to: "/$projectId/payments", params: { projectId: first.projectId } });
+        throw redirect({ to: "/$projectId/overview", params: { projectId: first.projectId } });
       }
       throw redirect({ to: "/projects/new" });
     },

@@ -2,12 +2,12 @@ import type { Change } from "../api/live";
 
 /** Which queries of a project show things of a kind of change. */
 const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
-  payment: ["payments", "payment", "events"],
+  payment: ["payments", "payment", "events", "first-steps"],
   deposit: ["payments", "payment"],
   resolution: ["resolutions", "payment"],
   payout: ["payouts", "payout", "events"],
   refund: ["refunds", "payment", "events"],
-  delivery: ["deliveries", "delivery", "events"],
+  delivery: ["deliveries", "delivery", "events", "first-steps"],
   withdrawal: ["withdrawals", "withdrawal", "events"],
   exchange: ["exchanges", "exchange", "events"],
   account_deposit: ["account", "account-deposits", "account-balances"],

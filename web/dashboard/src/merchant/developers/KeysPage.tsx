@@ -1,5 +1,5 @@
 import { Button, Checkbox } from "@mantine/core";
-import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
@@ -16,20 +16,11 @@ import { Moment, When } from "../../ui/When";
 import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
-const KEYS_MAX = 100;
+import { keysQuery } from "./queries";
+
 const SCOPES = ["read", "payments", "refunds", "payouts", "exchange", "accounts", "trackers"] as const;
 type Scope = (typeof SCOPES)[number];
 type Key = Schemas["KeyView"];
-
-function keysQuery(projectId: string) {
-  return queryOptions({
-    queryKey: ["project", projectId, "keys"],
-    queryFn: async ({ signal }) => {
-      const params = { path: { projectId }, query: { limit: KEYS_MAX } };
-      return (await unwrap(api.GET("/api/merchant/projects/{projectId}/api-keys", { params, signal }))).keys;
-    },
-  });
-}
 
 /** What programs sign in with: each with what it needs and no more. */
 export function KeysPage() {

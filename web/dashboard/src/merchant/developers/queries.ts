@@ -6,7 +6,19 @@ import { listed, type Listed } from "../../ui/List";
 import { ROWS, type Schemas } from "../queries";
 
 export type Delivery = Schemas["DeliveryAnswer"];
+const KEYS_MAX = 100;
 type Filters = NonNullable<operations["listDeliveriesInProject"]["parameters"]["query"]>;
+
+/** All that there may be. */
+export function keysQuery(projectId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "keys"],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId }, query: { limit: KEYS_MAX } };
+      return (await unwrap(api.GET("/api/merchant/projects/{projectId}/api-keys", { params, signal }))).keys;
+    },
+  });
+}
 
 export function deliveriesQuery(projectId: string, query: Filters) {
   return queryOptions({

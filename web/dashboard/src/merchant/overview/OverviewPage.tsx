@@ -12,13 +12,16 @@ import { api, unwrap } from "../api";
 import { useProject, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
+import { FirstSteps } from "./FirstSteps";
+
 const POLL_MS = 60_000;
 
 /** What needs attention, what came of the project's payments, and what the merchant has. */
 export function OverviewPage() {
   const { t } = useTranslation();
   const projectId = useProjectId();
-  const mode = useProject()?.mode ?? "live";
+  const project = useProject();
+  const mode = project?.mode ?? "live";
   const [span, setSpan] = useState<SpanName>("month");
   const query = useQuery({
     queryKey: ["project", projectId, "overview", span],
@@ -31,6 +34,7 @@ export function OverviewPage() {
   });
   return (
     <Page title={t("overview.title")} actions={<SpanChoice value={span} onSpan={setSpan} />}>
+      {project?.mode === "sandbox" && <FirstSteps key={projectId} project={project} />}
       <QueryView query={query} lines={8}>
         {(found) => (
           <>
