@@ -1,4 +1,8 @@
-"""One chain's sending: track open transactions, finish what is deep, cancel, collect what is due, send what waits."""
+"""One chain's sending: track open transactions, finish what is deep, cancel, collect what is due, send what waits.
+
+A tick asks first what there is to do (``agenda.py``), and runs these steps alone. It asks again after steps that may
+have left something to others.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.receiving.deposits import opening_balances
 from cambist.signer.protocol import SignerUnavailableError
 
+from .agenda import Agenda, read_agenda
 from .batches import send_waiting
 from .cancelling import cancel_asked
 from .collections.planning import Collector
@@ -51,13 +56,21 @@ class Engine:
         Raises ChainUnavailableError and SignerUnavailableError: then what was stored stays, and is found again.
         """
         context = self.context
-        cancelled = await self._cancel()
-        await self._follower.follow()
-        finalized = await finalize(context)
+        collects_all = self._collects_all()
+        agenda = await self._read_agenda(collects_all=collects_all)
+        cancelled = agenda.cancel and await self._cancel()
+        if agenda.follow:
+            await self._follower.follow()
+        if agenda.cancel or agenda.follow:
+            # What was followed may be mined and deep, or wait again.
+            agenda = await self._read_agenda(collects_all=collects_all)
+        finalized = agenda.finalize and await finalize(context)
+        if finalized:
+            agenda = await self._read_agenda(collects_all=collects_all)
         finalized = finalized or cancelled is True
         if await context.is_paused():
             self._may_hold_back = True
-            more = await hold_back(context) or finalized
+            more = (agenda.send and await hold_back(context)) or finalized
             return TickResult(more=more, told=more, paused=True)
         if isinstance(cancelled, SignerUnavailableError):
             raise cancelled
@@ -65,11 +78,22 @@ class Engine:
             self._may_hold_back = await let_go(context)
         if not await self._are_books_open():
             return TickResult(more=finalized, told=finalized)
-        collected = await self._collect()
-        await ask_back(context)
-        swept = await sweep_waiting(context)
-        more = await send_waiting(context) or swept
+        if collects_all:
+            self._collected_at = context.clock.monotonic()
+        collected = await self._collector.collect(only_needed=not collects_all) if agenda.collect else 0
+        if agenda.ask_back:
+            await ask_back(context)
+        more = (agenda.send or agenda.ask_back or collected > 0) and await self._send()
         return TickResult(more=more or finalized, told=finalized or more, collected=collected)
+
+    async def _send(self) -> bool:
+        """Send what waits, together where that is possible; return whether there may be more."""
+        swept = await sweep_waiting(self.context)
+        return await send_waiting(self.context) or swept
+
+    async def _read_agenda(self, *, collects_all: bool) -> Agenda:
+        async with self.context.db.autocommit() as conn:
+            return await read_agenda(conn, self.context, self.context.clock.now(), collects_all=collects_all)
 
     async def _cancel(self) -> bool | SignerUnavailableError:
         """Cancel what was asked to be, before a node is asked: that it does not answer may be why.
@@ -91,10 +115,7 @@ class Engine:
                 )
         return self._books_open
 
-    async def _collect(self) -> int:
-        now = self.context.clock.monotonic()
+    def _collects_all(self) -> bool:
+        """Whether it is time to look at all deposits, and not only for what something waits for."""
         interval_s = self.context.settings.collect_interval_ms / 1000
-        if self._collected_at is not None and now - self._collected_at < interval_s:
-            return await self._collector.collect(only_needed=True)
-        self._collected_at = now
-        return await self._collector.collect()
+        return self._collected_at is None or self.context.clock.monotonic() - self._collected_at >= interval_s

@@ -52,21 +52,27 @@ class Uncollected(Struct, frozen=True, kw_only=True):
         return self.units != self.units_before or why.is_news_to(self.judged)
 
 
-# All confirmed, uncollected deposits of one token on one address, together; and rows of what is there no more, which
+UNCOLLECTED = """
+FROM deposits d JOIN addresses a ON a.id = d.address_pk AND a.purpose IN ('payment', 'account')
+    WHERE d.chain = $1 AND d.scope = $2 AND d.status = 'confirmed' AND d.collection_pk IS NULL
+"""
+"""The confirmed deposits that no collection has yet, and that are where a collection begins."""
+KNOWN = "FROM uncollected_funds u WHERE u.chain = $1 AND u.scope = $2"
+
+# All of these deposits of one token on one address, together; and rows of what is there no more, which
 # come first. Then what payouts wait for, the largest first, what operators want, and what was never judged. The rest
 # takes turns: however much lies there for good, everything else is looked at.
 _UNCOLLECTED = f"""
 WITH uncollected AS (
     SELECT d.address_pk, d.contract, min(d.token) AS token, min(d.decimals) AS decimals, d.merchant_pk,
            sum(d.units) AS units, min(d.confirmed_at) AS oldest_at
-    FROM deposits d JOIN addresses a ON a.id = d.address_pk AND a.purpose IN ('payment', 'account')
-    WHERE d.chain = $1 AND d.scope = $2 AND d.status = 'confirmed' AND d.collection_pk IS NULL
+    {UNCOLLECTED}
     GROUP BY d.address_pk, d.contract, d.merchant_pk
 ), needed AS (
     SELECT i.merchant_pk, i.contract, sum(i.units) AS units FROM outbound_intents i
     WHERE i.chain = $1 AND i.scope = $2 AND i.state = 'waiting' AND i.reason = $3 GROUP BY i.merchant_pk, i.contract
 ), known AS (
-    SELECT u.* FROM uncollected_funds u WHERE u.chain = $1 AND u.scope = $2
+    SELECT u.* {KNOWN}
 ), failed AS (
     SELECT i.source_address_pk, i.contract, max(i.finished_at) AS failed_at FROM outbound_intents i
     WHERE i.chain = $1 AND i.scope = $2 AND i.kind = '{IntentKind.COLLECTION}' AND i.state = 'failed'

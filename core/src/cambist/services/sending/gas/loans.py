@@ -41,7 +41,7 @@ SELECT EXISTS (SELECT FROM outbound_intents i JOIN outbound_slots s ON s.intent_
 """  # noqa: S608  a constant
 # Whoever is about to send needs what was lent for it. Who waits for a person, or for money, may wait for days.
 # Where not all can be had back (the database is out of a backup, or a person took some), the last loan can.
-_LENT = f"""
+LENT = f"""
 SELECT lent.pk, a.address, a.merchant_pk,
     CASE WHEN lent.failed > lent.done THEN least(lent.units, lent.last) ELSE lent.units END AS units
 FROM (
@@ -61,8 +61,10 @@ WHERE lent.units > 0 AND NOT EXISTS (
     SELECT FROM outbound_intents l WHERE l.recipient_address_pk = lent.pk AND l.chain = $1 AND l.scope = $2
         AND l.kind IN {_LOANS} AND (l.state IN ('waiting', 'sending')
         OR l.kind = '{IntentKind.LOAN_RETURN}' AND l.state = 'failed' AND l.finished_at > $3)
-) ORDER BY lent.pk LIMIT $4
+)
 """  # noqa: S608  a constant
+"""What is lent to addresses that send nothing any more, and that nobody asks back."""
+_ASKED_BACK = f"{LENT} ORDER BY lent.pk LIMIT $4"
 
 
 async def sponsor_of(
@@ -123,6 +125,6 @@ async def ask_back(context: EngineContext) -> None:
         if station is None:
             return
         lent = (*context.chain_scope.key, now - PATIENCE, RETURNED_AT_ONCE_MAX)
-        for row in (await conn.exec_driver_sql(_LENT, lent)).all():
+        for row in (await conn.exec_driver_sql(_ASKED_BACK, lent)).all():
             borrower, units = OwnAddress(row.pk, row.address), int(row.units)
             await ask_station(conn, context, station, IntentKind.LOAN_RETURN, borrower, row.merchant_pk, units, now)

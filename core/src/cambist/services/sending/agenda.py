@@ -1,0 +1,87 @@
+"""Which steps of an engine have anything to do: one statement, so that a chain on which nothing happens costs little.
+
+What a step selects is also what it is run for, or more than that: each condition below leaves out what the step itself
+asks beside it. A step that is run in vain costs a few statements, one that was left out would leave money where it is.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.db.structs import to_struct
+from cambist.plugin import LendingChain
+
+from .batches import WAITS_FOR_FUNDS
+from .collections.uncollected import KNOWN, UNCOLLECTED
+from .context import EngineContext
+from .gas.loans import LENT, PATIENCE
+
+# $1 and $2 are chain and scope, and $3 is before when loans that were not had back are asked back, as in LENT.
+_READ = f"""
+SELECT
+    -- cancel_store.cancelling() takes the first of just these.
+    EXISTS (
+        SELECT FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting'
+            AND cancel_asked_at IS NOT NULL AND due_at <= $4
+    ) AS cancel,
+    -- store.open_txs() takes what is not final yet of just these; all else that is followed belongs to one of them.
+    EXISTS (SELECT FROM outbound_slots WHERE chain = $1 AND scope = $2 AND state = 'open') AS follow,
+    -- finality_store.close_final() also asks whether the watcher knows their block, and reopen_undone() of which state
+    -- their slots are. Without a cursor neither does anything.
+    EXISTS (
+        SELECT FROM chain_cursors c JOIN outbound_txs t ON t.chain = c.chain AND t.scope = c.scope
+        WHERE c.chain = $1 AND c.scope = $2 AND t.state = 'mined' AND t.height <= c.height - $5::bigint
+            AND (NOT $6::bool OR t.height <= coalesce(c.finalized, -1))
+    ) OR EXISTS (
+        SELECT FROM chain_cursors c JOIN outbound_txs t ON t.chain = c.chain AND t.scope = c.scope
+            LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height
+        WHERE c.chain = $1 AND c.scope = $2 AND t.state = 'final' AND t.height > c.height - $7::bigint
+            AND (t.height > c.height OR b.hash <> t.block_hash)
+    ) AS finalize,
+    -- Collector.collect() looks at all deposits, or has intents that wait for some. It needs one to collect, or a row
+    -- of one that is gone; who wishes for a collection has such a row.
+    ($8::bool OR EXISTS (
+        SELECT FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND reason = $9
+    )) AND (EXISTS (SELECT {UNCOLLECTED}) OR EXISTS (SELECT {KNOWN})) AS collect,
+    -- loans.ask_back() takes the first of just these.
+    $10::bool AND EXISTS ({LENT}) AS ask_back,
+    -- All that sends, or keeps from being sent, begins with intents whose time it is: store.waiting(), held() and
+    -- held_back(), and sweep_store.candidates(). Each leaves out some of them.
+    EXISTS (
+        SELECT FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND due_at <= $4
+    ) AS send
+"""  # noqa: S608  constants
+
+
+class Agenda(Struct, frozen=True, kw_only=True):
+    """Whether each step has anything to do."""
+
+    cancel: bool
+    follow: bool
+    finalize: bool
+    collect: bool
+    ask_back: bool
+    send: bool
+
+
+async def read_agenda(conn: AsyncConnection, context: EngineContext, now: datetime, *, collects_all: bool) -> Agenda:
+    """Return what there is to do now. ``collects_all``: deposits are looked at though nothing waits for them."""
+    info = context.chain_scope.info
+    row = await conn.exec_driver_sql(
+        _READ,
+        (
+            *context.chain_scope.key,
+            now - PATIENCE,
+            now,
+            max(1, info.confirmations),
+            info.finality_required,
+            info.hashes_kept,
+            collects_all,
+            WAITS_FOR_FUNDS,
+            isinstance(context.chain, LendingChain),
+        ),
+    )
+    return to_struct(Agenda, row.one())

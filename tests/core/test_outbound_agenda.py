@@ -1,0 +1,257 @@
+"""A tick does what there is to do, whichever step that is, and asks one question where there is nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec import structs
+
+from cambist.services import chain_pauses
+from cambist.services.chain_pauses import Pausable, Pause
+from cambist.services.sending.agenda import read_agenda
+from cambist.services.sending.engine import Engine
+from tests.support.anvil_treasury import anvil_treasury
+from tests.support.dated_treasury import dated_treasury
+from tests.support.statements import statements
+from tests.support.treasury import Treasury
+
+AMOUNT = 5_000_000
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", 100 * AMOUNT)
+        yield treasury
+        await treasury.check_books()
+
+
+@pytest.fixture
+async def lending(db, clock, ids, tmp_path):
+    """Give a merchant on a chain where the gas station lends what a transfer needs, and finality is asked for."""
+    async with dated_treasury(db, clock, ids, tmp_path) as treasury:
+        treasury.chain.endow(treasury.station, 10**12)
+        await treasury.open()
+        await treasury.receive("USDX", 100 * AMOUNT)
+        yield treasury
+
+
+async def due(treasury: Treasury, *, collects_all: bool = False) -> set[str]:
+    """Return the steps that have something to do now."""
+    async with treasury.db.autocommit() as conn:
+        agenda = await read_agenda(conn, treasury.engine().context, treasury.clock.now(), collects_all=collects_all)
+    return {step for step, is_due in structs.asdict(agenda).items() if is_due}
+
+
+async def states(treasury: Treasury, kind: str) -> list[tuple[str, str | None]]:
+    async with treasury.db.autocommit() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT state, reason FROM outbound_intents WHERE kind = $1 ORDER BY id", (kind,)
+        )
+        return [tuple(row) for row in rows]
+
+
+async def tx_states(treasury: Treasury) -> list[str]:
+    async with treasury.db.autocommit() as conn:
+        return list((await conn.exec_driver_sql("SELECT state FROM outbound_txs ORDER BY id")).scalars())
+
+
+async def sent(treasury: Treasury, engine: Engine, *, rounds: int = 1) -> str:
+    """Have a payout be on its way; return its identifier."""
+    payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    assert await due(treasury) == {"send"}
+    await engine.tick()
+    for _ in range(rounds - 1):
+        if (await treasury.payout(payout_id)).status != "broadcast":
+            await treasury.mine()
+            await engine.tick()
+    assert (await treasury.payout(payout_id)).status == "broadcast"
+    return payout_id
+
+
+@asynccontextmanager
+async def paused(treasury: Treasury) -> AsyncIterator[None]:
+    """Have an operator pause sending until the block ends."""
+    what, now = Pausable.SENDING, treasury.clock.now()
+    one = Pause(chain=treasury.info.id, what=what, reason="its nodes lie", paused_by="op_1", paused_at=now)
+    async with treasury.db.transaction() as conn:
+        await chain_pauses.pause(conn, treasury.registry, one)
+    treasury.pauses.forget()
+    yield
+    async with treasury.db.transaction() as conn:
+        await chain_pauses.resume(conn, treasury.info.id, what)
+    treasury.pauses.forget()
+
+
+async def test_a_tick_with_nothing_to_do_asks_one_question(treasury):
+    engine = await treasury.ready()
+    assert await due(treasury, collects_all=True) == set()
+    for seconds in (0, 0.5, 60):
+        treasury.clock.advance(seconds)
+        with statements(treasury.db) as executed:
+            done = await engine.tick()
+        assert (done.more, done.told, done.collected) == (False, False, 0)
+        # Once a second, every part of a process together asks what is paused.
+        assert len([one for one in executed if "chain_pauses" not in one]) == 1
+        assert len(executed) == 1 + (seconds == 60)
+
+
+async def test_what_is_to_be_cancelled_is_cancelled(treasury):
+    engine = await treasury.ready()
+    payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    await treasury.cancel(payout_id)
+    assert await due(treasury) == {"cancel", "send"}  # it waits, and send_waiting() leaves it out
+    await engine.tick()
+    assert (await treasury.payout(payout_id)).status == "cancelled"
+    assert await due(treasury) == set()
+
+
+async def test_what_waits_is_sent_and_what_is_sent_is_followed(treasury):
+    engine = await treasury.ready()
+    before = len(await tx_states(treasury))
+    await sent(treasury, engine)
+    assert await due(treasury) == {"follow"}
+    assert (await tx_states(treasury))[before:] == ["sent"]
+    await treasury.mine()
+    assert await due(treasury) == {"follow"}
+    await engine.tick()
+    assert (await tx_states(treasury))[before:] == ["mined"]
+    await treasury.work(engine)
+
+
+async def test_what_is_found_mined_and_deep_is_finished_by_the_same_tick(treasury):
+    engine = await treasury.ready()
+    payout_id = await sent(treasury, engine)
+    await treasury.mine(1 + treasury.info.confirmations)
+    assert await due(treasury) == {"follow"}
+    await engine.tick()
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert await due(treasury) == set()
+
+
+async def test_what_was_mined_is_finished_at_the_very_block_that_makes_it_deep(treasury):
+    engine = await treasury.ready()
+    payout_id = await sent(treasury, engine)
+    await treasury.mine()
+    for _ in range(treasury.info.confirmations):
+        await engine.tick()
+        assert await due(treasury) == {"follow"}
+        await treasury.mine()
+    assert await due(treasury) == {"follow", "finalize"}
+    await engine.tick()
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def test_what_was_final_and_has_left_the_chain_is_taken_back(treasury):
+    engine = await treasury.ready()
+    before, payout_id = treasury.chain.height, await sent(treasury, engine)
+    await treasury.mine(1 + treasury.info.confirmations)
+    await engine.tick()
+    assert (await treasury.payout(payout_id)).status == "completed"
+    # The shorter branch is not believed, and one that is as long is.
+    treasury.chain.reorg(treasury.chain.height - before)
+    await treasury.poll()
+    assert await due(treasury) == {"finalize"}
+    await engine.tick()
+    assert (await treasury.payout(payout_id)).status == "broadcast"
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def test_where_finality_is_asked_for_nothing_is_finished_before_it(lending):
+    engine = await lending.ready()
+    payout_id = await lending.pay_out("USDX", AMOUNT, await lending.stranger(1))
+    rounds = 0
+    while (await lending.payout(payout_id)).status != "completed":
+        async with lending.db.autocommit() as conn:
+            deep = await conn.exec_driver_sql(
+                "SELECT count(*) FROM outbound_txs t JOIN chain_cursors c USING (chain, scope)"
+                " WHERE t.state = 'mined' AND t.height <= least(c.finalized, c.height - $1::bigint)",
+                (lending.info.confirmations,),
+            )
+        assert ("finalize" in await due(lending)) is (deep.scalar_one() > 0)
+        await engine.tick()
+        await lending.mine()
+        rounds += 1
+    assert rounds > lending.info.confirmations
+
+
+async def test_deposits_are_collected_when_it_is_time_to_look_at_them(treasury):
+    engine = await treasury.ready()
+    assert await due(treasury, collects_all=True) == set()
+    await treasury.receive("USDX", 50_000_000)
+    assert await due(treasury) == set()
+    assert await due(treasury, collects_all=True) == {"collect"}
+    assert (await engine.tick()).collected == 1
+    # Asked for and sent by the same tick, as far as it can be.
+    assert (await states(treasury, "collection"))[-1] != ("waiting", None)
+
+
+async def test_deposits_are_collected_at_once_when_a_payout_waits_for_them(treasury):
+    engine = await treasury.ready()
+    units = (await treasury.balance("USDX")).available
+    await treasury.receive("USDX", 3)  # not worth its fee
+    assert (await engine.tick()).collected == 0
+    payout_id = await treasury.pay_out("USDX", units + 3, await treasury.stranger(1))
+    assert await due(treasury) == {"send"}
+    await engine.tick()
+    assert (await treasury.payout(payout_id)).waits_for == "collection"
+    assert await due(treasury) == {"collect"}
+    assert (await engine.tick()).collected == 1
+
+
+async def test_what_is_lent_is_asked_back_when_nothing_else_is_to_be_done(lending):
+    engine = await lending.ready()
+    returns = len(await states(lending, "loan_return"))
+    await sent(lending, engine, rounds=10)
+    # A tick that finishes the payout would ask back what it needed.
+    async with paused(lending):
+        await lending.mine(20)
+        await engine.tick()
+    assert await due(lending) == {"ask_back"}
+    await engine.tick()
+    assert (await states(lending, "loan_return"))[returns:] == [("sending", None)]
+    await lending.work(engine)
+    with statements(lending.db) as executed:
+        await engine.tick()
+    assert len(executed) == 1
+
+
+async def test_collections_that_wait_are_swept(db, clock, ids, tmp_path):
+    async with anvil_treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open(station=0)
+        await treasury.batch()
+        await treasury.receive_many("USDT", [20_000_000, 30_000_000])
+        engine = treasury.engine()
+        await engine.tick()
+        assert await states(treasury, "collection") == [("waiting", "gas_station_empty")] * 2
+        assert await due(treasury) == set()
+        await treasury.node.send_native(treasury.station, 10**19)
+        await treasury.mine(seconds=15)
+        assert await due(treasury) == {"send"}
+        await engine.tick()
+        assert await states(treasury, "sweep") == [("sending", None)]
+
+
+async def test_what_becomes_due_is_held_back_while_sending_is_paused_and_sent_afterwards(treasury):
+    engine = await treasury.ready()
+    async with paused(treasury):
+        assert (await engine.tick()).paused
+        payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+        assert await due(treasury) == {"send"}
+        await engine.tick()
+        assert (await treasury.payout(payout_id)).waits_for == "paused"
+    await engine.tick()
+    assert (await treasury.payout(payout_id)).status == "broadcast"
+
+
+async def test_what_a_cancelled_payout_gives_back_is_sent_by_the_same_tick_as_what_else_waits(treasury):
+    engine = await treasury.ready()
+    cancelled = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    other = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
+    await treasury.cancel(cancelled)
+    await engine.tick()
+    assert [(await treasury.payout(one)).status for one in (cancelled, other)] == ["cancelled", "broadcast"]
