@@ -55,7 +55,7 @@ pending                     What is on its way, in tokens.
 per_day                     How much may leave in 24 hours, in tokens; null for as much as there is.
 per_transaction             How much may leave at once, in tokens; null for as much as there is.
 permissions                 What the role permits.
-polled_at                   When the chain was last read; null before.
+polled_at                   When the chain was last read, to within five seconds; null before.
 previous_secret_until       Until when the secret before signs, too; null where it does not.
 price                       What one whole token costs, as this source says.
 price_guard_bps             How much below the market a price may be, in hundredths of a percent.

@@ -23,7 +23,7 @@ GAPS_MAX = 3
 
 
 class ChainReading(Struct, frozen=True, kw_only=True):
-    """How far a chain was read, in the last poll that worked.
+    """How far a chain was read, in the last poll that worked; ``polled_at`` is when that was, to within five seconds.
 
     ``height`` is the last block that is stored, made at ``mined_at``; ``head`` the chain's newest then.
     ``longest_gap`` is the longest time between two blocks among the last hundred, None where there are too few to tell.

@@ -143,9 +143,14 @@ async def confirm(conn: AsyncConnection, chain_scope: ChainScope, head: Head, no
 
     What is left the next poll confirms.
     """
-    deepest = min(head.height - confirmations(chain_scope), chain_scope.deepest(head.height, head.finalized_height))
-    done = await conn.exec_driver_sql(_CONFIRM, (*chain_scope.key, deepest, head.height, ROWS_MAX, now))
+    deep = deepest(chain_scope, head)
+    done = await conn.exec_driver_sql(_CONFIRM, (*chain_scope.key, deep, head.height, ROWS_MAX, now))
     return done.rowcount
+
+
+def deepest(chain_scope: ChainScope, head: Head) -> int:
+    """Return the highest block whose movements are confirmed where the chain was read to ``head``."""
+    return min(head.height - confirmations(chain_scope), chain_scope.deepest(head.height, head.finalized_height))
 
 
 async def orphan_above(conn: AsyncConnection, chain_scope: ChainScope, height: int, now: datetime) -> int:

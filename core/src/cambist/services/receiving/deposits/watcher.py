@@ -30,6 +30,7 @@ from . import cursors, judging, opening_balances, store
 from .addresses import AddressCache
 from .checking import Scanned, check_span
 from .cursors import Cursor, CursorMovedError, TokensUnknownError
+from .pending import Pending, read_pending
 from .read_ahead import ReadAhead
 from .store import WatchedChain
 
@@ -115,14 +116,17 @@ class Watcher:
             # scanned when it is judged.
             now = self._clock.now()
             head = await view.head()
-            async with self._db.transaction() as conn:
-                cursor = await cursors.load_cursor(conn, self._chain_scope)
-            if cursor is None:
-                cursor = await self._begin(view, head, now)
+            pending = await self._pending(head, now)
+            if pending is None:
+                await self._begin(view, head, now)
+                pending = await self._pending(head, now)
+            if pending is None:
+                raise AssertionError("the cursor was just created")
+            cursor = pending.cursor
             if not self._books_open:
                 await self._open_books(head, cursor)
             try:
-                return await self._poll(view, head, cursor, now, revision)
+                return await self._poll(view, head, pending, now, revision)
             except TokensUnknownError:
                 log.info("tokens_awaited", chain=self._chain_scope.info.id, revision=revision)
                 return PollResult(head=head.height, height=cursor.height, behind=0)
@@ -147,16 +151,21 @@ class Watcher:
             self._db, self._chain, self._chain_scope, since=self._stored_since, finalized=head.finalized_height
         )
 
-    async def _poll(self, view: ChainView, head: Head, cursor: Cursor, now: datetime, revision: int) -> PollResult:
+    async def _pending(self, head: Head, now: datetime) -> Pending | None:
+        async with self._db.autocommit() as conn:
+            return await read_pending(conn, self._chain_scope, head, now)
+
+    async def _poll(self, view: ChainView, head: Head, pending: Pending, now: datetime, revision: int) -> PollResult:
+        cursor = pending.cursor
         if head.height < cursor.height:
             return self._wait(head, cursor)
         if (await view.block(cursor.height)).hash != cursor.hash:
             return await self._walk_back(view, head, cursor, now)
         if cursor.height == head.height:
-            return await self._judge(head, cursor, now)
-        return await self._advance(view, head, cursor, now, revision)
+            return await self._judge(head, pending, now)
+        return await self._advance(view, head, pending, now, revision)
 
-    async def _begin(self, view: ChainView, head: Head, now: datetime) -> Cursor:
+    async def _begin(self, view: ChainView, head: Head, now: datetime) -> None:
         """Start where the oldest address on this chain could first have been paid to; at the head if there is none."""
         async with self._db.transaction() as conn:
             since = await store.oldest_address(conn, self._chain_scope)
@@ -167,7 +176,7 @@ class Watcher:
         below = [height - 2**step for step in range((height - lowest).bit_length())]
         earlier = [await view.block(one) for one in below]
         async with self._db.transaction() as conn:
-            return await cursors.create_cursor(conn, self._chain_scope, block, earlier, now)
+            await cursors.create_cursor(conn, self._chain_scope, block, earlier, now)
 
     def _wait(self, head: Head, cursor: Cursor) -> PollResult:
         """Do nothing while an endpoint's chain is shorter than what was read.
@@ -217,8 +226,9 @@ class Watcher:
             )
         return fork
 
-    async def _advance(self, view: ChainView, head: Head, cursor: Cursor, now: datetime, revision: int) -> PollResult:
+    async def _advance(self, view: ChainView, head: Head, pending: Pending, now: datetime, revision: int) -> PollResult:
         """Scan the next span, and commit everything it holds with the cursor."""
+        cursor = pending.cursor
         span = self._next_span(head, cursor)
         try:
             scanned = await self._taken(head, cursor, revision) or await self._scan(view, head, cursor, span, revision)
@@ -249,11 +259,12 @@ class Watcher:
                 tokens_revision=scanned.tokens_revision,
             )
             saved = await store.save(conn, self._chain_scope, result, now)
-            if last.height == head.height:
+            at_head = last.height == head.height
+            if at_head and (saved.deposits or pending.judge or pending.count_on):
                 judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=True)
             family, known_xid = self._chain_scope.family.name, scanned.known_xid
             stages = await movements.save(conn, self._chain_scope, family, result, now, known_xid)
-            if last.height == head.height:
+            if at_head and (stages or pending.confirm_movements):
                 stages += await movements.confirm(conn, self._chain_scope, head, now)
         await self._tell(judgement, saved, stages)
         return PollResult(
@@ -298,13 +309,17 @@ class Watcher:
         self._span_blocks = max(1, span.length // 2)
         log.info("span_halved", chain=self._chain_scope.info.id, blocks=self._span_blocks)
 
-    async def _judge(self, head: Head, cursor: Cursor, now: datetime) -> PollResult:
+    async def _judge(self, head: Head, pending: Pending, now: datetime) -> PollResult:
         """Judge what became due by time alone: nothing new stands in the chain."""
-        async with self._db.transaction() as conn:
-            await cursors.move_cursor(conn, self._chain_scope, old=cursor, new=cursor, head=head, now=now)
-            judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=False)
-            stages = await movements.confirm(conn, self._chain_scope, head, now)
-        await self._tell(judgement, stages=stages)
+        cursor, judgement, stages = pending.cursor, judging.Judgement(), 0
+        if pending.is_news or pending.judge or pending.confirm_movements:
+            async with self._db.transaction() as conn:
+                await cursors.move_cursor(conn, self._chain_scope, old=cursor, new=cursor, head=head, now=now)
+                if pending.judge:
+                    judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=False)
+                if pending.confirm_movements:
+                    stages = await movements.confirm(conn, self._chain_scope, head, now)
+            await self._tell(judgement, stages=stages)
         return PollResult(head=head.height, height=cursor.height, behind=0, transitions=judgement.transitions)
 
     async def _tell(self, judgement: judging.Judgement, saved: store.Saved = NOTHING_SAVED, stages: int = 0) -> None:

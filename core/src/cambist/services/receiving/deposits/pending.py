@@ -1,0 +1,85 @@
+"""What a poll finds beside new blocks: one question, so that a chain on which nothing happens costs little.
+
+Each condition is what the statement selects that is run where it holds, or more than that. What becomes due after it
+was asked, the next poll finds.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import Head
+from cambist.services.chain_scope import ChainScope
+from cambist.services.trackers import movements
+
+from .cursors import Cursor
+
+TOLD_AFTER = timedelta(seconds=5)
+"""After so long it is written down again that the chain was looked at, though it stands still."""
+
+_READ = """
+SELECT c.height, c.hash,
+    c.head <> $3 OR c.finalized IS DISTINCT FROM $4 OR c.updated_at <= $5 AS is_news,
+    -- judging.judge() confirms just these deposits, and judges just these payments.
+    EXISTS (
+        SELECT FROM deposits WHERE chain = $1 AND scope = $2 AND status = 'detected'
+            AND height <= $3 - required_confirmations AND height <= $6
+    ) OR EXISTS (
+        SELECT FROM payments WHERE chain = $1 AND scope = $2 AND status = 'pending' AND expires_at <= $7
+    ) OR EXISTS (
+        SELECT FROM payments WHERE chain = $1 AND scope = $2 AND (dirty OR status = 'detected')
+    ) AS judge,
+    -- And where the chain has grown, it tells just these how much.
+    EXISTS (
+        SELECT FROM payments WHERE chain = $1 AND scope = $2 AND status IN ('detected', 'confirming')
+    ) AS count_on,
+    -- movements.confirm() takes the first of just these.
+    EXISTS (
+        SELECT FROM movements WHERE chain = $1 AND scope = $2 AND status = 'detected' AND height <= $8
+            AND height <= $3 - required_confirmations
+    ) AS confirm_movements
+FROM chain_cursors c WHERE c.chain = $1 AND c.scope = $2
+"""
+
+
+class Pending(Struct, frozen=True, kw_only=True):
+    """Where a chain was read to, and what there is to do at its head.
+
+    ``is_news``: what is stored of the head is not what it is, or is old. ``judge`` and ``confirm_movements`` say
+    whether anything is due, ``count_on`` whether anybody counts confirmations.
+    """
+
+    cursor: Cursor
+    is_news: bool
+    judge: bool
+    count_on: bool
+    confirm_movements: bool
+
+
+async def read_pending(conn: AsyncConnection, chain_scope: ChainScope, head: Head, now: datetime) -> Pending | None:
+    """Return what is due now with this head, or None before the first poll."""
+    found = await conn.exec_driver_sql(
+        _READ,
+        (
+            *chain_scope.key,
+            head.height,
+            head.finalized_height,
+            now - TOLD_AFTER,
+            chain_scope.deepest(head.height, head.finalized_height),
+            now,
+            movements.deepest(chain_scope, head),
+        ),
+    )
+    row = found.one_or_none()
+    if row is None:
+        return None
+    return Pending(
+        cursor=Cursor(row.height, row.hash),
+        is_news=row.is_news,
+        judge=row.judge,
+        count_on=row.count_on,
+        confirm_movements=row.confirm_movements,
+    )
