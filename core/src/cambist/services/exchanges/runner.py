@@ -37,15 +37,23 @@ REOPENED_MAX = 50
 
 log = structlog.get_logger(__name__)
 
-_AWAKEN = """
-UPDATE exchanges SET due_at = $1 WHERE id IN (
-    SELECT e.id FROM exchanges e WHERE e.step = 'filling' AND e.due_at > $1 AND EXISTS (
-        SELECT FROM deposits d WHERE d.status = 'detected' AND d.chain = e.dest_chain AND d.scope = e.scope
-            AND d.address_pk = e.recipient_pk AND d.contract IS NOT DISTINCT FROM e.dest_contract
-            AND d.detected_at > e.updated_at
-    ) ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED
+# Nobody needs to wait until it is time to look at one whose output may just have come.
+_ASLEEP = """
+FROM exchanges e WHERE e.step = 'filling' AND e.due_at > $1 AND EXISTS (
+    SELECT FROM deposits d WHERE d.status = 'detected' AND d.chain = e.dest_chain AND d.scope = e.scope
+        AND d.address_pk = e.recipient_pk AND d.contract IS NOT DISTINCT FROM e.dest_contract
+        AND d.detected_at > e.updated_at
 )
 """
+_AWAKEN = f"""
+UPDATE exchanges SET due_at = $1 WHERE id IN (SELECT e.id {_ASLEEP} ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED)
+"""  # noqa: S608  a constant
+# Whether what is claimed below, or woken for it, can be anything at all: places that are taken only make it less.
+_ANY = f"""
+SELECT EXISTS (
+    SELECT FROM exchanges e WHERE e.due_at <= $1 AND e.mode = 'live' AND e.source_chain = ANY($2::text[])
+) OR EXISTS (SELECT {_ASLEEP})
+"""  # noqa: S608  a constant
 # Each provider has places of its own for what it builds, and what follows the chains has others: one that is slow is
 # in nobody's way.
 _CLAIM = """
@@ -79,7 +87,11 @@ def lane_of(row: ExchangeRow) -> str:
 async def claim_due(worker: ExchangeWorker, busy: Mapping[str, int] | None = None) -> Sequence[ExchangeRow]:
     """Return exchanges whose time it is, which nobody else gets for a while; ``busy`` are places taken, by lane."""
     now, busy = worker.clock.now(), busy or {}
-    places = (now, sorted(worker.chains), now + CLAIM, list(busy), list(busy.values()), PLACES)
+    chains = sorted(worker.chains)
+    async with worker.db.autocommit() as conn:
+        if not (await conn.exec_driver_sql(_ANY, (now, chains))).scalar_one():
+            return []
+    places = (now, chains, now + CLAIM, list(busy), list(busy.values()), PLACES)
     async with worker.db.transaction() as conn:
         await conn.exec_driver_sql(_AWAKEN, (now,))
         claimed = await conn.exec_driver_sql(_CLAIM, places)
