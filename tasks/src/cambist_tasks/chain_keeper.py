@@ -17,7 +17,7 @@ from cambist.bootstrap import Gateway
 from cambist.db.engine import BusyError
 from cambist.services.chains import adding, checking, sendable, states
 from cambist.services.chains.following import INTERVAL_S, Follower
-from cambist.services.chains.setups import TOPIC
+from cambist.services.chains.setups import TOPIC, any_checking
 
 from .watching import ChainState
 
@@ -118,6 +118,9 @@ class ChainKeeper:
         gateway = self._gateway
         chains = sorted(gateway.connections.setups)
         try:
+            async with gateway.db.autocommit() as conn:
+                if not await any_checking(conn):
+                    return False
             async with gateway.db.transaction() as conn:
                 endpoint = await checking.claim(conn, chains, gateway.clock.now())
                 token = await adding.claim(conn, chains, gateway.clock.now())

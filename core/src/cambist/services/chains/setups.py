@@ -71,6 +71,10 @@ class Changes(Struct, frozen=True, kw_only=True):
 
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
+_ANY_CHECKING = """
+SELECT EXISTS (SELECT FROM chain_endpoints WHERE state = 'checking')
+    OR EXISTS (SELECT FROM chain_tokens WHERE state = 'checking')
+"""
 _ENDPOINTS = (
     select(*columns_of(StoredEndpoint, ChainEndpoint))
     .where(ChainEndpoint.state.in_(("in_use", "removed", "checking")), ChainEndpoint.url_encrypted.is_not(None))
@@ -91,6 +95,11 @@ async def lock_tokens(conn: AsyncConnection, chain: str) -> None:
 async def lock_endpoints(conn: AsyncConnection, chain: str) -> None:
     """Let nobody else change a chain's endpoints until the transaction ends: several at once would leave none."""
     await conn.exec_driver_sql(_LOCK, (f"chain endpoints {chain}",))
+
+
+async def any_checking(conn: AsyncConnection) -> bool:
+    """Whether any endpoint or token was added that a node is still to be asked about, also where somebody does."""
+    return bool((await conn.exec_driver_sql(_ANY_CHECKING)).scalar_one())
 
 
 async def load(conn: AsyncConnection) -> Changes:
