@@ -52,8 +52,9 @@ async def test_a_merchant_is_read_with_people_projects_plan_money_and_what_is_th
         await conn.exec_driver_sql("UPDATE api_keys SET expires_at = $1", (gateway.clock.now().replace(year=2999),))
         await conn.exec_driver_sql(
             "INSERT INTO payouts (payout_id, kind, project_pk, merchant_pk, mode, chain, scope, token, decimals,"
-            " to_address, units, status, created_at, updated_at) SELECT 'po_' || s, 'payout', id, merchant_pk, mode,"
-            " 'memory', 0, 'USDX', 6, 'x', 1, s, $1, $1 FROM projects, unnest(ARRAY['failed', 'processing']) s",
+            " to_address, units, status, created_at, updated_at, finished_at) SELECT 'po_' || s, 'payout', id,"
+            " merchant_pk, mode, 'memory', 0, 'USDX', 6, 'x', 1, s, $1::timestamptz - e, $1, CASE s WHEN 'failed'"
+            " THEN $1 END FROM projects, (VALUES ('failed', interval '9 days'), ('processing', '0')) AS v (s, e)",
             (gateway.clock.now(),),
         )
     path = f"{MERCHANTS}/{merchant.merchant_id}"

@@ -192,10 +192,10 @@ async def test_fees_are_what_was_taken_and_paid_within_the_time_by_the_prices_of
     assert (unpriced["exchangeFees"]["fiat"], unpriced["exchangeFees"]["unpriced"]) == ("0.00", 2)
     await write_prices(gateway, ("MEM", "usd", now, "2000"), ("USDX", "usd", now, "1"))
     found = (await client.get("/api/admin/overview", headers=KEY)).json()
-    bridged = {"chain": "memory", "token": "MEM", "transactions": 1, "amount": "0.01", "fiat": "20.00"}
-    swapped = {"chain": "memory", "token": "USDX", "transactions": 1, "amount": "0.03", "fiat": "0.03"}
+    bridged = {"chain": "memory", "token": "MEM", "transactions": 1, "amount": "0.01", "fiat": "20.00", "unpriced": 0}
+    swapped = {"chain": "memory", "token": "USDX", "transactions": 1, "amount": "0.03", "fiat": "0.03", "unpriced": 0}
     assert found["exchangeFees"] == {"coins": [bridged, swapped], "fiat": "20.03", "unpriced": 0}
-    paid = {"chain": "memory", "token": "MEM", "transactions": 2, "amount": "0.004", "fiat": "8.00"}
+    paid = {"chain": "memory", "token": "MEM", "transactions": 2, "amount": "0.004", "fiat": "8.00", "unpriced": 0}
     assert found["networkFees"] == {"coins": [paid], "fiat": "8.00", "unpriced": 0}
     of_sandbox = (await client.get("/api/admin/overview?mode=sandbox", headers=KEY)).json()["networkFees"]
     assert [one["amount"] for one in of_sandbox["coins"]] == ["0.002"]
@@ -226,11 +226,19 @@ async def test_what_operators_should_look_at_is_told_with_its_number_and_since_w
             " ('job_3', 'rescan', '{}', 'operator', 'failed', $2, $2, NULL)",
             (now - timedelta(hours=2), now - timedelta(days=8)),
         )
+        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await conn.exec_driver_sql(
+            "WITH m AS (INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_owes', 'o@x.example', 'O')"
+            " RETURNING id) INSERT INTO ledger_accounts (mode, merchant_pk, asset, purpose, guarded, debit_normal,"
+            " balance) SELECT 'live', id, asset, 'receivable', false, false, balance FROM m,"
+            " (VALUES ('memory/a', -5), ('memory/b', 0)) AS v (asset, balance)"
+        )
     found = (await client.get("/api/admin/overview", headers=KEY)).json()["attention"]
     assert {one["code"]: one["count"] for one in found} == {
         "CHAINS_FAILING": 1,
         "CHAINS_PAUSED": 1,
         "GAS_LOW": 1,
+        "RECEIVABLE_OUTSTANDING": 1,
         "JOBS_FAILED": 1,
         "BOOKS_DIFFER": 1,
         "AUDIT_LOG_CHANGED": 1,
@@ -249,6 +257,9 @@ async def test_a_merchant_has_so_many_summed_up_in_a_minute_and_no_other_merchan
         assert (await client.get("/api/dashboard/overview", headers=merchant.bearer)).status_code == 200
     refused(await client.get("/api/dashboard/overview", headers=merchant.bearer), 429, "RATE_LIMITED")
     assert (await client.get("/api/dashboard/overview", headers=other.bearer)).status_code == 200
+    for _ in range(2):
+        assert (await client.get("/api/admin/overview", headers=KEY)).status_code == 200
+    refused(await client.get("/api/admin/overview", headers=KEY), 429, "RATE_LIMITED")
 
 
 async def test_who_has_to_wait_for_a_sum_keeps_no_connection_from_others(client, merchant, monkeypatch):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, version
 
 import pytest
+from msgspec import Struct, field
 
 from cambist.plugin import API_VERSION
 from cambist.registry import GROUP, Registry
+from cambist.registry.brought import shown_settings
 from tests.support.operators import Officer
 from tests.support.web import MEMORY, memory_gateway, web_settings
 
@@ -58,6 +61,22 @@ async def test_plugins_are_told_with_version_kind_and_what_fails_and_never_a_sec
         )
     memory = (await client.get("/api/admin/plugins", headers=auditor.bearer)).json()["plugins"][1]
     assert (memory["state"], memory["problems"]) == ("failing", ["memory: nobody answers"])
+
+
+class Inner(Struct, frozen=True):
+    slots: int = 0
+    size: int = 0
+
+
+class Config(Struct):
+    api_keys: Mapping[str, int] = field(default_factory=dict)
+    secrets: Inner = Inner()
+    pool: Inner = Inner()
+
+
+def test_whatever_is_below_something_secret_is_secret():
+    shown = shown_settings([Config(api_keys={"main": 1234}, secrets=Inner(slots=7), pool=Inner(size=3))])
+    assert {one.name: one.value for one in shown} == {"api_keys.main": None, "secrets.slots": None, "pool.size": "3"}
 
 
 def test_versions_are_those_of_the_distributions():

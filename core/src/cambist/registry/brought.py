@@ -82,7 +82,8 @@ def _of_value(value: object, name: str, *, is_choice: bool = False) -> Iterator[
 
 
 def _text(value: object, name: str, *, is_choice: bool) -> str | None:
-    if is_secret_name(name.rpartition(".")[2]):
+    # Whatever is below something secret is: a table of keys, a list of tokens.
+    if any(is_secret_name(part) for part in name.split(".")):
         return None
     match value:
         case bool():

@@ -128,10 +128,9 @@ class AllEntries(Controller):
 
 
 async def _last_verification(conn: AsyncConnection) -> AuditVerification | None:
-    last = await requests.list_jobs(conn, Part(limit=1, count_max=0), state="succeeded", kind=Kind.AUDIT_VERIFICATION)
-    if not last.items:
+    job = await requests.last_succeeded(conn, Kind.AUDIT_VERIFICATION)
+    if job is None:
         return None
-    (job,) = last.items
     result = job.result or {}
     problem = result.get("problem")
     return AuditVerification(

@@ -26,8 +26,11 @@ from cambist.services.pricing.price_points import CURRENCY
 from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
 from cambist_web.operator_auth import admin_routes
+from cambist_web.origin import Audit
 from cambist_web.permissions import permits
 from cambist_web.schemas import Answer, JsonAnswer, NonEmptyFilter, Since, Until
+
+from .admin_jobs import asked_by
 
 Mode = Literal["live", "sandbox"]
 InMode = Annotated[Mode, QueryParameter(description="Whose money: live and sandbox are never summed together.")]
@@ -153,9 +156,15 @@ class WholeOverview(Controller):
 
     @get("/", summary="Read the gateway's overview", opt=permits("overview.read"))
     async def read(
-        self, web: NamedDependency[Web], summed: NamedDependency[Summed], *, mode: InMode = "live"
+        self,
+        web: NamedDependency[Web],
+        summed: NamedDependency[Summed],
+        audit: NamedDependency[Audit],
+        *,
+        mode: InMode = "live",
     ) -> Response[GatewayOverview]:
         """Return what happened at all merchants within a time, fees, what the gateway holds, what needs attention."""
+        await web.limiter.take(web.limits.overviews, asked_by(audit))
         now, registry = web.clock.now(), web.gateway.registry
         span, currency = summed.span, summed.currency
         async with web.overviews, web.db.transaction() as conn, bounded(conn):

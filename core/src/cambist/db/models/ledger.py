@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Index, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Base, PrimaryKey, UnitsType, holds_one_of
+from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
 
 class LedgerAccount(Base):
@@ -25,6 +25,8 @@ class LedgerAccount(Base):
     __table_args__ = (
         UniqueConstraint("mode", "merchant_pk", "asset", "purpose", postgresql_nulls_not_distinct=True),
         UniqueConstraint("id", "asset", "mode"),
+        # Without the balance, which would be written into it at every movement.
+        partial_index("ix_ledger_accounts_receivable", "mode", where="purpose = 'receivable'"),
         CheckConstraint(
             "NOT guarded OR CASE WHEN debit_normal THEN balance <= 0 ELSE balance >= 0 END", name="guarded_balance"
         ),

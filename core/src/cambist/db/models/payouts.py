@@ -58,7 +58,7 @@ class Payout(Base):
             "chain",
             where="status IN ('requested', 'processing', 'broadcast', 'cancelling')",
         ),
-        partial_index("ix_payouts_failed", "merchant_pk", "mode", "created_at", where="status = 'failed'"),
+        partial_index("ix_payouts_failed", "merchant_pk", "mode", "finished_at", where="status = 'failed'"),
     )
 
     id: Mapped[PrimaryKey]

@@ -172,6 +172,17 @@ async def list_jobs(
     return await read_list(conn, select(*COLUMNS), partial(to_struct, Job), _LIST, part, filters=filters)
 
 
+# As text, like what is unfinished.
+_HAS_SUCCEEDED = text("state = 'succeeded'")
+
+
+async def last_succeeded(conn: AsyncConnection, kind: Kind) -> Job | None:
+    """Return the newest job of a kind that succeeded, or None where none is kept."""
+    wanted = select(*COLUMNS).where(models.Job.kind == str(kind), _HAS_SUCCEEDED)
+    row = (await conn.execute(wanted.order_by(models.Job.id.desc()).limit(1))).one_or_none()
+    return None if row is None else to_struct(Job, row)
+
+
 async def counts(conn: AsyncConnection) -> Mapping[tuple[str, str], int]:
     """Return how many jobs there are by kind and state."""
     kind, state = models.Job.kind, models.Job.state

@@ -100,7 +100,7 @@ _KINDS = (
         code="PAYOUTS_FAILED",
         message="Payouts, refunds or withdrawals of the last seven days have failed; their money is back.",
         where="/api/dashboard/projects/{projectId}/wallet/payouts",
-        rows=f"SELECT created_at FROM payouts WHERE {_OWN} AND status = 'failed' AND created_at > $4",  # noqa: S608  constants
+        rows=f"SELECT finished_at FROM payouts WHERE {_OWN} AND status = 'failed' AND finished_at > $4",  # noqa: S608  constants
         until=RECENT,
     ),
     Kind(

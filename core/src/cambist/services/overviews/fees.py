@@ -17,13 +17,14 @@ from .worth import fiat_text, prices_in
 
 
 class CoinFee(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Fees in one coin. `fiat` is null where no price of the time is known."""
+    """Fees in one coin. `fiat` is null where no price is known at all; `unpriced` counts those that are not in it."""
 
     chain: str
     token: str
     transactions: int
     amount: str
     fiat: str | None
+    unpriced: int
 
 
 class Fees(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -96,7 +97,7 @@ async def _fees(conn: AsyncConnection, found: Sequence[_Fee], span: Span, curren
     return Fees(
         coins=[_coin(some, prices, currency) for _, some in sorted(by_coin.items())],
         fiat=fiat_text(_worths(found, prices), currency),
-        unpriced=sum(one.transactions for one in found if (one.token.upper(), one.part) not in prices),
+        unpriced=_unpriced(found, prices),
     )
 
 
@@ -107,8 +108,13 @@ def _coin(some: Sequence[_Fee], prices: Mapping[tuple[str, int], Decimal], curre
         token=some[0].token,
         transactions=sum(one.transactions for one in some),
         amount=format_units(sum(one.units for one in some), some[0].decimals),
-        fiat=fiat_text(worths, currency) if len(worths) == len(some) else None,
+        fiat=fiat_text(worths, currency) if worths else None,
+        unpriced=_unpriced(some, prices),
     )
+
+
+def _unpriced(some: Sequence[_Fee], prices: Mapping[tuple[str, int], Decimal]) -> int:
+    return sum(one.transactions for one in some if (one.token.upper(), one.part) not in prices)
 
 
 def _worths(some: Sequence[_Fee], prices: Mapping[tuple[str, int], Decimal]) -> Sequence[Decimal]:

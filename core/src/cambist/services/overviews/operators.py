@@ -79,6 +79,13 @@ _KINDS = (
                 AND {WAITS_FOR_DECISION}""",  # noqa: S608  constants
     ),
     Kind(
+        code="RECEIVABLE_OUTSTANDING",
+        message="Reorganizations of chains took back what merchants had spent: they owe it, each in a coin.",
+        where="/api/admin/merchants",
+        rows="""SELECT NULL::timestamptz FROM ledger_accounts WHERE mode = $1 AND purpose = 'receivable' AND balance < 0
+            AND merchant_pk IS NOT NULL AND $2::timestamptz IS NOT NULL""",
+    ),
+    Kind(
         code="WEBHOOKS_FAILED",
         message="Events of the last seven days were delivered to nobody: every attempt failed.",
         where="/api/admin/webhooks/deliveries",

@@ -399,6 +399,7 @@ TABLES = (
     )
     """,
     "CREATE INDEX ix_jobs_finished_at ON jobs (finished_at) WHERE finished_at IS NOT NULL",
+    "CREATE INDEX ix_jobs_succeeded ON jobs (kind, id) WHERE state = 'succeeded'",
     "CREATE UNIQUE INDEX ix_jobs_unfinished ON jobs (kind, unique_key) WHERE state IN ('queued', 'running')",
     """
     CREATE TABLE ledger_accounts (
@@ -420,6 +421,7 @@ TABLES = (
         CONSTRAINT fk_ledger_accounts_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
     )
     """,
+    "CREATE INDEX ix_ledger_accounts_receivable ON ledger_accounts (mode) WHERE purpose = 'receivable'",
     """
     CREATE TABLE operators (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
@@ -1707,7 +1709,7 @@ TABLES = (
     "CREATE INDEX ix_payouts_batch_pk ON payouts (batch_pk)",
     "CREATE INDEX ix_payouts_day ON payouts (merchant_pk, mode, chain, created_at)",
     "CREATE INDEX ix_payouts_deposit_pk ON payouts (deposit_pk)",
-    "CREATE INDEX ix_payouts_failed ON payouts (merchant_pk, mode, created_at) WHERE status = 'failed'",
+    "CREATE INDEX ix_payouts_failed ON payouts (merchant_pk, mode, finished_at) WHERE status = 'failed'",
     """
     CREATE INDEX ix_payouts_open ON payouts (merchant_pk, mode, chain)
         WHERE status IN ('requested', 'processing', 'broadcast', 'cancelling')
