@@ -95,4 +95,4 @@ def fragile(engine: Engine, life: Life) -> Engine:
         "chain": Fragile(context.chain, life),
         "signer": Fragile(context.signer, life),
     }
-    return Engine(msgspec.structs.replace(context, **parts), engine._keys)
+    return Engine(msgspec.structs.replace(context, **parts), engine._collector._keys)
