@@ -98,10 +98,15 @@ async def test_where_another_server_answers_everything_is_read_anew(shop, monkey
     async with shop.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE addresses SET xid = '5'::xid8 WHERE address = $1", tuple(named(2)))
     assert not knows(await cache.refresh(), named(2))
-    promoted = addresses._OLDEST.replace("pg_postmaster_start_time()", "'2001-01-01'::timestamptz")
-    monkeypatch.setattr(addresses, "_OLDEST", promoted)
+    asked = {name: getattr(addresses, name) for name in ("_OLDEST", "_NEW")}
+
+    def answers(started: str) -> None:
+        for name, statement in asked.items():
+            monkeypatch.setattr(addresses, name, statement.replace("pg_postmaster_start_time()", started))
+
+    answers("'2001-01-01'::timestamptz")
     assert knows(await cache.refresh(), named(1, 2))
-    monkeypatch.setattr(addresses, "_OLDEST", promoted.replace("'2001-01-01'::timestamptz", "clock_timestamp()"))
+    answers("clock_timestamp()")
     with pytest.raises(RuntimeError, match="another server each time"):
         await cache.refresh()
 

@@ -69,14 +69,18 @@ WITH lanes AS (
 )
 UPDATE exchanges e SET due_at = $3 FROM due WHERE e.id = due.id RETURNING e.id
 """
-# Coin that was credited by the balance, in a block that is not there any more.
-_UNSEEN_GONE = """
-SELECT e.id FROM chain_cursors c JOIN exchanges e ON e.dest_chain = c.chain AND e.scope = c.scope
+# Claims that are gone, and coin that was credited by the balance, in a block that is not there any more.
+_GONE = f"""
+(SELECT DISTINCT p.exchange_pk FROM exchange_parts p WHERE p.is_gone AND ($1::bigint IS NULL OR EXISTS (
+    SELECT FROM exchanges e WHERE e.id = p.exchange_pk AND e.project_pk = $1
+)) LIMIT {REOPENED_MAX})
+UNION
+(SELECT e.id FROM chain_cursors c JOIN exchanges e ON e.dest_chain = c.chain AND e.scope = c.scope
     LEFT JOIN chain_blocks b ON b.chain = c.chain AND b.scope = c.scope AND b.height = e.unseen_height
 WHERE e.unseen_units > 0 AND e.kind = 'bridge' AND e.unseen_height > c.height - 1024
     AND (e.unseen_height > c.height OR b.hash <> e.unseen_hash)
-ORDER BY e.id LIMIT 50
-"""
+ORDER BY e.id LIMIT {REOPENED_MAX})
+"""  # noqa: S608  a constant
 
 
 def lane_of(row: ExchangeRow) -> str:
@@ -131,15 +135,8 @@ async def look_at(worker: ExchangeWorker, row: ExchangeRow) -> None:
 
 async def reopen_orphaned(worker: ExchangeWorker, project_pk: int | None = None) -> int:
     """Open exchanges again whose claims a reorg has ended, of all projects or one; return how many."""
-    async with worker.db.transaction() as conn:
-        gone = select(ExchangePart.exchange_pk).where(ExchangePart.is_gone)
-        if project_pk is not None:
-            own = select(Exchange.id).where(Exchange.project_pk == project_pk)
-            gone = gone.where(ExchangePart.exchange_pk.in_(own))
-        pks = {
-            *(await conn.execute(gone.distinct().limit(REOPENED_MAX))).scalars(),
-            *(await conn.exec_driver_sql(_UNSEEN_GONE)).scalars(),
-        }
+    async with worker.db.autocommit() as conn:
+        pks = (await conn.exec_driver_sql(_GONE, (project_pk,))).scalars().all()
     for pk in sorted(pks):
         try:
             async with worker.db.transaction() as conn:

@@ -21,6 +21,8 @@ from .filter_snapshots import Header, Origin, SnapshotError, Witness
 log = structlog.get_logger(__name__)
 
 PREFETCH_ROWS = 5_000
+NEW_ROWS_MAX = 500
+"""So many new addresses are read in one statement; more come by a cursor, in parts."""
 ROOM_TO_SPARE = 20
 """A filter that is built gets room for a twentieth more than there is."""
 PROBES = 100
@@ -47,6 +49,10 @@ _NEWEST = " UNION ALL ".join(
     f" ORDER BY {table}.xid DESC LIMIT {PROBES})"
     for table in _SOURCES
 )
+_NEW = f"""
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin, pg_postmaster_start_time() AS server, new.address
+FROM (VALUES (0)) AS one LEFT JOIN LATERAL ({_SINCE} LIMIT $4) AS new ON true
+"""  # noqa: S608  a constant
 _OLDEST = """
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin, pg_postmaster_start_time() AS server
 """
@@ -278,6 +284,14 @@ class AddressCache:
         Return from which one to read the next time, and since when the server runs that answered.
         """
         key_of = self._family.address_key
+        if from_xid and not is_loading:
+            # One statement has one view of the table: whatever it does not see is of a transaction from xmin on.
+            async with self._db.autocommit() as conn:
+                found = await conn.exec_driver_sql(_NEW, (self._mode, self._family.name, str(from_xid), NEW_ROWS_MAX))
+                new = found.all()
+            if len(new) < NEW_ROWS_MAX:
+                into.update([key_of(row.address) for row in new if row.address is not None])
+                return new[0].xmin, new[0].server
         async with self._db.transaction() as conn:
             if from_xid == 0 or is_loading:
                 # The first rows of a small family may lie behind those of a large one.

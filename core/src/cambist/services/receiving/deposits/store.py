@@ -18,7 +18,7 @@ from cambist.services.chain_scope import ChainScope
 from cambist.services.receiving.accounts import events as account_events
 from cambist.services.receiving.accounts.snapshots import CURRENCIES, Snapshot, encode, fresh_points
 
-from .blocks import insert_blocks, keep_blocks, moment, prune_blocks
+from .blocks import append_blocks, insert_blocks, keep_blocks, moment
 from .owners import Minimums, Owners, internal_txs, minimums_of, owners_of, why_not_counted
 
 log = structlog.get_logger(__name__)
@@ -92,8 +92,7 @@ async def save(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanRes
     incarnation. What we move between addresses of ours is no deposit.
     """
     wanted, owners = await _wanted(conn, chain_scope, result)
-    await insert_blocks(conn, chain_scope, result.blocks, kept={transfer.height for transfer in wanted})
-    await prune_blocks(conn, chain_scope, result.blocks[-1].height)
+    await append_blocks(conn, chain_scope, result.blocks, kept={transfer.height for transfer in wanted})
     return await _save_wanted(conn, chain_scope, result, wanted, owners, now)
 
 
