@@ -5,7 +5,9 @@ from collections import Counter
 
 import msgspec
 import pytest
+from sqlalchemy import update
 
+from cambist.db.models import PlatformSettings
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.plugin import Units
@@ -190,6 +192,22 @@ async def test_limits_of_a_transfer_and_of_a_day_hold_per_merchant_and_token(pay
         await payout_env.queue(IntentKind.AUTO_PAYOUT, 1)
     clock.advance(24 * 3600)
     await payout_env.pay(amount="40")
+
+
+async def test_a_limit_that_a_later_token_of_the_symbol_cannot_have_holds_to_its_nearest_stricter_amount(payout_env):
+    await payout_env.fund(1000 * USDX)
+    stored = {"memory/USDX": {"minimum": "2.50000001", "perTransaction": "40.00000099", "perDay": "60.1234567"}}
+    await payout_env.settings(limits={})
+    async with payout_env.db.transaction() as conn:  # as when the token had more decimals
+        await conn.execute(update(PlatformSettings).values(settings={"limits": stored}))
+    with pytest.raises(InvalidError, match=r"at least 2\.500001\."):
+        await payout_env.pay(amount="2.5")
+    with pytest.raises(ForbiddenError, match=r"At most 40 USDX may leave in one transfer\."):
+        await payout_env.pay(amount="40.000001")
+    await payout_env.pay(amount="40")
+    with pytest.raises(ForbiddenError, match=r"At most 60\.123456 USDX may leave within 24 hours\."):
+        await payout_env.pay(amount="20.123457")
+    await payout_env.pay(amount="20.123456")
 
 
 async def test_refunds_use_the_days_limit_up_and_give_it_back_when_they_fail(payout_env):

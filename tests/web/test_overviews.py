@@ -197,6 +197,10 @@ async def test_fees_are_what_was_taken_and_paid_within_the_time_by_the_prices_of
     assert found["exchangeFees"] == {"coins": [bridged, swapped], "fiat": "20.03", "unpriced": 0}
     paid = {"chain": "memory", "token": "MEM", "transactions": 2, "amount": "0.004", "fiat": "8.00", "unpriced": 0}
     assert found["networkFees"] == {"coins": [paid], "fiat": "8.00", "unpriced": 0}
+    await ended_exchange(gateway, merchant.project_id, **memory | done | {"created_at": now - timedelta(days=10)})
+    partly = (await client.get("/api/admin/overview", headers=KEY)).json()["exchangeFees"]
+    assert partly["coins"] == [bridged | {"transactions": 2, "amount": "0.02", "unpriced": 1}, swapped]
+    assert (partly["fiat"], partly["unpriced"]) == ("20.03", 1)
     of_sandbox = (await client.get("/api/admin/overview?mode=sandbox", headers=KEY)).json()["networkFees"]
     assert [one["amount"] for one in of_sandbox["coins"]] == ["0.002"]
 

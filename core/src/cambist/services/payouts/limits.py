@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from fractions import Fraction
 
 import msgspec
 from msgspec import structs
@@ -13,7 +16,7 @@ from cambist.db.models import Exchange, Merchant, Payout
 from cambist.db.structs import literally
 from cambist.domain import exchanges
 from cambist.domain.intents import IntentKind
-from cambist.domain.money import format_units, parse_units
+from cambist.domain.money import UNITS_MAX, format_units
 from cambist.domain.payouts import GIVEN_BACK, Limits
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.services.errors import ForbiddenError, InvalidError
@@ -40,18 +43,21 @@ async def limits_of(  # noqa: PLR0913, PLR0917  whose, of what, and when
         changed = {name: text for name, text in structs.asdict(limit).items() if text is not None}
         found = structs.replace(found, **changed)
 
-    def units(text: str | None) -> Units | None:
-        return None if text is None else parse_units(text, token.decimals)
-
-    minimum = units(found.minimum)
-    if minimum is None:
+    if found.minimum is None:
         minimum = await minimums.find(conn, settings, mode, asset, now)
+    else:
+        minimum = _units(found.minimum, token, math.ceil)
     return Limits(
         least=token.least_units,
         minimum=minimum,
-        per_transaction=units(found.per_transaction),
-        per_day=units(found.per_day),
+        per_transaction=None if found.per_transaction is None else _units(found.per_transaction, token, math.floor),
+        per_day=None if found.per_day is None else _units(found.per_day, token, math.floor),
     )
+
+
+def _units(text: str, token: Token, rounded: Callable[[Fraction], int]) -> Units:
+    """Return a limit in the token's units. It is kept by symbol: a token that came later may have fewer decimals."""
+    return Units(min(rounded(Fraction(text) * 10**token.decimals), UNITS_MAX))
 
 
 def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
