@@ -36,14 +36,10 @@ Filters = Mapping[InstrumentedAttribute[Any], object | None]
 
 
 class Page(Struct, Generic[Item], frozen=True, kw_only=True):
-    """One page of a list. ``total`` is how many items there are on all pages; ``TOTAL_MAX`` is that many or more.
-
-    ``last`` is the primary key of the last item, where others follow it and the list can go on from there.
-    """
+    """One page of a list. ``total`` is how many items there are on all pages; ``TOTAL_MAX`` is that many or more."""
 
     items: Sequence[Item]
     total: int
-    last: int | None = None
 
 
 class Place(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -134,32 +130,6 @@ async def read_page(  # noqa: PLR0913  a list, and which part of it
     total = await _count(conn, listed)
     rows = await conn.execute(_part(listed, limit, (page - 1) * limit))
     return Page(items=[show(row) for row in rows], total=total)
-
-
-async def read_newest(  # noqa: PLR0913  a list, and which part of it
-    conn: AsyncConnection,
-    statement: AnySelect,
-    show: Callable[[AnyRow], Item],
-    *,
-    newest: InstrumentedAttribute[int],
-    filters: Filters,
-    page: int,
-    limit: int,
-    after: int | None,
-) -> Page[Item]:
-    """Return one page of what ``statement`` selects, newest first: of a list that only grows.
-
-    ``newest`` is the primary key by which it grows. ``after`` is the ``last`` of the page before: what came in since
-    then moves nothing, and an index finds the place however deep it is. Pages are counted from there.
-    """
-    listed = _filtered(statement, filters)
-    total = await _count(conn, listed)
-    shown = listed.add_columns(newest.label("list_pk")).order_by(newest.desc())
-    if after is not None:
-        shown = shown.where(newest < after)
-    rows = (await conn.execute(_part(shown, limit + 1, (page - 1) * limit))).all()
-    last = rows[limit - 1].list_pk if len(rows) > limit else None
-    return Page(items=[show(row) for row in rows[:limit]], total=total, last=last)
 
 
 def _filtered(statement: AnySelect, filters: Filters) -> AnySelect:

@@ -6,28 +6,30 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated
 
-from litestar import Controller, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo, Units
 from cambist.services.audit.entries import Action
-from cambist.services.chain_pauses import Pausable
+from cambist.services.chain_pauses import Pausable, Pauses
 from cambist.services.errors import ConflictError
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.payouts.cancel import cancel_intent
 from cambist.services.pricing.quotes import AmountText, read_units
 from cambist.services.sending.queue import acts, listing
 from cambist.services.sending.queue.listing import QueuedIntent, QueuedTx, State
 from cambist.services.sending.queue.reasons import why
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
-from cambist_web.schemas import Answer, Body, Cursor, CursorPageAnswer, Limit, NonEmptyFilter, Page
+from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter
 from cambist_web.sending import changed_on
 
 MINUTES_MAX = 525_600
@@ -115,7 +117,7 @@ class OutboundAnswer(Answer, frozen=True, kw_only=True):
 
 
 class OutboundList(CursorPageAnswer, frozen=True, kw_only=True):
-    """One page of what is to be sent, newest first. `total` counts all pages."""
+    """One page of what is to be sent."""
 
     outbound: Sequence[OutboundView]
 
@@ -133,6 +135,8 @@ class Outbound(Controller):
     async def list(  # noqa: PLR0913  every query parameter is one
         self,
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         mode: ModeFilter = "live",
         chain: NonEmptyFilter = None,
@@ -141,31 +145,32 @@ class Outbound(Controller):
         reason: NonEmptyFilter = None,
         merchant_id: MerchantFilter = None,
         older_than_minutes: AgeFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-        cursor: Cursor = None,
-    ) -> OutboundList:
+        sort: TimeSort = Sort.NEWEST,
+    ) -> Response[OutboundList]:
         """Return all that is open, of everybody and of the gateway itself: why each waits, and how far it has come."""
-        cursors, now = web.cursors("outbound"), web.clock.now()
-        async with web.db.transaction() as conn:
+        now = web.clock.now()
+        before = None if older_than_minutes is None else now - timedelta(minutes=older_than_minutes)
+        # Read beforehand: it may take a connection of its own.
+        pauses = await web.gateway.pauses.get()
+
+        async def read(conn: AsyncConnection, part: Part) -> Listed[OutboundView]:
             found = await listing.list_queue(
                 conn,
+                part,
                 mode=mode,
                 chain=chain,
                 kind=kind,
                 state=is_in,
                 reason=reason,
                 merchant_id=merchant_id,
-                before=None if older_than_minutes is None else now - timedelta(minutes=older_than_minutes),
-                page=page,
-                limit=limit,
-                after=cursors.open(cursor),
+                before=before,
+                period=period,
             )
             txs = await listing.txs_of(conn, found.items)
-        views = [await _view(web, one, txs.get(one.pk, []), now) for one in found.items]
-        return OutboundList(
-            outbound=views, page=page, limit=limit, total=found.total, next_cursor=cursors.seal(found.last)
-        )
+            return found.shown_as(lambda one: _view(web, one, txs.get(one.pk, []), pauses, now))
+
+        filters = (mode, chain, kind, is_in, reason, merchant_id, older_than_minutes, period)
+        return await asked.of(web, "outbound", "operator", sort=sort, filters=filters).answer(OutboundList, read)
 
     @get("/{intent_id:str}", summary="Read what is to be sent", opt=permits("outbound.read"))
     async def read(self, intent_id: FromPath[str], web: NamedDependency[Web]) -> OutboundAnswer:
@@ -229,17 +234,18 @@ class Outbound(Controller):
 
 
 async def _answer(web: Web, intent_id: str) -> OutboundAnswer:
+    pauses = await web.gateway.pauses.get()
     async with web.db.transaction() as conn:
         one = await listing.find_intent(conn, intent_id)
         txs = (await listing.txs_of(conn, [one])).get(one.pk, [])
-    return OutboundAnswer(outbound=await _view(web, one, txs, web.clock.now()))
+    return OutboundAnswer(outbound=_view(web, one, txs, pauses, web.clock.now()))
 
 
-async def _view(web: Web, one: QueuedIntent, txs: Sequence[QueuedTx], now: datetime) -> OutboundView:
+def _view(web: Web, one: QueuedIntent, txs: Sequence[QueuedTx], pauses: Pauses, now: datetime) -> OutboundView:
     info = web.gateway.registry.chains.get(one.chain)
     waits_for = None
     if one.state in {"waiting", "sending"}:
-        paused = one.mode == "live" and await web.gateway.pauses.are_in_force(one.chain, Pausable.SENDING)
+        paused = one.mode == "live" and (one.chain, Pausable.SENDING) in pauses
         found = why(one, txs, info, paused=paused, now=now)
         until = one.due_at if one.state == "waiting" and one.due_at > now else None
         waits_for = WaitsForView(code=found.code, text=found.text, until=until)

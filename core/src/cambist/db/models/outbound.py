@@ -66,7 +66,7 @@ class OutboundIntent(Base):
             where="state = 'waiting' AND cancel_asked_at IS NOT NULL",
         ),
         # For the operators' queue, newest first.
-        partial_index("ix_outbound_intents_queue", "id", where="state IN ('waiting', 'sending')"),
+        partial_index("ix_outbound_intents_queue", "mode", "created_at", "id", where="state IN ('waiting', 'sending')"),
         partial_index(
             "ix_outbound_intents_open", "source_address_pk", "chain", where="state IN ('waiting', 'sending')"
         ),

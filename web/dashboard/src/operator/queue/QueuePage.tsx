@@ -1,20 +1,21 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { Amount } from "../../ui/Amount";
+import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Page, Section } from "../../ui/Page";
-import { useListSearch } from "../../ui/search";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
-import { useWords } from "../api";
+import { operatorSession, useWords } from "../api";
 import { useChainOptions } from "../queries";
 import { plainly } from "../records/kinds";
 
 import { IntentState } from "./IntentState";
 import { queueQuery, type Filters as Asked, type Intent } from "./queries";
 
-const FILTERS = ["state", "chain", "kind", "mode"] as const;
+const FILTERS = ["state", "chain", "kind", "mode", "sort"] as const;
 const STATES = ["waiting", "sending", "cancelling"] as const;
 const KINDS = [
   "payout",
@@ -41,7 +42,12 @@ export function QueuePage() {
   const query = useQuery({ ...queueQuery({ ...filters, page: search.page } as Asked), refetchInterval: POLL_MS });
   const chains = useChainOptions();
   const columns: readonly Column<Intent>[] = [
-    { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
+    {
+      id: "created",
+      title: t("common:payments.created"),
+      sort: "createdAt",
+      cell: (one) => <When at={one.createdAt} />,
+    },
     { id: "kind", title: t("record.kind"), cell: (one) => plainly(one.kind) },
     { id: "state", title: t("record.status"), cell: (one) => <IntentState state={one.state} /> },
     { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName ?? t("gateway") },
@@ -55,7 +61,11 @@ export function QueuePage() {
     },
   ];
   return (
-    <Page title={t("nav.queue")} lead={t("queue.lead")}>
+    <Page
+      title={t("nav.queue")}
+      lead={t("queue.lead")}
+      actions={<CsvButton path="/api/admin/outbound" query={filters} name="outbound" session={operatorSession} />}
+    >
       <Section flush>
         <Filters>
           <SelectFilter
@@ -97,6 +107,7 @@ export function QueuePage() {
           query={query}
           rowKey={(one) => one.intentId}
           href={(one) => `/queue/${one.intentId}`}
+          {...newestFirst(search)}
           onPage={search.goTo}
           empty={<Empty title={t("queue.none")} />}
         />

@@ -1438,7 +1438,10 @@ TABLES = (
     CREATE INDEX ix_outbound_intents_open ON outbound_intents (source_address_pk, chain)
         WHERE state IN ('waiting', 'sending')
     """,
-    "CREATE INDEX ix_outbound_intents_queue ON outbound_intents (id) WHERE state IN ('waiting', 'sending')",
+    """
+    CREATE INDEX ix_outbound_intents_queue ON outbound_intents (mode, created_at, id)
+        WHERE state IN ('waiting', 'sending')
+    """,
     """
     CREATE INDEX ix_outbound_intents_stakes ON outbound_intents (created_at, id)
         WHERE kind IN ('stake', 'unstake', 'withdraw_stake')

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
-from sqlalchemy import BigInteger, Boolean, Text, and_, literal_column, select
+from sqlalchemy import BigInteger, Boolean, ColumnElement, Text, and_, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import aliased, join, outerjoin
 
@@ -16,7 +16,8 @@ from cambist.db.structs import AnyRow, AnySelect, columns_of, literally, one_of,
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Fee, Units
 from cambist.services.errors import NotFoundError
-from cambist.services.paging import Page, read_newest, read_one
+from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
+from cambist.services.paging import read_one
 
 TXS_MAX = 2_000
 """Transactions shown with one page, the newest of them."""
@@ -155,40 +156,43 @@ _JOINED = outerjoin(
     _OPEN_SLOT,
 )
 _ANY: AnySelect = select(*_COLUMNS).select_from(_JOINED)
+_LIST = ListOf(_INTENT.id, _INTENT.created_at)
 _QUEUE = _ANY.where(literally(_INTENT.state, "waiting", "sending"))
 
 
-async def list_queue(  # noqa: PLR0913  filters and paging, each by name
+async def list_queue(  # noqa: PLR0913  filters, each by name
     conn: AsyncConnection,
+    part: Part,
     *,
     mode: str,
-    chain: str | None,
-    kind: IntentKind | None,
-    state: State | None,
-    reason: str | None,
-    merchant_id: str | None,
-    before: datetime | None,
-    page: int,
-    limit: int,
-    after: int | None = None,
-) -> Page[QueuedIntent]:
-    """Return one page of what is open, newest first; with ``before``, what was asked for until then."""
-    listed = _QUEUE.where(_INTENT.mode == mode)
+    chain: str | None = None,
+    kind: IntentKind | None = None,
+    state: State | None = None,
+    reason: str | None = None,
+    merchant_id: str | None = None,
+    before: datetime | None = None,
+    period: Period = ALWAYS,
+) -> Listed[QueuedIntent]:
+    """Return one part of what is open; with ``before``, what was asked for until then.
+
+    Raises InvalidError as ``read_list`` does.
+    """
+    also: list[ColumnElement[bool]] = []
     if state is not None:
-        listed = listed.where(_INTENT.state == ("sending" if state == "sending" else "waiting"))
+        also.append(_INTENT.state == ("sending" if state == "sending" else "waiting"))
     if state in {"waiting", "cancelling"}:
         is_cancelling = _INTENT.cancel_asked_at.is_not(None)
-        listed = listed.where(is_cancelling if state == "cancelling" else ~is_cancelling)
-    if before is not None:
-        listed = listed.where(_INTENT.created_at <= before)
+        also.append(is_cancelling if state == "cancelling" else ~is_cancelling)
     filters = {
         _INTENT.chain: chain,
         _INTENT.kind: kind,
         _INTENT.reason: reason,
         Merchant.merchant_id: merchant_id,
     }
-    return await read_newest(
-        conn, listed, _intent, newest=_INTENT.id, filters=filters, page=page, limit=limit, after=after
+    where = [] if before is None else [_INTENT.created_at <= before]
+    own: Owner = {_INTENT.mode: mode}
+    return await read_list(
+        conn, _QUEUE, _intent, _LIST, part, own=own, where=where, filters=filters, also=also, period=period
     )
 
 
