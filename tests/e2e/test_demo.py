@@ -9,6 +9,8 @@ import socket
 import sys
 from pathlib import Path
 
+import pytest
+
 from cambist.db.engine import connect
 from cambist.embedded import reached_database
 from cambist.embedded.processes import free_port
@@ -50,6 +52,13 @@ THERE = {
 }
 
 
+# When something was posted is the database's own moment again.
+DEFAULT = """
+SELECT column_default FROM information_schema.columns
+WHERE table_name = 'ledger_transactions' AND column_name = 'created_at'
+"""
+
+
 async def seen_month(folder: Path) -> dict[str, dict[str, int]]:
     """Return what there is of the shop that has had a month, and check that the books hold."""
     email = json.loads((folder / "month.json").read_text())["email"]
@@ -59,6 +68,7 @@ async def seen_month(folder: Path) -> dict[str, dict[str, int]]:
         try:
             async with database.autocommit() as conn:
                 assert await broken(conn) == {}
+                assert (await conn.exec_driver_sql(DEFAULT)).scalar_one() == "now()"
                 merchant = (
                     await conn.exec_driver_sql("SELECT id FROM merchants WHERE email = $1", (email,))
                 ).scalar_one()
@@ -109,4 +119,16 @@ async def test_a_port_that_is_taken_is_named_in_its_failure(tmp_path):
         taken.listen()
         code, output = await run_demo(tmp_path / "demo", "--port", str(taken.getsockname()[1]))
     assert code == 1
-    assert "The demo failed" in output
+    assert "The demo failed: port" in output
+
+
+@pytest.mark.parametrize("there", ["postgres/PG_VERSION", "cambist.toml"])
+async def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path, there):
+    (tmp_path / there).parent.mkdir(exist_ok=True)
+    (tmp_path / there).write_text("[web]\nport = 8080\n")
+    before = sorted(tmp_path.rglob("*"))
+    code, output = await run_demo(tmp_path)
+    assert code == 1
+    assert "not the demo's" in output
+    assert (tmp_path / there).read_text() == "[web]\nport = 8080\n"
+    assert sorted(tmp_path.rglob("*")) == before

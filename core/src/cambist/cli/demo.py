@@ -23,11 +23,18 @@ from cambist.ports import system_ids
 from .demo_shop import PASSWORD, DemoFailedError, Shop, WebhookReceiver
 from .terminal import echo
 
-SETTINGS = """\
-# What `cambist demo` runs on: simulated chains, one fixed price a token, and webhooks to this machine.
+MARK = "# What `cambist demo` runs on"
+"""How the settings in a folder of the demo's begin."""
+SETTINGS = f"""\
+{MARK}: simulated chains, one fixed price a token, and webhooks to this machine.
 
 [webhooks]
 allow_private_targets = true
+
+# Or the month would lose its first days from the first day on.
+[retention]
+webhooks_days = 365
+trackers_days = 365
 
 [plugins.evm.chains.ethereum]
 simulated = true
@@ -39,10 +46,10 @@ simulated = true
 simulated = true
 
 [plugins.prices.static]
-ETH = { usd = "2500", eur = "2300" }
-USDC = { usd = "1", eur = "0.92" }
-TRX = { usd = "0.30", eur = "0.276" }
-USDT = { usd = "1", eur = "0.92" }
+ETH = {{ usd = "2500", eur = "2300" }}
+USDC = {{ usd = "1", eur = "0.92" }}
+TRX = {{ usd = "0.30", eur = "0.276" }}
+USDT = {{ usd = "1", eur = "0.92" }}
 """
 
 START_S_MAX = 180
@@ -73,8 +80,11 @@ async def _demo(data_dir: Path, port: int, *, once: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
     stop = asyncio.create_task(asked.wait())
+    await asyncio.to_thread(_prepare, data_dir)
+    _check_free(port)
     month = await _month(data_dir, port, stop)
     if month is None:
+        _told_to_stop(once=once)
         return
     echo("Starting PostgreSQL, Valkey and the gateway …")
     async with (
@@ -86,6 +96,7 @@ async def _demo(data_dir: Path, port: int, *, once: bool) -> None:
         await _first(story, stop, ended)
         if stop.done():
             story.cancel()
+            _told_to_stop(once=once)
             return
         if ended.done():
             raise DemoFailedError(f"the gateway ended by itself; its log is {data_dir / LOG}")
@@ -109,7 +120,6 @@ async def _month(data_dir: Path, port: int, stop: asyncio.Future[Any]) -> dict[s
     None where somebody asks to stop before it is made. Raises DemoFailedError.
     """
     config, told, log = data_dir / CONFIG, data_dir / MONTH, data_dir / MONTH_LOG
-    await asyncio.to_thread(_prepare, data_dir)
     if not told.exists():
         echo("Making a month of a shop to look at, once; it takes about a minute …")
         with log.open("wb") as errors:
@@ -120,8 +130,7 @@ async def _month(data_dir: Path, port: int, stop: asyncio.Future[Any]) -> dict[s
         ended = asyncio.ensure_future(process.wait())
         await _first(stop, ended)
         if not ended.done():
-            process.terminate()
-            await ended
+            await _end(process, ended)
             return None
         if ended.result() != 0:
             raise DemoFailedError("the month could not be made:\n  " + await _end_of(log))
@@ -135,6 +144,7 @@ async def _receiving(receiver: WebhookReceiver) -> AsyncIterator[None]:
     try:
         await receiver.__aenter__()
     except OSError:
+        echo(f"Port {receiver.port} is somebody else's: nobody here takes what the shop of the month is told.")
         yield
         return
     try:
@@ -169,17 +179,34 @@ async def _running(data_dir: Path, port: int) -> AsyncIterator[tuple[str, asynci
     try:
         yield await _ready(process, data_dir / LOG), ended
     finally:
-        with suppress(ProcessLookupError):
-            process.terminate()
-        try:
-            await asyncio.wait_for(asyncio.shield(ended), STOP_S_MAX)
-        except TimeoutError:
-            process.kill()
+        await _end(process, ended)
+
+
+async def _end(process: asyncio.subprocess.Process, ended: asyncio.Future[int]) -> None:
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        await asyncio.wait_for(asyncio.shield(ended), STOP_S_MAX)
+    except TimeoutError:
+        process.kill()
+
+
+def _told_to_stop(*, once: bool) -> None:
+    if once:
+        raise DemoFailedError("it was told to stop before every step was played")
 
 
 def _prepare(data_dir: Path) -> None:
+    """Write the demo's settings into its folder. Raises DemoFailedError for one that has something else in it.
+
+    The demo makes operators whose password everybody knows: no gateway that was there before may get them.
+    """
+    config = data_dir / CONFIG
     data_dir.mkdir(parents=True, exist_ok=True)
-    (data_dir / CONFIG).write_text(SETTINGS)
+    is_own = config.is_file() and config.read_text(errors="replace").startswith(MARK)
+    if not is_own and any(data_dir.iterdir()):
+        raise DemoFailedError(f"{data_dir} has something in it that is not the demo's: name another folder")
+    config.write_text(SETTINGS)
 
 
 async def _ready(process: asyncio.subprocess.Process, log: Path) -> str:
@@ -206,13 +233,19 @@ def _environ() -> dict[str, str]:
 
 def _port() -> int:
     """Return the usual port, or a free one where it is taken."""
-    for port in (PORT, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            found: int = probe.getsockname()[1]
-            return found
-    raise DemoFailedError("no port of this machine is free")
+    try:
+        return _check_free(PORT)
+    except DemoFailedError:
+        return _check_free(0)
+
+
+def _check_free(port: int) -> int:
+    """Return the port, or any free one for 0. Raises DemoFailedError where it is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise DemoFailedError(f"port {port} cannot be listened on: {error.strerror}") from None
+        found: int = probe.getsockname()[1]
+        return found
