@@ -242,6 +242,29 @@ async def test_however_much_dust_lies_there_everything_else_is_looked_at(treasur
     assert await reasons(treasury) == dict.fromkeys(small, "collecting_off")
 
 
+async def test_what_a_payout_waits_for_and_what_cannot_be_collected_keeps_nothing_else(treasury, monkeypatch):
+    engine = treasury.engine()
+    stuck = [await treasury.receive("USDX", 50 * ONE) for _ in range(4)]
+    assert await engine._collector.collect() == len(stuck)
+    async with treasury.db.transaction() as conn:
+        failed = "UPDATE outbound_intents SET state = 'failed', finished_at = $1 WHERE kind = 'collection'"
+        await conn.exec_driver_sql(failed, (treasury.clock.now(),))
+        await conn.exec_driver_sql("UPDATE deposits SET collection_pk = NULL")
+    # As many as one look takes, and one more.
+    monkeypatch.setattr(uncollected, "UNCOLLECTED_MAX", 3)
+    await treasury.pay_out("USDX", 150 * ONE, await treasury.stranger(1))
+    await treasury.work(engine, rounds=3, until="enough")
+    merchant, _ = await treasury.new_merchant("mer_other")
+    other = await treasury.receive("USDX", 50 * ONE, merchant=merchant)
+    await treasury.work(engine, rounds=12, until="enough")
+    assert await treasury.on_chain(other, "USDX") == 0
+    assert [await treasury.on_chain(one, "USDX") for one in stuck] == [50 * ONE] * 4
+    assert set(await reasons(treasury)) == set(stuck)
+    async with treasury.db.transaction() as conn:
+        (waits,) = await conn.exec_driver_sql("SELECT reason FROM outbound_intents WHERE kind = 'payout'")
+    assert waits.reason == "collection"
+
+
 async def test_the_row_of_what_is_there_no_more_goes(treasury):
     await treasury.receive("USDX", 3 * ONE)
     await treasury.work(treasury.engine(), rounds=3, until="enough")

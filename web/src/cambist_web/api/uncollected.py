@@ -17,6 +17,7 @@ from cambist.domain.collections import UncollectedReason
 from cambist.domain.money import format_rate, format_units
 from cambist.services.audit.entries import Action
 from cambist.services.chain_pauses import Pausable
+from cambist.services.errors import NotFoundError
 from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.oversight.finding import spellings
 from cambist.services.sending.collections import explaining
@@ -156,9 +157,9 @@ class UncollectedMoney(Controller):
     ) -> UncollectedAnswer:
         """Have it collected at the engine's next look, whatever its size and age, or switched off or failed before.
 
-        The fee may be `maxFeeShareBps` of it at most, and is never as much as it is worth. If the next look finds that
+        As that look finds them, the fee may be `maxFeeShareBps` of it at most, and is never as much as it is worth. If
         it would be more, it stays: `askedAt` is null again, and `refusal` says why. Once it is on its way there is
-        nothing here any more, and a repetition changes nothing.
+        nothing here any more, and a repetition changes nothing; then the chain's ceiling bounds its fee, as any other.
         """
         async with web.db.transaction() as conn:
             found, is_new = await explaining.ask(conn, uncollected_id, data.max_fee_share_bps, web.clock.now())
@@ -251,7 +252,10 @@ async def _why(web: Web, conn: AsyncConnection, one: AtAddress, *, paused: bool)
         return "paused", "An operator has paused sending on this chain, so nobody looks at it."
     if one.uncollected_id is None:
         return "not_looked_at", "No worker has looked at it yet: that takes a moment, or none sends on this chain."
-    found = await explaining.find(conn, one.uncollected_id)
+    try:
+        found = await explaining.find(conn, one.uncollected_id)
+    except NotFoundError:  # taken since the address was read
+        return "not_looked_at", "It was just taken by a collection."
     return found.reason, found.text
 
 

@@ -15,6 +15,7 @@ from cambist.domain.collections import CollectionRule, Cost, Judgement, judge, j
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import value_of
 from cambist.plugin import FeeAboveCeilingError, Intent, Plan, Token, Units
+from cambist.plugin.text import printable
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.wallets import OwnAddress, gas_station, main_wallet
 from cambist.services.platform import load
@@ -26,15 +27,8 @@ from cambist.services.sending.intents import NewIntent, submit
 from . import uncollected
 from .uncollected import Key, Uncollected
 
-_NEEDS = f"""
-SELECT i.merchant_pk, i.contract, sum(i.units) - coalesce((
-        SELECT sum(c.units) FROM outbound_intents c WHERE c.kind = '{IntentKind.COLLECTION}'
-            AND c.state IN ('waiting', 'sending') AND c.chain = $1 AND c.scope = $2 AND c.merchant_pk = i.merchant_pk
-            AND c.contract IS NOT DISTINCT FROM i.contract
-    ), 0) AS units
-FROM outbound_intents i WHERE i.chain = $1 AND i.scope = $2 AND i.state = 'waiting' AND i.reason = $3
-GROUP BY i.merchant_pk, i.contract
-"""  # noqa: S608  a constant
+REFUSAL_MAX = 400
+"""Characters that are kept of why a chain refuses."""
 
 
 class Collector:
@@ -90,7 +84,7 @@ class Collector:
 
 
 async def _needs(conn: AsyncConnection, context: EngineContext) -> dict[tuple[int, str | None], int]:
-    rows = await conn.exec_driver_sql(_NEEDS, (*context.chain_scope.key, WAITS_FOR_FUNDS))
+    rows = await conn.exec_driver_sql(uncollected.NEEDS, (*context.chain_scope.key, WAITS_FOR_FUNDS))
     return {(row.merchant_pk, row.contract): int(row.units) for row in rows}
 
 
@@ -119,7 +113,9 @@ async def _costs(context: EngineContext, found: Sequence[Uncollected], station: 
     for one, plan in zip(found, plans, strict=True):
         value = await _value(context, one.token, one.units)
         fee = None if plan.refused is not None else await _value(context, native, _fee(plan))
-        costs[one.key] = Cost(value=value, fee=fee, refused=plan.refused)
+        # What a contract or a plugin says is stored and shown.
+        refused = None if plan.refused is None else printable(plan.refused)[:REFUSAL_MAX]
+        costs[one.key] = Cost(value=value, fee=fee, refused=refused)
     return costs
 
 

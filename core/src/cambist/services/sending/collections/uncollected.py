@@ -59,6 +59,17 @@ FROM deposits d JOIN addresses a ON a.id = d.address_pk AND a.purpose IN ('payme
 """The confirmed deposits that no collection has yet, and that are where a collection begins."""
 KNOWN = "FROM uncollected_funds u WHERE u.chain = $1 AND u.scope = $2"
 
+NEEDS = f"""
+SELECT i.merchant_pk, i.contract, sum(i.units) - coalesce((
+        SELECT sum(c.units) FROM outbound_intents c WHERE c.kind = '{IntentKind.COLLECTION}'
+            AND c.state IN ('waiting', 'sending') AND c.chain = $1 AND c.scope = $2 AND c.merchant_pk = i.merchant_pk
+            AND c.contract IS NOT DISTINCT FROM i.contract
+    ), 0) AS units
+FROM outbound_intents i WHERE i.chain = $1 AND i.scope = $2 AND i.state = 'waiting' AND i.reason = $3
+GROUP BY i.merchant_pk, i.contract
+"""  # noqa: S608  a constant
+"""What payouts on chain $1 and scope $2 wait for as $3 says, without what is on its way for them."""
+
 # All of these deposits of one token on one address, together; and rows of what is there no more, which
 # come first. Then what payouts wait for, the largest first, what operators want, and what was never judged. The rest
 # takes turns: however much lies there for good, everything else is looked at.
@@ -68,9 +79,7 @@ WITH uncollected AS (
            sum(d.units) AS units, min(d.confirmed_at) AS oldest_at
     {UNCOLLECTED}
     GROUP BY d.address_pk, d.contract, d.merchant_pk
-), needed AS (
-    SELECT i.merchant_pk, i.contract, sum(i.units) AS units FROM outbound_intents i
-    WHERE i.chain = $1 AND i.scope = $2 AND i.state = 'waiting' AND i.reason = $3 GROUP BY i.merchant_pk, i.contract
+), needed AS ({NEEDS}
 ), known AS (
     SELECT u.* {KNOWN}
 ), failed AS (
@@ -79,7 +88,7 @@ WITH uncollected AS (
         AND i.finished_at > $4 GROUP BY i.source_address_pk, i.contract
 ), found AS (
     SELECT p.*, u.id AS row_pk, u.units AS units_before, u.reason, u.detail, u.value_usd, u.fee_usd, u.until,
-        u.asked_at, u.asked_fee_share_bps, f.failed_at, w.units IS NOT NULL AS is_wanted,
+        u.asked_at, u.asked_fee_share_bps, f.failed_at, coalesce(w.units, 0) > 0 AS is_wanted,
         -- The signer would refuse it, and what is swept with it: it is left where it is until it can be sent.
         NOT EXISTS (
             SELECT FROM chain_tokens t WHERE $2::bigint = 0 AND t.chain = $1 AND t.contract = p.contract
@@ -89,10 +98,11 @@ WITH uncollected AS (
         FULL JOIN known u ON u.address_pk = p.address_pk AND coalesce(u.contract, '') = coalesce(p.contract, '')
         LEFT JOIN needed w ON w.merchant_pk = p.merchant_pk AND w.contract IS NOT DISTINCT FROM p.contract
         LEFT JOIN failed f ON f.source_address_pk = p.address_pk AND f.contract IS NOT DISTINCT FROM p.contract
+), ranked AS (
+    SELECT f.*, f.is_wanted AND f.is_sendable AND f.failed_at IS NULL AS is_needed FROM found f
 )
-SELECT f.*, src.address, f.is_wanted AND f.is_sendable AND f.failed_at IS NULL AS is_needed
-FROM found f LEFT JOIN addresses src ON src.id = f.address_pk
-ORDER BY f.address_pk IS NULL DESC, is_needed DESC, CASE WHEN f.is_wanted THEN f.units ELSE 0 END DESC,
+SELECT f.*, src.address FROM ranked f LEFT JOIN addresses src ON src.id = f.address_pk
+ORDER BY f.address_pk IS NULL DESC, f.is_needed DESC, CASE WHEN f.is_needed THEN f.units ELSE 0 END DESC,
     f.asked_at IS NOT NULL DESC, f.row_pk IS NULL DESC, coalesce(f.row_pk > $6, true) DESC, f.row_pk, f.oldest_at
 LIMIT $5
 """  # noqa: S608  a constant
