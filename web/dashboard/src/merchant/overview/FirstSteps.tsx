@@ -1,44 +1,55 @@
 import { Button } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState, type ReactNode } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
-import { ErrorNote } from "../../ui/Feedback";
+import { Loading } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Chip } from "../../ui/Status";
-import { useAct } from "../../ui/useAct";
-import { api, unwrap } from "../api";
-import { coinsQuery } from "../coins/queries";
 import { keysQuery } from "../developers/queries";
 import { usePermitted } from "../project";
 import type { Project } from "../queries";
 
+import { PayOne } from "./PayOne";
 import { stepsQuery } from "./queries";
 
 const HIDDEN = "cambist-first-steps-hidden";
-/** What the payment of the guide is of: it is on a simulated chain. */
-const AMOUNT = "10";
+/** As much room as the guide takes on a wide screen while nothing is done. */
+const ROOM_LINES = 14;
 
 /** The way to a first payment that is paid, and told to the shop's server. Each step is done when the API says so. */
 export function FirstSteps({ project }: { readonly project: Project }) {
   const { t } = useTranslation();
   const { projectId, paymentWebhookUrl, webhookSigning } = project;
-  const keys = useQuery(keysQuery(projectId));
-  const steps = useQuery(stepsQuery(projectId));
   const [isHidden, setHidden] = useState(() => hiddenIn().includes(projectId));
+  const keys = useQuery({ ...keysQuery(projectId), enabled: !isHidden });
+  const steps = useQuery({ ...stepsQuery(projectId), enabled: !isHidden });
   const [wasOpen, setWasOpen] = useState(false);
   const mayBuild = usePermitted("projects.change");
   const mayPay = usePermitted("payments");
-  // It is a help, and the page is there without it: while it is not known what is left to do, nothing is said.
-  if (isHidden || keys.data === undefined || steps.data === undefined) return null;
-  const { isPaid, isTaken } = steps.data;
-  const isDone = keys.data.length > 0 && isPaid && isTaken && webhookSigning;
+  const hasKey = keys.data !== undefined && keys.data.length > 0;
+  const { isPaid, isTaken } = steps.data ?? { isPaid: false, isTaken: false };
+  const isDone = hasKey && isPaid && isTaken && webhookSigning;
+  useEffect(() => {
+    // Deliveries are deleted and keys revoked: what was done once is not left to do again.
+    if (isDone) keepHidden(projectId);
+  }, [isDone, projectId]);
+  if (isHidden) return null;
+  if (keys.data === undefined || steps.data === undefined) {
+    // It is a help, and the page is there without it: where nobody can say what is left to do, nothing is said.
+    if (keys.isError || steps.isError) return null;
+    return (
+      <Section title={t("firstSteps.title")}>
+        <Loading lines={ROOM_LINES} />
+      </Section>
+    );
+  }
   if (!isDone && !wasOpen) setWasOpen(true);
   if (isDone && !wasOpen) return null;
   const hide = () => {
-    localStorage.setItem(HIDDEN, JSON.stringify([...hiddenIn(), projectId]));
     setHidden(true);
+    keepHidden(projectId);
   };
   const at = (page: string, label: string) => mayBuild && <Link to={`/${projectId}/${page}`}>{label}</Link>;
   return (
@@ -52,7 +63,7 @@ export function FirstSteps({ project }: { readonly project: Project }) {
     >
       <ol className="stack" aria-label={t("firstSteps.title")}>
         <Step isDone title={t("firstSteps.project", { name: project.name })} />
-        <Step isDone={keys.data.length > 0} title={t("firstSteps.key")} words={t("firstSteps.keyWords")}>
+        <Step isDone={hasKey} title={t("firstSteps.key")} words={t("firstSteps.keyWords")}>
           {at("keys", t("firstSteps.toKeys"))}
         </Step>
         <Step
@@ -105,40 +116,6 @@ function Step({ isDone, title, words, children }: StepProps) {
   );
 }
 
-/** Makes a payment in the sandbox and pays it, as a shop and its customer would. */
-function PayOne({ projectId }: { readonly projectId: string }) {
-  const { t } = useTranslation();
-  const client = useQueryClient();
-  const pay = useAct(async () => {
-    const coins = (await client.query({ ...coinsQuery(projectId), staleTime: 0 })).filter((one) => one.enabled);
-    const coin = coins.find((one) => one.token.startsWith("USD")) ?? coins[0];
-    if (coin === undefined) throw new Error(t("payments.noCoins"));
-    const path = { projectId };
-    const { payment } = await unwrap(
-      api.POST("/api/dashboard/projects/{projectId}/payments", {
-        params: { path },
-        body: { chain: coin.chain, token: coin.token, pricingMode: "direct_crypto", amount: AMOUNT },
-      }),
-    );
-    const { paymentId, requiredConfirmations: confirmations } = payment;
-    await unwrap(
-      api.POST("/api/dashboard/projects/{projectId}/sandbox/deposit", {
-        params: { path },
-        body: { paymentId, confirmations },
-      }),
-    );
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
-  });
-  return (
-    <>
-      <Button size="compact-sm" loading={pay.isRunning} onClick={() => void pay.run()}>
-        {t("firstSteps.pay")}
-      </Button>
-      {pay.error !== null && <ErrorNote error={pay.error} />}
-    </>
-  );
-}
-
 /** Return the projects whose guide was hidden in this browser. */
 function hiddenIn(): readonly string[] {
   try {
@@ -146,5 +123,14 @@ function hiddenIn(): readonly string[] {
     return Array.isArray(found) ? found.filter((one): one is string => typeof one === "string") : [];
   } catch {
     return [];
+  }
+}
+
+/** Hide a project's guide from the next visit on. A browser that stores nothing shows it again then. */
+function keepHidden(projectId: string): void {
+  try {
+    localStorage.setItem(HIDDEN, JSON.stringify([...new Set([...hiddenIn(), projectId])]));
+  } catch {
+    // Storage may be full, or switched off.
   }
 }

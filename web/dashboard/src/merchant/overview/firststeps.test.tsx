@@ -1,7 +1,7 @@
-import { fireEvent, screen, within } from "@testing-library/react";
+import { cleanup, fireEvent, screen, within } from "@testing-library/react";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { json, nothing, one, PROJECT, show, type Answers } from "../../testing/render";
+import { json, nothing, one, PROJECT, refused, show, type Answers } from "../../testing/render";
 import { keepsToStates } from "../../testing/states";
 
 import { OverviewPage } from "./OverviewPage";
@@ -29,13 +29,22 @@ const EMPTY = {
 const answers = ({ keys = 0, isPaid = false, isTaken = false }): Answers => ({
   [OVERVIEW]: EMPTY,
   [KEYS]: { keys: Array.from({ length: keys }, (_, number) => ({ keyId: `key_${number}` })) },
-  [`GET ${AT}/events`]: { ...nothing, events: isPaid ? [{ eventId: "evt_1" }] : [] },
+  [`GET ${AT}/payments`]: { ...nothing, payments: isPaid ? [{ paymentId: "pay_1" }] : [] },
   [`GET ${AT}/deliveries`]: { ...nothing, deliveries: isTaken ? [{ deliveryId: "whd_1" }] : [] },
 });
 const page = { path: "overview", mode: "sandbox" } as const;
+const HIDDEN = "cambist-first-steps-hidden";
+const ASKED_BY_GUIDE = /api-keys|payments|deliveries/;
+const COINS = {
+  coins: [
+    { chain: "polygon", token: "POL", enabled: true },
+    { chain: "polygon", token: "USDC", enabled: false },
+    { chain: "tron", token: "USDT", enabled: true },
+  ],
+};
 
 afterEach(() => {
-  localStorage.removeItem("cambist-first-steps-hidden");
+  localStorage.clear();
 });
 
 describe("the overview", () => {
@@ -49,18 +58,12 @@ describe("the overview", () => {
       permissions: ["read", "payments", "projects.change"],
       answers: {
         ...answers({}),
-        [`GET ${AT}/events`]: () =>
-          json(isPaid ? { ...one, events: [{ eventId: "evt_1" }] } : { ...nothing, events: [] }),
-        [`GET ${AT}/wallet/coins`]: {
-          coins: [
-            { chain: "polygon", token: "POL", enabled: true },
-            { chain: "polygon", token: "USDC", enabled: false },
-            { chain: "tron", token: "USDT", enabled: true },
-          ],
-        },
+        [`GET ${AT}/payments`]: () =>
+          json(isPaid ? { ...one, payments: [{ paymentId: "pay_1" }] } : { ...nothing, payments: [] }),
+        [`GET ${AT}/wallet/coins`]: COINS,
         [`POST ${AT}/payments`]: async (request) => {
           bodies.push(await request.json());
-          return json({ payment: { paymentId: "pay_1", requiredConfirmations: 19 } }, 201);
+          return json({ payment: { paymentId: "pay_1", status: "pending", requiredConfirmations: 19 } }, 201);
         },
         [`POST ${AT}/sandbox/deposit`]: async (request) => {
           bodies.push(await request.json());
@@ -72,14 +75,100 @@ describe("the overview", () => {
     const steps = await screen.findByRole("list", { name: "First steps" });
     expect(within(steps).getAllByText("To do")).toHaveLength(4);
     expect(within(steps).getByRole("link", { name: "API keys" }).getAttribute("href")).toBe(`/${PROJECT}/keys`);
-    const asked = sent.filter((request) => /events|deliveries/.test(request.url)).map((one) => new URL(one.url).search);
-    expect(asked.sort()).toEqual(["?event=payment.paid&limit=1", "?event=payment.paid&limit=1&status=delivered"]);
+    const asked = sent.filter(({ url }) => /payments|deliveries/.test(url)).map(({ url }) => new URL(url).search);
+    expect(asked.sort()).toEqual(["?event=payment.paid&status=delivered&limit=1", "?status=paid&limit=1"]);
     fireEvent.click(within(steps).getByRole("button", { name: "Make a payment and pay it" }));
     await expect.poll(() => within(steps).queryAllByText("To do").length, { timeout: 20_000 }).toBe(3);
     expect(bodies).toEqual([
-      { chain: "tron", token: "USDT", pricingMode: "direct_crypto", amount: "10" },
+      {
+        chain: "tron",
+        token: "USDT",
+        pricingMode: "direct_crypto",
+        amount: "10",
+        idempotencyKey: expect.stringMatching(/^[\da-f-]{36}$/) as unknown,
+      },
       { paymentId: "pay_1", confirmations: 19 },
     ]);
+  });
+
+  it.each([
+    ["pays the same payment when the deposit is tried again", "pending", 2],
+    ["pays no payment twice whose deposit was made and not answered", "paid", 1],
+  ])("%s", async (_, status, expected) => {
+    const keys: unknown[] = [];
+    let deposits = 0;
+    await show(OverviewPage, {
+      ...page,
+      answers: {
+        ...answers({}),
+        [`GET ${AT}/wallet/coins`]: COINS,
+        [`POST ${AT}/payments`]: async (request) => {
+          keys.push(((await request.json()) as { idempotencyKey: unknown }).idempotencyKey);
+          const payment = {
+            paymentId: "pay_1",
+            status: deposits === 0 ? "pending" : status,
+            requiredConfirmations: 19,
+          };
+          return json({ payment }, deposits === 0 ? 201 : 200);
+        },
+        [`POST ${AT}/sandbox/deposit`]: () => {
+          deposits += 1;
+          return deposits === 1 ? Promise.reject(new TypeError("Failed to fetch")) : json({ success: true });
+        },
+      },
+    });
+    const act = await screen.findByRole("button", { name: "Make a payment and pay it" });
+    fireEvent.click(act);
+    expect(await screen.findByText("OFFLINE")).toBeTruthy();
+    fireEvent.click(act);
+    await expect
+      .poll(() => screen.queryByText("OFFLINE") === null && keys.length === 2, { timeout: 20_000 })
+      .toBe(true);
+    await expect.poll(() => deposits, { timeout: 20_000 }).toBe(expected);
+    expect(keys[0]).toEqual(expect.any(String));
+    expect(keys[1]).toBe(keys[0]);
+    // Once it is paid, the next one is another.
+    await expect.poll(() => act.hasAttribute("data-loading"), { timeout: 20_000 }).toBe(false);
+    fireEvent.click(act);
+    await expect.poll(() => keys.length, { timeout: 20_000 }).toBe(3);
+    expect(keys[2]).not.toBe(keys[0]);
+  });
+
+  it("asks for another payment once the gateway has refused one", async () => {
+    const keys: unknown[] = [];
+    await show(OverviewPage, {
+      ...page,
+      answers: {
+        ...answers({}),
+        [`GET ${AT}/wallet/coins`]: COINS,
+        [`POST ${AT}/payments`]: async (request) => {
+          keys.push(((await request.json()) as { idempotencyKey: unknown }).idempotencyKey);
+          return refused(400, "TOKEN_NOT_ENABLED");
+        },
+      },
+    });
+    const act = await screen.findByRole("button", { name: "Make a payment and pay it" });
+    fireEvent.click(act);
+    expect(await screen.findByText("TOKEN_NOT_ENABLED")).toBeTruthy();
+    fireEvent.click(act);
+    await expect.poll(() => keys.length, { timeout: 20_000 }).toBe(2);
+    expect(keys[1]).not.toBe(keys[0]);
+  });
+
+  it("keeps room for the steps while it is not known what is left to do", async () => {
+    await show(OverviewPage, {
+      ...page,
+      answers: { ...answers({}), [`GET ${AT}/deliveries`]: () => new Promise<Response>(() => undefined) },
+    });
+    expect(await screen.findByText("Nothing needs attention.")).toBeTruthy();
+    const room = screen.getByRole("region", { name: "First steps" });
+    expect(within(room).getByRole("status", { name: "Loading" })).toBeTruthy();
+  });
+
+  it("says nothing of first steps of which nobody can say whether they are done", async () => {
+    await show(OverviewPage, { ...page, answers: { ...answers({}), [KEYS]: () => refused(403, "ROLE_NOT_ALLOWED") } });
+    expect(await screen.findByText("Nothing needs attention.")).toBeTruthy();
+    await expect.poll(() => screen.queryByRole("region", { name: "First steps" }), { timeout: 20_000 }).toBeNull();
   });
 
   it("offers no steps to whoever may not take them", async () => {
@@ -95,13 +184,38 @@ describe("the overview", () => {
   ])("says nothing of first steps that %s", async (_, shown) => {
     await show(OverviewPage, shown);
     expect(await screen.findByText("Nothing needs attention.")).toBeTruthy();
+    await expect.poll(() => screen.queryByRole("region", { name: "First steps" }), { timeout: 20_000 }).toBeNull();
     expect(screen.queryByRole("list", { name: "First steps" })).toBeNull();
+  });
+
+  it("does not show steps again that were done, once their deliveries are deleted and the key is revoked", async () => {
+    await show(OverviewPage, { ...page, answers: answers({ keys: 1, isPaid: true, isTaken: true }) });
+    await expect.poll(() => localStorage.getItem(HIDDEN), { timeout: 20_000 }).toBe(JSON.stringify([PROJECT]));
+    cleanup();
+    const sent = await show(OverviewPage, { ...page, answers: answers({}) });
+    expect(await screen.findByText("Nothing needs attention.")).toBeTruthy();
+    expect(screen.queryByRole("region", { name: "First steps" })).toBeNull();
+    expect(sent.filter(({ url }) => ASKED_BY_GUIDE.test(url))).toHaveLength(0);
+  });
+
+  it("hides them also where the browser stores nothing more", async () => {
+    for (let size = 2 ** 24; size >= 1; size /= 2) {
+      try {
+        localStorage.setItem(`full ${size}`, "x".repeat(size));
+      } catch {
+        // A smaller piece may fit.
+      }
+    }
+    await show(OverviewPage, { ...page, answers: answers({}) });
+    fireEvent.click(await screen.findByRole("button", { name: "Hide" }));
+    expect(screen.queryByRole("list", { name: "First steps" })).toBeNull();
+    expect(localStorage.getItem(HIDDEN)).toBeNull();
   });
 
   it("hides them for good", async () => {
     await show(OverviewPage, { ...page, answers: answers({}) });
     fireEvent.click(await screen.findByRole("button", { name: "Hide" }));
     expect(screen.queryByRole("list", { name: "First steps" })).toBeNull();
-    expect(localStorage.getItem("cambist-first-steps-hidden")).toBe(JSON.stringify([PROJECT]));
+    expect(localStorage.getItem(HIDDEN)).toBe(JSON.stringify([PROJECT]));
   });
 });

@@ -2,23 +2,22 @@ import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "../api";
 
-/** What has happened of the first steps: whether a payment was ever paid, and its event ever taken by the shop's server. */
+/**
+ * What has happened of the first steps: whether there is a paid payment, and whether the shop's server has taken the event
+ * of one. Payments stay; deliveries are deleted after a while, so what was seen done is kept in the browser.
+ */
 export function stepsQuery(projectId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "first-steps"],
     queryFn: async ({ signal }) => {
       const path = { projectId };
-      const paid = { event: "payment.paid", limit: 1 };
-      const [events, deliveries] = await Promise.all([
-        unwrap(api.GET("/api/dashboard/projects/{projectId}/events", { params: { path, query: paid }, signal })),
-        unwrap(
-          api.GET("/api/dashboard/projects/{projectId}/deliveries", {
-            params: { path, query: { ...paid, status: "delivered" } },
-            signal,
-          }),
-        ),
+      const paid = { status: "paid", limit: 1 } as const;
+      const taken = { event: "payment.paid", status: "delivered", limit: 1 } as const;
+      const [{ payments }, { deliveries }] = await Promise.all([
+        unwrap(api.GET("/api/dashboard/projects/{projectId}/payments", { params: { path, query: paid }, signal })),
+        unwrap(api.GET("/api/dashboard/projects/{projectId}/deliveries", { params: { path, query: taken }, signal })),
       ]);
-      return { isPaid: events.events.length > 0, isTaken: deliveries.deliveries.length > 0 };
+      return { isPaid: payments.length > 0, isTaken: deliveries.length > 0 };
     },
   });
 }

@@ -12,8 +12,8 @@ interface CredentialsProps {
 export function Credentials({ secretKey, authToken }: CredentialsProps) {
   const { t } = useTranslation();
   return (
-    <div role="alert" className="stack">
-      <p>{t("tracker.once")}</p>
+    <div className="stack">
+      <p role="alert">{t("tracker.once")}</p>
       <Facts
         facts={[
           [

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { asApiError } from "../../api/errors";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
@@ -60,7 +61,20 @@ export function Setup({ tracker, token }: SetupProps) {
         </div>
         {test.error !== null && <ErrorNote error={test.error} />}
         {result !== null && <TestOutcome result={result} />}
-        {fresh !== null && <Credentials {...fresh} />}
+        {fresh !== null && (
+          <>
+            <Credentials {...fresh} />
+            <div className="row">
+              <Button
+                onClick={() => {
+                  setFresh(null);
+                }}
+              >
+                {t("ui.done")}
+              </Button>
+            </div>
+          </>
+        )}
       </div>
       {open === "change" && <Change tracker={tracker} token={token} onClose={close} />}
       {open === "replace" && <Replace tracker={tracker} token={token} onFresh={setFresh} onClose={close} />}
@@ -100,21 +114,37 @@ function Replace({ tracker, token, onFresh, onClose }: ReplaceProps) {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const client = useQueryClient();
+  const [isUnsure, setUnsure] = useState(false);
+  const { queryKey } = tokenQuery(projectId, tracker.webhookId);
+
+  async function replace(): Promise<void> {
+    let fresh: Fresh;
+    try {
+      fresh = await replaceCredentials(token);
+    } catch (problem) {
+      const { status } = asApiError(problem);
+      // Where no answer came, the old token may be good for nothing: which one holds now has to be read.
+      if (status <= 0 || status >= 500) setUnsure(true);
+      void client.invalidateQueries({ queryKey });
+      throw problem;
+    }
+    // What else is on the page goes on with the new token at once; an answer on its way may still tell the old one.
+    await client.cancelQueries({ queryKey });
+    client.setQueryData(queryKey, fresh.authToken);
+    onFresh(fresh);
+  }
+
   return (
     <Confirm
       title={t("tracker.replaceTitle")}
       act={t("tracker.replace")}
       typed={tracker.name}
       isDangerous
-      onConfirm={async () => {
-        const fresh = await replaceCredentials(token);
-        // What else is on the page goes on with the new token at once; the old one is good for nothing by now.
-        client.setQueryData(tokenQuery(projectId, tracker.webhookId).queryKey, fresh.authToken);
-        onFresh(fresh);
-      }}
+      onConfirm={replace}
       onClose={onClose}
     >
       <p>{t("tracker.replaceWords")}</p>
+      {isUnsure && <p role="status">{t("tracker.replaceUnsure")}</p>}
     </Confirm>
   );
 }

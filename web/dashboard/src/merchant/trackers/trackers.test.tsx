@@ -1,54 +1,15 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
-import { json, nothing, one, PROJECT, refused, show, type Answers } from "../../testing/render";
+import { json, nothing, one, PROJECT, show } from "../../testing/render";
 import { keepsToStates } from "../../testing/states";
 
 import { NewTracker } from "./NewTracker";
 import { progressOf } from "./Past";
-import type { Movement, Tracker } from "./queries";
+import { ADDRESS, answers, asks, at, LIST, TRACKER } from "./samples";
 import { TrackerList } from "./TrackerList";
 import { TrackerPage } from "./TrackerPage";
 import { readAddresses } from "./Watched";
-
-const LIST = `/api/dashboard/projects/${PROJECT}/trackers`;
-const ADDRESS = "0x5555555555555555555555555555555555555555";
-const TRACKER: Tracker = {
-  webhookId: "whk_1",
-  projectId: PROJECT,
-  url: "https://desk.example/hook",
-  name: "Desk",
-  chain: "polygon",
-  mode: "live",
-  startBlock: 100,
-  maxAddresses: 1000,
-  addresses: 1,
-  isActive: true,
-  history: { state: "reading", fromBlock: 100, toBlock: 299, readBlock: 149, error: null, untoldMovements: 0 },
-  metadata: null,
-  credentialsRotatedAt: null,
-  createdAt: "2026-01-01T12:00:00.000Z",
-  updatedAt: "2026-01-01T12:00:00.000Z",
-};
-const MOVEMENT: Movement = {
-  transactionId: "mov_1",
-  chain: "polygon",
-  address: ADDRESS,
-  direction: "in",
-  token: "USDT",
-  contractAddress: null,
-  amount: "25",
-  from: null,
-  to: ADDRESS,
-  txHash: "0xab",
-  blockNumber: 61_000_000,
-  blockHash: "0xcd",
-  blockTime: "2026-01-01T12:00:00.000Z",
-  confirmations: 12,
-  requiredConfirmations: 12,
-  status: "confirmed",
-  createdAt: "2026-01-01T12:00:00.000Z",
-};
 
 describe("the list of trackers", () => {
   keepsToStates({ page: TrackerList, path: "trackers", asks: `GET ${LIST}` });
@@ -96,17 +57,6 @@ describe("a new tracker", () => {
 });
 
 describe("the page of one tracker", () => {
-  const at = { path: "trackers/$webhookId", at: "trackers/whk_1" };
-  const asks = `GET ${LIST}/whk_1`;
-  const answers: Answers = {
-    [asks]: { webhook: TRACKER },
-    "GET /api/merchant/webhooks": { ...one, webhooks: [{ ...TRACKER, authToken: "tok_1" }] },
-    "GET /api/webhook/transaction/list": { ...one, transactions: [MOVEMENT] },
-    "GET /api/webhook/address/list": {
-      ...one,
-      addresses: [{ address: ADDRESS, label: "Till 4", metadata: null, addedAt: "2026-01-01T12:00:00.000Z" }],
-    },
-  };
   keepsToStates({ page: TrackerPage, ...at, asks });
 
   it("shows how far the past is, what moved with its deliveries, and what is watched", async () => {
@@ -126,66 +76,6 @@ describe("the page of one tracker", () => {
     expect(await screen.findByText(/open to whoever manages trackers/)).toBeTruthy();
     expect(sent.some((request) => request.url.includes("/api/merchant/webhooks"))).toBe(false);
     expect(screen.queryByRole("button", { name: "Delete" })).toBeNull();
-  });
-
-  it("sends a test, and says what the server answered", async () => {
-    const tested = {
-      success: true,
-      delivered: false,
-      statusCode: 404,
-      durationMs: 12,
-      responseBody: "nobody",
-      error: null,
-    };
-    const sent = await show(TrackerPage, {
-      ...at,
-      answers: { ...answers, "POST /api/webhook/test": () => json(tested) },
-    });
-    fireEvent.click(await screen.findByRole("button", { name: "Send a test" }));
-    expect(await screen.findByText("nobody")).toBeTruthy();
-    const test = sent.find((request) => request.url.endsWith("/api/webhook/test"));
-    expect(test?.headers.get("X-Auth-Token")).toBe("tok_1");
-  });
-
-  it("changes name and URL, and says in the dialog what is wrong with them", async () => {
-    const bodies: unknown[] = [];
-    await show(TrackerPage, {
-      ...at,
-      answers: {
-        ...answers,
-        "POST /api/webhook/update": async (request) => {
-          bodies.push(await request.json());
-          return bodies.length === 1 ? refused(400, "VALIDATION_ERROR") : json({ webhook: TRACKER });
-        },
-      },
-    });
-    fireEvent.click(await screen.findByRole("button", { name: "Change name and URL" }));
-    const dialog = await screen.findByRole("dialog", { name: "Change this tracker?" });
-    fireEvent.change(within(dialog).getByLabelText(/^URL/), { target: { value: " https://desk.example/2 " } });
-    fireEvent.click(within(dialog).getByRole("button", { name: "Change name and URL" }));
-    expect(await within(dialog).findByText("VALIDATION_ERROR")).toBeTruthy();
-    fireEvent.click(within(dialog).getByRole("button", { name: "Change name and URL" }));
-    await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
-    expect(bodies).toEqual(Array(2).fill({ name: "Desk", url: "https://desk.example/2" }));
-  });
-
-  it("replaces token and secret when the name is typed, shows them once, and goes on with the new token", async () => {
-    const fresh = { webhookId: "whk_1", authToken: "tok_2", secretKey: "7e7e", rotatedAt: TRACKER.createdAt };
-    const sent = await show(TrackerPage, {
-      ...at,
-      answers: { ...answers, "POST /api/webhook/regenerate-secret": () => json({ webhook: fresh, warning: "" }) },
-    });
-    fireEvent.click(await screen.findByRole("button", { name: "Replace token and secret" }));
-    const dialog = await screen.findByRole("dialog");
-    const act = within(dialog).getByRole<HTMLButtonElement>("button", { name: "Replace token and secret" });
-    expect(act.disabled).toBe(true);
-    fireEvent.change(within(dialog).getByLabelText(/Desk/), { target: { value: "Desk" } });
-    fireEvent.click(act);
-    expect(await screen.findByText("7e7e")).toBeTruthy();
-    fireEvent.click(screen.getByRole("button", { name: "Send a test" }));
-    const tokens = () =>
-      sent.filter((one) => one.url.endsWith("/api/webhook/test")).map((one) => one.headers.get("X-Auth-Token"));
-    await expect.poll(tokens, { timeout: 20_000 }).toEqual(["tok_2"]);
   });
 
   it("asks before it stops reading the past", async () => {
