@@ -13,8 +13,13 @@ export function merchantQuery(merchantId: string) {
   });
 }
 
-/** Return what has every page that shows merchants ask again. */
+/** Return what has every page that shows merchants, or counts them, ask again. */
 export function useMerchantsChanged(): () => Promise<void> {
   const client = useQueryClient();
-  return () => client.invalidateQueries({ queryKey: ["merchant"] });
+  return async () => {
+    await Promise.all([
+      client.invalidateQueries({ queryKey: ["merchant"] }),
+      client.invalidateQueries({ queryKey: ["plans"] }),
+    ]);
+  };
 }

@@ -13,7 +13,9 @@ const POLL_MS = 60_000;
 
 /** What needs attention, what came in at all merchants, what it cost, and what the gateway holds. */
 export function OverviewPage() {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
+  const number = new Intl.NumberFormat(i18n.language);
+  const counted = (count: number) => (count === 0 ? null : number.format(count));
   const [span, setSpan] = useState<SpanName>("month");
   const query = useQuery({
     queryKey: ["overview", span],
@@ -40,6 +42,8 @@ export function OverviewPage() {
                     t("overview.networkFees"),
                     <Fiat key="paid" value={found.networkFees.fiat} currency={found.currency} />,
                   ],
+                  [t("overview.unpricedExchangeFees"), counted(found.exchangeFees.unpriced)],
+                  [t("overview.unpricedNetworkFees"), counted(found.networkFees.unpriced)],
                 ]}
               />
             </Section>

@@ -6,8 +6,14 @@ import { useChainOptions } from "../queries";
 
 type NewPlan = Schemas["NewPlan"];
 
+/** A number in a form; empty while nothing is typed. */
+type Typed = number | "";
+
 /** A plan while it is written. A number that is left out is null: no bound of its own, or nothing of it. */
-export type Draft = Required<Omit<NewPlan, "isDefault">>;
+export interface Draft extends Required<Omit<NewPlan, "isDefault" | "maxWebhooks" | "maxAddresses">> {
+  readonly maxWebhooks: Typed;
+  readonly maxAddresses: Typed;
+}
 
 export const BLANK: Draft = {
   name: "",
@@ -21,6 +27,10 @@ export const BLANK: Draft = {
   isPublic: true,
 };
 
+const REQUIRED = [
+  ["maxWebhooks", 0],
+  ["maxAddresses", 1],
+] as const;
 const WHOLE = ["requestsPerMinute", "cptPerMonth"] as const;
 
 interface PlanFormProps {
@@ -69,26 +79,20 @@ export function PlanForm({ draft, onDraft }: PlanFormProps) {
           </div>
         </Checkbox.Group>
       )}
-      <NumberInput
-        label={t("plans.maxWebhooks")}
-        required
-        min={0}
-        allowDecimal={false}
-        value={draft.maxWebhooks}
-        onChange={(value) => {
-          set({ maxWebhooks: Number(value) });
-        }}
-      />
-      <NumberInput
-        label={t("plans.maxAddresses")}
-        required
-        min={1}
-        allowDecimal={false}
-        value={draft.maxAddresses}
-        onChange={(value) => {
-          set({ maxAddresses: Number(value) });
-        }}
-      />
+      {REQUIRED.map(([name, min]) => (
+        <NumberInput
+          key={name}
+          label={t(`plans.${name}`)}
+          required
+          min={min}
+          allowDecimal={false}
+          allowNegative={false}
+          value={draft[name]}
+          onChange={(value) => {
+            set({ [name]: typed(value) });
+          }}
+        />
+      ))}
       {WHOLE.map((name) => (
         <NumberInput
           key={name}
@@ -96,9 +100,11 @@ export function PlanForm({ draft, onDraft }: PlanFormProps) {
           description={t(`plans.${name}Words`)}
           min={1}
           allowDecimal={false}
+          allowNegative={false}
           value={draft[name] ?? ""}
           onChange={(value) => {
-            set({ [name]: value === "" ? null : Number(value) });
+            const number = typed(value);
+            set({ [name]: number === "" ? null : number });
           }}
         />
       ))}
@@ -120,4 +126,18 @@ export function PlanForm({ draft, onDraft }: PlanFormProps) {
       />
     </>
   );
+}
+
+function typed(value: number | string): Typed {
+  return value === "" ? "" : Number(value);
+}
+
+/** Return what is sent of a draft whose form was submitted: a browser submits none in which a required number is empty. */
+export function written({ maxWebhooks, maxAddresses, ...rest }: Draft): Required<Omit<NewPlan, "isDefault">> {
+  return {
+    ...rest,
+    name: rest.name.trim(),
+    maxWebhooks: Number(maxWebhooks),
+    maxAddresses: Number(maxAddresses),
+  };
 }

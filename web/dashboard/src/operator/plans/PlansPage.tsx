@@ -10,7 +10,7 @@ import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
 
-import { BLANK, PlanForm, type Draft } from "./PlanForm";
+import { BLANK, PlanForm, written, type Draft } from "./PlanForm";
 import { plansQuery, type Plan } from "./queries";
 
 /** What merchants can have, and who has what they were given no other. */
@@ -131,7 +131,7 @@ function MakeButton() {
         setDraft(BLANK);
       }}
       onConfirm={async () => {
-        await unwrap(api.POST("/api/admin/plans", { body: { ...draft, name: draft.name.trim() } }));
+        await unwrap(api.POST("/api/admin/plans", { body: written(draft) }));
         await client.invalidateQueries(plansQuery);
       }}
     >
@@ -144,7 +144,8 @@ function MakeButton() {
 function Acts({ plan }: { readonly plan: Plan }) {
   const { t } = useWords();
   const client = useQueryClient();
-  const before = draftOf(plan);
+  // As it was when the dialog opened: the list is read again meanwhile, and what others change then is not theirs to undo.
+  const [before, setBefore] = useState(() => draftOf(plan));
   const [draft, setDraft] = useState(before);
   const isArchived = plan.archivedAt !== null;
   const { name } = plan;
@@ -162,11 +163,12 @@ function Acts({ plan }: { readonly plan: Plan }) {
         act={t("plans.change")}
         title={t("plans.changeTitle", { name })}
         onOpen={() => {
-          setDraft(before);
+          setBefore(draftOf(plan));
+          setDraft(draftOf(plan));
         }}
         onConfirm={() => patch(changed(before, draft))}
       >
-        <p>{t("plans.changeWords", { count: plan.merchants })}</p>
+        <p>{plan.isDefault ? t("plans.changeDefaultWords") : t("plans.changeWords", { count: plan.merchants })}</p>
         <PlanForm draft={draft} onDraft={setDraft} />
       </ActButton>
       {!plan.isDefault && !isArchived && (
@@ -201,6 +203,7 @@ function draftOf(plan: Plan): Draft {
 
 /** Return what is different: what somebody else changed meanwhile stays. */
 function changed(before: Draft, now: Draft): Schemas["ChangePlan"] {
-  const written = { ...now, name: now.name.trim() };
-  return Object.fromEntries(Object.entries(written).filter(([name, value]) => value !== before[name as keyof Draft]));
+  return Object.fromEntries(
+    Object.entries(written(now)).filter(([name, value]) => value !== before[name as keyof Draft]),
+  );
 }

@@ -1,5 +1,5 @@
 import { fireEvent, screen, within } from "@testing-library/react";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { json, refused, showOperator, type Answers } from "../../testing/render";
 import { keepsToStates } from "../../testing/states";
@@ -31,8 +31,21 @@ const answers = (...plans: Plan[]): Answers => ({
 });
 const permissions = ["plans.read", "plans.change"] as const;
 
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
 describe("the plans", () => {
   keepsToStates({ page: PlansPage, path: "plans", asks: LIST, by: showOperator });
+
+  describe("for whoever may change them", () => {
+    keepsToStates({
+      page: PlansPage,
+      path: "plans",
+      asks: LIST,
+      by: (page, shown) => showOperator(page, { ...shown, permissions }),
+    });
+  });
 
   it("are shown beside what everybody else has, and offer nothing to whoever may only read", async () => {
     await showOperator(PlansPage, { path: "plans", answers: answers(PLAN), permissions: ["plans.read"] });
@@ -115,5 +128,55 @@ describe("the plans", () => {
     await act(/Growth/, "Archive");
     await act(/Old/, "Bring back");
     expect(bodies).toEqual([{ maxWebhooks: 25 }, { isDefault: true }, { archived: true }, { archived: false }]);
+  });
+
+  it("are changed without undoing what somebody else changes while the dialog is open", async () => {
+    const bodies: unknown[] = [];
+    let now = PLAN;
+    await showOperator(PlansPage, {
+      path: "plans",
+      permissions,
+      answers: {
+        ...answers(),
+        [LIST]: () => json(answers(now)[LIST] as object),
+        "PATCH /api/admin/plans/pln_1": async (request) => {
+          bodies.push(await request.json());
+          return json({ success: true, plan: PLAN });
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: "Change" }));
+    const dialog = await screen.findByRole("dialog");
+    now = { ...PLAN, maxAddresses: 5000 };
+    const later = Date.now() + 60_000;
+    vi.spyOn(Date, "now").mockReturnValue(later);
+    globalThis.dispatchEvent(new Event("visibilitychange"));
+    expect(await screen.findByText("5,000")).toBeTruthy();
+    fireEvent.change(within(dialog).getByLabelText(/^Active trackers/), { target: { value: "25" } });
+    fireEvent.click(within(dialog).getByRole("button", { name: "Change" }));
+    await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
+    expect(bodies).toEqual([{ maxWebhooks: 25 }]);
+  });
+
+  it("say whom a change of the default one concerns", async () => {
+    const answered = answers({ ...PLAN, isDefault: true, merchants: 0 });
+    await showOperator(PlansPage, { path: "plans", answers: answered, permissions });
+    fireEvent.click(await screen.findByRole("button", { name: "Change" }));
+    const dialog = await screen.findByRole("dialog");
+    expect(within(dialog).getByText(/all merchants who were given no plan/)).toBeTruthy();
+    expect(within(dialog).queryByText(/0 merchants/)).toBeNull();
+  });
+
+  it("are not changed while a number that has to be there is left out", async () => {
+    const sent = await showOperator(PlansPage, { path: "plans", answers: answers(PLAN), permissions });
+    fireEvent.click(await screen.findByRole("button", { name: "Change" }));
+    const dialog = await screen.findByRole("dialog");
+    const trackers = within(dialog).getByLabelText<HTMLInputElement>(/^Active trackers/);
+    fireEvent.change(trackers, { target: { value: "" } });
+    expect(trackers.value).toBe("");
+    fireEvent.click(within(dialog).getByRole("button", { name: "Change" }));
+    expect(trackers.matches(":invalid")).toBe(true);
+    expect(sent.some((request) => request.method === "PATCH")).toBe(false);
+    expect(screen.getByRole("dialog")).toBe(dialog);
   });
 });

@@ -1,0 +1,42 @@
+import { screen, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+
+import { showOperator } from "../../testing/render";
+import { keepsToStates } from "../../testing/states";
+
+import { OverviewPage } from "./OverviewPage";
+
+const OVERVIEW = "GET /api/admin/overview";
+const payments = { made: 0, open: 0, paid: 0, conversionPercent: null, states: {} };
+const answerOf = (swapped: number, sent: number) => ({
+  currency: "usd",
+  step: "day",
+  attention: [],
+  turnover: { payments, deposits: 0, fiat: "0.00", unpriced: 0, coins: [], series: [] },
+  exchangeFees: { coins: [], fiat: "1.00", unpriced: swapped },
+  networkFees: { coins: [], fiat: "2.00", unpriced: sent },
+  held: { fiat: "0.00", unpriced: 0, coins: [] },
+});
+const UNPRICED = /without a known price/;
+
+describe("the overview of operators", () => {
+  keepsToStates({ page: OverviewPage, path: "overview", asks: OVERVIEW, by: showOperator });
+
+  it("says of how many fees the sum knows nothing", async () => {
+    await showOperator(OverviewPage, { path: "overview", answers: { [OVERVIEW]: answerOf(3, 1200) } });
+    const fees = await screen.findByRole("region", { name: "Fees" });
+    const values = within(fees)
+      .getAllByText(UNPRICED)
+      .map((name) => [name.textContent, name.nextSibling?.textContent]);
+    expect(values).toEqual([
+      ["Swaps and bridges without a known price", "3"],
+      ["Network fees without a known price", "1,200"],
+    ]);
+  });
+
+  it("does not speak of prices where all are known", async () => {
+    await showOperator(OverviewPage, { path: "overview", answers: { [OVERVIEW]: answerOf(0, 0) } });
+    const fees = await screen.findByRole("region", { name: "Fees" });
+    expect(within(fees).queryByText(UNPRICED)).toBeNull();
+  });
+});
