@@ -108,6 +108,12 @@ LIMIT $5
 """  # noqa: S608  a constant
 
 
+_DELETE = """
+WITH gone AS (SELECT id FROM uncollected_funds WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE)
+DELETE FROM uncollected_funds u USING gone WHERE u.id = gone.id
+"""
+
+
 async def look(
     conn: AsyncConnection, chain_scope: ChainScope, now: datetime, place: int
 ) -> tuple[Sequence[Uncollected], int]:
@@ -119,7 +125,7 @@ async def look(
     rows = (await conn.exec_driver_sql(_UNCOLLECTED, values)).all()
     gone = [row.row_pk for row in rows if row.address_pk is None]
     if gone:
-        await conn.exec_driver_sql("DELETE FROM uncollected_funds WHERE id = ANY($1::bigint[])", (gone,))
+        await conn.exec_driver_sql(_DELETE, (gone,))
     if len(rows) < UNCOLLECTED_MAX:
         place = 0
     elif rows[-1].row_pk is not None:
