@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Amount, Fiat } from "../../ui/Amount";
+import { Choice } from "../../ui/Choice";
 import { Empty } from "../../ui/Feedback";
 import { AttentionView, SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
 import { Facts, Page, Section } from "../../ui/Page";
@@ -10,6 +11,7 @@ import { QueryView } from "../../ui/QueryView";
 import { api, unwrap, useWords, type Schemas } from "../api";
 
 const POLL_MS = 60_000;
+const MODES = ["live", "sandbox"] as const;
 
 /** What needs attention, what came in at all merchants, what it cost, and what the gateway holds. */
 export function OverviewPage() {
@@ -17,15 +19,30 @@ export function OverviewPage() {
   const number = new Intl.NumberFormat(i18n.language);
   const counted = (count: number) => (count === 0 ? null : number.format(count));
   const [span, setSpan] = useState<SpanName>("month");
+  const [mode, setMode] = useState<(typeof MODES)[number]>("live");
   const query = useQuery({
-    queryKey: ["overview", span],
+    queryKey: ["overview", span, mode],
     placeholderData: keepPreviousData,
     refetchInterval: POLL_MS,
     queryFn: ({ signal }) =>
-      unwrap(api.GET("/api/admin/overview", { params: { query: askedFor(span, Date.now()) }, signal })),
+      unwrap(api.GET("/api/admin/overview", { params: { query: { mode, ...askedFor(span, Date.now()) } }, signal })),
   });
   return (
-    <Page title={t("nav.overview")} actions={<SpanChoice value={span} onSpan={setSpan} />}>
+    <Page
+      title={t("nav.overview")}
+      actions={
+        <>
+          <Choice
+            label={t("common:mode.title")}
+            size="compact-sm"
+            value={mode}
+            options={MODES.map((one) => ({ value: one, label: t(`common:mode.${one}`) }))}
+            onChoice={setMode}
+          />
+          <SpanChoice value={span} onSpan={setSpan} />
+        </>
+      }
+    >
       <QueryView query={query} lines={8}>
         {(found) => (
           <>

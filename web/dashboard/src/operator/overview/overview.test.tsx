@@ -1,7 +1,7 @@
-import { screen, within } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
-import { showOperator } from "../../testing/render";
+import { json, showOperator } from "../../testing/render";
 import { keepsToStates } from "../../testing/states";
 
 import { OverviewPage } from "./OverviewPage";
@@ -32,6 +32,17 @@ describe("the overview of operators", () => {
       ["Swaps and bridges without a known price", "3"],
       ["Network fees without a known price", "1,200"],
     ]);
+  });
+
+  it("shows what is real, and what was tried out when asked for it", async () => {
+    const answer = (request: Request) =>
+      json(answerOf(new URL(request.url).searchParams.get("mode") === "sandbox" ? 7 : 3, 0));
+    await showOperator(OverviewPage, { path: "overview", answers: { [OVERVIEW]: answer } });
+    await screen.findByText("3");
+    expect(screen.getByRole("button", { name: "Live" }).getAttribute("aria-pressed")).toBe("true");
+    fireEvent.click(screen.getByRole("button", { name: "Sandbox" }));
+    await screen.findByText("7");
+    expect(screen.queryByText("3")).toBeNull();
   });
 
   it("does not speak of prices where all are known", async () => {
