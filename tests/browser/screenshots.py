@@ -1,7 +1,7 @@
 """Takes pictures of the checkout in every state: ``python -m tests.browser.screenshots FOLDER [STATE ...]``.
 
 States of an account's page are called ``account-STATE``. Those in ``docs/images`` are from here; ``checkout.png``
-is the pending one on a desktop, ``account.png`` the used one.
+is the pending one on a desktop, ``account.png`` the used one. Those of the dashboards are of ``cambist demo``.
 """
 
 from __future__ import annotations
