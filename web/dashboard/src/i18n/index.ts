@@ -25,7 +25,7 @@ export function preferredLanguage(chosen: string | null, wanted: readonly string
 
 /** Begin with the words of both apps, and with those of one of them. */
 export async function startLanguages(own: Record<string, object> = {}): Promise<void> {
-  const language = preferredLanguage(localStorage.getItem(KEY), navigator.languages);
+  const language = preferredLanguage(kept(), navigator.languages);
   await i18next.use(initReactI18next).init({
     lng: "en",
     fallbackLng: "en",
@@ -41,7 +41,19 @@ export async function changeLanguage(language: Language): Promise<void> {
   await i18next.changeLanguage(language);
   document.documentElement.lang = language;
   document.documentElement.dir = RIGHT_TO_LEFT.has(language) ? "rtl" : "ltr";
-  localStorage.setItem(KEY, language);
+  try {
+    localStorage.setItem(KEY, language);
+  } catch {
+    // Where nothing may be kept, it is chosen again the next time.
+  }
+}
+
+function kept(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
 }
 
 export type Translate = TFunction;

@@ -22,8 +22,8 @@ export function LinkOnce({ title, link, onClose }: LinkOnceProps) {
       closeOnEscape={false}
       closeButtonProps={{ "aria-label": t("common:ui.close") }}
     >
-      <div role="alert" className="stack">
-        <p>{t("link.words")}</p>
+      <div className="stack">
+        <p role="alert">{t("link.words")}</p>
         <Copyable text={link}>
           <code className="break">{link}</code>
         </Copyable>

@@ -17,7 +17,7 @@ const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
   gas_station: ["gas_station", "chain"],
   job: ["job"],
   cron: ["cron"],
-  merchant: ["merchant"],
+  merchant: ["merchant", "plans"],
 };
 
 /** Say whether a query shows something of a change. */

@@ -109,8 +109,8 @@ function NewKey({ projectId }: { readonly projectId: string }) {
           </Button>
         </div>
         {issued !== null && (
-          <div role="alert" className="stack">
-            <p>{t("keys.once")}</p>
+          <div className="stack">
+            <p role="alert">{t("keys.once")}</p>
             <Copyable text={issued} label={t("keys.copy")}>
               <code>{issued}</code>
             </Copyable>

@@ -40,8 +40,8 @@ interface OnCodes {
 function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
   const { t } = useTranslation();
   return (
-    <div role="alert" className="stack">
-      <p>{t("twoFactor.codesWords")}</p>
+    <div className="stack">
+      <p role="alert">{t("twoFactor.codesWords")}</p>
       <Copyable text={codes.join("\n")} label={t("twoFactor.copyCodes")}>
         <code>{codes.join("  ")}</code>
       </Copyable>

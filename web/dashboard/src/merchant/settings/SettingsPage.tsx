@@ -152,8 +152,8 @@ function Secret({ project }: { readonly project: Project }) {
       <div className="stack">
         <p className="muted">{t("settings.secretWords")}</p>
         {secret !== null && (
-          <div role="alert" className="stack">
-            <p>{t("projects.secretWords")}</p>
+          <div className="stack">
+            <p role="alert">{t("projects.secretWords")}</p>
             <Copyable text={secret} label={t("projects.secretCopy")}>
               <code>{secret}</code>
             </Copyable>

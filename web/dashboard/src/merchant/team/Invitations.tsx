@@ -95,8 +95,8 @@ function Invite() {
           </Button>
         </div>
         {link !== null && (
-          <div role="alert" className="stack">
-            <p>{t("team.link")}</p>
+          <div className="stack">
+            <p role="alert">{t("team.link")}</p>
             <Copyable text={link}>
               <code>{link}</code>
             </Copyable>
