@@ -1,0 +1,119 @@
+/** The audit log as both apps show it: of one merchant, or of everybody. */
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+
+import type { Session } from "../api/session";
+
+import { CsvButton } from "./CsvButton";
+import { Filters, SelectFilter, TextFilter } from "./Filters";
+import { List, type Column, type ListQuery } from "./List";
+import { Page, Section } from "./Page";
+import { newestFirst, type ListSearch } from "./search";
+import { Told } from "./Told";
+import { When } from "./When";
+
+const KINDS = ["merchant", "key", "tracker", "operator", "gateway", "stranger"] as const;
+
+interface Entry {
+  readonly createdAt: string;
+  readonly action: string;
+  readonly count: number;
+  readonly actorKind: (typeof KINDS)[number];
+  readonly actor: string | null;
+  readonly actorName: string | null;
+  readonly address: string | null;
+  readonly subject: string | null;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+type TextName = "actor" | "merchant" | "subject" | "address" | "action";
+
+interface TrailProps<One extends Entry> {
+  readonly lead: string;
+  /** Where the API lists it. */
+  readonly path: string;
+  readonly session: Session;
+  readonly search: ListSearch<TextName | "actorKind" | "sort">;
+  /** What is filtered by what one types, in this order. */
+  readonly texts: readonly TextName[];
+  readonly query: ListQuery<One>;
+  /** What says whose an entry is. */
+  readonly whose: Column<One>;
+  readonly rowKey: (one: One) => string;
+  readonly empty: ReactNode;
+}
+
+export function Trail<One extends Entry>(props: TrailProps<One>) {
+  const { search } = props;
+  const { filters } = search;
+  const { t } = useTranslation();
+  const columns: readonly Column<One>[] = [
+    { id: "at", title: t("trail.at"), sort: "createdAt", cell: (one) => <When at={one.createdAt} /> },
+    {
+      id: "action",
+      title: t("trail.action"),
+      cell: (one) => (
+        <>
+          <code>{one.action}</code> {one.count > 1 && <span className="number">× {one.count}</span>}
+        </>
+      ),
+    },
+    {
+      id: "actor",
+      title: t("trail.actor"),
+      cell: (one) => (
+        <>
+          <div>{one.actorName ?? one.actor ?? "–"}</div>
+          <div className="muted">{t(`trail.kinds.${one.actorKind}`)}</div>
+        </>
+      ),
+    },
+    { id: "from", title: t("trail.address"), cell: (one) => one.address ?? "–" },
+    props.whose,
+    {
+      id: "subject",
+      title: t("trail.subject"),
+      cell: (one) => (one.subject === null ? "–" : <code>{one.subject}</code>),
+    },
+    { id: "details", title: t("trail.details"), cell: (one) => <Told details={one.details} /> },
+  ];
+  return (
+    <Page
+      title={t("nav.audit")}
+      lead={props.lead}
+      actions={<CsvButton path={props.path} query={filters} name="audit" session={props.session} />}
+    >
+      <Section flush>
+        <Filters>
+          <SelectFilter
+            label={t("trail.actorKind")}
+            value={filters.actorKind}
+            options={KINDS.map((one) => ({ value: one, label: t(`trail.kinds.${one}`) }))}
+            onFilter={(actorKind) => {
+              search.filter({ actorKind });
+            }}
+          />
+          {props.texts.map((name) => (
+            <TextFilter
+              key={name}
+              label={t(`trail.by.${name}`)}
+              value={filters[name]}
+              onFilter={(text) => {
+                search.filter({ [name]: text });
+              }}
+            />
+          ))}
+        </Filters>
+        <List
+          label={t("nav.audit")}
+          columns={columns}
+          query={props.query}
+          rowKey={props.rowKey}
+          {...newestFirst(search)}
+          onPage={search.goTo}
+          empty={props.empty}
+        />
+      </Section>
+    </Page>
+  );
+}
