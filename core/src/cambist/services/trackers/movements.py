@@ -64,17 +64,21 @@ INSERT INTO movement_stages (chain, scope, movement_pk, stage, head, at)
 SELECT $1, $2, id, 'detected', $17, $18 FROM stored ORDER BY id
 """  # noqa: S608  constants
 
-_CONFIRM = """
+CONFIRMED = (
+    "chain = $1 AND scope = $2 AND status = 'detected' AND height <= {deepest}"
+    " AND height <= {head} - required_confirmations"
+)
+"""The movements of chain $1 and scope $2 that have their confirmations at a head."""
+_CONFIRM = f"""
 WITH due AS (
-    SELECT id FROM movements
-    WHERE chain = $1 AND scope = $2 AND status = 'detected' AND height <= $3 AND height <= $4 - required_confirmations
+    SELECT id FROM movements WHERE {CONFIRMED.format(deepest="$3", head="$4")}
     ORDER BY height LIMIT $5
 ), confirmed AS (
     UPDATE movements m SET status = 'confirmed' FROM due WHERE m.id = due.id RETURNING m.id
 )
 INSERT INTO movement_stages (chain, scope, movement_pk, stage, head, at)
 SELECT $1, $2, id, 'confirmed', $4, $6 FROM confirmed ORDER BY id
-"""
+"""  # noqa: S608  constants
 
 _ORPHAN = """
 WITH gone AS (

@@ -26,6 +26,16 @@ from .telling import Case
 JUDGED_MAX = 2_000
 """Payments of one kind judged in one transaction; the rest stay due, and the next poll takes them."""
 
+# What is due on chain $1 and scope $2; ``pending.py`` asks whether there is any.
+_ON_CHAIN = "chain = $1 AND scope = $2 AND"
+CONFIRMED = f"{_ON_CHAIN} status = 'detected' AND height <= $3 - required_confirmations AND height <= {{deepest}}"
+"""Deposits that have their confirmations at head $3."""
+DIRTY = f"{_ON_CHAIN} dirty"
+EXPIRED = f"{_ON_CHAIN} status = 'pending' AND expires_at <= {{now}}"
+DETECTED = f"{_ON_CHAIN} status = 'detected'"
+CONFIRMING = f"{_ON_CHAIN} status IN ('detected', 'confirming')"
+"""Payments whose pages count confirmations."""
+
 
 class Judgement(Struct, frozen=True, kw_only=True):
     """What judging did: public ids of payments and accounts that changed, and how many events and transitions."""
@@ -167,8 +177,7 @@ async def _forget_accepted(conn: AsyncConnection, rows: Sequence[DepositRow]) ->
 async def _confirm(conn: AsyncConnection, chain_scope: WatchedChain, head: Head, now: datetime) -> Sequence[DepositRow]:
     ceiling = chain_scope.deepest(head.height, head.finalized_height)
     rows = await conn.exec_driver_sql(
-        "WITH due AS (SELECT id FROM deposits WHERE chain = $1 AND scope = $2 AND status = 'detected'"  # noqa: S608
-        " AND height <= $3 - required_confirmations AND height <= $4 ORDER BY id FOR UPDATE)"
+        f"WITH due AS (SELECT id FROM deposits WHERE {CONFIRMED.format(deepest='$4')} ORDER BY id FOR UPDATE)"  # noqa: S608
         " UPDATE deposits d SET status = 'confirmed', confirmed_at = $5 FROM due WHERE d.id = due.id"
         f" RETURNING {COLUMNS}",
         (*chain_scope.key, head.height, ceiling, now),
@@ -190,11 +199,11 @@ FROM payments p JOIN projects j ON j.id = p.project_pk WHERE p.id
 # block, must not keep the others from being judged. Confirming ones wait for a deposit, which makes them dirty.
 _DUE = f"""
 WITH due AS (
-    (SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND dirty LIMIT $4)
+    (SELECT id FROM payments WHERE {DIRTY} LIMIT $4)
     UNION
-    (SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND status = 'pending' AND expires_at <= $3 LIMIT $4)
+    (SELECT id FROM payments WHERE {EXPIRED.format(now="$3")} LIMIT $4)
     UNION
-    (SELECT id FROM payments WHERE chain = $1 AND scope = $2 AND status = 'detected' ORDER BY id LIMIT $4)
+    (SELECT id FROM payments WHERE {DETECTED} ORDER BY id LIMIT $4)
 )
 {_PAYMENTS} IN (SELECT id FROM due) ORDER BY p.id FOR NO KEY UPDATE OF p
 """  # noqa: S608  a constant
@@ -202,8 +211,7 @@ WITH due AS (
 
 async def _confirming(conn: AsyncConnection, chain_scope: WatchedChain) -> set[str]:
     rows = await conn.exec_driver_sql(
-        "SELECT public_id FROM payments WHERE chain = $1 AND scope = $2 AND status IN ('detected', 'confirming')"
-        " LIMIT $3",
+        f"SELECT public_id FROM payments WHERE {CONFIRMING} LIMIT $3",  # noqa: S608  a constant
         (*chain_scope.key, JUDGED_MAX),
     )
     return set(rows.scalars())

@@ -1,7 +1,7 @@
 """What a poll finds beside new blocks: one question, so that a chain on which nothing happens costs little.
 
-Each condition is what the statement selects that is run where it holds, or more than that. What becomes due after it
-was asked, the next poll finds.
+Each condition is the very one of the statement that is run where it holds. What becomes due after it was asked, the
+next poll finds.
 """
 
 from __future__ import annotations
@@ -15,34 +15,23 @@ from cambist.plugin import Head
 from cambist.services.chain_scope import ChainScope
 from cambist.services.trackers import movements
 
+from . import judging
 from .cursors import Cursor
 
 TOLD_AFTER = timedelta(seconds=5)
 """After so long it is written down again that the chain was looked at, though it stands still."""
 
-_READ = """
+_READ = f"""
 SELECT c.height, c.hash,
     c.head <> $3 OR c.finalized IS DISTINCT FROM $4 OR c.updated_at <= $5 AS is_news,
-    -- judging.judge() confirms just these deposits, and judges just these payments.
-    EXISTS (
-        SELECT FROM deposits WHERE chain = $1 AND scope = $2 AND status = 'detected'
-            AND height <= $3 - required_confirmations AND height <= $6
-    ) OR EXISTS (
-        SELECT FROM payments WHERE chain = $1 AND scope = $2 AND status = 'pending' AND expires_at <= $7
-    ) OR EXISTS (
-        SELECT FROM payments WHERE chain = $1 AND scope = $2 AND (dirty OR status = 'detected')
-    ) AS judge,
-    -- And where the chain has grown, it tells just these how much.
-    EXISTS (
-        SELECT FROM payments WHERE chain = $1 AND scope = $2 AND status IN ('detected', 'confirming')
-    ) AS count_on,
-    -- movements.confirm() takes the first of just these.
-    EXISTS (
-        SELECT FROM movements WHERE chain = $1 AND scope = $2 AND status = 'detected' AND height <= $8
-            AND height <= $3 - required_confirmations
-    ) AS confirm_movements
+    EXISTS (SELECT FROM deposits WHERE {judging.CONFIRMED.format(deepest="$6")})
+        OR EXISTS (SELECT FROM payments WHERE {judging.EXPIRED.format(now="$7")})
+        OR EXISTS (SELECT FROM payments WHERE {judging.DIRTY})
+        OR EXISTS (SELECT FROM payments WHERE {judging.DETECTED}) AS judge,
+    EXISTS (SELECT FROM payments WHERE {judging.CONFIRMING}) AS count_on,
+    EXISTS (SELECT FROM movements WHERE {movements.CONFIRMED.format(deepest="$8", head="$3")}) AS confirm_movements
 FROM chain_cursors c WHERE c.chain = $1 AND c.scope = $2
-"""
+"""  # noqa: S608  constants
 
 
 class Pending(Struct, frozen=True, kw_only=True):
