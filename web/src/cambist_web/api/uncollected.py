@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Annotated
 
@@ -16,8 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain.collections import UncollectedReason
 from cambist.domain.money import format_rate, format_units
 from cambist.services.audit.entries import Action
-from cambist.services.chain_pauses import Pausable
-from cambist.services.errors import NotFoundError
+from cambist.services.chain_pauses import Pausable, Pauses
 from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.oversight.finding import spellings
 from cambist.services.sending.collections import explaining
@@ -135,9 +133,9 @@ class UncollectedMoney(Controller):
         async def read(conn: AsyncConnection, part: Part) -> Listed[UncollectedView]:
             wanted = {"merchant_id": merchant_id, "chain": chain, "token": token}
             found = await explaining.list_uncollected(conn, part, reason=reason, period=period, **wanted)
-            return found.shown_as(lambda row: _view(row, paused))
+            return found.shown_as(lambda row: _view(row, pauses))
 
-        paused = await _paused(web)
+        pauses = await web.gateway.pauses.get()
         filters = (merchant_id, chain, token, reason, period)
         query = asked.of(web, "uncollected", "operator", sort=sort, filters=filters)
         return await query.answer(UncollectedList, read)
@@ -169,25 +167,19 @@ class UncollectedMoney(Controller):
                     conn, Action.COLLECTION_ASKED, subject=uncollected_id, merchant_id=found.merchant_id, **told
                 )
         await web.gateway.hints.publish("outbound")
-        return UncollectedAnswer(uncollected=_view(found, await _paused(web)))
+        return UncollectedAnswer(uncollected=_view(found, await web.gateway.pauses.get()))
 
     @get("/addresses/{address:str}", summary="Read what is at an address", opt=permits("money.read"))
     async def read(self, address: FromPath[str], web: NamedDependency[Web]) -> AddressMoney:
         """Return what came to an address of a payment or an account and is in no main wallet, and what it waits for."""
-        registry, paused = web.gateway.registry, await _paused(web)
+        registry, pauses = web.gateway.registry, await web.gateway.pauses.get()
         async with web.db.transaction() as conn:
             found = await explaining.read_address(conn, spellings(registry, address), list(registry.families))
-            views = [await _at_address(web, conn, one, paused) for one in found]
+            views = [await _at_address(web, conn, one, pauses) for one in found]
         return AddressMoney(deposits=views)
 
 
-async def _paused(web: Web) -> AbstractSet[str]:
-    """Return the chains on which sending is paused."""
-    pauses = web.gateway.pauses
-    return {chain for chain in web.gateway.registry.chains if await pauses.are_in_force(chain, Pausable.SENDING)}
-
-
-def _view(one: UncollectedRow, paused: AbstractSet[str]) -> UncollectedView:
+def _view(one: UncollectedRow, pauses: Pauses) -> UncollectedView:
     return UncollectedView(
         uncollected_id=one.uncollected_id,
         merchant_id=one.merchant_id,
@@ -205,7 +197,7 @@ def _view(one: UncollectedRow, paused: AbstractSet[str]) -> UncollectedView:
         value_usd=None if one.value_usd is None else format_rate(round(one.value_usd, 4)),
         fee_usd=None if one.fee_usd is None else format_rate(round(one.fee_usd, 4)),
         until=one.until,
-        sending_paused=one.chain in paused,
+        sending_paused=(one.chain, Pausable.SENDING) in pauses,
         judged_at=one.judged_at,
         asked_at=one.asked_at,
         max_fee_share_bps=one.asked_fee_share_bps,
@@ -215,8 +207,8 @@ def _view(one: UncollectedRow, paused: AbstractSet[str]) -> UncollectedView:
     )
 
 
-async def _at_address(web: Web, conn: AsyncConnection, one: AtAddress, paused: AbstractSet[str]) -> AtAddressView:
-    code, text = await _why(web, conn, one, paused=one.mode == "live" and one.chain in paused)
+async def _at_address(web: Web, conn: AsyncConnection, one: AtAddress, pauses: Pauses) -> AtAddressView:
+    code, text = await _why(web, conn, one, paused=one.mode == "live" and (one.chain, Pausable.SENDING) in pauses)
     return AtAddressView(
         state=one.state,
         merchant_id=one.merchant_id,
@@ -250,13 +242,9 @@ async def _why(web: Web, conn: AsyncConnection, one: AtAddress, *, paused: bool)
         return "simulated", "What is simulated is collected when something leaves the main wallet."
     if paused:
         return "paused", "An operator has paused sending on this chain, so nobody looks at it."
-    if one.uncollected_id is None:
+    if one.reason is None:
         return "not_looked_at", "No worker has looked at it yet: that takes a moment, or none sends on this chain."
-    try:
-        found = await explaining.find(conn, one.uncollected_id)
-    except NotFoundError:  # taken since the address was read
-        return "not_looked_at", "It was just taken by a collection."
-    return found.reason, found.text
+    return one.reason, explaining.text_of(one.reason, one.detail)
 
 
 controllers = [admin_routes("/api/admin/collections", UncollectedMoney)]

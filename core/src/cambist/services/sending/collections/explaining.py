@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct, convert, structs
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -67,7 +67,12 @@ class UncollectedRow(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """Say in a sentence why it stays where it is."""
-        return TEXTS[self.reason] if self.detail is None else f"{TEXTS[self.reason]} It says: {self.detail}"
+        return text_of(self.reason, self.detail)
+
+
+def text_of(reason: UncollectedReason, detail: str | None) -> str:
+    """Say in a sentence why something stays where it is; ``detail`` is in the chain's words."""
+    return TEXTS[reason] if detail is None else f"{TEXTS[reason]} It says: {detail}"
 
 
 _SELECT = (
@@ -141,7 +146,8 @@ class AtAddress(Struct, frozen=True, kw_only=True):
     """Deposits of one token at an address that are not in a main wallet.
 
     ``state``: ``confirming``, ``uncollected``, or ``collecting``, by the intent ``intent_id``. ``height`` is that of
-    the newest of them, ``confirmations`` what they need, ``reached`` up to where the chain was read.
+    the newest of them, ``confirmations`` what they need, ``reached`` up to where the chain was read. ``reason`` is why
+    it was not collected, None before it was judged; ``detail`` is in the chain's words.
     """
 
     state: Literal["confirming", "uncollected", "collecting"]
@@ -160,6 +166,8 @@ class AtAddress(Struct, frozen=True, kw_only=True):
     reached: int | None
     intent_id: str | None
     uncollected_id: str | None
+    reason: UncollectedReason | None
+    detail: str | None
 
 
 # Each part by an index of what is open, however many deposits an address has seen.
@@ -178,7 +186,7 @@ SELECT CASE WHEN d.status = 'detected' THEN 'confirming' WHEN d.collection_pk IS
     r.merchant_id, d.mode, d.chain, a.address, a.purpose, min(d.token) AS token, d.contract,
     min(d.decimals) AS decimals, sum(d.units) AS units, count(*) AS deposits, max(d.height) AS height,
     max(d.required_confirmations) AS confirmations, c.height AS reached, i.intent_id,
-    min(u.uncollected_id) AS uncollected_id
+    min(u.uncollected_id) AS uncollected_id, min(u.reason) AS reason, min(u.detail) AS detail
 FROM deposit d JOIN addresses a ON a.id = d.address_pk AND a.purpose IN ('payment', 'account')
     JOIN merchants r ON r.id = d.merchant_pk
     LEFT JOIN chain_cursors c ON c.chain = d.chain AND c.scope = d.scope
@@ -201,7 +209,7 @@ async def read_address(conn: AsyncConnection, spellings: Sequence[str], families
     values = (list(spellings), list(families))
     rows = (await conn.exec_driver_sql(_AT_ADDRESS, values)).all()
     if rows:
-        return [AtAddress(**{**row._mapping, "units": Units(int(row.units))}) for row in rows]  # noqa: SLF001
+        return [convert({**row._mapping, "units": int(row.units)}, AtAddress) for row in rows]  # noqa: SLF001
     if not (await conn.exec_driver_sql(_IS_OURS, values)).scalar_one():
         raise NotFoundError("ADDRESS_NOT_FOUND", "There is no such address of a payment or an account.")
     return []
