@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from cambist.embedded.processes import free_port
 from cambist.ports import system_ids
 
 from .demo_shop import PASSWORD, DemoFailedError, Shop, WebhookReceiver
@@ -234,18 +235,17 @@ def _environ() -> dict[str, str]:
 def _port() -> int:
     """Return the usual port, or a free one where it is taken."""
     try:
-        return _check_free(PORT)
+        _check_free(PORT)
     except DemoFailedError:
-        return _check_free(0)
+        return free_port()
+    return PORT
 
 
-def _check_free(port: int) -> int:
-    """Return the port, or any free one for 0. Raises DemoFailedError where it is taken."""
+def _check_free(port: int) -> None:
+    """Raise DemoFailedError where a port is taken."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise DemoFailedError(f"port {port} cannot be listened on: {error.strerror}") from None
-        found: int = probe.getsockname()[1]
-        return found
