@@ -159,5 +159,7 @@ async def asked(
 
 async def put(client: httpx.AsyncClient, **exchanges: object) -> None:
     """Change the operator's settings of exchanges."""
-    answer = await client.put("/api/admin/settings", json={"exchanges": exchanges}, headers=ADMIN)
+    version = (await client.get("/api/admin/settings", headers=ADMIN)).json()["version"]
+    body = {"exchanges": exchanges, "version": version}
+    answer = await client.put("/api/admin/settings", json=body, headers=ADMIN)
     assert answer.status_code == 200, answer.text

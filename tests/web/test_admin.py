@@ -20,6 +20,10 @@ async def put(client, **body):
     return await client.put(SETTINGS, json=body, headers=ADMIN)
 
 
+async def version(client):
+    return (await client.get(SETTINGS, headers=ADMIN)).json()["version"]
+
+
 async def test_only_the_admin_key_opens_it(client, merchant):
     for headers in ({}, merchant.key, merchant.bearer, {"X-Admin-Key": "no"}):
         code = "INVALID_TOKEN" if headers == merchant.bearer else "ADMIN_KEY_INVALID"
@@ -39,10 +43,10 @@ async def test_settings_are_told_whole_with_their_defaults(client):
 
 
 async def test_a_change_keeps_the_rest_and_answers_the_whole(client):
-    first = (await put(client, payoutEnabled=False, limits={"memory/USDX": {"perDay": "10"}})).json()
+    first = (await put(client, version=0, payoutEnabled=False, limits={"memory/USDX": {"perDay": "10"}})).json()
     assert (first["payoutEnabled"], first["limits"]) == (False, {"memory/USDX": {"perDay": "10"}})
     second = (await put(client, payoutSwapEnabled=True)).json()
-    assert second == {**first, "payoutSwapEnabled": True}
+    assert (first["version"], second) == (1, {**first, "version": 2, "payoutSwapEnabled": True})
     assert (await client.get(SETTINGS, headers=ADMIN)).json() == second
     assert (await put(client)).json() == second
 
@@ -62,7 +66,7 @@ async def test_minimums_that_were_derived_are_told_with_what_they_are_derived_fr
     assert usdx == {"minimum": "7.2", "fee": "1.2", "nativePrice": "3", "tokenPrice": "1"}
     assert told["derivedMinimums"]["memory/MEM"]["nativePrice"] is None
     assert (await client.get(SETTINGS, headers=ADMIN)).json() == told
-    told = (await put(client, limits={"memory/USDX": {"minimum": "1"}})).json()
+    told = (await put(client, version=told["version"], limits={"memory/USDX": {"minimum": "1"}})).json()
     assert set(told["derivedMinimums"]) == {"memory/MEM"}
     assert (await put(client, payoutMinimumFees=0)).json()["derivedMinimums"] == {}
     refused(await put(client, payoutMinimumFees=1001), 400, "VALIDATION_ERROR")
@@ -79,6 +83,40 @@ async def test_changes_at_once_lose_no_field(client):
     found = (await client.get(SETTINGS, headers=ADMIN)).json()
     assert (found["payoutEnabled"], found["cpt"]["floor"]) == (False, -7)
     assert (found["collection"]["batched"], found["collection"]["maxAgeHours"]) == (True, 5)
+
+
+@pytest.mark.parametrize(
+    "whole, name",
+    [
+        ({"limits": {"memory/USDX": {"perDay": "1"}}}, "limits"),
+        ({"targets": {}}, "targets"),
+        ({"nativeGasMax": {}}, "nativeGasMax"),
+        ({"exchanges": {"leastRates": {}}}, "exchanges.leastRates"),
+        ({"exchanges": {"providers": {}}}, "exchanges.providers"),
+        ({"cpt": {"weights": {"chains": {}}}}, "cpt.weights.chains"),
+        ({"cpt": {"tiers": [{"name": "a", "minCpt": 0, "maxCpt": None, "pricePer10kUsd": "1"}]}}, "cpt.tiers"),
+        ({"cpt": {"packs": []}}, "cpt.packs"),
+    ],
+)
+async def test_a_list_or_a_map_is_replaced_by_whoever_says_which_one_was_read(client, whole, name):
+    answer = refused(await put(client, **whole), 400, "VALIDATION_ERROR", "version")
+    assert name in answer["error"]
+    refused(await put(client, **whole, version=1), 409, "VERSION_MISMATCH")
+    assert (await put(client, **whole, version=0)).status_code == 200
+
+
+async def test_of_two_owners_who_change_the_same_at_once_one_is_told(client):
+    read = await version(client)
+    ways = [{"memory/USDX": {"perDay": str(day)}} for day in range(1, 9)]
+    answers = await asyncio.gather(*(put(client, version=read, limits=limits) for limits in ways))
+    assert sorted(answer.status_code for answer in answers) == [200, *[409] * 7]
+    (kept,) = [limits for limits, answer in zip(ways, answers, strict=True) if answer.status_code == 200]
+    found = (await client.get(SETTINGS, headers=ADMIN)).json()
+    assert (found["limits"], found["version"]) == (kept, read + 1)
+    refused(await put(client, version=read, payoutEnabled=False), 409, "VERSION_MISMATCH")
+    assert (await put(client, payoutEnabled=False)).status_code == 200, "a switch alone needs no version"
+    for bad in (-1, 2**53, "1", None):
+        refused(await put(client, version=bad), 400, "VALIDATION_ERROR", "version")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +141,7 @@ async def test_changes_at_once_lose_no_field(client):
     ],
 )
 async def test_what_cannot_be_meant_is_refused_by_its_field(client, body, field):
-    refused(await client.put(SETTINGS, json=body, headers=ADMIN), 400, "VALIDATION_ERROR", field)
+    refused(await client.put(SETTINGS, json={"version": 0, **body}, headers=ADMIN), 400, "VALIDATION_ERROR", field)
 
 
 async def test_a_switch_holds_for_what_merchants_see_at_once_in_the_process_that_changed_it(client, merchant):

@@ -166,7 +166,7 @@ OPERATOR = {
     ("DELETE", "/api/admin/merchants/{merchant_id}/sessions"): None,
     ("GET", "/api/admin/merchants"): None,
     ("GET", "/api/admin/merchants/{merchant_id}"): None,
-    ("PUT", "/api/admin/merchants/{merchant_id}/limits"): {"limits": {}},
+    ("PUT", "/api/admin/merchants/{merchant_id}/limits"): {"limits": {}, "version": 0},
     ("POST", "/api/admin/merchants/{merchant_id}/suspend"): {"reason": "x"},
     ("POST", "/api/admin/merchants/{merchant_id}/reinstate"): None,
     ("POST", "/api/admin/merchants/two-factor/reset"): {"email": "ada@shop.example"},

@@ -261,7 +261,9 @@ async def test_what_is_switched_off_or_used_up_while_providers_are_asked_starts_
 
 async def test_settings_that_change_meanwhile_count_where_the_terms_stay(client, gateway, rich, ask):
     async def make_dearer():
-        body = {"cpt": {"weights": {"chains": {"memory": {"swap": 77}}}}, "exchanges": {"validMinutes": 7}}
+        version = (await client.get("/api/admin/settings", headers=ADMIN)).json()["version"]
+        chains = {"memory": {"swap": 77}}
+        body = {"version": version, "cpt": {"weights": {"chains": chains}}, "exchanges": {"validMinutes": 7}}
         assert (await client.put("/api/admin/settings", json=body, headers=ADMIN)).status_code == 200
 
     provided(client, Meanwhile(make_dearer))

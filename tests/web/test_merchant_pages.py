@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from cambist.services.payouts.limits import limits_of
@@ -77,11 +79,11 @@ async def test_a_merchant_is_read_with_people_projects_plan_money_and_what_is_th
 
 async def test_a_merchants_own_limits_hold_in_the_place_of_everybodys(client, gateway, merchant):
     everybodys = {"memory/USDX": {"perTransaction": "10", "perDay": "100", "minimum": "2"}}
-    await client.put("/api/admin/settings", json={"limits": everybodys}, headers=ADMIN)
+    await client.put("/api/admin/settings", json={"limits": everybodys, "version": 0}, headers=ADMIN)
     path = f"{MERCHANTS}/{merchant.merchant_id}/limits"
     own = {"memory/USDX": {"perTransaction": "50"}}
-    answer = await client.put(path, json={"limits": own}, headers=ADMIN)
-    assert answer.json() == {"success": True, "merchantId": merchant.merchant_id, "limits": own}
+    answer = await client.put(path, json={"limits": own, "version": 0}, headers=ADMIN)
+    assert answer.json() == {"success": True, "merchantId": merchant.merchant_id, "limits": own, "version": 1}
     chain = gateway.registry.chains["memory"]
 
     async def in_force():
@@ -94,10 +96,28 @@ async def test_a_merchants_own_limits_hold_in_the_place_of_everybodys(client, ga
     gateway.clock.advance(seconds=3)
     limits = await in_force()
     assert (limits.per_transaction, limits.per_day, limits.minimum) == (50 * 10**6, 100 * 10**6, 2 * 10**6)
-    await client.put(path, json={"limits": {}}, headers=ADMIN)
+    assert (await client.put(path, json={"limits": {}, "version": 1}, headers=ADMIN)).json()["version"] == 2
     assert (await in_force()).per_transaction == 10 * 10**6
     for bad in ({"memory/NONE": {}}, {"memory/USDX": {"perDay": "x"}}, {"memory/USDX": {"minimum": "1"}}):
-        refused(await client.put(path, json={"limits": bad}, headers=ADMIN), 400, "VALIDATION_ERROR")
-    refused(
-        await client.put(f"{MERCHANTS}/mer_none/limits", json={"limits": {}}, headers=ADMIN), 404, "MERCHANT_NOT_FOUND"
+        refused(await client.put(path, json={"limits": bad, "version": 2}, headers=ADMIN), 400, "VALIDATION_ERROR")
+    none = {"limits": {}, "version": 0}
+    refused(await client.put(f"{MERCHANTS}/mer_none/limits", json=none, headers=ADMIN), 404, "MERCHANT_NOT_FOUND")
+
+
+async def test_limits_that_two_owners_set_at_once_do_not_overwrite_each_other(client, gateway, merchant):
+    path = f"{MERCHANTS}/{merchant.merchant_id}"
+    refused(await client.put(f"{path}/limits", json={"limits": {}}, headers=ADMIN), 400, "VALIDATION_ERROR", "version")
+    read = (await client.get(path, headers=ADMIN)).json()["limitsVersion"]
+    ways = [{"memory/USDX": {"perDay": str(day)}} for day in range(1, 9)]
+    answers = await asyncio.gather(
+        *(client.put(f"{path}/limits", json={"limits": own, "version": read}, headers=ADMIN) for own in ways)
     )
+    for answer in answers:
+        if answer.status_code != 200:
+            refused(answer, 409, "VERSION_MISMATCH")
+    (kept,) = [own for own, answer in zip(ways, answers, strict=True) if answer.status_code == 200]
+    page = (await client.get(path, headers=ADMIN)).json()
+    assert (page["limits"], page["limitsVersion"]) == (kept, read + 1)
+    async with gateway.db.autocommit() as conn:
+        told = await conn.exec_driver_sql("SELECT details FROM audit_entries WHERE action = 'merchant.limits_set'")
+        assert [row["changed"] for row in told.scalars()] == [{"limits": kept}]

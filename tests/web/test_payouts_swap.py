@@ -28,7 +28,9 @@ def opening():
 
 
 async def decide(client, **fields):
-    answer = await client.put("/api/admin/settings", json=fields, headers={"X-Admin-Key": ADMIN_KEY})
+    admin = {"X-Admin-Key": ADMIN_KEY}
+    version = (await client.get("/api/admin/settings", headers=admin)).json()["version"]
+    answer = await client.put("/api/admin/settings", json={**fields, "version": version}, headers=admin)
     assert answer.status_code == 200, answer.text
 
 

@@ -38,6 +38,8 @@ async def make(client, **wanted):
 
 
 async def change(client, plan, **wanted):
+    if "chains" in wanted:
+        wanted.setdefault("version", plan["version"])
     return await client.patch(f"{PLANS}/{plan['planId']}", json=wanted, headers=ADMIN)
 
 
@@ -85,6 +87,7 @@ async def test_a_plan_is_made_given_and_taken_back(client, merchant, gateway):
         "isPublic": True,
         "archivedAt": None,
         "createdAt": "2026-01-01T12:00:00.000Z",
+        "version": 0,
         "merchants": 0,
     }
     assert made["planId"].startswith("pln_")
@@ -131,10 +134,24 @@ async def test_a_change_keeps_the_rest_and_holds_for_who_has_the_plan(client, me
     made = await make(client, requestsPerMinute=120)
     await give(client, merchant, made["planId"])
     changed = (await change(client, made, maxWebhooks=7, requestsPerMinute=None)).json()["plan"]
-    assert changed == {**made, "maxWebhooks": 7, "requestsPerMinute": None, "merchants": 1}
+    assert changed == {**made, "maxWebhooks": 7, "requestsPerMinute": None, "merchants": 1, "version": 1}
     told = (await own(client, merchant))["plan"]
     assert (told["maxWebhooks"], told["requestsPerMinute"]) == (7, None)
     assert (await change(client, made)).json()["plan"] == changed
+
+
+async def test_chains_that_two_owners_change_at_once_do_not_overwrite_each_other(client):
+    made = await make(client, chains=["memory"])
+    path = f"{PLANS}/{made['planId']}"
+    whole = {"chains": ["memory", "idle"]}
+    refused(await client.patch(path, json=whole, headers=ADMIN), 400, "VALIDATION_ERROR", "version")
+    answers = await asyncio.gather(*(change(client, made, **whole, maxWebhooks=n) for n in range(6)))
+    assert sorted(answer.status_code for answer in answers) == [200, *[409] * 5]
+    refused(await change(client, made, name="Other", version=0), 409, "VERSION_MISMATCH")
+    assert (await change(client, made, name="Other")).json()["plan"]["version"] == 2
+    default = await make(client, name="Default", isDefault=True)
+    await change(client, made, isDefault=True)
+    refused(await change(client, default, name="Mine", version=0), 409, "VERSION_MISMATCH")
 
 
 async def test_an_archived_plan_stays_with_who_has_it_and_is_given_to_nobody(client, merchant):

@@ -96,7 +96,7 @@ async def test_the_calculator_gets_chains_weights_tiers_and_packs(client):
 
 async def test_the_calculator_follows_the_settings_within_a_minute(client, clock):
     before = (await client.get(CALCULATOR)).json()
-    body = {"cpt": {"weights": {"chains": {"memory": {"payout": 9}}}, "packs": []}}
+    body = {"version": 0, "cpt": {"weights": {"chains": {"memory": {"payout": 9}}}, "packs": []}}
     assert (await client.put(SETTINGS, json=body, headers=ADMIN)).status_code == 200
     clock.advance(59)
     assert (await client.get(CALCULATOR)).json() == before

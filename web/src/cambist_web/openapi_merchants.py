@@ -1,4 +1,4 @@
-"""What is described of operators' errors with merchants, of a suspended merchant's, and of values of fields."""
+"""What is described of operators' errors with merchants, of a suspended merchant's, of versions, and of values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,20 @@ MERCHANT_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"/\{merchantId\}/reinstate$", "post", {409: ["MERCHANT_NOT_SUSPENDED"]}),
 )
 
+_VERSIONED = ("ChangePlan", "LimitsSet", "PlanView", "PlatformPatch", "PlatformSettingsAnswer", "SetLimits")
+_READ = "The version that was read: where it is another by now, nothing is changed."
+
+VERSION_WORDS: Mapping[str, str] = {
+    **{f"{name}.version": _READ for name in ("ChangePlan", "PlatformPatch", "SetLimits")},
+    "LimitsSet.version": "How often these limits were changed: it goes along where they are set.",
+    "MerchantPage.limits_version": "How often these limits were changed: it goes along where they are set.",
+    "PlanView.version": "How often the plan was changed: it goes along where it is.",
+    "PlatformSettingsAnswer.version": "How often the settings were changed: it goes along where they are.",
+}
+
 MERCHANT_VALUES: Mapping[str, Any] = {
+    **{f"{name}.version": 7 for name in _VERSIONED},
+    "MerchantPage.limits_version": 7,
     "Attention.code": "PAYOUTS_WAITING",
     "Attention.count": 3,
     "Attention.message": "Payouts, refunds or withdrawals have waited for more than an hour.",

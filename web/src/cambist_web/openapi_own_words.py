@@ -19,6 +19,7 @@ from cambist.services.identity.api_keys import SCOPES
 from cambist.services.oversight.kinds import Name
 from cambist.services.trackers.transactions import Direction, MovementStatus
 
+from .openapi_merchants import VERSION_WORDS
 from .openapi_overviews import OVERVIEW_WORDS
 from .openapi_trail import TRAIL_WORDS
 from .openapi_words import read
@@ -164,6 +165,7 @@ parameter.txHash              Only what is in this transaction.
 changeCoinSettings.chain      The coin's chain.
 changeCoinSettings.symbol     The coin's symbol.
 """),
+    **VERSION_WORDS,
     **OVERVIEW_WORDS,
     **TRAIL_WORDS,
 }

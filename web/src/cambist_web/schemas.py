@@ -119,13 +119,16 @@ def made_response(answer: MadeAnswerT, *, replayed: bool) -> Response[MadeAnswer
 
 
 def sent(body: Struct) -> dict[str, object]:
-    """Return what a request sent, by its names in JSON, for the audit log. Not for bodies that hold secrets."""
+    """Return what a request sent, by its names in JSON, for the audit log. Not for bodies that hold secrets.
+
+    Left out is the ``version``: it says what was read, and not what was decided.
+    """
     found: dict[str, object] = {}
     for attribute, name in zip(body.__struct_fields__, body.__struct_encode_fields__, strict=True):
         value = getattr(body, attribute)
         if isinstance(value, Decimal):
             found[name] = str(value)
-        elif value is not UNSET:
+        elif value is not UNSET and attribute != "version":
             found[name] = to_builtins(value)
     return found
 

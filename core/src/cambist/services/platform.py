@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import structlog
@@ -33,6 +33,7 @@ from cambist.registry import Registry
 
 from .errors import InvalidError
 from .supported import Wording, find_chain, find_token
+from .versions import Version, check_version
 
 log = structlog.get_logger(__name__)
 
@@ -167,8 +168,12 @@ class CptPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PlatformPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Changes settings. ``limits``, ``targets`` and ``native_gas_max`` are replaced as a whole."""
+    """Changes settings. ``limits``, ``targets`` and ``native_gas_max`` are replaced as a whole.
 
+    Whatever is replaced as a whole needs the ``version`` that was read.
+    """
+
+    version: Version | UnsetType = UNSET
     payout_enabled: bool | UnsetType = UNSET
     payout_swap_enabled: bool | UnsetType = UNSET
     limits: Annotated[Mapping[str, NewLimit], Meta(max_length=LIMITS_MAX)] | UnsetType = UNSET
@@ -180,6 +185,13 @@ class PlatformPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cpt: CptPatch | UnsetType = UNSET
 
 
+class VersionedSettings(NamedTuple):
+    """The settings, and how often they were changed."""
+
+    settings: PlatformSettings
+    version: int
+
+
 _LOAD = select(models.PlatformSettings.settings)
 
 
@@ -187,18 +199,30 @@ async def load(conn: AsyncConnection) -> PlatformSettings:
     return msgspec.convert(await conn.scalar(_LOAD) or {}, PlatformSettings)
 
 
+async def load_versioned(conn: AsyncConnection) -> VersionedSettings:
+    """Return the settings with their version, as one statement sees them."""
+    row = (await conn.execute(_LOAD.add_columns(models.PlatformSettings.version))).one_or_none()
+    if row is None:
+        return VersionedSettings(PlatformSettings(), 0)
+    return VersionedSettings(msgspec.convert(row.settings, PlatformSettings), row.version)
+
+
 async def save(conn: AsyncConnection, registry: Registry, patch: PlatformPatch, now: datetime) -> PlatformSettings:
     """Change what the patch says, and return the whole. Others who save at the same moment wait, and lose nothing.
 
-    Raises InvalidError, naming the field, for what cannot be meant.
+    Raises InvalidError, naming the field, for what cannot be meant, and ConflictError for another version than the
+    patch was made for.
     """
     patch = checked(patch, registry)
     table = models.PlatformSettings
     await conn.execute(insert(table).values(id=1, settings={}, updated_at=now).on_conflict_do_nothing())
-    stored = await conn.execute(select(table.settings).with_for_update())
-    merged = _merged(stored.scalar_one(), patch)
+    stored = (await conn.execute(select(table.settings, table.version).with_for_update())).one()
+    check_version(patch.version, stored.version)
+    patch = structs.replace(patch, version=UNSET)
+    merged = _merged(stored.settings, patch)
     settings = msgspec.convert(merged, PlatformSettings)
-    await conn.execute(update(table).values(settings=merged, updated_at=now))
+    version = stored.version + (merged != stored.settings)
+    await conn.execute(update(table).values(settings=merged, version=version, updated_at=now))
     # Nothing secret can be in it: who changes what moves money, and when, must be found again.
     log.info("platform_settings_changed", changed=msgspec.to_builtins(patch))
     return settings

@@ -21,6 +21,7 @@ from cambist.services.audit.entries import Action
 from cambist.services.identity import members, merchants
 from cambist.services.payouts import minimums
 from cambist.services.platform import PlatformPatch, PlatformSettings
+from cambist.services.versions import check_replaced
 from cambist_web.context import Web
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
@@ -41,13 +42,18 @@ class DerivedMinimum(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PlatformSettingsAnswer(PlatformSettings, frozen=True, kw_only=True):
-    """Every setting, defaults included. `derived_minimums` hold where `limits` say no `minimum`."""
+    """Every setting, defaults included. `derived_minimums` hold where `limits` say no `minimum`.
+
+    `version` goes along where they are changed.
+    """
 
     success: bool = True
+    version: int
     derived_minimums: Mapping[str, DerivedMinimum]
 
 
-async def settings_answer(conn: AsyncConnection, web: Web, settings: PlatformSettings) -> PlatformSettingsAnswer:
+async def settings_answer(conn: AsyncConnection, web: Web) -> PlatformSettingsAnswer:
+    settings, version = await platform.load_versioned(conn)
     derived = {}
     for one in await minimums.list_in_force(conn, settings, web.clock.now()):
         chain = web.gateway.registry.chains.get(one.chain)
@@ -61,7 +67,7 @@ async def settings_answer(conn: AsyncConnection, web: Web, settings: PlatformSet
             token_price=None if one.token_price is None else format_rate(one.token_price),
             derived_at=one.derived_at,
         )
-    return PlatformSettingsAnswer(derived_minimums=derived, **msgspec.structs.asdict(settings))
+    return PlatformSettingsAnswer(version=version, derived_minimums=derived, **msgspec.structs.asdict(settings))
 
 
 class GrantCredits(Body, frozen=True, kw_only=True):
@@ -87,7 +93,7 @@ class PlatformSettingsRoutes(Controller):
     async def read(self, web: NamedDependency[Web]) -> PlatformSettingsAnswer:
         """Return every setting, defaults included."""
         async with web.db.autocommit() as conn:
-            return await settings_answer(conn, web, await platform.load(conn))
+            return await settings_answer(conn, web)
 
     @put("/", summary="Change platform settings", opt=permits("settings.change"))
     async def change(
@@ -95,12 +101,15 @@ class PlatformSettingsRoutes(Controller):
     ) -> PlatformSettingsAnswer:
         """Change what is sent, leave the rest, and return the whole.
 
-        Lists and maps by chain or token are replaced as a whole. Every process follows within two seconds.
+        Lists and maps by chain or token are replaced as a whole, which needs the `version` that was read. Where a
+        version is sent and somebody has changed something since, nothing is changed: `VERSION_MISMATCH`. Every process
+        follows within two seconds.
         """
+        check_replaced(data, data.version)
         async with web.db.transaction() as conn:
-            settings = await platform.save(conn, web.gateway.registry, data, web.clock.now())
+            await platform.save(conn, web.gateway.registry, data, web.clock.now())
             await audit.record(conn, Action.PLATFORM_SETTINGS_CHANGED, changed=sent(data))
-            answer = await settings_answer(conn, web, settings)
+            answer = await settings_answer(conn, web)
         web.platform.forget()
         return answer
 

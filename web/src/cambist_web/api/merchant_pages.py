@@ -21,6 +21,7 @@ from cambist.services.oversight.merchants import MerchantDetail, MerchantRow, Pr
 from cambist.services.overviews import attention
 from cambist.services.overviews.attention import Attention
 from cambist.services.platform import LIMITS_MAX, MerchantLimit, check_limits
+from cambist.services.versions import Version
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
@@ -58,27 +59,36 @@ class ModeStanding(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class MerchantPage(Answer, frozen=True, kw_only=True):
-    """All of a merchant. `limits` are its own, by `<chain>/<SYMBOL>`; what is not in them holds as for everybody."""
+    """All of a merchant. `limits` are its own, by `<chain>/<SYMBOL>`; what is not in them holds as for everybody.
+
+    `limitsVersion` goes along where they are set.
+    """
 
     merchant: MerchantRow
     members: Sequence[MemberView]
     projects: Sequence[ProjectRow]
     plan: PlanOffer
     limits: Mapping[str, MerchantLimit]
+    limits_version: int
     modes: Sequence[ModeStanding]
 
 
 class SetLimits(Body, frozen=True, kw_only=True):
-    """What may leave this merchant's wallet in one transaction and in a day, by `<chain>/<SYMBOL>`. Replaced whole."""
+    """What may leave this merchant's wallet in one transaction and in a day, by `<chain>/<SYMBOL>`. Replaced whole.
 
+    `version` is the `limitsVersion` of the merchant that was read.
+    """
+
+    version: Version
     limits: Annotated[Mapping[str, MerchantLimit], Meta(max_length=LIMITS_MAX)]
 
 
 class LimitsSet(Answer, frozen=True, kw_only=True):
-    """The limits that are a merchant's own."""
+    """The limits that are a merchant's own, and their version."""
 
     merchant_id: str
     limits: Mapping[str, MerchantLimit]
+    version: int
 
 
 class MerchantPages(Controller):
@@ -116,6 +126,7 @@ class MerchantPages(Controller):
             projects=detail.projects,
             plan=plan_offer(plan, web.limits),
             limits=detail.limits,
+            limits_version=detail.limits_version,
             modes=modes,
         )
 
@@ -127,13 +138,16 @@ class MerchantPages(Controller):
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> LimitsSet:
-        """Replace the limits that hold for this merchant in the place of everybody's. An empty map takes them away."""
+        """Replace the limits that hold for this merchant in the place of everybody's. An empty map takes them away.
+
+        Where somebody has changed them since `version` was read, nothing is changed: `VERSION_MISMATCH`.
+        """
         check_limits(data.limits, web.gateway.registry)
         async with web.db.transaction() as conn:
-            await merchants.set_limits(conn, merchant_id, data.limits)
+            version = await merchants.set_limits(conn, merchant_id, data.limits, version=data.version)
             told = {"changed": sent(data)}
             await audit.record(conn, Action.MERCHANT_LIMITS_SET, subject=merchant_id, merchant_id=merchant_id, **told)
-        return LimitsSet(merchant_id=merchant_id, limits=data.limits)
+        return LimitsSet(merchant_id=merchant_id, limits=data.limits, version=version)
 
 
 async def _standing(web: Web, detail: MerchantDetail, mode: str) -> ModeStanding:

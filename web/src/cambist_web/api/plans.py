@@ -112,6 +112,7 @@ class Plans(Controller):
     ) -> PlanAnswer:
         """Change what is sent, leave the rest, for everybody who has the plan.
 
+        With a `version`, nothing is changed where somebody has changed the plan since: `VERSION_MISMATCH`.
         An archived plan is given to nobody any more; who has it keeps it. No plan is ever deleted.
         """
         async with web.db.transaction() as conn:

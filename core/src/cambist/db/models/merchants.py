@@ -16,7 +16,7 @@ class Merchant(Base):
 
     Without ``plan_pk`` the merchant has the default plan, whichever that is. Since ``suspended_at``, where it is set,
     the operator lets nothing of the merchant's leave. ``limits`` are what the operator has set for this merchant alone,
-    by ``<chain>/<SYMBOL>``: ``MerchantLimit`` of ``services/platform.py``.
+    by ``<chain>/<SYMBOL>``: ``MerchantLimit`` of ``services/platform.py``; each change adds one to ``limits_version``.
     """
 
     __tablename__ = "merchants"
@@ -34,6 +34,7 @@ class Merchant(Base):
     suspended_at: Mapped[datetime | None]
     suspension_reason: Mapped[str | None]
     limits: Mapped[dict[str, object]] = mapped_column(server_default="{}")
+    limits_version: Mapped[int] = mapped_column(server_default="0")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 

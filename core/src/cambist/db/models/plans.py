@@ -15,7 +15,7 @@ class Plan(Base):
 
     ``chains`` are those that trackers may watch; with None, every one. ``addresses_max`` is for each webhook. Without
     ``requests_per_minute`` the operator's own limit holds; without ``cpt_per_month`` a month includes no credits. An
-    archived plan is given to nobody any more, and stays with those who have it.
+    archived plan is given to nobody any more, and stays with those who have it. Each change adds one to ``version``.
     """
 
     __tablename__ = "plans"
@@ -41,6 +41,7 @@ class Plan(Base):
     is_default: Mapped[bool] = mapped_column(server_default="false")
     is_public: Mapped[bool] = mapped_column(server_default="true")
     archived_at: Mapped[datetime | None]
+    version: Mapped[int] = mapped_column(server_default="0")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 

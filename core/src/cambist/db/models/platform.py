@@ -12,13 +12,17 @@ from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
 
 class PlatformSettings(Base):
-    """One row: the settings that ``/api/admin/settings`` reads and writes. What it does not say has its default."""
+    """One row: the settings that ``/api/admin/settings`` reads and writes. What it does not say has its default.
+
+    Each change adds one to ``version``.
+    """
 
     __tablename__ = "platform_settings"
     __table_args__ = (CheckConstraint("id = 1", name="only_one"),)
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     settings: Mapped[dict[str, object]]
+    version: Mapped[int] = mapped_column(server_default="0")
     updated_at: Mapped[datetime]
 
 

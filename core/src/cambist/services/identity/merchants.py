@@ -27,6 +27,7 @@ from cambist.services.errors import (
     merchant_suspended,
 )
 from cambist.services.platform import MerchantLimit
+from cambist.services.versions import check_version
 
 EMAIL_CHARS_MAX = 254
 
@@ -122,12 +123,22 @@ def no_such_merchant() -> NotFoundError:
     return NotFoundError("MERCHANT_NOT_FOUND", "There is no such merchant.")
 
 
-async def set_limits(conn: AsyncConnection, merchant_id: str, limits: Mapping[str, MerchantLimit]) -> None:
-    """Replace the limits that hold for a merchant alone. Whoever sets them has checked them. Raises NotFoundError."""
-    changed = update(models.Merchant).where(models.Merchant.merchant_id == merchant_id)
-    changed = changed.values(limits=msgspec.to_builtins(limits))
-    if await conn.scalar(changed.returning(models.Merchant.id)) is None:
+async def set_limits(
+    conn: AsyncConnection, merchant_id: str, limits: Mapping[str, MerchantLimit], *, version: int
+) -> int:
+    """Replace the limits that hold for a merchant alone, which are still of this version; return the new one.
+
+    Whoever sets them has checked them. Raises NotFoundError, ConflictError.
+    """
+    merchant = models.Merchant
+    locked = select(merchant.limits_version).where(merchant.merchant_id == merchant_id)
+    now = await conn.scalar(locked.with_for_update(key_share=True))
+    if now is None:
         raise no_such_merchant()
+    check_version(version, now)
+    changed = update(merchant).where(merchant.merchant_id == merchant_id)
+    await conn.execute(changed.values(limits=msgspec.to_builtins(limits), limits_version=now + 1))
+    return now + 1
 
 
 async def lock_merchant(conn: AsyncConnection, merchant_pk: int) -> None:

@@ -24,6 +24,7 @@ from cambist.services.errors import ConflictError, InvalidError, NotFoundError
 from cambist.services.paging import Page, read_page
 from cambist.services.platform import PlatformSettings
 from cambist.services.supported import Wording, find_chain
+from cambist.services.versions import Version, check_version, need_version
 
 from .merchants import check_name, find_pk
 from .plans import PLAN_COLUMNS, default_plan, plan_of
@@ -53,8 +54,12 @@ class NewPlan(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_
 
 
 class ChangePlan(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What shall be different of a plan; what is left out stays. `archived` has it given to nobody any more."""
+    """What shall be different of a plan; what is left out stays. `archived` has it given to nobody any more.
 
+    `chains` are replaced as a whole, which needs the `version` that was read.
+    """
+
+    version: Version | UnsetType = UNSET
     name: Label | UnsetType = UNSET
     has_tracker: bool | UnsetType = UNSET
     max_webhooks: MaxWebhooks | UnsetType = UNSET
@@ -84,6 +89,7 @@ class PlanView(Struct, frozen=True, kw_only=True, rename="camel"):
     is_public: bool
     archived_at: datetime | None
     created_at: datetime
+    version: int
     merchants: int
 
 
@@ -137,17 +143,21 @@ async def change_plan(
 ) -> PlanView:
     """Change what is sent, leave the rest, for everybody who has the plan.
 
-    Raises NotFoundError, InvalidError, and ConflictError for a name that is taken, and for a default plan that would be
-    archived.
+    Raises NotFoundError, InvalidError, and ConflictError for a name that is taken, for a default plan that would be
+    archived, and for another version than the one that was read.
     """
     await _lock(conn)
     before = await _read(conn, plan_id)
-    sent = {name: value for name, value in asdict(changes).items() if value is not UNSET}
+    if changes.chains is not UNSET:
+        need_version(changes.version, "chains")
+    check_version(changes.version, before.version)
+    sent = {name: value for name, value in asdict(changes).items() if value is not UNSET and name != "version"}
+    version = before.version + bool(sent)
     archived = sent.pop("archived", before.archived_at is not None)
     if archived and sent.get("is_default", before.is_default):
         raise ConflictError("PLAN_IS_DEFAULT", "The default plan cannot be archived. Make another one the default.")
     columns = await _checked(conn, registry, sent, plan_id)
-    columns["archived_at"] = (before.archived_at or now) if archived else None
+    columns |= {"archived_at": (before.archived_at or now) if archived else None, "version": version}
     await conn.execute(update(models.Plan).where(models.Plan.plan_id == plan_id).values(columns))
     return await _read(conn, plan_id)
 
@@ -204,7 +214,7 @@ async def _checked(
         except AmountError as error:
             raise InvalidError.field("priceUsd", str(error)) from None
     if columns.get("is_default"):
-        await conn.execute(update(plan).where(plan.is_default).values(is_default=False))
+        await conn.execute(update(plan).where(plan.is_default).values(is_default=False, version=plan.version + 1))
     return columns
 
 

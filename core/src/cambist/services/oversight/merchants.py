@@ -57,13 +57,17 @@ class ProjectRow(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class MerchantDetail(Struct, frozen=True, kw_only=True):
-    """A merchant with its people and projects; ``limits`` are what was set for it alone. ``pk`` is for statements."""
+    """A merchant with its people and projects; ``limits`` are what was set for it alone, as of ``limits_version``.
+
+    ``pk`` is for statements.
+    """
 
     pk: int
     row: MerchantRow
     members: Sequence[MemberView]
     projects: Sequence[ProjectRow]
     limits: Mapping[str, MerchantLimit]
+    limits_version: int
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -153,7 +157,8 @@ def _found_by(text: str) -> ColumnElement[bool]:
 
 async def read_merchant(conn: AsyncConnection, merchant_id: str) -> MerchantDetail:
     """Return a merchant, with all of its members and projects: a hundred of each at most. Raises NotFoundError."""
-    one = _rows().add_columns(_merchant.id.label("pk"), _merchant.limits).where(_merchant.merchant_id == merchant_id)
+    more = _merchant.id.label("pk"), _merchant.limits, _merchant.limits_version
+    one = _rows().add_columns(*more).where(_merchant.merchant_id == merchant_id)
     row = await read_one(conn, one, merchants.no_such_merchant())
     members = await team.list_members(conn, row.pk, page=1, limit=MEMBERS_MAX)
     owned = select(*columns_of(ProjectRow, _project)).where(_project.merchant_pk == row.pk).order_by(_project.id)
@@ -163,4 +168,5 @@ async def read_merchant(conn: AsyncConnection, merchant_id: str) -> MerchantDeta
         members=members.items,
         projects=[to_struct(ProjectRow, project) for project in await conn.execute(owned)],
         limits=msgspec.convert(row.limits, dict[str, MerchantLimit]),
+        limits_version=row.limits_version,
     )

@@ -1,5 +1,5 @@
 import { Select } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Empty } from "../../ui/Feedback";
@@ -7,33 +7,28 @@ import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
+import { ChangedMeanwhile, useBegun } from "../Changed";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
 
-import { useMerchantsChanged } from "./queries";
+import { merchantQuery, useMerchantsChanged } from "./queries";
 
 type All = Readonly<Record<string, Schemas["MerchantLimit"]>>;
 
 interface LimitsProps {
   readonly merchantId: string;
   readonly limits: All;
+  /** Which change of theirs these are. */
+  readonly version: number;
 }
 
 /** What may leave this merchant's wallet, where that is not what may leave everybody's. */
-export function Limits({ merchantId, limits }: LimitsProps) {
+export function Limits(props: LimitsProps) {
   const { t } = useWords();
-  const changed = useMerchantsChanged();
   const mayChange = usePermitted("merchants.limits");
-
-  async function put(all: All): Promise<void> {
-    const params = { path: { merchantId } };
-    await unwrap(api.PUT("/api/admin/merchants/{merchantId}/limits", { params, body: { limits: all } }));
-    await changed();
-  }
-
-  const rows = Object.entries(limits);
+  const rows = Object.entries(props.limits);
   return (
-    <Section title={t("merchants.limits")} flush actions={mayChange && <SetLimit limits={limits} onPut={put} />}>
+    <Section title={t("merchants.limits")} flush actions={mayChange && <SetLimit {...props} />}>
       {rows.length === 0 ? (
         <Empty title={t("merchants.noLimits")} />
       ) : (
@@ -59,17 +54,7 @@ export function Limits({ merchantId, limits }: LimitsProps) {
               id: "acts",
               title: "",
               atEnd: true,
-              cell: ([coin]) =>
-                mayChange && (
-                  <ActButton
-                    isSmall
-                    act={t("merchants.takeAway")}
-                    title={t("merchants.takeAwayTitle", { coin })}
-                    onConfirm={() => put(Object.fromEntries(rows.filter(([other]) => other !== coin)))}
-                  >
-                    <p>{t("merchants.takeAwayWords")}</p>
-                  </ActButton>
-                ),
+              cell: ([coin]) => mayChange && <TakeAway {...props} coin={coin} />,
             },
           ]}
         />
@@ -78,13 +63,56 @@ export function Limits({ merchantId, limits }: LimitsProps) {
   );
 }
 
-interface SetLimitProps {
-  readonly limits: All;
-  readonly onPut: (all: All) => Promise<void>;
+/** Return how all limits are set at once, to what a dialog makes of those that were read. */
+function useLimits({ merchantId, limits, version }: LimitsProps) {
+  const client = useQueryClient();
+  const changed = useMerchantsChanged();
+  const {
+    begin,
+    send,
+    changed: others,
+  } = useBegun({
+    now: { limits, version },
+    shown: (read) => read.limits,
+    readAgain: async () => {
+      const page = await client.query({ ...merchantQuery(merchantId), staleTime: 0 });
+      return { limits: page.limits, version: page.limitsVersion };
+    },
+  });
+
+  async function put(made: (limits: All) => All): Promise<void> {
+    const params = { path: { merchantId } };
+    await send(async (read) => {
+      const body = { limits: made(read.limits), version: read.version };
+      await unwrap(api.PUT("/api/admin/merchants/{merchantId}/limits", { params, body }));
+    });
+    await changed();
+  }
+
+  return { begin, put, others };
 }
 
-function SetLimit({ limits, onPut }: SetLimitProps) {
+function TakeAway({ coin, ...props }: LimitsProps & { readonly coin: string }) {
   const { t } = useWords();
+  const { begin, put, others } = useLimits(props);
+  return (
+    <ActButton
+      isSmall
+      act={t("merchants.takeAway")}
+      title={t("merchants.takeAwayTitle", { coin })}
+      onOpen={begin}
+      onConfirm={() => put((limits) => Object.fromEntries(Object.entries(limits).filter(([other]) => other !== coin)))}
+    >
+      <p>{t("merchants.takeAwayWords")}</p>
+      <ChangedMeanwhile changed={others} />
+    </ActButton>
+  );
+}
+
+function SetLimit(props: LimitsProps) {
+  const { t } = useWords();
+  const { limits } = props;
+  const { begin, put, others } = useLimits(props);
   const [coin, setCoin] = useState<string | null>(null);
   const [once, setOnce] = useState("");
   const [day, setDay] = useState("");
@@ -106,6 +134,7 @@ function SetLimit({ limits, onPut }: SetLimitProps) {
       act={t("merchants.setLimit")}
       title={t("merchants.setLimit")}
       onOpen={() => {
+        begin();
         choose(null);
       }}
       onConfirm={async () => {
@@ -113,10 +142,11 @@ function SetLimit({ limits, onPut }: SetLimitProps) {
           ...(once.trim() === "" ? {} : { perTransaction: once.trim() }),
           ...(day.trim() === "" ? {} : { perDay: day.trim() }),
         };
-        await onPut({ ...limits, [coin ?? ""]: own });
+        await put((all) => ({ ...all, [coin ?? ""]: own }));
       }}
     >
       <p>{t("merchants.setLimitWords")}</p>
+      <ChangedMeanwhile changed={others} />
       <Select
         label={t("merchants.coin")}
         required

@@ -78,7 +78,7 @@ function Shown({ whole }: { readonly whole: MerchantWhole }) {
       {whole.modes.map((standing) => (
         <Mode key={standing.mode} merchantId={merchant.merchantId} standing={standing} />
       ))}
-      <Limits merchantId={merchant.merchantId} limits={whole.limits} />
+      <Limits merchantId={merchant.merchantId} limits={whole.limits} version={whole.limitsVersion} />
       <Section title={t("merchants.projects")} flush>
         {whole.projects.length === 0 ? (
           <Empty title={t("merchants.noProjects")} />

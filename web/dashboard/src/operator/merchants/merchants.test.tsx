@@ -1,8 +1,9 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import { json, showOperator } from "../../testing/render";
+import { json, refused, showOperator } from "../../testing/render";
 
+import { Limits } from "./Limits";
 import { MerchantActs } from "./MerchantActs";
 import type { MerchantRow } from "./queries";
 
@@ -47,4 +48,48 @@ it("a plan that is given has the plans asked for again, which say how many merch
   expect(sent.filter((request) => request.method === "GET" && request.url.includes("/api/admin/plans"))).toHaveLength(
     2,
   );
+});
+
+it("a limit that is set beside somebody else’s tells of that one, and undoes nothing", async () => {
+  const bodies: unknown[] = [];
+  const theirs = { "memory/MEM": { perDay: "9" } };
+  const sent = await showOperator(
+    () => (
+      <>
+        <h1>Nordlicht</h1>
+        <Limits merchantId="mrc_1" limits={{}} version={0} />
+      </>
+    ),
+    {
+      path: "merchants",
+      permissions: ["merchants.limits", "chains.read"],
+      answers: {
+        "GET /api/admin/tokens": { tokens: [{ chain: "memory", symbol: "USDX" }] },
+        "GET /api/admin/merchants/mrc_1": { merchant: MERCHANT, limits: theirs, limitsVersion: 1 },
+        "PUT /api/admin/merchants/mrc_1/limits": async (request) => {
+          bodies.push(await request.json());
+          return bodies.length === 1 ? refused(409, "VERSION_MISMATCH") : json({ success: true });
+        },
+      },
+    },
+  );
+  fireEvent.click(await screen.findByRole("button", { name: "Set a limit" }));
+  const dialog = await screen.findByRole("dialog");
+  fireEvent.click(within(dialog).getByRole("combobox"));
+  fireEvent.click(await screen.findByRole("option", { name: "memory/USDX", hidden: true }));
+  fireEvent.change(within(dialog).getByLabelText(/^In 24 hours/), { target: { value: "250" } });
+  const act = within(dialog).getByRole("button", { name: "Set a limit" });
+  fireEvent.click(act);
+  const different = await within(dialog).findByRole("region", { name: "What is different by now" });
+  expect(within(different).getByText("memory/MEM.perDay")).toBeTruthy();
+  expect(within(different).getByText("\u2013 \u2192 9")).toBeTruthy();
+  expect(within(dialog).getByLabelText<HTMLInputElement>(/^In 24 hours/).value).toBe("250");
+  fireEvent.click(act);
+  await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
+  const own = { "memory/USDX": { perDay: "250" } };
+  expect(bodies).toEqual([
+    { limits: own, version: 0 },
+    { limits: { ...theirs, ...own }, version: 1 },
+  ]);
+  expect(sent.some((request) => request.method === "GET" && request.url.endsWith("/mrc_1"))).toBe(true);
 });

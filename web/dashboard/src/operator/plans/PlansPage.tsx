@@ -7,6 +7,7 @@ import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Chip } from "../../ui/Status";
 import { ActButton } from "../ActButton";
+import { ChangedMeanwhile, useBegun } from "../Changed";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
 
@@ -150,9 +151,25 @@ function Acts({ plan }: { readonly plan: Plan }) {
   const isArchived = plan.archivedAt !== null;
   const { name } = plan;
 
+  const others = useBegun({
+    now: plan,
+    shown: draftOf,
+    readAgain: async () => {
+      const { plans } = await client.query({ ...plansQuery, staleTime: 0 });
+      return plans.find((one) => one.planId === plan.planId) ?? plan;
+    },
+    // What is typed stays; everything else is as others have it now.
+    onChanged: (fresh) => {
+      setBefore(draftOf(fresh));
+      setDraft({ ...draftOf(fresh), ...typed(before, draft) });
+    },
+  });
+
   async function patch(body: Schemas["ChangePlan"]): Promise<void> {
     const params = { path: { planId: plan.planId } };
-    await unwrap(api.PATCH("/api/admin/plans/{planId}", { params, body }));
+    await others.send(({ version }) =>
+      unwrap(api.PATCH("/api/admin/plans/{planId}", { params, body: { version, ...body } })),
+    );
     await client.invalidateQueries(plansQuery);
   }
 
@@ -163,12 +180,14 @@ function Acts({ plan }: { readonly plan: Plan }) {
         act={t("plans.change")}
         title={t("plans.changeTitle", { name })}
         onOpen={() => {
+          others.begin();
           setBefore(draftOf(plan));
           setDraft(draftOf(plan));
         }}
         onConfirm={() => patch(changed(before, draft))}
       >
         <p>{plan.isDefault ? t("plans.changeDefaultWords") : t("plans.changeWords", { count: plan.merchants })}</p>
+        <ChangedMeanwhile changed={others.changed} />
         <PlanForm draft={draft} onDraft={setDraft} />
       </ActButton>
       {!plan.isDefault && !isArchived && (
@@ -176,9 +195,11 @@ function Acts({ plan }: { readonly plan: Plan }) {
           isSmall
           act={t("plans.makeDefault")}
           title={t("plans.makeDefaultTitle", { name })}
+          onOpen={others.begin}
           onConfirm={() => patch({ isDefault: true })}
         >
           <p>{t("plans.makeDefaultWords")}</p>
+          <ChangedMeanwhile changed={others.changed} />
         </ActButton>
       )}
       {!plan.isDefault && (
@@ -187,8 +208,10 @@ function Acts({ plan }: { readonly plan: Plan }) {
           isDangerous={!isArchived}
           act={t(isArchived ? "plans.bringBack" : "plans.archive")}
           title={t(isArchived ? "plans.bringBackTitle" : "plans.archiveTitle", { name })}
+          onOpen={others.begin}
           onConfirm={() => patch({ archived: !isArchived })}
         >
+          <ChangedMeanwhile changed={others.changed} />
           <p>{t(isArchived ? "plans.bringBackWords" : "plans.archiveWords")}</p>
         </ActButton>
       )}
@@ -203,7 +226,13 @@ function draftOf(plan: Plan): Draft {
 
 /** Return what is different: what somebody else changed meanwhile stays. */
 function changed(before: Draft, now: Draft): Schemas["ChangePlan"] {
-  return Object.fromEntries(
-    Object.entries(written(now)).filter(([name, value]) => value !== before[name as keyof Draft]),
-  );
+  return different(before, written(now));
+}
+
+function typed(before: Draft, now: Draft): Partial<Draft> {
+  return different(before, now);
+}
+
+function different(before: Draft, now: object): object {
+  return Object.fromEntries(Object.entries(now).filter(([name, value]) => value !== before[name as keyof Draft]));
 }

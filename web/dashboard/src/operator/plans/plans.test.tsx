@@ -22,6 +22,7 @@ const PLAN: Plan = {
   isPublic: true,
   archivedAt: null,
   createdAt: "2026-01-01T12:00:00.000Z",
+  version: 3,
   merchants: 2,
 };
 const defaultPlan = { ...PLAN, planId: "", name: "Built in", chains: null };
@@ -127,7 +128,13 @@ describe("the plans", () => {
     await act(/Growth/, "Make it the default");
     await act(/Growth/, "Archive");
     await act(/Old/, "Bring back");
-    expect(bodies).toEqual([{ maxWebhooks: 25 }, { isDefault: true }, { archived: true }, { archived: false }]);
+    const version = 3;
+    expect(bodies).toEqual([
+      { version, maxWebhooks: 25 },
+      { version, isDefault: true },
+      { version, archived: true },
+      { version, archived: false },
+    ]);
   });
 
   it("are changed without undoing what somebody else changes while the dialog is open", async () => {
@@ -155,7 +162,43 @@ describe("the plans", () => {
     fireEvent.change(within(dialog).getByLabelText(/^Active trackers/), { target: { value: "25" } });
     fireEvent.click(within(dialog).getByRole("button", { name: "Change" }));
     await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
-    expect(bodies).toEqual([{ maxWebhooks: 25 }]);
+    expect(bodies).toEqual([{ version: 3, maxWebhooks: 25 }]);
+  });
+
+  it("tell what somebody else was faster to change, and keep what was typed", async () => {
+    const bodies: unknown[] = [];
+    let now = PLAN;
+    await showOperator(PlansPage, {
+      path: "plans",
+      permissions,
+      answers: {
+        ...answers(),
+        [LIST]: () => json(answers(now)[LIST] as object),
+        "PATCH /api/admin/plans/pln_1": async (request) => {
+          bodies.push(await request.json());
+          if (bodies.length > 1) return json({ success: true, plan: PLAN });
+          now = { ...PLAN, version: 4, maxAddresses: 5000, chains: ["polygon", "tron"] };
+          return refused(409, "VERSION_MISMATCH");
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: "Change" }));
+    const dialog = await screen.findByRole("dialog");
+    const trackers = within(dialog).getByLabelText<HTMLInputElement>(/^Active trackers/);
+    fireEvent.change(trackers, { target: { value: "25" } });
+    fireEvent.click(within(dialog).getByRole("button", { name: "Change" }));
+    const different = await within(dialog).findByRole("region", { name: "What is different by now" });
+    expect(within(different).getByText("1000 \u2192 5000")).toBeTruthy();
+    expect(within(different).getByText('["polygon"] \u2192 ["polygon","tron"]')).toBeTruthy();
+    expect(within(dialog).getByText(/Somebody else has changed this/)).toBeTruthy();
+    expect(trackers.value).toBe("25");
+    expect(within(dialog).getByLabelText<HTMLInputElement>(/^Addresses of a tracker/).value).toBe("5000");
+    fireEvent.click(within(dialog).getByRole("button", { name: "Change" }));
+    await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
+    expect(bodies).toEqual([
+      { version: 3, maxWebhooks: 25 },
+      { version: 4, maxWebhooks: 25 },
+    ]);
   });
 
   it("say whom a change of the default one concerns", async () => {

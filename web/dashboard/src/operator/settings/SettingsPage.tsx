@@ -6,6 +6,7 @@ import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
+import { ChangedMeanwhile, useBegun } from "../Changed";
 import { api, unwrap, useWords } from "../api";
 import { usePermitted } from "../queries";
 
@@ -111,19 +112,31 @@ function Change({ field, settings }: FieldProps) {
   const [typed, setTyped] = useState(String(now));
   const isSwitch = typeof now === "boolean";
   const act = isSwitch ? t(now ? "settings.switchOff" : "settings.switchOn") : t("settings.change");
+  const { begin, send, changed } = useBegun({
+    now: settings,
+    shown: decided,
+    readAgain: () => client.query({ ...settingsQuery, staleTime: 0 }),
+  });
   return (
     <ActButton
       isSmall
       isDangerous={isSwitch && now}
       act={act}
       title={field.name}
+      onOpen={() => {
+        begin();
+        setTyped(String(now));
+      }}
       onConfirm={async () => {
         const value = isSwitch ? !now : field.kind === "whole" ? Number(typed) : typed.trim();
-        await unwrap(api.PUT("/api/admin/settings", { body: field.patch(value) }));
+        await send(({ version }) =>
+          unwrap(api.PUT("/api/admin/settings", { body: { version, ...field.patch(value) } })),
+        );
         await client.invalidateQueries(settingsQuery);
       }}
     >
       <p>{words}</p>
+      <ChangedMeanwhile changed={changed} />
       {!isSwitch && (
         <Text
           label={t("settings.newValue", { now: String(now) })}
@@ -137,4 +150,11 @@ function Change({ field, settings }: FieldProps) {
       )}
     </ActButton>
   );
+}
+
+const NOT_DECIDED = new Set(["success", "version", "derivedMinimums"]);
+
+/** Return what is decided of the settings: neither their version, nor what is derived from prices. */
+function decided(settings: Settings): object {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => !NOT_DECIDED.has(name)));
 }

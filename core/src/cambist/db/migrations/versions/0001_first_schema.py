@@ -187,6 +187,7 @@ TABLES = (
         is_default BOOLEAN DEFAULT 'false' NOT NULL,
         is_public BOOLEAN DEFAULT 'true' NOT NULL,
         archived_at TIMESTAMP WITH TIME ZONE,
+        version BIGINT DEFAULT '0' NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         CONSTRAINT pk_plans PRIMARY KEY (id),
         CONSTRAINT uq_plans_plan_id UNIQUE (plan_id),
@@ -210,6 +211,7 @@ TABLES = (
         suspended_at TIMESTAMP WITH TIME ZONE,
         suspension_reason TEXT,
         limits JSONB DEFAULT '{}' NOT NULL,
+        limits_version BIGINT DEFAULT '0' NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         CONSTRAINT pk_merchants PRIMARY KEY (id),
         CONSTRAINT ck_merchants_suspension_whole CHECK ((suspended_at IS NULL) = (suspension_reason IS NULL)),
@@ -298,6 +300,7 @@ TABLES = (
     CREATE TABLE platform_settings (
         id BIGINT NOT NULL,
         settings JSONB NOT NULL,
+        version BIGINT DEFAULT '0' NOT NULL,
         updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
         CONSTRAINT pk_platform_settings PRIMARY KEY (id),
         CONSTRAINT ck_platform_settings_only_one CHECK (id = 1)
