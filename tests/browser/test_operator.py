@@ -14,6 +14,7 @@ from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture 
 from tests.browser.test_dashboard import read_every_page, violations
 from tests.support.checkout import serving
 from tests.support.operators import Officer
+from tests.support.uncollected_rows import insert_uncollected
 from tests.support.web import PASSWORD, Merchant, memory_gateway, web_settings
 
 IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
@@ -39,6 +40,8 @@ async def test_an_operator_signs_in_reads_every_page_and_steers_a_chain(
             await steer(page, url, officer, axe)
             shop = Merchant(client)
             await shop.register("ada@shop.example")
+            await insert_uncollected(gateway.db, shop.merchant_id)
+            await collect(page, officer, axe)
             await look_after(page, shop, axe)
 
 
@@ -72,6 +75,30 @@ async def steer(page, url: str, officer: Officer, axe: str) -> None:
     await code.get_by_label("Digit 1").click()
     await page.keyboard.type(officer.phone.next_code())
     await expect(watching).to_contain_text("goes on")
+
+
+async def collect(page, officer: Officer, axe: str) -> None:
+    """Find out why something is not collected, and have it collected for what the dialog says, which takes a code."""
+    await page.get_by_role("navigation", name="Navigation").get_by_role("link", name="Not collected").click()
+    await expect(page.get_by_role("table", name="How much, and why").get_by_role("row", name="USDX")).to_contain_text(
+        "3.5"
+    )
+    assert await violations(page, axe) == []
+    await page.get_by_role("table", name="Address by address").get_by_role("link").first.click()
+    part = page.get_by_role("region", name="USDX · memory")
+    await expect(part).to_contain_text("It is worth less than")
+    assert await violations(page, axe) == []
+    await part.get_by_role("button", name="Collect now").click()
+    dialog = page.get_by_role("dialog", name="Collect this now?")
+    await expect(dialog).to_contain_text("It costs $1.09 at most")
+    assert await violations(page, axe) == []
+    await dialog.get_by_role("button", name="Collect now").click()
+    code = page.get_by_role("dialog", name="Confirm that it is you")
+    if await code.is_visible():
+        await code.get_by_label("Digit 1").click()
+        await page.keyboard.type(officer.phone.next_code())
+    await expect(dialog).to_be_hidden()
+    await expect(part.get_by_text("Asked for").first).to_be_visible()
 
 
 async def look_after(page, shop: Merchant, axe: str) -> None:

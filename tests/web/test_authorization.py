@@ -125,6 +125,7 @@ OPERATOR = {
     ("POST", "/api/admin/chains/{chain}/resume"): {"what": "sending", "reason": "it is over"},
     ("GET", "/api/admin/collections"): None,
     ("GET", "/api/admin/collections/uncollected"): None,
+    ("GET", "/api/admin/collections/uncollected/sums"): None,
     ("GET", "/api/admin/collections/addresses/{address}"): None,
     ("POST", "/api/admin/collections/uncollected/{uncollected_id}/collect"): {},
     ("GET", "/api/admin/plugins"): None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.uncollected_rows import insert_uncollected
 from tests.support.web import ADMIN_KEY, refused
 
 PATH = "/api/merchant/wallet/collections"
@@ -55,27 +56,11 @@ async def test_the_operator_sees_everybodys(client, merchant, gateway):
 UNCOLLECTED = "/api/admin/collections/uncollected"
 
 
-async def uncollected(gateway, merchant_id: str, reason: str = "below_minimum", *, index: int = 901) -> str:
-    """Insert what the engine writes down of 3.5 USDX on an address; return its id."""
-    async with gateway.db.transaction() as conn:
-        found = await conn.exec_driver_sql(
-            "WITH m AS (SELECT id FROM merchants WHERE merchant_id = $1), a AS (INSERT INTO addresses (mode, family,"
-            " address, purpose, merchant_pk, account_index, change, address_index) SELECT 'live', 'memory',"
-            " 'mem1lies' || $3::text, 'payment', m.id, 7, 0, $4 FROM m RETURNING id, merchant_pk)"
-            " INSERT INTO uncollected_funds (uncollected_id, chain, scope, address_pk, merchant_pk, token, contract,"
-            " decimals, units, reason, value_usd, fee_usd, judged_at, created_at) SELECT 'unc_' || $3::text, 'memory',"
-            " 0, a.id, a.merchant_pk, 'USDX', 'mem1usdx', 6, 3500000, $2, 3.5, 0.84219, now(), now() FROM a"
-            " RETURNING uncollected_id",
-            (merchant_id, reason, str(index), index),
-        )
-        return found.scalar_one()
-
-
 async def test_an_operator_sees_why_something_is_not_collected_and_the_merchant_does_not(
     client, merchant, gateway, clock
 ):
-    await uncollected(gateway, merchant.merchant_id)
-    await uncollected(gateway, merchant.merchant_id, "collecting_off", index=902)
+    await insert_uncollected(gateway.db, merchant.merchant_id)
+    await insert_uncollected(gateway.db, merchant.merchant_id, "collecting_off", index=902)
     admin = {"X-Admin-Key": ADMIN_KEY}
     answer = (await client.get(f"{UNCOLLECTED}?sort=createdAt", headers=admin)).json()
     assert (answer["total"], answer["totalIsExact"]) == (2, True)
@@ -107,14 +92,37 @@ async def test_an_operator_sees_why_something_is_not_collected_and_the_merchant_
     assert (await client.get(UNCOLLECTED, headers=admin)).json()["uncollected"][0]["sendingPaused"]
 
 
+async def test_an_operator_reads_how_much_is_not_collected_by_chain_token_and_reason(client, merchant, gateway):
+    admin = {"X-Admin-Key": ADMIN_KEY}
+    assert (await client.get(f"{UNCOLLECTED}/sums", headers=admin)).json()["sums"] == []
+    for index, reason in enumerate(("below_minimum", "below_minimum", "refused"), start=901):
+        await insert_uncollected(gateway.db, merchant.merchant_id, reason, index=index)
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE uncollected_funds SET value_usd = NULL WHERE uncollected_id = 'unc_902'")
+    sums = (await client.get(f"{UNCOLLECTED}/sums", headers=admin)).json()["sums"]
+    told = ("chain", "token", "contractAddress", "reason", "amount", "addresses", "valueUsd", "unpriced")
+    assert sorted(tuple(one[name] for name in told) for one in sums) == [
+        ("memory", "USDX", "mem1usdx", "below_minimum", "7", 2, "3.5", 1),
+        ("memory", "USDX", "mem1usdx", "refused", "3.5", 1, "3.5", 0),
+    ]
+    assert {one["text"].startswith("It is worth less") for one in sums if one["reason"] == "below_minimum"} == {True}
+    refused(await client.get(f"{UNCOLLECTED}/sums", headers=merchant.key), 401, "ADMIN_KEY_INVALID")
+
+
 async def test_an_operator_has_one_collected_now_for_a_bounded_fee_and_the_log_says_so(client, merchant, gateway):
-    found, admin = await uncollected(gateway, merchant.merchant_id), {"X-Admin-Key": ADMIN_KEY}
+    (found, address), admin = await insert_uncollected(gateway.db, merchant.merchant_id), {"X-Admin-Key": ADMIN_KEY}
     path = f"{UNCOLLECTED}/{found}/collect"
     for _ in range(2):
         answer = await client.post(path, headers=admin, json={"maxFeeShareBps": 5_000})
         shown = answer.json()["uncollected"]
         assert (answer.status_code, shown["maxFeeShareBps"]) == (200, 5_000)
         assert shown["askedAt"] is not None
+    (one,) = (await client.get(f"/api/admin/collections/addresses/{address}", headers=admin)).json()["deposits"]
+    told = {name: one[name] for name in ("valueUsd", "feeUsd", "maxFeeShareBps", "refusal", "uncollectedId")}
+    assert told == {
+        "valueUsd": "3.5", "feeUsd": "0.8422", "maxFeeShareBps": 5_000, "refusal": None, "uncollectedId": found,
+    }  # fmt: skip
+    assert one["askedAt"] == shown["askedAt"]
     entries = (await client.get("/api/admin/audit?action=collection.asked", headers=admin)).json()["entries"]
     assert [(one["subject"], one["merchantId"]) for one in entries] == [(found, merchant.merchant_id)]
     assert entries[0]["details"]["max_fee_share_bps"] == 5_000

@@ -15,6 +15,7 @@ BOUNDED = {
     "/api/account/{accountId}/balances",
     "/api/dashboard/projects/{projectId}/accounts/{accountId}/balances",
     "/api/admin/collections/addresses/{address}",
+    "/api/admin/collections/uncollected/sums",
     "/api/merchant/wallet",
     "/api/merchant/wallet/addresses",
     "/api/merchant/wallet/coins",

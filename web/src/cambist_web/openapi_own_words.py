@@ -131,6 +131,15 @@ AtAddressView.deposits      How many deposits there are of it.
 AtAddressView.purpose       Whose address it is: of a payment, or of an end user's account.
 AtAddressView.text          What it waits for, in a sentence.
 AtAddressView.uncollected_id By what it can be collected now; null where nothing has to be asked for.
+AtAddressView.value_usd     What it is worth, in US dollars; null where nobody can say.
+AtAddressView.fee_usd       What collecting it may cost at most, in US dollars; null where nobody can say.
+AtAddressView.max_fee_share_bps The share that the fee may be of it, as it was asked for; null for the rule's own.
+AtAddressView.refusal       Why it was not collected when somebody last asked; null where nobody was refused.
+UncollectedSumView.reason   Why it stays where it is, in a word.
+UncollectedSumView.since    When the oldest of it was confirmed.
+UncollectedSumView.text     Why it stays where it is, in a sentence.
+UncollectedSumView.value_usd What it is worth, in US dollars, without what nobody can price.
+UncollectedSumView.unpriced On how many of the addresses nobody can say what it is worth.
 CollectNow.max_fee_share_bps How much of it the fee may be, in hundredths of a percent; the rule's share where left out.
 UncollectedView.fee_usd     What collecting it may cost at most, in US dollars; null where nobody can say.
 UncollectedView.max_fee_share_bps The share that the fee may be of it, as it was asked for; null for the rule's own.

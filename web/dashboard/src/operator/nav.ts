@@ -12,6 +12,7 @@ const PAGES = [
       ["chains", "chains.read"],
       ["queue", "outbound.read"],
       ["gas", "money.read"],
+      ["uncollected", "money.read"],
       ["signer", "signer.read"],
       ["resolutions", "resolutions.read"],
       ["webhooks", "webhooks.read"],

@@ -62,6 +62,8 @@ export function makeRouter(client: QueryClient) {
     page("/queue", () => import("./queue/QueuePage"), "QueuePage"),
     page("/queue/$intentId", () => import("./queue/IntentPage"), "IntentPage"),
     page("/gas", () => import("./gas/GasPage"), "GasPage"),
+    page("/uncollected", () => import("./uncollected/UncollectedPage"), "UncollectedPage"),
+    page("/uncollected/$address", () => import("./uncollected/AddressPage"), "AddressPage"),
     page("/signer", () => import("./signer/SignerPage"), "SignerPage"),
     page("/resolutions", () => import("./resolutions/ResolutionsPage"), "ResolutionsPage"),
     page("/webhooks", () => import("./webhooks/WebhooksPage"), "WebhooksPage"),

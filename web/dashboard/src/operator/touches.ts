@@ -12,7 +12,7 @@ const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
   exchange: ["exchanges"],
   tracker: ["trackers"],
   delivery: ["delivery"],
-  outbound: ["outbound", "stakes"],
+  outbound: ["outbound", "stakes", "uncollected"],
   chain: ["chain"],
   gas_station: ["gas_station", "chain"],
   job: ["job"],

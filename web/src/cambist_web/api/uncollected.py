@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Annotated
 
 from litestar import Controller, Response, get, post
@@ -19,7 +20,7 @@ from cambist.services.chain_pauses import Pausable, Pauses
 from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.oversight.finding import spellings
 from cambist.services.sending.collections import explaining
-from cambist.services.sending.collections.explaining import AtAddress, UncollectedRow
+from cambist.services.sending.collections.explaining import AtAddress, UncollectedRow, UncollectedSum
 from cambist.services.sending.queue import listing as queue
 from cambist.services.sending.queue.reasons import why
 from cambist_web.context import Web
@@ -72,6 +73,27 @@ class UncollectedList(CursorPageAnswer, frozen=True, kw_only=True):
     uncollected: Sequence[UncollectedView]
 
 
+class UncollectedSumView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What stays on addresses of a chain for one reason, of one token. `since` is when the oldest was confirmed."""
+
+    chain: str
+    token: str
+    contract_address: str | None
+    reason: UncollectedReason
+    text: str
+    amount: str
+    addresses: int
+    value_usd: str
+    unpriced: int
+    since: datetime
+
+
+class UncollectedSums(Answer, frozen=True, kw_only=True):
+    """What is not collected, summed up."""
+
+    sums: Sequence[UncollectedSumView]
+
+
 class UncollectedAnswer(Answer, frozen=True, kw_only=True):
     """What is not collected."""
 
@@ -81,7 +103,8 @@ class UncollectedAnswer(Answer, frozen=True, kw_only=True):
 class AtAddressView(Struct, frozen=True, kw_only=True, rename="camel"):
     """Deposits of one token at an address. `state` is `confirming`, `uncollected`, or `collecting` by `intentId`.
 
-    `code` and `text` say what they wait for; `uncollectedId` is there where they can be collected now.
+    `code` and `text` say what they wait for; `uncollectedId` is there where they can be collected now, and what follows
+    is then as it was last judged.
     """
 
     state: str
@@ -98,6 +121,12 @@ class AtAddressView(Struct, frozen=True, kw_only=True, rename="camel"):
     text: str
     uncollected_id: str | None
     intent_id: str | None
+    value_usd: str | None
+    fee_usd: str | None
+    asked_at: datetime | None
+    max_fee_share_bps: int | None
+    refusal: UncollectedReason | None
+    refused_at: datetime | None
 
 
 class AddressMoney(Answer, frozen=True, kw_only=True):
@@ -139,6 +168,13 @@ class UncollectedMoney(Controller):
         filters = (merchant_id, chain, token, reason, period)
         query = asked.of(web, "uncollected", "operator", sort=sort, filters=filters)
         return await query.answer(UncollectedList, read)
+
+    @get("/uncollected/sums", summary="Sum up what is not collected", opt=permits("money.read"))
+    async def sums(self, web: NamedDependency[Web]) -> UncollectedSums:
+        """Return how much of each token stays on addresses of each live chain, and for which reason."""
+        async with web.db.autocommit() as conn:
+            found = await explaining.sum_uncollected(conn)
+        return UncollectedSums(sums=[_sum_view(one) for one in found])
 
     @post(
         "/uncollected/{uncollected_id:str}/collect",
@@ -194,8 +230,8 @@ def _view(one: UncollectedRow, pauses: Pauses) -> UncollectedView:
         account_id=one.account_id,
         reason=one.reason,
         text=one.text,
-        value_usd=None if one.value_usd is None else format_rate(round(one.value_usd, 4)),
-        fee_usd=None if one.fee_usd is None else format_rate(round(one.fee_usd, 4)),
+        value_usd=_usd(one.value_usd),
+        fee_usd=_usd(one.fee_usd),
         until=one.until,
         sending_paused=(one.chain, Pausable.SENDING) in pauses,
         judged_at=one.judged_at,
@@ -204,6 +240,25 @@ def _view(one: UncollectedRow, pauses: Pauses) -> UncollectedView:
         refusal=one.refusal,
         refused_at=one.refused_at,
         created_at=one.created_at,
+    )
+
+
+def _usd(value: Decimal | None) -> str | None:
+    return None if value is None else format_rate(round(value, 4))
+
+
+def _sum_view(one: UncollectedSum) -> UncollectedSumView:
+    return UncollectedSumView(
+        chain=one.chain,
+        token=one.token,
+        contract_address=one.contract,
+        reason=one.reason,
+        text=explaining.text_of(one.reason, None),
+        amount=format_units(one.units, one.decimals),
+        addresses=one.addresses,
+        value_usd=format_rate(round(one.value_usd, 4)),
+        unpriced=one.unpriced,
+        since=one.since,
     )
 
 
@@ -224,6 +279,12 @@ async def _at_address(web: Web, conn: AsyncConnection, one: AtAddress, pauses: P
         text=text,
         uncollected_id=one.uncollected_id,
         intent_id=one.intent_id,
+        value_usd=_usd(one.value_usd),
+        fee_usd=_usd(one.fee_usd),
+        asked_at=one.asked_at,
+        max_fee_share_bps=one.asked_fee_share_bps,
+        refusal=one.refusal,
+        refused_at=one.refused_at,
     )
 
 

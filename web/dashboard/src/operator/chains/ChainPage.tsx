@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
@@ -7,6 +8,7 @@ import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
+import { usePermitted } from "../queries";
 
 import { Height, Lag, problemOf } from "./ChainsPage";
 import { ChainStatus } from "./ChainStatus";
@@ -36,6 +38,7 @@ export function ChainPage() {
 function Shown({ chain }: { readonly chain: Schemas["AdminChainView"] }) {
   const { t } = useWords();
   const station = chain.gasStation;
+  const mayReadMoney = usePermitted("money.read");
   return (
     <Page
       title={chain.name}
@@ -43,6 +46,11 @@ function Shown({ chain }: { readonly chain: Schemas["AdminChainView"] }) {
         <span className="row">
           <ChainStatus chain={chain} />
           <code>{chain.chain}</code>
+          {mayReadMoney && (
+            <Link to="/uncollected" search={{ chain: chain.chain }}>
+              {t("overview.toUncollected")}
+            </Link>
+          )}
         </span>
       }
     >

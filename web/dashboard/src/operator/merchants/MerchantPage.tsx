@@ -69,6 +69,9 @@ function Shown({ whole }: { readonly whole: MerchantWhole }) {
                 {t(`nav.${kind}`)}
               </Link>
             ))}
+            <Link to="/uncollected" search={{ merchantId: merchant.merchantId }}>
+              {t("nav.uncollected")}
+            </Link>
             <Link to="/audit" search={{ merchant: merchant.merchantId }}>
               {t("nav.audit")}
             </Link>

@@ -1,4 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { Amount, Fiat } from "../../ui/Amount";
@@ -9,6 +10,7 @@ import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { api, unwrap, useWords, type Schemas } from "../api";
+import { usePermitted } from "../queries";
 
 const POLL_MS = 60_000;
 const MODES = ["live", "sandbox"] as const;
@@ -79,11 +81,19 @@ interface HoldingsProps {
 
 function Holdings({ held, currency }: HoldingsProps) {
   const { t } = useWords();
+  const mayReadMoney = usePermitted("money.read");
   return (
     <Section
       title={t("overview.held")}
       flush
-      actions={held.coins.length > 0 && <Fiat value={held.fiat} currency={currency} />}
+      actions={
+        held.coins.length > 0 && (
+          <>
+            {mayReadMoney && <Link to="/uncollected">{t("overview.toUncollected")}</Link>}
+            <Fiat value={held.fiat} currency={currency} />
+          </>
+        )
+      }
     >
       {held.coins.length === 0 ? (
         <Empty title={t("overview.nothingHeld")} />

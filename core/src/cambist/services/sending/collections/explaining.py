@@ -142,12 +142,47 @@ async def ask(
     return structs.replace(before, **asked), True
 
 
+class UncollectedSum(Struct, frozen=True, kw_only=True):
+    """What stays on addresses of a chain for one reason, of one token. ``value_usd`` is without ``unpriced`` of them.
+
+    ``since`` is when the oldest of it was confirmed.
+    """
+
+    chain: str
+    token: str
+    contract: str | None
+    decimals: int
+    reason: UncollectedReason
+    units: Units
+    addresses: int
+    value_usd: Decimal
+    unpriced: int
+    since: datetime
+
+
+# Of each reason, chain and token there is one: what is configured bounds them.
+_SUMS = """
+SELECT u.chain, min(u.token) AS token, u.contract, min(u.decimals) AS decimals, u.reason, sum(u.units) AS units,
+    count(*) AS addresses, coalesce(sum(u.value_usd), 0) AS value_usd,
+    count(*) FILTER (WHERE u.value_usd IS NULL) AS unpriced, min(u.created_at) AS since
+FROM uncollected_funds u GROUP BY u.chain, u.contract, u.reason
+ORDER BY u.chain, min(u.token), u.contract, coalesce(sum(u.value_usd), 0) DESC, u.reason LIMIT 1000
+"""
+
+
+async def sum_uncollected(conn: AsyncConnection) -> Sequence[UncollectedSum]:
+    """Return how much of each token stays on addresses of each chain, and for which reason."""
+    rows = (await conn.exec_driver_sql(_SUMS)).all()
+    return [convert({**row._mapping, "units": int(row.units)}, UncollectedSum) for row in rows]  # noqa: SLF001
+
+
 class AtAddress(Struct, frozen=True, kw_only=True):
     """Deposits of one token at an address that are not in a main wallet.
 
     ``state``: ``confirming``, ``uncollected``, or ``collecting``, by the intent ``intent_id``. ``height`` is that of
     the newest of them, ``confirmations`` what they need, ``reached`` up to where the chain was read. ``reason`` is why
-    it was not collected, None before it was judged; ``detail`` is in the chain's words.
+    it was not collected, None before it was judged; ``detail`` is in the chain's words. What follows is as in
+    ``UncollectedRow``.
     """
 
     state: Literal["confirming", "uncollected", "collecting"]
@@ -168,6 +203,12 @@ class AtAddress(Struct, frozen=True, kw_only=True):
     uncollected_id: str | None
     reason: UncollectedReason | None
     detail: str | None
+    value_usd: Decimal | None
+    fee_usd: Decimal | None
+    asked_at: datetime | None
+    asked_fee_share_bps: int | None
+    refusal: UncollectedReason | None
+    refused_at: datetime | None
 
 
 # Each part by an index of what is open, however many deposits an address has seen.
@@ -186,7 +227,9 @@ SELECT CASE WHEN d.status = 'detected' THEN 'confirming' WHEN d.collection_pk IS
     r.merchant_id, d.mode, d.chain, a.address, a.purpose, min(d.token) AS token, d.contract,
     min(d.decimals) AS decimals, sum(d.units) AS units, count(*) AS deposits, max(d.height) AS height,
     max(d.required_confirmations) AS confirmations, c.height AS reached, i.intent_id,
-    min(u.uncollected_id) AS uncollected_id, min(u.reason) AS reason, min(u.detail) AS detail
+    min(u.uncollected_id) AS uncollected_id, min(u.reason) AS reason, min(u.detail) AS detail,
+    min(u.value_usd) AS value_usd, min(u.fee_usd) AS fee_usd, min(u.asked_at) AS asked_at,
+    min(u.asked_fee_share_bps) AS asked_fee_share_bps, min(u.refusal) AS refusal, min(u.refused_at) AS refused_at
 FROM deposit d JOIN addresses a ON a.id = d.address_pk AND a.purpose IN ('payment', 'account')
     JOIN merchants r ON r.id = d.merchant_pk
     LEFT JOIN chain_cursors c ON c.chain = d.chain AND c.scope = d.scope
