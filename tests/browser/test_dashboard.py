@@ -8,12 +8,15 @@ from pathlib import Path
 
 import httpx
 import pytest
+import stripe
+from aiohttp import web
 from playwright.async_api import expect
 
 from cambist_web.app import attach, build_app
 from cambist_web.dashboard.files import BUILT
 from tests.support.checkout import serving
 from tests.support.web import PASSWORD, memory_gateway, web_settings
+from tests.support.webhooks import receiver
 
 EMAIL = "ada@shop.example"
 AXE = Path("web/dashboard/node_modules/axe-core/axe.min.js")
@@ -110,6 +113,59 @@ async def test_a_new_merchant_is_shown_the_first_steps(open_page, url, axe):
     page = await open_page()
     await sign_up(page, url)
     await take_first_steps(page, axe)
+
+
+def check_and_refuse(shop) -> None:
+    """Let a merchant's server check signatures by the secret that it is given last."""
+
+    async def answer(request):
+        del request
+        try:
+            shop.received[-1].verify(shop.secret)
+        except stripe.SignatureVerificationError:
+            return web.Response(status=401)
+        return web.Response(status=204)
+
+    shop.answer = answer
+
+
+async def test_a_merchant_adds_an_endpoint_and_sees_whether_it_checks_signatures(open_page, url, axe):
+    page = await open_page()
+    await sign_up(page, url)
+    await page.get_by_role("navigation", name="Navigation").get_by_role("link", name="Webhooks").click()
+    targets = page.get_by_role("table", name="Where events go")
+    await expect(targets).to_contain_text("No URL is set")
+    async with receiver() as shop:
+        await page.get_by_role("button", name="Add an endpoint").click()
+        dialog = page.get_by_role("dialog")
+        await dialog.get_by_label("URL").fill(shop.url)
+        await dialog.get_by_role("button", name="Only some").click()
+        await dialog.get_by_role("checkbox", name="payment.paid").check()
+        assert await violations(page, axe) == []
+        await dialog.get_by_role("button", name="Add an endpoint").click()
+        secret = page.get_by_role("region", name="Where events go").locator("code")
+        shop.secret = await secret.inner_text()
+        assert await violations(page, axe) == []
+        await page.get_by_role("button", name="Done").click()
+        await targets.get_by_role("link", name=shop.url).click()
+        checks = page.get_by_role("region", name="Does this server check signatures?")
+        await checks.get_by_role("button", name="Check it now").click()
+        await expect(checks).to_contain_text("Does not check")
+        assert await violations(page, axe) == []
+        check_and_refuse(shop)
+        await checks.get_by_role("button", name="Check it now").click()
+        await expect(checks).to_contain_text("Verified")
+        await page.get_by_role("button", name="Send a test").click()
+        await expect(page.get_by_role("region", name="Try your receiver out")).to_contain_text("Delivered")
+        await page.get_by_role("button", name="Pause").click()
+        await dialog.get_by_role("button", name="Pause").click()
+        await expect(page.get_by_role("button", name="Resume")).to_be_visible()
+        assert await violations(page, axe) == []
+        log = page.get_by_role("table", name="Deliveries")
+        await expect(log.get_by_role("row", name=re.compile("webhook.test"))).to_have_count(4)
+        await log.get_by_role("link").first.click()
+        await expect(page.get_by_text("isTest")).to_be_visible()
+        assert await violations(page, axe) == []
 
 
 async def test_a_merchant_signs_up_is_paid_in_the_sandbox_and_refunds(open_page, url, axe):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, TRACKER_EVENTS
+from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, TEST_EVENT, TRACKER_EVENTS
 from cambist.ports import Ids
 from cambist.services.trackers import bodies, testing
 from cambist.services.webhooks.payloads import PAYLOADS
@@ -18,7 +18,7 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def test_every_event_has_a_payload_and_nothing_else_does():
-    assert set(PAYLOADS) == {*EVENTS, *EXTENDED_EVENTS, *TRACKER_EVENTS}
+    assert set(PAYLOADS) == {*EVENTS, *EXTENDED_EVENTS, *TRACKER_EVENTS, TEST_EVENT}
 
 
 @pytest.mark.parametrize("event", [*EVENTS, *EXTENDED_EVENTS])

@@ -116,6 +116,7 @@ trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookI
 -:projects.change  step-up  PATCH  /api/merchant/projects/{projectId}
 -:projects.change  step-up  POST   /api/merchant/projects/{projectId}/rotate-webhook-secret
 -:webhooks         -        POST   /api/merchant/projects/{projectId}/test-webhook
+-:webhooks         -        POST   /api/merchant/projects/{projectId}/check-webhook
 -:read             -        GET    /api/merchant/projects/{projectId}/webhook-endpoints
 -:webhooks         step-up  POST   /api/merchant/projects/{projectId}/webhook-endpoints
 -:read             -        GET    /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}
@@ -124,6 +125,7 @@ trackers  -        POST   /api/dashboard/projects/{projectId}/trackers/{webhookI
 -:read             -        GET    /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/deliveries
 -:webhooks         step-up  POST   /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/rotate-secret
 -:webhooks         -        POST   /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/test
+-:webhooks         -        POST   /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/check
 -:read             -        GET    /api/merchant/projects/{projectId}/api-keys
 -:keys             step-up  POST   /api/merchant/projects/{projectId}/api-keys
 -:keys             -        DELETE /api/merchant/projects/{projectId}/api-keys/{keyId}
@@ -197,9 +199,9 @@ support   step-up  POST   /api/admin/resolutions/{depositId}/accept
 support   step-up  POST   /api/admin/resolutions/{depositId}/release
 auditor   -        GET    /api/admin/collections
 auditor   -        GET    /api/admin/collections/uncollected
+auditor   -        GET    /api/admin/collections/uncollected/sums
 auditor   -        GET    /api/admin/collections/addresses/{address}
 operator  step-up  POST   /api/admin/collections/uncollected/{uncollectedId}/collect
-auditor   -        GET    /api/admin/collections/uncollected/sums
 auditor   -        GET    /api/admin/plugins
 auditor   -        GET    /api/admin/overview
 auditor   -        GET    /api/admin/audit

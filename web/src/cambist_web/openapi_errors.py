@@ -15,6 +15,7 @@ from .openapi_admin import ADMIN_ERRORS
 from .openapi_merchants import MERCHANT_ERRORS
 from .openapi_overviews import OVERVIEW_ERRORS
 from .openapi_queue import QUEUE_ERRORS
+from .openapi_webhooks import WEBHOOK_ERRORS
 from .permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, READ, SCOPE, member_permission_of
 
 _OF_SCHEME: Mapping[str, Mapping[int, Sequence[str]]] = {
@@ -185,16 +186,7 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/sandbox/reorg$", "post", {400: ["REORG_TOO_DEEP"]}),
         (r"/sandbox/fail-payout$", "post", {404: ["PAYOUT_NOT_FOUND"], 409: ["PAYOUT_ALREADY_MINED"]}),
         (r"/sandbox/fail-exchange$", "post", {404: ["EXCHANGE_NOT_FOUND"], 409: ["EXCHANGE_ALREADY_MINED"]}),
-        (r"/test-webhook$", "post", {400: ["INVALID_EVENT", "NO_WEBHOOK_TARGET"]}),
-        (r"\{deliveryId\}", "", {404: ["DELIVERY_NOT_FOUND"]}),
-        (r"\{(deliveryId|eventId)\}/redeliver$", "post", {409: ["DELIVERY_PENDING", "NO_WEBHOOK_TARGET"]}),
-        (r"(/webhook|\{webhookId\})/redeliver$", "post", {409: ["TRACKER_INACTIVE"]}),
-        (r"\{eventId\}", "", {404: ["EVENT_NOT_FOUND"]}),
-        (r"/events/(\{eventId\}/)?redeliver$", "post", {404: ["ENDPOINT_NOT_FOUND"]}),
-        (r"\{endpointId\}", "", {404: ["ENDPOINT_NOT_FOUND"]}),
-        (r"/webhook-endpoints$", "post", {400: ["INVALID_EVENT"], 409: ["TOO_MANY_ENDPOINTS"]}),
-        (r"\{endpointId\}$", "patch", {400: ["INVALID_EVENT"]}),
-        (r"\{endpointId\}/test$", "post", {400: ["INVALID_EVENT"]}),
+        *WEBHOOK_ERRORS,
         (r"\{keyId\}", "", {404: ["API_KEY_NOT_FOUND"]}),
         (r"/api-keys$", "post", {409: ["TOO_MANY_API_KEYS"]}),
         (r"/merchant/projects$", "post", {409: ["TOO_MANY_PROJECTS"]}),

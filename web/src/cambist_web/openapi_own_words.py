@@ -13,7 +13,7 @@ from cambist.domain import exchanges, payments, payouts
 from cambist.domain.intents import AskedBy
 from cambist.domain.payments import HeldReason
 from cambist.domain.usage import Operation
-from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS
+from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, TEST_EVENT
 from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.identity.api_keys import SCOPES
 from cambist.services.oversight.kinds import Name
@@ -135,6 +135,13 @@ AtAddressView.value_usd     What it is worth, in US dollars; null where nobody c
 AtAddressView.fee_usd       What collecting it may cost at most, in US dollars; null where nobody can say.
 AtAddressView.max_fee_share_bps The share that the fee may be of it, as it was asked for; null for the rule's own.
 AtAddressView.refusal       Why it was not collected when somebody last asked; null where nobody was refused.
+CheckedDelivery.delivery_id The test's own delivery, in the log.
+SignatureTestData.signature Whether it is signed rightly, or wrongly on purpose.
+SignatureCheckView.result   What the server does with signatures.
+SignatureCheckView.checked_at When it was asked.
+SignatureChecked.result     What the server does with signatures.
+SignatureChecked.checked_at When it was asked.
+SignatureChecked.kept       Whether it holds for the URL and the secret of now.
 UncollectedSumView.reason   Why it stays where it is, in a word.
 UncollectedSumView.since    When the oldest of it was confirmed.
 UncollectedSumView.text     Why it stays where it is, in a sentence.
@@ -183,6 +190,7 @@ MODES = ("live", "sandbox")
 _PRICING = ("direct_crypto", "fiat")
 _RESOLUTIONS = ("accepted", "released", "refunded")
 _DELIVERY = ("pending", "paused", "delivered", "dropped", "no_target", "cancelled")
+_LOGGED = (*_DELIVERY, "tested")
 _INTENT = ("waiting", "sending", "done", "failed")
 _JOB = ("queued", "running", "succeeded", "failed", "cancelled")
 _BALANCES = ("available", "pending", "held", "receivable")
@@ -206,9 +214,9 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "OutboundView.state": ("waiting", "cancelling", "sending", "done", "failed"),
     "AtAddressView.purpose": ("payment", "account"),
     "AtAddressView.state": ("confirming", "uncollected", "collecting"),
-    "DeliveryAnswer.event": _NAMES,
-    "OperatorDelivery.event": _NAMES,
-    "DeliveryAnswer.status": _DELIVERY,
+    "DeliveryAnswer.event": (*_NAMES, TEST_EVENT),
+    "OperatorDelivery.event": (*_NAMES, TEST_EVENT),
+    "DeliveryAnswer.status": _LOGGED,
     "DepositView.status": get_args(MovementStatus),
     "EventAnswer.event": _NAMES,
     "EventAnswer.resource": dict.fromkeys(_NAMES.values()),

@@ -1,16 +1,17 @@
-"""What merchants are told, for the API's description: its ``webhooks``, each with headers, body and an example."""
+"""What merchants are told, for the API's description: its ``webhooks`` with headers, body and example, and errors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import json
 
-from cambist.domain.webhooks import EXTENDED_EVENTS, TRACKER_EVENTS
+from cambist.domain.webhooks import EXTENDED_EVENTS, TEST_EVENT, TRACKER_EVENTS
 from cambist.ports import Ids
 from cambist.services.trackers import testing
+from cambist.services.webhooks import signature_checks
 from cambist.services.webhooks.payloads import PAYLOADS
 from cambist.services.webhooks.test_deliveries import sample
 
@@ -18,6 +19,21 @@ from .openapi_fields import classes_in, describe_schemas
 
 _NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _REFERENCE = "#/components/schemas/{name}"
+
+WEBHOOK_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
+    (r"/test-webhook$", "post", {400: ["INVALID_EVENT", "NO_WEBHOOK_TARGET"]}),
+    (r"/check-webhook$", "post", {400: ["NO_WEBHOOK_TARGET"], 409: ["WEBHOOKS_NOT_SIGNED"]}),
+    (r"\{deliveryId\}", "", {404: ["DELIVERY_NOT_FOUND"]}),
+    (r"\{(deliveryId|eventId)\}/redeliver$", "post", {409: ["DELIVERY_PENDING", "NO_WEBHOOK_TARGET"]}),
+    (r"\{deliveryId\}/redeliver$", "post", {409: ["DELIVERY_WAS_TEST"]}),
+    (r"(/webhook|\{webhookId\})/redeliver$", "post", {409: ["TRACKER_INACTIVE"]}),
+    (r"\{eventId\}", "", {404: ["EVENT_NOT_FOUND"]}),
+    (r"/events/(\{eventId\}/)?redeliver$", "post", {404: ["ENDPOINT_NOT_FOUND"]}),
+    (r"\{endpointId\}", "", {404: ["ENDPOINT_NOT_FOUND"]}),
+    (r"/webhook-endpoints$", "post", {400: ["INVALID_EVENT"], 409: ["TOO_MANY_ENDPOINTS"]}),
+    (r"\{endpointId\}$", "patch", {400: ["INVALID_EVENT"]}),
+    (r"\{endpointId\}/test$", "post", {400: ["INVALID_EVENT"]}),
+)
 
 _HEADERS: Mapping[str, tuple[bool, str, Mapping[str, Any]]] = {
     "X-Webhook-Id": (True, "The event's own id, the same in all attempts and at all targets.", {}),
@@ -70,7 +86,7 @@ def _webhook(event: str) -> dict[str, Any]:
         "requestBody": {"required": True, "content": {"application/json": _content(event, is_tracked=is_tracked)}},
         "responses": {
             "2XX": {"description": "Taken. The body of the answer is not looked at."},
-            "default": {"description": "Not taken: it is sent again."},
+            "default": {"description": "Refused." if event == TEST_EVENT else "Not taken: it is sent again."},
         },
     }
 
@@ -97,4 +113,5 @@ def example(event: str) -> dict[str, Any]:
     if event in TRACKER_EVENTS:
         data = testing.sample("ethereum", "ETH", 12, ids, _NOW) | {"status": event.rpartition(".")[2]}
         return {"event": event, "webhookId": ids.new("whk"), "data": data}
-    return {"event": event, "webhookId": ids.new("prj"), "data": sample(event, ids, _NOW)}
+    made_up = signature_checks.sample("genuine", _NOW) if event == TEST_EVENT else sample(event, ids, _NOW)
+    return {"event": event, "webhookId": ids.new("prj"), "data": made_up}

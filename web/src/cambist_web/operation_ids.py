@@ -122,6 +122,7 @@ trackers.ProjectTrackers         list listTrackers · create createTracker · re
 trackers.ProjectTrackers         activate activateTracker · deactivate deactivateTracker
 trackers.Trackers                read getTracker · change changeTracker · activate activateTracker
 trackers.Trackers                deactivate deactivateTracker · regenerate regenerateTrackerSecret · test testTracker
+signature_checks.SignatureChecks check checkWebhook · check_endpoint checkWebhookEndpoint
 transactions.Transactions        list listTransactions · export exportTransactions
 two_factor.TwoFactorReset        reset resetMerchantTwoFactor
 two_factor.TwoFactorRoutes       status getTwoFactor · enrol enrolTwoFactor · confirm confirmTwoFactor

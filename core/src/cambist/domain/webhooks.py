@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from datetime import datetime, timedelta
+from enum import StrEnum
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -57,6 +58,9 @@ TRACKER_EVENTS = MappingProxyType(
 )
 """What trackers are told, each at its own URL and signed with its own secret. No project is told these."""
 
+TEST_EVENT = "webhook.test"
+"""What is sent to see whether a receiver checks signatures. It tells of nothing, so nobody acts on it by mistake."""
+
 _ALL_EVENTS = {**EVENTS, **EXTENDED_EVENTS}
 
 
@@ -80,6 +84,40 @@ def sign_webhook(secret: str | None, timestamp_ms: int, body: bytes) -> str:
     if not secret:
         return ""
     return hmac.digest(secret.encode(), b"%d.%b" % (timestamp_ms, body), "sha256").hex()
+
+
+class SignatureCheck(StrEnum):
+    """What a receiver does with signatures, as its answers to a genuine and a forged one show."""
+
+    VERIFIED = "verified"
+    UNCHECKED = "unchecked"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    UNCLEAR = "unclear"
+
+
+_REFUSES_EVERYBODY = frozenset({408, 425, 429})
+"""Of the 4xx, those that say nothing of the signature."""
+
+
+def judge_signature_check(genuine: int | None, forged: int | None) -> SignatureCheck:
+    """Say what two statuses show, each None where no answer came: of what was signed rightly, and what was not.
+
+    ``REFUSED`` is one that does not take what is genuine. ``UNCLEAR`` is one that takes it, and neither takes nor
+    refuses what is forged.
+    """
+    if genuine is None:
+        return SignatureCheck.UNREACHABLE
+    if not _is_success(genuine):
+        return SignatureCheck.REFUSED
+    if forged is not None and _is_success(forged):
+        return SignatureCheck.UNCHECKED
+    refuses = forged is not None and forged // 100 == 4 and forged not in _REFUSES_EVERYBODY  # noqa: PLR2004  4xx
+    return SignatureCheck.VERIFIED if refuses else SignatureCheck.UNCLEAR
+
+
+def _is_success(status: int) -> bool:
+    return 200 <= status < 300  # noqa: PLR2004  the 2xx of HTTP
 
 
 class RetrySchedule(Struct, frozen=True, kw_only=True):

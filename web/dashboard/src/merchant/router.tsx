@@ -96,6 +96,7 @@ export function makeRouter(client: QueryClient) {
     page("/trackers/$webhookId", () => import("./trackers/TrackerPage"), "TrackerPage"),
     page("/keys", () => import("./developers/KeysPage"), "KeysPage"),
     page("/webhooks", () => import("./developers/WebhooksPage"), "WebhooksPage"),
+    page("/webhooks/endpoints/$endpointId", () => import("./developers/EndpointPage"), "EndpointPage"),
     page("/webhooks/$deliveryId", () => import("./developers/DeliveryPage"), "DeliveryPage"),
     page("/sandbox", () => import("./sandbox/SandboxPage"), "SandboxPage"),
     page("/usage", () => import("./usage/UsagePage"), "UsagePage"),

@@ -7,7 +7,7 @@ const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
   resolution: ["resolutions", "payment"],
   payout: ["payouts", "payout", "events"],
   refund: ["refunds", "payment", "events"],
-  delivery: ["deliveries", "delivery", "events", "first-steps"],
+  delivery: ["deliveries", "delivery", "events"],
   withdrawal: ["withdrawals", "withdrawal", "events"],
   exchange: ["exchanges", "exchange", "events"],
   account_deposit: ["account", "account-deposits", "account-balances"],

@@ -44,6 +44,7 @@ const PROJECT_VIEW: Project = {
   paymentWebhookUrl: null,
   webhookSigning: true,
   webhookSecretRotatedAt: null,
+  signatureCheck: null,
   underpaymentTolerancePercent: 0,
   graceHours: 72,
   extendedEvents: false,
@@ -67,6 +68,11 @@ const ALL: Member["permissions"] = [
   "approvals",
 ];
 
+/** Return the project that pages are of, with what a test wants different. */
+export function projectOf(changed: Partial<Project>): Project {
+  return { ...PROJECT_VIEW, ...changed };
+}
+
 interface Shown {
   /** The page's path below the project, and where one is in it. */
   readonly path: string;
@@ -74,12 +80,14 @@ interface Shown {
   readonly answers: Answers;
   readonly permissions?: Member["permissions"];
   readonly mode?: Project["mode"];
+  /** What else of the project is different. */
+  readonly project?: Partial<Project>;
 }
 
 /** Show a page of a merchant's, and return each request that it sends. */
 export async function show(
   Page: RouteComponent,
-  { path, at = path, answers, permissions = ALL, mode = "live" }: Shown,
+  { path, at = path, answers, permissions = ALL, mode = "live", project = {} }: Shown,
 ): Promise<readonly Request[]> {
   return await mount(Page, {
     session: merchantSession,
@@ -88,7 +96,7 @@ export async function show(
     answers,
     known: (client) => {
       client.setQueryData(meQuery.queryKey, { success: true, member: {} as Member["member"], permissions });
-      client.setQueryData(projectsQuery.queryKey, [{ ...PROJECT_VIEW, mode }]);
+      client.setQueryData(projectsQuery.queryKey, [projectOf({ ...project, mode })]);
     },
   });
 }

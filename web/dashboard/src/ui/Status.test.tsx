@@ -39,6 +39,7 @@ const SEEN: Readonly<Record<Seen, true>> = {
   delivered: true,
   dropped: true,
   no_target: true,
+  tested: true,
   succeeded: true,
   reading: true,
   done: true,

@@ -29,6 +29,7 @@ const TONES = {
   failing: "bad",
   paused: "wait",
   no_target: "calm",
+  tested: "calm",
   active: "good",
   inactive: "calm",
   reading: "work",

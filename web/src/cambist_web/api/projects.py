@@ -24,6 +24,8 @@ from cambist_web.context import Web
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer, sent
 
+from .signature_checks import SignatureCheckView, check_view
+
 
 class CreateProject(Body, frozen=True, kw_only=True):
     """A new project. Its mode stays what it is."""
@@ -42,6 +44,7 @@ class ProjectView(Struct, frozen=True, kw_only=True, rename="camel"):
     payment_webhook_url: str | None
     webhook_signing: bool
     webhook_secret_rotated_at: datetime | None
+    signature_check: SignatureCheckView | None
     underpayment_tolerance_percent: float
     grace_hours: int
     extended_events: bool
@@ -96,6 +99,7 @@ def project_view(project: projects.Project) -> ProjectView:
         payment_webhook_url=project.payment_webhook_url,
         webhook_signing=project.signs_webhooks,
         webhook_secret_rotated_at=project.secret_rotated_at,
+        signature_check=check_view(project.signature_check, project.signature_checked_at),
         underpayment_tolerance_percent=float(project.underpayment_tolerance_percent),
         grace_hours=project.grace_hours,
         extended_events=project.extended_events,

@@ -27,6 +27,7 @@ from cambist_web.schemas import Answer, Body, Limit, NonEmptyFilter, Page, PageA
 
 from .deliveries import DeliveryList, ResourceFilter, TestResult, TestWebhook, send_test
 from .projects import RotateSecret, SecretRotated, rotated
+from .signature_checks import SignatureCheckView, check_view
 
 
 class CreateEndpoint(Body, frozen=True, kw_only=True):
@@ -46,6 +47,7 @@ class EndpointView(Struct, frozen=True, kw_only=True, rename="camel"):
     paused: bool
     secret_rotated_at: datetime
     previous_secret_until: datetime | None
+    signature_check: SignatureCheckView | None
     created_at: datetime
 
 
@@ -76,6 +78,7 @@ def endpoint_view(endpoint: Endpoint, now: datetime) -> EndpointView:
         paused=endpoint.paused,
         secret_rotated_at=endpoint.secret_rotated_at,
         previous_secret_until=until if until is not None and until > now else None,
+        signature_check=check_view(endpoint.signature_check, endpoint.signature_checked_at),
         created_at=endpoint.created_at,
     )
 

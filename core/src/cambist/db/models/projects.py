@@ -7,6 +7,8 @@ from datetime import datetime
 from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Text, func
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cambist.domain.webhooks import SignatureCheck
+
 from .base import Base, PrimaryKey, holds_one_of
 
 
@@ -14,7 +16,8 @@ class Project(Base):
     """One shop of a merchant. ``webhook_secret_encrypted`` is None where the project signs nothing.
 
     Until ``previous_secret_until`` the signing secret before signs beside the new one. ``grace_s`` is how long after
-    expiry a payment priced in the token still takes money.
+    expiry a payment priced in the token still takes money. ``signature_check`` is what ``payment_webhook_url`` was last
+    found to do with signatures, and None once it or the secret is another.
     """
 
     __tablename__ = "projects"
@@ -22,6 +25,8 @@ class Project(Base):
         CheckConstraint(
             "(previous_secret_encrypted IS NULL) = (previous_secret_until IS NULL)", name="previous_has_end"
         ),
+        holds_one_of("signature_check", *SignatureCheck),
+        CheckConstraint("(signature_check IS NULL) = (signature_checked_at IS NULL)", name="check_has_time"),
         holds_one_of("mode", "live", "sandbox"),
         CheckConstraint("underpayment_tolerance_bps BETWEEN 0 AND 1000", name="tolerance"),
         CheckConstraint("grace_s BETWEEN 0 AND 2592000", name="grace"),
@@ -37,6 +42,8 @@ class Project(Base):
     webhook_secret_rotated_at: Mapped[datetime | None]
     previous_secret_encrypted: Mapped[bytes | None]
     previous_secret_until: Mapped[datetime | None]
+    signature_check: Mapped[str | None]
+    signature_checked_at: Mapped[datetime | None]
     underpayment_tolerance_bps: Mapped[int] = mapped_column(server_default="0")
     grace_s: Mapped[int] = mapped_column(server_default="86400")
     extended_events: Mapped[bool] = mapped_column(server_default="true")

@@ -7,6 +7,8 @@ from datetime import datetime
 from sqlalchemy import ARRAY, CheckConstraint, Computed, ForeignKey, Index, Text, func
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cambist.domain.webhooks import SignatureCheck
+
 from .base import Base, PrimaryKey, holds_one_of, partial_index
 
 
@@ -14,7 +16,8 @@ class WebhookEndpoint(Base):
     """A URL of a project that hears of its events beside the default one. With no ``events`` it hears of all.
 
     A paused one queues. A deleted one has no secret any more, and stays for the log. Until ``previous_secret_until``
-    the secret before signs beside the new one.
+    the secret before signs beside the new one. ``signature_check`` is what it was last found to do with signatures, and
+    None once its URL or its secret is another.
     """
 
     __tablename__ = "webhook_endpoints"
@@ -23,6 +26,8 @@ class WebhookEndpoint(Base):
         CheckConstraint(
             "(previous_secret_encrypted IS NULL) = (previous_secret_until IS NULL)", name="previous_has_end"
         ),
+        holds_one_of("signature_check", *SignatureCheck),
+        CheckConstraint("(signature_check IS NULL) = (signature_checked_at IS NULL)", name="check_has_time"),
         Index("ix_webhook_endpoints_project_pk", "project_pk"),
     )
 
@@ -35,6 +40,8 @@ class WebhookEndpoint(Base):
     secret_rotated_at: Mapped[datetime]
     previous_secret_encrypted: Mapped[bytes | None]
     previous_secret_until: Mapped[datetime | None]
+    signature_check: Mapped[str | None]
+    signature_checked_at: Mapped[datetime | None]
     paused: Mapped[bool] = mapped_column(server_default="false")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     deleted_at: Mapped[datetime | None]
@@ -80,7 +87,8 @@ class WebhookDelivery(Base):
     ``status``: ``pending`` (has attempts left; ``due_at`` says when), ``paused`` (waits for its endpoint),
     ``delivered``, ``dropped`` (every attempt failed, or a tracker's merchant was suspended; kept, and can be sent
     again), ``no_target`` (nobody to tell when it happened), ``cancelled`` (a tracker was switched off, or the address
-    left its list, before it was delivered). A worker that claims one sets ``due_at`` ahead, so that a crash returns it
+    left its list, before it was delivered), ``tested`` (sent once, to see what the receiver does with it; it has a body
+    of its own and no event). A worker that claims one sets ``due_at`` ahead, so that a crash returns it
     by itself. What a tracker hears is no event of the project's: its body is here. ``target_key`` says who hears of it:
     each has a queue of its own. ``created_at`` is when it happened. No project and no tracker is ever deleted:
     ``project_pk`` is the event's or the tracker's, and whoever writes it has just read that one. Constraints that check
@@ -89,9 +97,11 @@ class WebhookDelivery(Base):
 
     __tablename__ = "webhook_deliveries"
     __table_args__ = (
-        holds_one_of("status", "pending", "paused", "delivered", "dropped", "no_target", "cancelled"),
+        holds_one_of("status", "pending", "paused", "delivered", "dropped", "no_target", "cancelled", "tested"),
         CheckConstraint("num_nonnulls(endpoint_pk, tracker_pk) <= 1", name="one_target"),
-        CheckConstraint("num_nonnulls(event_pk, tracker_pk) = 1", name="event_or_tracker"),
+        CheckConstraint(
+            "num_nonnulls(event_pk, tracker_pk) = CASE status WHEN 'tested' THEN 0 ELSE 1 END", name="event_or_tracker"
+        ),
         CheckConstraint("num_nonnulls(event_pk, body) = 1", name="one_body"),
         partial_index("ix_webhook_deliveries_due", "due_at", "id", where="status = 'pending'"),
         partial_index("ix_webhook_deliveries_target", "target_key", "due_at", "id", where="status = 'pending'"),

@@ -69,6 +69,7 @@ class Action(StrEnum):
     ENDPOINT_ADDED = "webhook_endpoint.added"
     ENDPOINT_CHANGED = "webhook_endpoint.changed"
     ENDPOINT_DELETED = "webhook_endpoint.deleted"
+    SIGNATURE_CHECKED = "webhook_signature.checked"
     COINS_CHANGED = "coins.changed"
     COIN_SETTINGS_CHANGED = "coin_settings.changed"
     TRACKER_MADE = "tracker.made"

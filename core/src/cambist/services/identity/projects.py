@@ -9,11 +9,12 @@ from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from sqlalchemy import ColumnElement, and_, func, insert, select, update
+from sqlalchemy import ColumnElement, and_, case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
 from cambist.db.structs import columns_of, one_of, to_struct
+from cambist.domain.webhooks import SignatureCheck
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import (
@@ -25,7 +26,7 @@ from cambist.services.errors import (
     project_inactive,
 )
 from cambist.services.paging import Page, read_page
-from cambist.services.webhooks.secrets import NO_PREVIOUS, SigningSecrets, previous_secret
+from cambist.services.webhooks.secrets import NO_CHECK, NO_PREVIOUS, SigningSecrets, previous_secret
 from cambist.services.webhooks.urls import URL_CHARS_MAX, check_webhook_url
 from cambist.settings import WebhookTargets
 
@@ -51,6 +52,8 @@ class Project(Struct, frozen=True, kw_only=True):
     payment_webhook_url: str | None
     signs_webhooks: bool
     secret_rotated_at: datetime | None
+    signature_check: SignatureCheck | None
+    signature_checked_at: datetime | None
     underpayment_tolerance_percent: Decimal
     grace_hours: int
     extended_events: bool
@@ -136,11 +139,11 @@ class Projects:
         columns = self._columns(project, changes)
         secret = None
         if changes.webhook_signing is False:
-            columns |= {"webhook_secret_encrypted": None, "webhook_secret_rotated_at": now, **NO_PREVIOUS}
+            columns |= {"webhook_secret_encrypted": None, "webhook_secret_rotated_at": now, **NO_PREVIOUS, **NO_CHECK}
         elif changes.webhook_signing is True and not (await get(conn, project, lock=True)).signs_webhooks:
             secret = self._ids.hex_secret()
             sealed = self._secrets.seal(project.project_id, secret)
-            columns |= {"webhook_secret_encrypted": sealed, "webhook_secret_rotated_at": now}
+            columns |= {"webhook_secret_encrypted": sealed, "webhook_secret_rotated_at": now, **NO_CHECK}
         if columns:
             await conn.execute(update(models.Project).where(_is(project)).values(columns))
         return await get(conn, project), secret
@@ -152,6 +155,7 @@ class Projects:
         columns = {
             "webhook_secret_encrypted": sealed,
             "webhook_secret_rotated_at": now,
+            **NO_CHECK,
             **previous_secret(models.Project.webhook_secret_encrypted, overlap, now),
         }
         await conn.execute(update(models.Project).where(_is(project)).values(columns))
@@ -172,7 +176,8 @@ class Projects:
             "sandbox_auto_mine": changes.sandbox_auto_mine,
             "is_active": changes.is_active,
         }
-        return {column: value for column, value in columns.items() if value is not UNSET}
+        columns = {column: value for column, value in columns.items() if value is not UNSET}
+        return columns | (_kept_check(changes.payment_webhook_url) if "payment_webhook_url" in columns else {})
 
     def _check_url(self, url: str | None) -> None:
         if url is not None:
@@ -245,6 +250,13 @@ async def modes_of(conn: AsyncConnection, project_pks: Sequence[int]) -> Collect
 
 def _is(project: Actor) -> ColumnElement[bool]:
     return models.Project.id == project.project_pk
+
+
+def _kept_check(url: object) -> dict[str, object]:
+    """Return what becomes of the last check of signatures: it stays while the URL does."""
+    table = models.Project
+    is_same = table.payment_webhook_url.is_not_distinct_from(url)
+    return {name: case((is_same, getattr(table, name)), else_=None) for name in NO_CHECK}
 
 
 def _basis_points(percent: Decimal) -> int:

@@ -13,14 +13,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
 from cambist.db.structs import columns_of, to_struct
-from cambist.domain.webhooks import check_event
+from cambist.domain.webhooks import SignatureCheck, check_event
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError, FieldProblem, InvalidError, NotFoundError
 from cambist.services.paging import Page, read_one, read_page
 from cambist.settings import WebhookTargets
 
 from . import settling
-from .secrets import ENDPOINT_FIELD, NO_PREVIOUS, SigningSecrets, previous_secret
+from .secrets import ENDPOINT_FIELD, NO_CHECK, NO_PREVIOUS, SigningSecrets, previous_secret
 from .urls import URL_CHARS_MAX, check_webhook_url
 
 ENDPOINTS_MAX = 10
@@ -43,6 +43,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     paused: bool
     secret_rotated_at: datetime
     previous_secret_until: datetime | None
+    signature_check: SignatureCheck | None
+    signature_checked_at: datetime | None
     created_at: datetime
 
 
@@ -107,12 +109,14 @@ class Endpoints:
         endpoint = await find(conn, project_pk, endpoint_id, lock=True)
         if changes.url is not UNSET:
             check_webhook_url(changes.url, self._targets, field="url")
-        columns = {
+        columns: dict[str, object] = {
             "url": changes.url,
             "events": changes.events if changes.events is UNSET else _checked(changes.events),
             "paused": changes.paused,
         }
         columns = {column: value for column, value in columns.items() if value is not UNSET}
+        if changes.url is not UNSET and changes.url != endpoint.url:
+            columns |= NO_CHECK
         if columns:
             table = models.WebhookEndpoint
             await conn.execute(update(table).where(table.id == endpoint.pk).values(columns))
@@ -129,6 +133,7 @@ class Endpoints:
         columns = {
             "secret_encrypted": self._secrets.seal(endpoint_id, secret, field=ENDPOINT_FIELD),
             "secret_rotated_at": now,
+            **NO_CHECK,
             **previous_secret(table.secret_encrypted, overlap, now),
         }
         await conn.execute(update(table).where(table.id == endpoint.pk).values(columns))

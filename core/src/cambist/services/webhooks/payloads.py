@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from cambist.domain import exchanges, payments, payouts
 from cambist.domain.payments import HeldReason
+from cambist.domain.webhooks import TEST_EVENT
 
 Amount = Annotated[str, Meta(pattern=r"^-?[0-9]+(\.[0-9]+)?$", description="A decimal number as text.")]
 TxHash = Annotated[str, Meta(description="A transaction, as its chain spells it.")]
@@ -227,6 +228,17 @@ class TransactionData(_Data, frozen=True, kw_only=True):
     status: Literal["detected", "confirmed", "orphaned"]
 
 
+class SignatureTestData(_Data, frozen=True, kw_only=True):
+    """Nothing that happened: what a check of signatures sends twice, signed rightly (`genuine`) and wrongly (`forged`).
+
+    Answer the first one with 2xx, and refuse the second one, which a secret has signed that nobody has, with 4xx.
+    """
+
+    resource: Literal["webhook"]
+    signature: Literal["genuine", "forged"]
+    message: str
+
+
 PAYLOADS: Mapping[str, type[Any]] = MappingProxyType(
     {
         **dict.fromkeys(
@@ -254,6 +266,7 @@ PAYLOADS: Mapping[str, type[Any]] = MappingProxyType(
         "transaction.detected": TransactionData,
         "transaction.confirmed": TransactionData,
         "transaction.orphaned": TransactionData,
+        TEST_EVENT: SignatureTestData,
     }
 )
 """The ``data`` of every event, by its name."""

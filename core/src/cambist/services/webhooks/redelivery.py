@@ -102,7 +102,7 @@ async def redeliver(conn: AsyncConnection, project_pk: int, delivery_id: str, *,
     """Make a delivery due again, with a fresh set of attempts; the numbers in its log go on.
 
     One that had no target goes to the project's present one. After the commit, publish the hint ``webhooks``.
-    Raises NotFoundError, and ConflictError for one that is still being delivered or has nowhere to go.
+    Raises NotFoundError, and ConflictError for one that is still being delivered, has nowhere to go, or was a test.
     """
     delivery = WebhookDelivery
     wanted = delivery.project_pk == project_pk, delivery.delivery_id == delivery_id
@@ -110,6 +110,8 @@ async def redeliver(conn: AsyncConnection, project_pk: int, delivery_id: str, *,
     row = await read_one(conn, found, delivery_not_found())
     if row.status in OPEN:
         raise _pending()
+    if row.status == "tested":
+        raise ConflictError("DELIVERY_WAS_TEST", "This was sent as a test, once. Test again instead.")
     if not (await conn.exec_driver_sql(_RESTART_ONE, (row.id, now, 1))).rowcount:
         raise _no_target()
     return await get_delivery(conn, project_pk, delivery_id)

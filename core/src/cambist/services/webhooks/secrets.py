@@ -19,6 +19,8 @@ ENDPOINT_FIELD = "webhook_endpoints.secret_encrypted"
 CACHE_MAX = 10_000
 OVERLAP_MINUTES_MAX = 1_440
 
+NO_CHECK: Mapping[str, object] = MappingProxyType({"signature_check": None, "signature_checked_at": None})
+"""What is set where URL or secret become others: nobody knows what the receiver does with those."""
 NO_PREVIOUS: Mapping[str, object] = MappingProxyType({"previous_secret_encrypted": None, "previous_secret_until": None})
 
 

@@ -87,7 +87,7 @@ async def prepare(  # noqa: PLR0913  each by name
         problem = FieldProblem("event", "is no webhook event")
         raise InvalidError("INVALID_EVENT", f"{event!r} is no webhook event.", [problem]) from None
     endpoint = None if endpoint_id is None else await endpoints.find(conn, project.project_pk, endpoint_id)
-    row = (await conn.execute(_signing(project.project_pk, None if endpoint is None else endpoint.pk))).one()
+    row = (await conn.execute(signing(project.project_pk, None if endpoint is None else endpoint.pk))).one()
     webhook_url = url or row.url
     if webhook_url is None:
         raise InvalidError("NO_WEBHOOK_TARGET", "Send a url, or set the project's paymentWebhookUrl.")
@@ -105,7 +105,7 @@ async def prepare(  # noqa: PLR0913  each by name
     return webhook_url, message
 
 
-def _signing(project_pk: int, endpoint_pk: int | None) -> AnySelect:
+def signing(project_pk: int, endpoint_pk: int | None) -> AnySelect:
     """Select where the default target or an endpoint is, and what signs there."""
     table: type[Project | WebhookEndpoint] = Project if endpoint_pk is None else WebhookEndpoint
     url, secret = (

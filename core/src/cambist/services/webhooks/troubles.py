@@ -42,7 +42,7 @@ class OperatorDelivery(Struct, frozen=True, kw_only=True, rename="camel"):
     event: str
     resource_id: str
     url: str | None
-    status: Status
+    status: Status | Literal["tested"]
     attempts: int
     last_attempt: LastAttempt | None
     created_at: datetime

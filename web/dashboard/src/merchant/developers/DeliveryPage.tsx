@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
@@ -49,7 +50,8 @@ function Shown({ projectId, delivery }: { readonly projectId: string; readonly d
         </span>
       }
       actions={
-        mayRedeliver && (
+        mayRedeliver &&
+        delivery.status !== "tested" && (
           <Button variant="default" loading={redeliver.isRunning} onClick={() => void redeliver.run()}>
             {t("events.redeliver")}
           </Button>
@@ -61,6 +63,14 @@ function Shown({ projectId, delivery }: { readonly projectId: string; readonly d
         <Facts
           facts={[
             [t("webhooks.url"), delivery.url],
+            [
+              t("endpoint.one"),
+              delivery.endpointId === null ? null : (
+                <Link key="endpoint" to={`/${projectId}/webhooks/endpoints/${delivery.endpointId}`}>
+                  {delivery.endpointId}
+                </Link>
+              ),
+            ],
             [t("webhooks.about"), delivery.resourceId],
             [
               t("webhooks.delivered"),
@@ -92,7 +102,9 @@ function Shown({ projectId, delivery }: { readonly projectId: string; readonly d
         )}
       </Section>
       <Section title={t("webhooks.payload")}>
-        <pre className="code">{JSON.stringify(delivery.payload, null, 2)}</pre>
+        <pre className="code" tabIndex={0}>
+          {JSON.stringify(delivery.payload, null, 2)}
+        </pre>
       </Section>
     </Page>
   );

@@ -6,8 +6,13 @@ import { listed, type Listed } from "../../ui/List";
 import { ROWS, type Schemas } from "../queries";
 
 export type Delivery = Schemas["DeliveryAnswer"];
+export type Endpoint = Schemas["EndpointView"];
+export type TestResult = Schemas["TestResult"];
+export type DeliveryFilters = NonNullable<operations["listDeliveriesInProject"]["parameters"]["query"]>;
+
 const KEYS_MAX = 100;
-type Filters = NonNullable<operations["listDeliveriesInProject"]["parameters"]["query"]>;
+/** A project has ten at most. */
+const ENDPOINTS_MAX = 100;
 
 /** All that there may be. */
 export function keysQuery(projectId: string) {
@@ -20,13 +25,50 @@ export function keysQuery(projectId: string) {
   });
 }
 
-export function deliveriesQuery(projectId: string, query: Filters) {
+/** All that there may be. */
+export function endpointsQuery(projectId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "endpoints"],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId }, query: { limit: ENDPOINTS_MAX } };
+      const path = "/api/merchant/projects/{projectId}/webhook-endpoints";
+      return (await unwrap(api.GET(path, { params, signal }))).endpoints;
+    },
+  });
+}
+
+export function endpointQuery(projectId: string, endpointId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "endpoint", endpointId],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId, endpointId } };
+      const path = "/api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}";
+      return (await unwrap(api.GET(path, { params, signal }))).endpoint;
+    },
+  });
+}
+
+export function deliveriesQuery(projectId: string, query: DeliveryFilters) {
   return queryOptions({
     queryKey: ["project", projectId, "deliveries", query],
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }): Promise<Listed<Delivery>> => {
       const params = { path: { projectId }, query: { limit: ROWS, ...query } };
       const answer = await unwrap(api.GET("/api/dashboard/projects/{projectId}/deliveries", { params, signal }));
+      return listed(answer.deliveries, answer);
+    },
+  });
+}
+
+/** What one endpoint was sent, or will be. */
+export function endpointDeliveriesQuery(projectId: string, endpointId: string, query: DeliveryFilters) {
+  return queryOptions({
+    queryKey: ["project", projectId, "deliveries", endpointId, query],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }): Promise<Listed<Delivery>> => {
+      const params = { path: { projectId, endpointId }, query: { limit: ROWS, ...query } };
+      const path = "/api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/deliveries";
+      const answer = await unwrap(api.GET(path, { params, signal }));
       return listed(answer.deliveries, answer);
     },
   });

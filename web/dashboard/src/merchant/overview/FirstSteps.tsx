@@ -4,10 +4,12 @@ import { Link } from "@tanstack/react-router";
 import { useEffect, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
-import { Loading } from "../../ui/Feedback";
+import { ErrorNote, Loading } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Chip } from "../../ui/Status";
 import { keysQuery } from "../developers/queries";
+import { CheckOutcome, useCheck } from "../developers/Verified";
+import { VerifyCode } from "../developers/VerifyCode";
 import { usePermitted } from "../project";
 import type { Project } from "../queries";
 
@@ -18,21 +20,29 @@ const HIDDEN = "cambist-first-steps-hidden";
 /** As much room as the guide takes on a wide screen while nothing is done. */
 const ROOM_LINES = 14;
 
-/** The way to a first payment that is paid, and told to the shop's server. Each step is done when the API says so. */
+/** The way to a first payment that is paid, and a server that checks what it is told. Each step is done when the API says so. */
 export function FirstSteps({ project }: { readonly project: Project }) {
   const { t } = useTranslation();
-  const { projectId, paymentWebhookUrl, webhookSigning } = project;
+  const { projectId, paymentWebhookUrl, webhookSigning, signatureCheck } = project;
   const [isHidden, setHidden] = useState(() => hiddenIn().includes(projectId));
   const keys = useQuery({ ...keysQuery(projectId), enabled: !isHidden });
   const steps = useQuery({ ...stepsQuery(projectId), enabled: !isHidden });
   const [wasOpen, setWasOpen] = useState(false);
   const mayBuild = usePermitted("projects.change");
   const mayPay = usePermitted("payments");
+  const mayCheck = usePermitted("webhooks");
   const hasKey = keys.data !== undefined && keys.data.length > 0;
-  const { isPaid, isTaken } = steps.data ?? { isPaid: false, isTaken: false };
-  const isDone = hasKey && isPaid && isTaken && webhookSigning;
+  const { isPaid, hasEndpoint, ...ofEndpoints } = steps.data ?? {
+    isPaid: false,
+    hasEndpoint: false,
+    isVerified: false,
+  };
+  const isTold = paymentWebhookUrl !== null && webhookSigning;
+  // The project's own URL hears of everything: while there is one, an endpoint beside it proves nothing of it.
+  const isVerified = isTold ? signatureCheck?.result === "verified" : ofEndpoints.isVerified;
+  const isDone = hasKey && isPaid && isVerified;
   useEffect(() => {
-    // Deliveries are deleted and keys revoked: what was done once is not left to do again.
+    // Keys are revoked and secrets replaced: what was done once is not left to do again.
     if (isDone) keepHidden(projectId);
   }, [isDone, projectId]);
   if (isHidden) return null;
@@ -66,27 +76,37 @@ export function FirstSteps({ project }: { readonly project: Project }) {
         <Step isDone={hasKey} title={t("firstSteps.key")} words={t("firstSteps.keyWords")}>
           {at("keys", t("firstSteps.toKeys"))}
         </Step>
-        <Step
-          isDone={(paymentWebhookUrl !== null || isTaken) && webhookSigning}
-          title={t("firstSteps.webhook")}
-          words={t("firstSteps.webhookWords")}
-        >
+        <Step isDone={isTold || hasEndpoint} title={t("firstSteps.webhook")} words={t("firstSteps.webhookWords")}>
           {at("settings", t("firstSteps.toSettings"))}
         </Step>
         <Step isDone={isPaid} title={t("firstSteps.payment")} words={t("firstSteps.paymentWords")}>
-          {mayPay && <PayOne projectId={projectId} />}
+          <div className="row">{mayPay && <PayOne projectId={projectId} />}</div>
         </Step>
-        <Step isDone={isTaken && webhookSigning} title={t("firstSteps.verified")} words={t("firstSteps.verifiedWords")}>
-          <pre className="code" tabIndex={0}>
-            {'HMAC-SHA256(secret, X-Webhook-Timestamp + "." + body) == X-Webhook-Signature'}
-          </pre>
+        <Step isDone={isVerified} title={t("firstSteps.verified")} words={t("firstSteps.verifiedWords")}>
+          <VerifyCode />
+          {signatureCheck !== null && <p>{t(`verify.words.${signatureCheck.result}`)}</p>}
           <div className="row">
-            {mayPay && isPaid && <PayOne projectId={projectId} />}
-            {at("webhooks", t("firstSteps.toLog"))}
+            {mayCheck && isTold && <CheckNow />}
+            {at("webhooks", t("nav.webhooks"))}
           </div>
         </Step>
       </ol>
     </Section>
+  );
+}
+
+/** Has the project's own URL checked right there. */
+function CheckNow() {
+  const { t } = useTranslation();
+  const { act, checked } = useCheck(null);
+  return (
+    <>
+      <Button size="compact-sm" loading={act.isRunning} onClick={() => void act.run()}>
+        {t("verify.act")}
+      </Button>
+      {act.error !== null && <ErrorNote error={act.error} />}
+      {checked !== null && <CheckOutcome checked={checked} />}
+    </>
   );
 }
 

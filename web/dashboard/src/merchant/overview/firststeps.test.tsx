@@ -1,14 +1,17 @@
 import { cleanup, fireEvent, screen, within } from "@testing-library/react";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { json, nothing, one, PROJECT, refused, show, type Answers } from "../../testing/render";
+import { json, nothing, one, PROJECT, projectOf, refused, show, type Answers } from "../../testing/render";
 import { keepsToStates } from "../../testing/states";
+
+import type { SignatureCheck } from "../developers/Verified";
 
 import { OverviewPage } from "./OverviewPage";
 
 const OVERVIEW = "GET /api/dashboard/overview";
 const AT = `/api/dashboard/projects/${PROJECT}`;
 const KEYS = `GET /api/merchant/projects/${PROJECT}/api-keys`;
+const ENDPOINTS = `GET /api/merchant/projects/${PROJECT}/webhook-endpoints`;
 const STATES = ["pending", "detected", "confirming", "paid", "overpaid", "underpaid", "expired", "failed", "refunded"];
 const payments = {
   made: 0,
@@ -26,15 +29,15 @@ const EMPTY = {
 };
 
 /** What the gateway answers when so much was done. */
-const answers = ({ keys = 0, isPaid = false, isTaken = false }): Answers => ({
+const answers = ({ keys = 0, isPaid = false, isVerified = false }): Answers => ({
   [OVERVIEW]: EMPTY,
   [KEYS]: { keys: Array.from({ length: keys }, (_, number) => ({ keyId: `key_${number}` })) },
   [`GET ${AT}/payments`]: { ...nothing, payments: isPaid ? [{ paymentId: "pay_1" }] : [] },
-  [`GET ${AT}/deliveries`]: { ...nothing, deliveries: isTaken ? [{ deliveryId: "whd_1" }] : [] },
+  [ENDPOINTS]: { ...nothing, endpoints: isVerified ? [{ signatureCheck: { result: "verified" } }] : [] },
 });
 const page = { path: "overview", mode: "sandbox" } as const;
 const HIDDEN = "cambist-first-steps-hidden";
-const ASKED_BY_GUIDE = /api-keys|payments|deliveries/;
+const ASKED_BY_GUIDE = /api-keys|payments|webhook-endpoints/;
 const COINS = {
   coins: [
     { chain: "polygon", token: "POL", enabled: true },
@@ -75,8 +78,8 @@ describe("the overview", () => {
     const steps = await screen.findByRole("list", { name: "First steps" });
     expect(within(steps).getAllByText("To do")).toHaveLength(4);
     expect(within(steps).getByRole("link", { name: "API keys" }).getAttribute("href")).toBe(`/${PROJECT}/keys`);
-    const asked = sent.filter(({ url }) => /payments|deliveries/.test(url)).map(({ url }) => new URL(url).search);
-    expect(asked.sort()).toEqual(["?event=payment.paid&status=delivered&limit=1", "?status=paid&limit=1"]);
+    const asked = sent.filter(({ url }) => url.includes("/payments")).map(({ url }) => new URL(url).search);
+    expect(asked).toEqual(["?status=paid&limit=1"]);
     fireEvent.click(within(steps).getByRole("button", { name: "Make a payment and pay it" }));
     await expect.poll(() => within(steps).queryAllByText("To do").length, { timeout: 20_000 }).toBe(3);
     expect(bodies).toEqual([
@@ -158,7 +161,7 @@ describe("the overview", () => {
   it("keeps room for the steps while it is not known what is left to do", async () => {
     await show(OverviewPage, {
       ...page,
-      answers: { ...answers({}), [`GET ${AT}/deliveries`]: () => new Promise<Response>(() => undefined) },
+      answers: { ...answers({}), [ENDPOINTS]: () => new Promise<Response>(() => undefined) },
     });
     expect(await screen.findByText("Nothing needs attention.")).toBeTruthy();
     const room = screen.getByRole("region", { name: "First steps" });
@@ -171,15 +174,78 @@ describe("the overview", () => {
     await expect.poll(() => screen.queryByRole("region", { name: "First steps" }), { timeout: 20_000 }).toBeNull();
   });
 
+  it("has the project's server checked, and is done with it once that refuses what is forged", async () => {
+    const project = { paymentWebhookUrl: "https://shop.example/hook" };
+    let result: SignatureCheck["result"] = "unchecked";
+    const check = () => ({ result, checkedAt: "2026-01-01T12:00:00.000Z" });
+    const delivery = { deliveryId: "dlv_1", statusCode: 200, durationMs: 9, responseBody: null, error: null };
+    await show(OverviewPage, {
+      ...page,
+      permissions: ["read", "webhooks"],
+      project,
+      answers: {
+        ...answers({ keys: 1, isPaid: true }),
+        "GET /api/merchant/projects": () =>
+          json({ projects: [projectOf({ ...project, mode: "sandbox", signatureCheck: check() })] }),
+        [`POST /api/merchant/projects/${PROJECT}/check-webhook`]: () =>
+          json({ ...check(), kept: true, genuine: delivery, forged: { ...delivery, deliveryId: "dlv_2" } }),
+      },
+    });
+    const steps = await screen.findByRole("list", { name: "First steps" });
+    expect(within(steps).getAllByText("To do")).toHaveLength(1);
+    expect(within(steps).getByText(/hmac\.compare_digest/)).toBeTruthy();
+    fireEvent.click(within(steps).getByRole("button", { name: "PHP" }));
+    expect(within(steps).getByText(/hash_equals/)).toBeTruthy();
+    const act = within(steps).getByRole("button", { name: "Check it now" });
+    fireEvent.click(act);
+    expect(await within(steps).findByText(/It took what was signed wrongly, too/)).toBeTruthy();
+    expect(within(steps).getAllByText("200 · 9 ms")).toHaveLength(2);
+    result = "verified";
+    fireEvent.click(act);
+    expect(await screen.findByRole("heading", { name: "All first steps are done" })).toBeTruthy();
+  });
+
+  it("is not done with a server that was not checked, whatever an endpoint beside it does", async () => {
+    const project = { paymentWebhookUrl: "https://shop.example/hook" };
+    await show(OverviewPage, { ...page, project, answers: answers({ keys: 1, isPaid: true, isVerified: true }) });
+    const steps = await screen.findByRole("list", { name: "First steps" });
+    expect(within(steps).getAllByText("To do")).toHaveLength(1);
+  });
+
+  it("says why a server cannot be checked", async () => {
+    await show(OverviewPage, {
+      ...page,
+      project: { paymentWebhookUrl: "https://shop.example/hook" },
+      answers: {
+        ...answers({}),
+        [`POST /api/merchant/projects/${PROJECT}/check-webhook`]: () => refused(429, "RATE_LIMITED"),
+      },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: "Check it now" }));
+    expect(await screen.findByText("RATE_LIMITED")).toBeTruthy();
+  });
+
+  it("offers no check of a server that there is not, or that is sent nothing signed", async () => {
+    await show(OverviewPage, { ...page, answers: answers({}) });
+    await screen.findByRole("list", { name: "First steps" });
+    expect(screen.queryByRole("button", { name: "Check it now" })).toBeNull();
+    cleanup();
+    const project = { paymentWebhookUrl: "https://shop.example/hook", webhookSigning: false };
+    await show(OverviewPage, { ...page, project, answers: answers({}) });
+    await screen.findByRole("list", { name: "First steps" });
+    expect(screen.queryByRole("button", { name: "Check it now" })).toBeNull();
+  });
+
   it("offers no steps to whoever may not take them", async () => {
     await show(OverviewPage, { ...page, permissions: ["read"], answers: answers({}) });
     const steps = await screen.findByRole("list", { name: "First steps" });
-    expect(within(steps).queryByRole("button")).toBeNull();
+    const languages = within(steps).getByRole("group", { name: "Language" });
+    expect(within(steps).getAllByRole("button")).toEqual(within(languages).getAllByRole("button"));
     expect(within(steps).queryByRole("link")).toBeNull();
   });
 
   it.each([
-    ["are all done", { ...page, answers: answers({ keys: 1, isPaid: true, isTaken: true }) }],
+    ["are all done", { ...page, answers: answers({ keys: 1, isPaid: true, isVerified: true }) }],
     ["are for no live project", { path: "overview", answers: answers({}) }],
   ])("says nothing of first steps that %s", async (_, shown) => {
     await show(OverviewPage, shown);
@@ -188,8 +254,8 @@ describe("the overview", () => {
     expect(screen.queryByRole("list", { name: "First steps" })).toBeNull();
   });
 
-  it("does not show steps again that were done, once their deliveries are deleted and the key is revoked", async () => {
-    await show(OverviewPage, { ...page, answers: answers({ keys: 1, isPaid: true, isTaken: true }) });
+  it("does not show steps again that were done, once the secret is replaced and the key is revoked", async () => {
+    await show(OverviewPage, { ...page, answers: answers({ keys: 1, isPaid: true, isVerified: true }) });
     await expect.poll(() => localStorage.getItem(HIDDEN), { timeout: 20_000 }).toBe(JSON.stringify([PROJECT]));
     cleanup();
     const sent = await show(OverviewPage, { ...page, answers: answers({}) });

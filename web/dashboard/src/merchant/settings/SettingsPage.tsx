@@ -4,12 +4,12 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
-import { Confirm } from "../../ui/Confirm";
-import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
+import { RotateSecret } from "../developers/RotateSecret";
+import { SecretOnce } from "../developers/SecretOnce";
 import { usePermitted, useProject } from "../project";
 import { projectsQuery, type Project } from "../queries";
 
@@ -141,24 +141,17 @@ function Secret({ project }: { readonly project: Project }) {
   const [isAsked, setAsked] = useState(false);
   const [secret, setSecret] = useState<string | null>(null);
 
-  async function rotate(): Promise<void> {
+  async function rotate(overlapMinutes: number): Promise<void> {
     const params = { path: { projectId: project.projectId } };
     const path = "/api/merchant/projects/{projectId}/rotate-webhook-secret";
-    setSecret((await unwrap(api.POST(path, { params }))).webhookSecret);
+    setSecret((await unwrap(api.POST(path, { params, body: { overlapMinutes } }))).webhookSecret);
   }
 
   return (
     <Section title={t("projects.secret")}>
       <div className="stack">
         <p className="muted">{t("settings.secretWords")}</p>
-        {secret !== null && (
-          <div className="stack">
-            <p role="alert">{t("projects.secretWords")}</p>
-            <Copyable text={secret} label={t("projects.secretCopy")}>
-              <code>{secret}</code>
-            </Copyable>
-          </div>
-        )}
+        {secret !== null && <SecretOnce secret={secret} />}
         <div className="row">
           <Button
             variant="default"
@@ -171,18 +164,14 @@ function Secret({ project }: { readonly project: Project }) {
         </div>
       </div>
       {isAsked && (
-        <Confirm
-          title={t("settings.rotate")}
-          act={t("settings.rotateAct")}
-          isDangerous
-          typed={project.name}
-          onConfirm={rotate}
+        <RotateSecret
+          name={project.name}
+          previousUntil={null}
+          rotate={rotate}
           onClose={() => {
             setAsked(false);
           }}
-        >
-          <p>{t("settings.rotateWords")}</p>
-        </Confirm>
+        />
       )}
     </Section>
   );

@@ -528,6 +528,8 @@ TABLES = (
         webhook_secret_rotated_at TIMESTAMP WITH TIME ZONE,
         previous_secret_encrypted BYTEA,
         previous_secret_until TIMESTAMP WITH TIME ZONE,
+        signature_check TEXT,
+        signature_checked_at TIMESTAMP WITH TIME ZONE,
         underpayment_tolerance_bps BIGINT DEFAULT '0' NOT NULL,
         grace_s BIGINT DEFAULT '86400' NOT NULL,
         extended_events BOOLEAN DEFAULT 'true' NOT NULL,
@@ -540,6 +542,9 @@ TABLES = (
         CONSTRAINT ck_projects_grace CHECK (grace_s BETWEEN 0 AND 2592000),
         CONSTRAINT ck_projects_previous_has_end
             CHECK ((previous_secret_encrypted IS NULL) = (previous_secret_until IS NULL)),
+        CONSTRAINT ck_projects_signature_check
+            CHECK (signature_check IN ('verified', 'unchecked', 'refused', 'unreachable', 'unclear')),
+        CONSTRAINT ck_projects_check_has_time CHECK ((signature_check IS NULL) = (signature_checked_at IS NULL)),
         CONSTRAINT uq_projects_project_id UNIQUE (project_id),
         CONSTRAINT fk_projects_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
     )
@@ -1180,6 +1185,8 @@ TABLES = (
         secret_rotated_at TIMESTAMP WITH TIME ZONE NOT NULL,
         previous_secret_encrypted BYTEA,
         previous_secret_until TIMESTAMP WITH TIME ZONE,
+        signature_check TEXT,
+        signature_checked_at TIMESTAMP WITH TIME ZONE,
         paused BOOLEAN DEFAULT 'false' NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         deleted_at TIMESTAMP WITH TIME ZONE,
@@ -1188,6 +1195,10 @@ TABLES = (
             CHECK ((secret_encrypted IS NULL) = (deleted_at IS NOT NULL)),
         CONSTRAINT ck_webhook_endpoints_previous_has_end
             CHECK ((previous_secret_encrypted IS NULL) = (previous_secret_until IS NULL)),
+        CONSTRAINT ck_webhook_endpoints_signature_check
+            CHECK (signature_check IN ('verified', 'unchecked', 'refused', 'unreachable', 'unclear')),
+        CONSTRAINT ck_webhook_endpoints_check_has_time
+            CHECK ((signature_check IS NULL) = (signature_checked_at IS NULL)),
         CONSTRAINT uq_webhook_endpoints_endpoint_id UNIQUE (endpoint_id),
         CONSTRAINT fk_webhook_endpoints_project_pk_projects FOREIGN KEY(project_pk) REFERENCES projects (id)
     )
@@ -1238,9 +1249,10 @@ TABLES = (
         delivered_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_webhook_deliveries PRIMARY KEY (id),
         CONSTRAINT ck_webhook_deliveries_status
-            CHECK (status IN ('pending', 'paused', 'delivered', 'dropped', 'no_target', 'cancelled')),
+            CHECK (status IN ('pending', 'paused', 'delivered', 'dropped', 'no_target', 'cancelled', 'tested')),
         CONSTRAINT ck_webhook_deliveries_one_target CHECK (num_nonnulls(endpoint_pk, tracker_pk) <= 1),
-        CONSTRAINT ck_webhook_deliveries_event_or_tracker CHECK (num_nonnulls(event_pk, tracker_pk) = 1),
+        CONSTRAINT ck_webhook_deliveries_event_or_tracker
+            CHECK (num_nonnulls(event_pk, tracker_pk) = CASE status WHEN 'tested' THEN 0 ELSE 1 END),
         CONSTRAINT ck_webhook_deliveries_one_body CHECK (num_nonnulls(event_pk, body) = 1),
         CONSTRAINT uq_webhook_deliveries_delivery_id UNIQUE (delivery_id),
         CONSTRAINT fk_webhook_deliveries_event_pk_webhook_events

@@ -1,0 +1,27 @@
+import { Button } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+
+import { Copyable } from "../../ui/Copyable";
+
+interface SecretOnceProps {
+  readonly secret: string;
+  readonly onDone?: () => void;
+}
+
+/** A signing secret, which is shown this once. */
+export function SecretOnce({ secret, onDone }: SecretOnceProps) {
+  const { t } = useTranslation();
+  return (
+    <div className="stack">
+      <p role="alert">{t("projects.secretWords")}</p>
+      <Copyable text={secret} label={t("projects.secretCopy")}>
+        <code>{secret}</code>
+      </Copyable>
+      {onDone !== undefined && (
+        <div className="row">
+          <Button onClick={onDone}>{t("ui.done")}</Button>
+        </div>
+      )}
+    </div>
+  );
+}

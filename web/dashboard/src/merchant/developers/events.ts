@@ -1,0 +1,34 @@
+import type { Delivery } from "./queries";
+
+/** Of nothing that happened: what a check of signatures sends. */
+export const TEST = "webhook.test";
+
+/** Every event that a project can be told of, in the order in which a shop meets them. */
+const KNOWN = {
+  "payment.detected": true,
+  "payment.confirming": true,
+  "payment.paid": true,
+  "payment.overpaid": true,
+  "payment.expired": true,
+  "payment.refunded": true,
+  "payment.rate_recalculated": true,
+  "payment.partial": true,
+  "payment.underpaid": true,
+  "payment.failed": true,
+  "payment.held": true,
+  "payout.completed": true,
+  "payout.failed": true,
+  "withdrawal.completed": true,
+  "withdrawal.failed": true,
+  "account.deposit.received": true,
+  "account.deposit.confirmed": true,
+  "account.deposit.orphaned": true,
+  "account.deposit.held": true,
+  "refund.sent": true,
+  "refund.completed": true,
+  "refund.failed": true,
+  "exchange.succeeded": true,
+  "exchange.failed": true,
+} as const satisfies Record<Exclude<Delivery["event"], typeof TEST>, true>;
+
+export const EVENTS = Object.keys(KNOWN);
