@@ -227,6 +227,15 @@ class Overcharging(ChangedFees):
     fees_type = HiddenCharge
 
 
+@caught_by("test_a_transaction_is_found_as_it_was_signed")
+class CountsFromOne(MemoryChain):
+    """Counts a sender's transactions from one."""
+
+    async def find_tx(self, tx_id):
+        found = await super().find_tx(tx_id)
+        return None if found is None else replace(found, sequence=(found.sequence or 0) + 1)
+
+
 @caught_by("test_all_but_the_fee_can_be_sent")
 class WantsMore(MemoryChain):
     def _refusal(self, new):

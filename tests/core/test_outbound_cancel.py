@@ -224,20 +224,6 @@ async def test_what_a_crash_signed_and_lost_goes_back_once_its_nonce_is_used_by_
     assert await treasury.is_idle()
 
 
-async def forgets_sending(treasury: Treasury, payout_id: str) -> None:
-    """Have the database be as it was before a payout was signed: it is out of a backup."""
-    async with treasury.db.transaction() as conn:
-        intent_pk = (await treasury.payout(payout_id)).intent_pk
-        for statement in (
-            "DELETE FROM outbound_txs t USING outbound_slots s WHERE t.slot_pk = s.id AND s.intent_pk = $1",
-            "DELETE FROM outbound_slots WHERE intent_pk = $1",
-            "UPDATE outbound_intents SET state = 'waiting' WHERE id = $1",
-            "UPDATE payouts SET status = 'requested', tx_id = NULL WHERE intent_pk = $1",
-        ):
-            await conn.exec_driver_sql(statement, (intent_pk,))
-        await conn.exec_driver_sql("UPDATE outbound_senders SET next_sequence = mined_sequence")
-
-
 @pytest.mark.parametrize("mined", [True, False])
 async def test_what_a_database_out_of_a_backup_has_forgotten_to_have_sent_is_not_given_back(treasury, mined):
     engine = await treasury.ready()
@@ -246,7 +232,7 @@ async def test_what_a_database_out_of_a_backup_has_forgotten_to_have_sent_is_not
     await engine.tick()
     if mined:
         await treasury.mine(treasury.info.confirmations + 2)
-    await forgets_sending(treasury, payout_id)
+    await treasury.forget_sending(payout_id)
     await treasury.cancel(payout_id)
     for _ in range(6):
         treasury.clock.advance(40)
@@ -267,7 +253,7 @@ async def test_what_a_database_out_of_a_backup_has_forgotten_to_have_sent_is_not
     payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     await engine.tick()
     await treasury.mine(treasury.info.confirmations + 2)
-    await forgets_sending(treasury, payout_id)
+    await treasury.forget_sending(payout_id)
     if when == "planned":
         refuse(treasury, to_address)
     else:

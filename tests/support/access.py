@@ -229,6 +229,7 @@ auditor   -        GET    /api/admin/outbound/{intentId}
 operator  step-up  POST   /api/admin/outbound/{intentId}/cancel
 operator  step-up  POST   /api/admin/outbound/{intentId}/raise-fee
 operator  step-up  POST   /api/admin/outbound/{intentId}/retry
+owner     step-up  POST   /api/admin/outbound/{intentId}/settle
 operator  step-up  POST   /api/admin/merchants
 operator  step-up  PUT    /api/admin/merchants/{merchantId}
 support   -        DELETE /api/admin/merchants/{merchantId}/sessions

@@ -314,6 +314,19 @@ class Treasury:
     async def on_chain(self, address: str, symbol: str) -> int:
         return await self.chain.balance(address, self.token(symbol))
 
+    async def forget_sending(self, payout_id: str) -> None:
+        """Have the database be as it was before a payout was signed: it is out of a backup."""
+        async with self.db.transaction() as conn:
+            intent_pk = (await self.payout(payout_id)).intent_pk
+            for statement in (
+                "DELETE FROM outbound_txs t USING outbound_slots s WHERE t.slot_pk = s.id AND s.intent_pk = $1",
+                "DELETE FROM outbound_slots WHERE intent_pk = $1",
+                "UPDATE outbound_intents SET state = 'waiting' WHERE id = $1",
+                "UPDATE payouts SET status = 'requested', tx_id = NULL WHERE intent_pk = $1",
+            ):
+                await conn.exec_driver_sql(statement, (intent_pk,))
+            await conn.exec_driver_sql("UPDATE outbound_senders SET next_sequence = mined_sequence")
+
     async def post_forgotten(self) -> None:
         """Let a person book what the main wallet sent and the database forgot: the payment and its fee."""
         async with self.db.transaction() as conn:

@@ -161,6 +161,7 @@ OPERATOR = {
     ("POST", "/api/admin/outbound/{intent_id}/retry"): None,
     ("POST", "/api/admin/outbound/{intent_id}/cancel"): None,
     ("POST", "/api/admin/outbound/{intent_id}/raise-fee"): {},
+    ("POST", "/api/admin/outbound/{intent_id}/settle"): {"txHash": "0x00"},
     ("GET", "/api/admin/stakes"): None,
     ("POST", "/api/admin/stakes"): {"chain": "memory", "action": "unstake", "amount": "1"},
     ("POST", "/api/admin/merchants/{merchant_id}/credits"): {"amount": 5, "mode": "live", "reference": "x"},

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from tests.support.operators import Officer
-from tests.support.web import refused
+from tests.support.web import ADMIN_KEY, refused
 from tests.web.test_payouts import BODY, WALLET, fund
 
 QUEUE = "/api/admin/outbound"
@@ -79,3 +79,39 @@ async def test_it_is_saved_as_a_file(get, three):
     lines = list(csv.DictReader(io.StringIO(answer.text)))
     assert [one["payoutId"] for one in lines] == three
     assert {one["waitsFor.code"] for one in lines} == {"not_looked_at"}
+
+
+async def test_what_may_have_been_sent_is_ended_by_a_transaction_that_an_owner_names(client, gateway, get, three):
+    admin = {"X-Admin-Key": ADMIN_KEY}
+    path = f"{QUEUE}/{(await found(get))['outbound'][0]['intentId']}"
+
+    async def settle(tx_hash="0xab"):
+        return await client.post(f"{path}/settle", json={"txHash": tx_hash}, headers=admin)
+
+    refused(await settle(), 409, "NOTHING_TO_SETTLE")
+    await client.post(f"{path}/cancel", headers=admin)
+    refused(await settle(), 409, "NOTHING_TO_SETTLE")
+    assert (await client.get(path, headers=admin)).json()["outbound"]["settlement"] is None
+    async with gateway.db.transaction() as conn:
+        signed = "UPDATE outbound_intents SET reason = 'signed_before', signed_sequence = 17 WHERE cancel_asked_at"
+        await conn.exec_driver_sql(f"{signed} IS NOT NULL")
+    for bad in ("", "x" * 129, "a\0b", None, 7):
+        refused(await settle(bad), 400, "VALIDATION_ERROR", "txHash")
+    told = (await settle()).json()["outbound"]["settlement"]
+    asked_at = told.pop("askedAt")
+    assert asked_at is not None
+    assert told == {"nonce": 17, "signedTxHash": None, "txHash": "0xab", "refusal": None}
+    assert (await settle()).json()["outbound"]["settlement"]["askedAt"] == asked_at
+    assert (await settle("0xcd")).json()["outbound"]["settlement"]["txHash"] == "0xcd"
+    refused(
+        await client.post(f"{QUEUE}/int_none/settle", json={"txHash": "0xab"}, headers=admin), 404, "INTENT_NOT_FOUND"
+    )
+    async with gateway.db.autocommit() as conn:
+        entries = await conn.exec_driver_sql(
+            "SELECT details ->> 'tx_hash' FROM audit_entries WHERE action = 'outbound.settle_asked' ORDER BY id"
+        )
+        assert list(entries.scalars()) == ["0xab", "0xcd"]
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE outbound_intents SET state = 'failed', finished_at = now()")
+    assert (await settle("0xcd")).status_code == 200, "it has ended by it"
+    refused(await settle("0xef"), 409, "ALREADY_ENDED")

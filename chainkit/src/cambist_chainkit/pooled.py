@@ -16,6 +16,7 @@ from cambist.plugin import (
     ChainUnavailableError,
     ChainView,
     EndpointHealth,
+    FoundTx,
     Head,
     ScanResult,
     Span,
@@ -124,6 +125,25 @@ class PooledChain(Chain, Generic[E]):
 
         await self.pool.ask_any(ask, lambda complete: complete)
         return [found[tx_id] for tx_id in tx_ids]
+
+    async def tx_found(self, endpoint: E, tx_id: str) -> FoundTx | None:
+        """Return what one endpoint has under an id, checked against it. None where that cannot be put together."""
+        _ = endpoint, tx_id
+        return None
+
+    async def find_tx(self, tx_id: str) -> FoundTx | None:
+        """Return a transaction as it was signed, from whichever endpoint has one that is what its id says."""
+        spelled = self.tx_id_of(tx_id)
+        if spelled is None:
+            return None
+        return await self.pool.ask_any(
+            lambda endpoint: self.tx_found(endpoint, spelled), lambda found: found is not None
+        )
+
+    def tx_id_of(self, text: str) -> str | None:
+        """Return the one spelling of an id, None for what is none."""
+        _ = text
+        return None
 
     async def token_answers(self, endpoint: E, contract: str) -> tuple[bytes, bytes] | None:
         """Return what a contract answered to ``decimals()`` and ``symbol()``. None where a chain has no such thing."""

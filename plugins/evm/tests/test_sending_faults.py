@@ -289,3 +289,42 @@ async def test_a_batch_of_one_is_no_batch_where_those_are_unwanted(
         await chain.broadcast(txs)
         await mined(chain, txs)
         assert proxy.requests == sum(proxy.calls.values())
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"nonce": "0x63"},
+        {"to": "0x52908400098527886e0f7030069857d2e4169ee7"},
+        {"to": None},
+        {"value": "0x6"},
+        {"input": "0xdeadbeef"},
+        {"from": "0x52908400098527886e0f7030069857d2e4169ee7"},
+        {"from": "nobody"},
+        {"gas": "0x1"},
+        {"maxFeePerGas": "0xffffffffff"},
+        {"chainId": "0x1"},
+        {"type": "0x1"},
+        {"type": "0x3"},
+        {"accessList": [{"address": "0x52908400098527886e0f7030069857d2e4169ee7", "storageKeys": []}]},
+        {"r": "0x1"},
+        {"s": "0x" + "f" * 64},
+        {"v": "0x7f"},
+        {"value": "nothing"},
+    ],
+    ids=str,
+)
+async def test_a_transaction_that_a_node_makes_up_is_not_found(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str, told: Any
+) -> None:
+    """What is told must make the id and carry the sender's signature; an honest endpoint is asked besides."""
+    async with connect(proxy.url) as chain, connect(proxy.url, node.url) as both:
+        txs = await paying(chain, sealed, intent(customer, 5, chain.info.native))
+        await chain.broadcast(txs)
+        await mined(chain, txs)
+        found = await chain.find_tx(txs[0].tx_id)
+        assert found is not None
+        assert found.tx == txs[0]
+        proxy.lies["eth_getTransactionByHash"] = lambda answer: {**answer, **told}
+        assert await chain.find_tx(txs[0].tx_id) is None
+        assert await both.find_tx(txs[0].tx_id) == found

@@ -152,6 +152,12 @@ UncollectedView.fee_usd     What collecting it may cost at most, in US dollars; 
 UncollectedView.max_fee_share_bps The share that the fee may be of it, as it was asked for; null for the rule's own.
 UncollectedView.purpose     Whose address it is: of a payment, or of an end user's account.
 UncollectedView.reason      Why it stays where it is, in a word.
+SettlementView.asked_at      Since when the transaction that was named is looked at; null once that is done.
+SettlementView.nonce         The nonce for which it was signed last; null where transactions have none.
+SettlementView.refusal       Why the last transaction that was named did not end it; null where none was refused.
+SettlementView.signed_tx_hash What was signed last, where transactions have no nonce; null elsewhere.
+SettlementView.tx_hash       The transaction that was named last; null before.
+Settle.tx_hash               The transaction that used the nonce, or where there is none what was signed.
 UncollectedView.refusal     Why it was not collected when somebody last asked; null where nobody was refused.
 UncollectedView.text        Why it stays where it is, in a sentence.
 UncollectedView.until       When the reason ends by itself; null where it does not.

@@ -17,6 +17,7 @@ QUEUE_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"/admin/stakes$", "post", {400: ["CHAIN_WITHOUT_STAKES", "STAKE_OUT_OF_RANGE"], 409: ["STAKE_CHANGING"]}),
     (r"\{uncollectedId\}", "", {404: ["UNCOLLECTED_NOT_FOUND"]}),
     (r"/admin/collections/addresses/\{address\}$", "", {404: ["ADDRESS_NOT_FOUND"]}),
+    (r"\{intentId\}/settle$", "post", {409: ["NOTHING_TO_SETTLE", "ALREADY_ENDED"]}),
     (r"/raise-fee$", "post", {400: ["INVALID_AMOUNT"], 409: ["FEE_NOT_RAISABLE", "ALREADY_MINED"]}),
 )
 
@@ -56,6 +57,10 @@ QUEUE_VALUES: Mapping[str, Any] = {
     "OutboundView.state": "sending",
     "OutboundView.to_tag": None,
     "RaiseFee.max_fee": "0.02",
+    "SettlementView.asked_at": MOMENT,
+    "SettlementView.nonce": 17,
+    "SettlementView.refusal": None,
+    "SettlementView.signed_tx_hash": None,
     "StakeBody.action": "stake",
     "StakeBody.amount": "5000",
     "StakeBody.chain": "tron",

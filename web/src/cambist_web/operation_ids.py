@@ -75,7 +75,7 @@ operators.Operators              link createOperatorLink
 operators.Operators              disable disableOperator · enable enableOperator
 operators.Operators              reset_two_factor resetOperatorTwoFactor
 outbound.Outbound                list listOutbound · read getOutbound · retry retryOutbound
-outbound.Outbound                cancel cancelOutbound · raise_fee raiseOutboundFee
+outbound.Outbound                cancel cancelOutbound · raise_fee raiseOutboundFee · settle settleOutbound
 payments.Payments                list listPayments · create createPayment · read getPayment · links getReceiptLinks
 payments.PaymentsInPerson        recalculate recalculatePayment
 payments.PublicPayments          read getPublicPayment

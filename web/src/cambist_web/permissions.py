@@ -69,6 +69,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     "audit.verify": Permission(roles=RESOLVE, what="have the audit log compared with its seals"),
     "outbound.read": Permission(roles=READ, what="what is to be sent, and what it waits for"),
     "outbound.change": Permission(roles=ACT, step_up=True, what="retry, cancel, raise the fee of what is to be sent"),
+    "outbound.settle": Permission(
+        roles=OWN, step_up=True, what="name the transaction by which what may have been sent is ended"
+    ),
     "stakes.change": Permission(roles=ACT, step_up=True, what="stake, unstake, withdraw a gas station's coin"),
     "chains.read": Permission(roles=READ, what="chains as they stand, their endpoints and tokens"),
     "chains.endpoints": Permission(roles=ACT, step_up=True, what="add and remove endpoints of a chain"),

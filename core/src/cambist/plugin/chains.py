@@ -32,7 +32,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar, Generic, TypeVar
 
 from .errors import ConfigError, InvalidAddressError
-from .sending import Broadcast, Dated, Effects, Fee, Intent, Plan, SignedTx, Step, Unprepared, UnsignedTx
+from .sending import Broadcast, Dated, Effects, Fee, FoundTx, Intent, Plan, SignedTx, Step, Unprepared, UnsignedTx
 from .setups import NetworkSetup
 from .types import (
     Block,
@@ -191,6 +191,17 @@ class Chain(ABC):
     async def transactions(self, tx_ids: Sequence[str]) -> Sequence[TxStatus]:
         """Return what is known of several transactions. Override it where a node answers many at once."""
         return [await self.transaction(tx_id) for tx_id in tx_ids]
+
+    async def find_tx(self, tx_id: str) -> FoundTx | None:
+        """Return a transaction as it was signed, whoever sent it, in whichever spelling its id is asked for.
+
+        The gateway learns by it what became of a transfer that its database has forgotten. A node is not believed: the
+        bytes must make the id, and the signature must be the sender's. None for what is no id, for one that nobody
+        knows, and for a kind of transaction that cannot be put together again. Override it where all that the gateway
+        sends can be. Raises ChainUnavailableError.
+        """
+        _ = tx_id
+        return None
 
     @abstractmethod
     async def next_sequence(self, sender: str) -> int | None:

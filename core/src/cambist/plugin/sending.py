@@ -171,6 +171,21 @@ class SignedTx(Struct, frozen=True, kw_only=True):
     raw: bytes
 
 
+class FoundTx(Struct, frozen=True, kw_only=True):
+    """A transaction as its sender signed it, read back from the chain: waiting, or mined.
+
+    Checked against itself: ``tx`` has the id that its bytes make, and the signature is ``sender``'s. ``payload`` is
+    what was signed, ``fee`` the most that it may cost. Whether it is in a block, ``Chain.transaction`` tells.
+    """
+
+    tx: SignedTx
+    sender: str
+    sequence: int | None
+    payload: bytes
+    fee: Fee
+    valid_until: int | None = None
+
+
 class Movement(Struct, frozen=True, kw_only=True):
     """A transfer that a payload commands. ``source`` is None where it is the signer's own address."""
 

@@ -44,6 +44,7 @@ from .config import ChainSetup
 from .doctor import fee_problems, token_answers, token_problems
 from .endpoint import Endpoint
 from .fees import Market, outbidding
+from .found import tx_found, tx_id_of
 from .lookups import allowance_at, balances_at, statuses
 from .market import MARKET_TTL_S, read_market
 from .messages import approval, parts_of
@@ -61,6 +62,8 @@ class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
     balances_at = staticmethod(balances_at)
     statuses = staticmethod(statuses)
     token_answers = staticmethod(token_answers)
+    tx_found = staticmethod(tx_found)
+    tx_id_of = staticmethod(tx_id_of)
 
     def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], monotonic: Callable[[], float]) -> None:
         super().__init__(setup.info, pool, quorum=setup.config.quorum)

@@ -142,6 +142,26 @@ class RpcSeen(Struct, gc=False):
     hash: str
 
 
+class RpcSigned(Struct, gc=False, rename="camel"):
+    """What was signed, field by field. Which of them there are depends on ``type``; ``v`` may be the parity alone."""
+
+    sender: str = field(name="from")
+    nonce: str
+    gas: str
+    value: str
+    input: str
+    type: str = "0x0"
+    to: str | None = None
+    gas_price: str | None = None
+    max_fee_per_gas: str | None = None
+    max_priority_fee_per_gas: str | None = None
+    chain_id: str | None = None
+    access_list: list[Any] | None = None
+    v: str = ""
+    r: str = ""
+    s: str = ""
+
+
 class RpcMarketHeader(Struct, gc=False, rename="camel"):
     """What a block says of fees. ``base_fee_per_gas`` is missing on chains without EIP-1559."""
 

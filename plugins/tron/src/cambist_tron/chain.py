@@ -33,6 +33,7 @@ from .config import ChainSetup
 from .doctor import problems, token_answers
 from .endpoint import Endpoint
 from .expiry import expired
+from .found import tx_found, tx_id_of
 from .lookups import Lookups
 from .planner import Planner
 from .resources import stake
@@ -47,6 +48,8 @@ class TronChain(PooledChain[Endpoint], LendingChain):
     balances_count_waiting: ClassVar[bool] = True
     balances_at = staticmethod(balances_at)
     token_answers = staticmethod(token_answers)
+    tx_found = staticmethod(tx_found)
+    tx_id_of = staticmethod(tx_id_of)
 
     def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
         super().__init__(setup.info, pool, quorum=setup.config.quorum)

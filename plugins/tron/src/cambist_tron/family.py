@@ -76,7 +76,7 @@ class TronFamily(AddressFamily):
         return Effects(
             movements=(_movement(chain, fields),) if transfers else (),
             staking=None if transfers else _staking(fields),
-            fee_max=_fee_max(fields, payload),
+            fee_max=fee_max(fields, payload),
             sequence=None,
             tx_id=digest(payload).hex(),
             valid_until=fields.expiration_ms // 1000,
@@ -101,7 +101,7 @@ class TronFamily(AddressFamily):
         return SignedTx(tx_id=hashed.hex(), raw=raw)
 
 
-def _fee_max(fields: TxFields, payload: bytes) -> Units:
+def fee_max(fields: TxFields, payload: bytes) -> Units:
     """Return the most that the payload lets its signer pay: energy up to the limit, and bandwidth or an activation."""
     burned = bandwidth_of(payload) * BANDWIDTH_SUN
     if fields.action == "transfer" and fields.contract is None:

@@ -123,6 +123,13 @@ class TronTx(Struct, gc=False):
     raw_data_hex: str = ""
 
 
+class SignedTron(Struct, gc=False):
+    """A transaction by its id, in a block or waiting, or ``{}`` for one that the node does not have."""
+
+    raw_data_hex: str = ""
+    signature: list[str] = []
+
+
 class TronBlock(TronHeader, gc=False):
     """A block with its transactions."""
 

@@ -39,6 +39,10 @@ class OutboundIntent(Base):
     from then on, and its money goes back when the signer has voided its reference. ``given_up_reason`` is why the
     gateway itself gives it up, by the same way. ``intent_id`` is its public id.
 
+    ``signed_sequence`` and ``signed_tx_id`` are what its signer has told of one that may have been sent: the nonce, or
+    where there are none the transaction. ``settle_asked_at`` is set while an operator wants it to be ended by the
+    transaction ``settle_tx_id``; ``settle_refusal`` says why the last one that was named did not end it.
+
     ``action`` is what its transaction does. Beside ``transfer`` and ``call``, ``units`` are a stake or an allowance,
     and nothing of them leaves.
     """
@@ -145,6 +149,11 @@ class OutboundIntent(Base):
     cancel_asked_at: Mapped[datetime | None]
     cancel_asked_by: Mapped[str | None]
     given_up_reason: Mapped[str | None]
+    signed_sequence: Mapped[int | None]
+    signed_tx_id: Mapped[str | None]
+    settle_tx_id: Mapped[str | None]
+    settle_asked_at: Mapped[datetime | None]
+    settle_refusal: Mapped[str | None]
     due_at: Mapped[datetime]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

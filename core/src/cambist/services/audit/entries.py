@@ -88,6 +88,7 @@ class Action(StrEnum):
     CANCEL_ASKED = "cancel.asked"
     OUTBOUND_RETRIED = "outbound.retried"
     FEE_RAISE_ASKED = "outbound.fee_raise_asked"
+    SETTLE_ASKED = "outbound.settle_asked"
     COLLECTION_ASKED = "collection.asked"
     AUTO_PAYOUT_MADE = "auto_payout.made"
     AUTO_CONVERT_MADE = "auto_convert.made"

@@ -73,6 +73,7 @@ TOLD_OF_OPERATORS: Mapping[str, Sequence[str]] = {
     Action.CREDITS_GRANTED: ("amount", "mode"),
     Action.PLAN_GIVEN: ("name",),
     Action.CANCEL_ASKED: ("payout", "exchange"),
+    Action.SETTLE_ASKED: ("payout", "exchange"),
     Action.MERCHANT_MADE: ("live",),
     Action.DEPOSIT_ACCEPTED: ("project",),
     Action.DEPOSIT_RELEASED: ("project",),

@@ -8,6 +8,7 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.chain_scope import ChainScope
+from cambist.signer.protocol import Voided
 
 from .rows import INTENT, JOINS, IntentRow, intent_row
 
@@ -31,6 +32,15 @@ async def lock_cancelling(conn: AsyncConnection, intents: Sequence[IntentRow]) -
         ([one.id for one in intents],),
     )
     return set(rows.scalars())
+
+
+async def note_signed(conn: AsyncConnection, intent: IntentRow, signed: Voided) -> None:
+    """Remember what the signer has told of an intent that may have been sent, for whoever looks for it on the chain."""
+    sequence = signed.slot_number if signed.tx_id is None else None
+    await conn.exec_driver_sql(
+        "UPDATE outbound_intents SET signed_sequence = $2, signed_tx_id = $3 WHERE id = $1",
+        (intent.id, sequence, signed.tx_id),
+    )
 
 
 async def dead_txs(conn: AsyncConnection, intent: IntentRow) -> set[str]:

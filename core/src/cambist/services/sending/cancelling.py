@@ -4,7 +4,8 @@ Whoever asks marks the intent, behind its lock and only while it has no slot; fr
 The gateway itself marks what it gives up: that fails, for the reason that is written down with the mark.
 What is left to be known is what its signer did before: its own memory outlives a database that is out of a backup. So
 the signer voids the reference first, and says what it had signed. The money goes back only where that is nothing, or is
-proven to be dead. A crash in between loses nothing: the signer is asked once more, and answers alike.
+proven to be dead. A crash in between loses nothing: the signer is asked once more, and answers alike. What nothing
+proves waits for a transaction that an operator names (``settling.py``).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .context import EngineContext
 from .handler import IntentHandlers, IntentUpdate, lock_spending
 from .nonce_slots import MINED_STATES, fill_gaps
 from .rows import IntentRow
+from .settling import settle_named
 
 CANCELLED_AT_ONCE_MAX = 100
 PROOF_PAUSE = timedelta(seconds=30)
@@ -61,9 +63,11 @@ async def cancel_asked(context: EngineContext) -> bool:
     dead = await _proven_dead(context, [one for one in asked if one.id in signed], signed)
     unproven = [one for one in asked if one.id in signed and one.id not in dead]
     given_back = await _give_back(context, [one for one in asked if one not in unproven])
+    settled = await settle_named(context, unproven, signed, partial(_end, context))
     for intent in unproven:
-        await _keep(context, intent, signed[intent.id])
-    return given_back > 0
+        if intent.id not in settled:
+            await _keep(context, intent, signed[intent.id])
+    return given_back > 0 or bool(settled)
 
 
 async def give_back(
@@ -100,8 +104,11 @@ async def _give_back(context: EngineContext, intents: Sequence[IntentRow]) -> in
         return 0
     async with context.db.transaction() as conn:
         await lock_cursor(conn, *context.chain_scope.key)
-        lock = partial(_lock, context)
-        return await give_back(conn, context.handlers, intents, context.clock.now(), lock)
+        return await _end(context, conn, *intents)
+
+
+async def _end(context: EngineContext, conn: AsyncConnection, *intents: IntentRow) -> int:
+    return await give_back(conn, context.handlers, intents, context.clock.now(), partial(_lock, context))
 
 
 async def _lock(context: EngineContext, conn: AsyncConnection, updates: Sequence[IntentUpdate]) -> None:
@@ -118,6 +125,8 @@ async def _keep(context: EngineContext, intent: IntentRow, signed: Voided) -> No
         await _use_nonce(context, intent, signed.slot_number)
     async with context.db.transaction() as conn:
         fresh = await context.defer(conn, [intent], WAITS_FOR_PROOF, now + PROOF_PAUSE, now)
+        if fresh:
+            await cancel_store.note_signed(conn, intent, signed)
     if fresh:
         facts = {"reference": intent.update.reference, "sender": signed.sender, "sequence": signed.slot_number}
         context.alert("cancel_unproven", **facts, tx_id=signed.tx_id)

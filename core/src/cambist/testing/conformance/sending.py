@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 from msgspec.structs import replace
 
-from cambist.plugin import ChainUnavailableError, Dated, LendingChain, SignedTx, Token, Units
+from cambist.plugin import Chain, ChainUnavailableError, Dated, LendingChain, SignedTx, Token, Units
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
 from .helpers import a_token, answers_again, head_of, needs, transfers_above
-from .sends import an_intent, funded, mined, native_of, planned, signed, step_of, told
+from .sends import an_intent, funded, mined, native_of, planned, prepared, sealed, signed, step_of, told
 
 AMOUNT = 5_432_109
 
@@ -54,6 +54,24 @@ class SendingConformance(Conformance):
             lost = held - await native_of(harness, sender) - (AMOUNT if token.is_native else 0)
             assert status.fee == lost
             assert 0 <= lost <= step.fee.cost_max
+
+    async def test_a_transaction_is_found_as_it_was_signed(self, harness: ChainHarness) -> None:
+        """By its id, once somebody has sent it; of what nobody has sent, and of what is no id, nothing is found."""
+        chain = harness.chain
+        if type(chain).find_tx is Chain.find_tx:
+            pytest.skip("the chain finds no transactions")
+        for token in chain.info.tokens:
+            sender = await funded(harness, *_some(token))
+            unsigned = await prepared(harness, sender, await planned(harness, sender, token, AMOUNT))
+            tx = sealed(harness, unsigned, sender)
+            for unknown in (tx.tx_id, tx.tx_id[:-1], "", "0x", "no id at all"):
+                assert await chain.find_tx(unknown) is None
+            status = await mined(harness, tx)
+            found = await chain.find_tx(tx.tx_id)
+            assert found is not None
+            assert (found.tx, found.sender, found.payload) == (tx, sender.address, unsigned.payload)
+            assert (found.sequence, found.valid_until) == (unsigned.sequence, unsigned.valid_until)
+            assert found.fee.cost_max >= (status.fee or 0)
 
     async def test_all_but_the_fee_can_be_sent(self, harness: ChainHarness) -> None:
         """Who holds just what a step needs can send it."""

@@ -10,6 +10,7 @@ from cambist.plugin import (
     Broadcast,
     ChainUnavailableError,
     Fee,
+    FoundTx,
     Intent,
     InvalidAddressError,
     LendingChain,
@@ -28,6 +29,7 @@ from cambist.plugin import (
 from .blocks import Output, Transaction
 from .family import spell
 from .fees import NATIVE_WORK
+from .keys import SIGNATURE_BYTES
 from .payload import DatedPayload, Payload, open_raw, tx_id_of, write_payload
 from .planning import Planner
 from .pool import WAITING_MAX
@@ -88,6 +90,22 @@ class MemoryChain(MemoryReading):
         if step.to_address in self.faults.impossible:
             return Unprepared(reason=f"nothing can be prepared for {step.to_address}")
         return self._unsigned(step, sequence) if self.rules is None else self._dated(step, sequence, valid_until)
+
+    async def find_tx(self, tx_id: str) -> FoundTx | None:
+        """Return what was broadcast under an id, as long as it waits or is mined; what tests make nobody has signed."""
+        await self.met("transaction")
+        raw = self._raws.get(tx_id)
+        if raw is None or self._status(tx_id).state == "unknown":
+            return None
+        payload, key = open_raw(raw)
+        return FoundTx(
+            tx=SignedTx(tx_id=tx_id, raw=raw),
+            sender=spell(key),
+            sequence=payload.sequence if isinstance(payload, Payload) else None,
+            payload=raw[:-SIGNATURE_BYTES],
+            fee=payload.fee,
+            valid_until=None if isinstance(payload, Payload) else payload.valid_until,
+        )
 
     async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
         try:
@@ -178,6 +196,7 @@ class MemoryChain(MemoryReading):
         if refusal is not None:
             return refusal
         self.pool.add(transaction)
+        self._raws[tx_id] = raw
         return Broadcast(state="accepted")
 
     def _read(self, raw: bytes) -> Transaction:

@@ -72,6 +72,7 @@ class MemoryReading(Chain):
         self._calls = 0
         self._failures = 0
         self._mined: dict[str, int] = {}
+        self._raws: dict[str, bytes] = {}
         genesis = Block(height=0, hash=self._digest("block"), parent_hash="0" * 64, time=genesis_time)
         self._blocks = [MinedBlock(header=genesis, transactions=(), reverted=frozenset(), fees={})]
 

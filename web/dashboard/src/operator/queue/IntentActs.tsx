@@ -2,8 +2,10 @@ import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { ErrorNote } from "../../ui/Feedback";
+import { Facts } from "../../ui/Page";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { ActButton } from "../ActButton";
@@ -12,8 +14,46 @@ import { usePermitted } from "../queries";
 
 import type { Intent } from "./queries";
 
-/** Looking at it now, raising its fee, and cancelling it. What is not possible, the API says with its reason. */
+/** What may be done about it. What is not possible, the API says with its reason. */
 export function IntentActs({ intent }: { readonly intent: Intent }) {
+  return intent.state === "cancelling" ? <Settle intent={intent} /> : <OpenActs intent={intent} />;
+}
+
+/** Ends what may have been sent: somebody says which transaction used its nonce, and the gateway proves what that means. */
+function Settle({ intent }: { readonly intent: Intent }) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const [txHash, setTxHash] = useState("");
+  const { settlement } = intent;
+  if (!usePermitted("outbound.settle") || settlement === null) return null;
+  return (
+    <ActButton
+      act={t("queue.settle")}
+      title={t("queue.settleTitle")}
+      onOpen={() => {
+        setTxHash(settlement.signedTxHash ?? "");
+      }}
+      onConfirm={async () => {
+        const params = { path: { intentId: intent.intentId } };
+        const body = { txHash: txHash.trim() };
+        await unwrap(api.POST("/api/admin/outbound/{intentId}/settle", { params, body }));
+        await client.invalidateQueries({ queryKey: ["outbound"] });
+      }}
+    >
+      <p>{t("queue.settleWords")}</p>
+      <Facts
+        facts={[
+          [t("record.from"), <Address key="from" value={intent.fromAddress} whole />],
+          [t("record.nonce"), settlement.nonce],
+        ]}
+      />
+      <Text label={t("record.tx")} required autoComplete="off" maxLength={128} value={txHash} onText={setTxHash} />
+    </ActButton>
+  );
+}
+
+/** Looking at it now, raising its fee, and cancelling it. */
+function OpenActs({ intent }: { readonly intent: Intent }) {
   const { t } = useWords();
   const client = useQueryClient();
   const mayChange = usePermitted("outbound.change");

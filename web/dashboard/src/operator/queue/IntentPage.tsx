@@ -32,7 +32,7 @@ export function IntentPage() {
 
 function Shown({ intent }: { readonly intent: Intent }) {
   const { t } = useWords();
-  const { waitsFor, feeRaise } = intent;
+  const { waitsFor, feeRaise, settlement } = intent;
   return (
     <Page
       title={plainly(intent.kind) ?? intent.kind}
@@ -67,6 +67,14 @@ function Shown({ intent }: { readonly intent: Intent }) {
             ],
             [t("queue.raiseAsked"), feeRaise?.askedAt == null ? null : <When key="raise" at={feeRaise.askedAt} />],
             [t("queue.raiseRefused"), feeRaise?.refusal],
+            [t("queue.signedNonce"), settlement?.nonce],
+            [t("queue.signedTx"), settlement?.signedTxHash],
+            [t("queue.settleNamed"), settlement?.txHash],
+            [
+              t("queue.settleAsked"),
+              settlement?.askedAt == null ? null : <When key="settle" at={settlement.askedAt} />,
+            ],
+            [t("queue.settleRefused"), settlement?.refusal],
             [t("record.updated"), <When key="updated" at={intent.updatedAt} />],
           ]}
         />

@@ -1,4 +1,7 @@
-"""What an operator may do about an intent: have it looked at now, or its transaction pay more. The engine does it."""
+"""What an operator may do about an intent: have it looked at now, its transaction pay more, or a transaction end it.
+
+The engine does it, or says why it does not.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from cambist.domain.intents import EXCHANGING, IntentKind
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo, Units
 from cambist.services.errors import ConflictError, InvalidError
+from cambist.services.sending.cancelling import WAITS_FOR_PROOF
 
 from .listing import QueuedIntent, QueuedTx
 
@@ -63,6 +67,31 @@ async def ask_to_raise(  # noqa: PLR0913, PLR0917  of what, how far
         )
     wish = {"raise_asked_at": now, "raise_fee_max": fee_max, "raise_refusal": None}
     await conn.execute(update(OutboundSlot).where(OutboundSlot.id == one.slot_pk).values(**wish))
+
+
+async def ask_to_settle(conn: AsyncConnection, one: QueuedIntent, tx_id: str, now: datetime) -> bool:
+    """Name the transaction that used the nonce of what may have been sent; return False where it was named already.
+
+    Another one may be named while one is looked at. Raises ConflictError: NOTHING_TO_SETTLE, ALREADY_ENDED. After the
+    commit, publish the hint ``outbound``.
+    """
+    intent = OutboundIntent
+    columns = intent.state, intent.cancel_asked_at, intent.reason, intent.settle_asked_at, intent.settle_tx_id
+    locked = select(*columns).where(intent.id == one.pk).with_for_update(key_share=True)
+    row = (await conn.execute(locked)).one()
+    is_open = row.state == "waiting"
+    if row.settle_tx_id == tx_id and (not is_open or row.settle_asked_at is not None):
+        return False
+    if row.state in {"done", "failed"}:
+        raise ended()
+    if not is_open or row.cancel_asked_at is None or row.reason != WAITS_FOR_PROOF:
+        words = (
+            "Only what is to be cancelled, and was signed before by what its signer says, is ended by a transaction."
+        )
+        raise ConflictError("NOTHING_TO_SETTLE", words)
+    asked = {"settle_tx_id": tx_id, "settle_asked_at": now, "settle_refusal": None, "due_at": now, "updated_at": now}
+    await conn.execute(update(intent).where(intent.id == one.pk).values(**asked))
+    return True
 
 
 def ended() -> ConflictError:

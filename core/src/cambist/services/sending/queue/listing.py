@@ -56,6 +56,11 @@ class QueuedIntent(Struct, frozen=True, kw_only=True):
     exchange_reason: str | None
     is_swept: bool
     cancel_asked_at: datetime | None
+    signed_sequence: int | None
+    signed_tx_id: str | None
+    settle_tx_id: str | None
+    settle_asked_at: datetime | None
+    settle_refusal: str | None
     due_at: datetime
     created_at: datetime
     updated_at: datetime

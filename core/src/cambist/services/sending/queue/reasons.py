@@ -45,7 +45,7 @@ _WAITING: Mapping[str, str] = {
     WAITS_FOR_REINSTATEMENT: "An operator has suspended its merchant: it waits until the merchant is reinstated.",
     WAITS_FOR_CANCELLATION: "It is to be cancelled: the signer is asked to void it, and then its money goes back.",
     WAITS_FOR_PROOF: "It is to be cancelled, and the signer has signed it before: its money stays until what was signed"
-    " is proven dead. Look for it on the chain.",
+    " is proven dead. Look on the chain for what used its nonce, and name it.",
 }
 _CALL: Mapping[str, str] = {
     "allowance": "An allowance for it is being given.",

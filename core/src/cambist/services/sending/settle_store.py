@@ -1,0 +1,117 @@
+"""The statements of settling: which transactions operators have named, and what is known and stored of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.plugin import FoundTx, TxStatus
+from cambist.services.chain_scope import ChainScope
+
+from . import finality_store, store
+from .rows import IntentRow
+
+
+class Mined(Struct, frozen=True, kw_only=True):
+    """A transaction as it was signed, and what became of it: it is in a block."""
+
+    found: FoundTx
+    status: TxStatus
+
+
+async def named(conn: AsyncConnection, intents: Sequence[IntentRow]) -> Mapping[int, str]:
+    """Return by intent the transaction that an operator has named, as it was written."""
+    rows = await conn.exec_driver_sql(
+        "SELECT id, settle_tx_id FROM outbound_intents WHERE id = ANY($1::bigint[]) AND settle_asked_at IS NOT NULL",
+        ([one.id for one in intents],),
+    )
+    return {row.id: row.settle_tx_id for row in rows}
+
+
+async def note(conn: AsyncConnection, intent: IntentRow, tx_id: str, refusal: str | None, now: datetime) -> None:
+    """Say what came of a transaction that was named, unless another one was named meanwhile."""
+    await conn.exec_driver_sql(
+        "UPDATE outbound_intents SET settle_asked_at = NULL, settle_refusal = $3, updated_at = $4"
+        " WHERE id = $1 AND settle_tx_id = $2",
+        (intent.id, tx_id, refusal, now),
+    )
+
+
+async def is_final(conn: AsyncConnection, chain_scope: ChainScope, mined: Mined) -> bool:
+    """Whether its block is deep in the chain as the watcher knows it; see ``finality_store.close_final()``.
+
+    The caller holds the chain's cursor.
+    """
+    depth, block = await finality_store.depth(conn, chain_scope), mined.status.block
+    if depth is None or block is None or block.height > depth.deep:
+        return False
+    known = await conn.exec_driver_sql(
+        "SELECT hash FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height = $3",
+        (*chain_scope.key, block.height),
+    )
+    hash_ = known.scalar_one_or_none()
+    return block.height < depth.height - chain_scope.info.hashes_kept if hash_ is None else bool(hash_ == block.hash)
+
+
+async def owner_of(conn: AsyncConnection, chain_scope: ChainScope, tx_id: str) -> int | None:
+    """Return whose transaction it is by the gateway's books, None where they have none of this id."""
+    owner = await conn.exec_driver_sql(
+        "SELECT s.intent_pk FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+        " WHERE t.chain = $1 AND t.scope = $2 AND t.tx_id = $3",
+        (*chain_scope.key, tx_id),
+    )
+    return owner.scalar_one_or_none()
+
+
+_REMEMBER = """
+WITH slot AS (
+    INSERT INTO outbound_slots (intent_pk, address_pk, chain, scope, sequence, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6) RETURNING id, intent_pk
+), sending AS (
+    UPDATE outbound_intents i SET state = 'sending', reason = NULL, updated_at = $6 FROM slot
+    WHERE i.id = slot.intent_pk
+)
+INSERT INTO outbound_txs (
+    slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra, valid_until, state, height, block_hash,
+    succeeded, fee_paid, created_at
+)
+SELECT id, $3, $4, $7, $8, $9, $10, $11, $12, $13, 'mined', $14, $15, $16, $17, $6 FROM slot
+"""
+
+
+async def remember(
+    conn: AsyncConnection, chain_scope: ChainScope, intent: IntentRow, mined: Mined, now: datetime
+) -> None:
+    """Store a transaction of an intent that the database has forgotten, as if it had been followed until now.
+
+    Where another intent has had its nonce since, and lost it to this one, the slot is without one.
+    """
+    found, status, source = mined.found, mined.status, intent.source.pk
+    assert status.block is not None  # noqa: S101  it is final
+    sequence = found.sequence
+    if sequence is not None and await store.slot_use(conn, chain_scope, source, sequence) is not None:
+        sequence = None
+    await conn.exec_driver_sql(
+        _REMEMBER,
+        (
+            intent.id,
+            source,
+            *chain_scope.key,
+            sequence,
+            now,
+            found.tx.tx_id,
+            found.tx.raw,
+            found.fee.limit,
+            found.fee.price,
+            found.fee.tip,
+            found.fee.extra,
+            found.valid_until,
+            status.block.height,
+            status.block.hash,
+            status.state == "succeeded",
+            status.fee or 0,
+        ),
+    )

@@ -1,0 +1,381 @@
+"""What may have been sent ends by the transaction that used its nonce: an operator names it, the chain proves it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from msgspec import structs
+
+from cambist.plugin import ChainUnavailableError
+from cambist.services.errors import ConflictError
+from cambist.services.sending import settling
+from cambist.services.sending.engine import Engine
+from cambist.services.sending.queue import acts, listing
+from tests.support.anvil_treasury import anvil_treasury
+from tests.support.dated_treasury import dated_treasury
+from tests.support.fragile import Fragile, KilledError, Life, fragile
+from tests.support.treasury import Treasury
+from tests.support.tron_treasury import tron_treasury
+
+AMOUNT = 5_000_000
+FUNDS = 100 * AMOUNT
+OPENED = {"memory": Treasury, "dated": dated_treasury, "anvil": anvil_treasury, "tron": tron_treasury}
+NUMBERED = ["memory", "anvil"]
+
+
+@pytest.fixture(params=["memory"])
+async def treasury(request, db, clock, ids, tmp_path):
+    """Open one whose wallet holds money and gas, and has sent before; the books agree with the chain afterwards."""
+    async with OPENED[request.param](db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        treasury.symbol = "USDT" if request.param in {"anvil", "tron"} else "USDX"
+        if treasury.symbol == "USDT":
+            await treasury.receive_many("USDT", [FUNDS])
+        else:
+            await treasury.receive("USDX", FUNDS)
+        await treasury.pay_out(treasury.symbol, 1, await treasury.stranger(999))
+        await treasury.work(treasury.engine())
+        yield treasury
+        await treasury.check_books()
+
+
+async def row_of(treasury, payout_id):
+    async with treasury.db.transaction() as conn:
+        wanted = "SELECT i.* FROM outbound_intents i JOIN payouts p ON p.intent_pk = i.id WHERE p.payout_id = $1"
+        return (await conn.exec_driver_sql(wanted, (payout_id,))).one()
+
+
+async def txs_of(treasury, payout_id):
+    async with treasury.db.transaction() as conn:
+        wanted = (
+            "SELECT t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+            " JOIN payouts p ON p.intent_pk = s.intent_pk WHERE p.payout_id = $1 ORDER BY t.id"
+        )
+        return list((await conn.exec_driver_sql(wanted, (payout_id,))).scalars())
+
+
+async def settle(treasury, payout_id, tx_id):
+    intent_id = (await row_of(treasury, payout_id)).intent_id
+    async with treasury.db.transaction() as conn:
+        one = await listing.find_intent(conn, intent_id)
+        return await acts.ask_to_settle(conn, one, tx_id, treasury.clock.now())
+
+
+async def status(treasury, payout_id):
+    return (await treasury.payout(payout_id)).status
+
+
+async def money(treasury):
+    """Return what is available, and what is pending."""
+    balance = await treasury.balance(treasury.symbol)
+    return balance.available, balance.pending
+
+
+async def events(treasury, payout_id):
+    async with treasury.db.transaction() as conn:
+        rows = await conn.exec_driver_sql("SELECT event FROM webhook_events WHERE resource_id = $1", (payout_id,))
+        return list(rows.scalars())
+
+
+async def sent_and_forgotten(treasury, to_address, *, mined=True):
+    """Pay out, have the database be one of before that, and ask to cancel it; return the payout and its transaction."""
+    payout_id = await treasury.pay_out(treasury.symbol, AMOUNT, to_address)
+    engine = treasury.engine()
+    while not await txs_of(treasury, payout_id):
+        await engine.tick()
+    (tx_id,) = await txs_of(treasury, payout_id)
+    if mined:
+        await treasury.mine(treasury.info.confirmations + 2)
+    await treasury.forget_sending(payout_id)
+    await cancelling(treasury, payout_id)
+    return payout_id, tx_id
+
+
+async def cancelling(treasury, payout_id):
+    await treasury.cancel(payout_id)
+    await treasury.engine().tick()
+    row = await row_of(treasury, payout_id)
+    assert (row.state, row.reason) == ("waiting", "signed_before")
+    assert await status(treasury, payout_id) == "cancelling"
+
+
+async def signed_and_lost(treasury, payout_id):
+    """Have the engine die when the payout is signed, and nothing stored."""
+
+    class DiesSigning(Fragile):
+        async def sign(self, requests):
+            await self._thing.sign(requests)
+            raise KilledError
+
+    context = treasury.engine().context
+    with pytest.raises(KilledError):
+        await Engine(structs.replace(context, signer=DiesSigning(context.signer, Life())), treasury.keys).tick()
+    assert not await txs_of(treasury, payout_id)
+
+
+async def another_took_its_nonce(treasury, to_address, other_address):
+    """Have one payout be signed and lost, another sent under its nonce, both forgotten; return both and the hash."""
+    lost = await treasury.pay_out(treasury.symbol, AMOUNT, to_address)
+    await signed_and_lost(treasury, lost)
+    await treasury.cancel(lost)
+    other = await treasury.pay_out(treasury.symbol, AMOUNT, other_address)
+    engine = treasury.engine()
+    await engine.tick()
+    (tx_id,) = await txs_of(treasury, other)
+    await treasury.mine(treasury.info.confirmations + 2)
+    await treasury.forget_sending(other)
+    await cancelling(treasury, other)
+    assert await status(treasury, lost) == "cancelling"
+    return lost, other, tx_id
+
+
+@pytest.mark.parametrize("treasury", OPENED, indirect=True)
+async def test_a_transfer_that_was_sent_and_forgotten_completes_by_its_own_transaction(treasury):
+    before, to_address = await money(treasury), await treasury.stranger(1)
+    payout_id, tx_id = await sent_and_forgotten(treasury, to_address)
+    row = await row_of(treasury, payout_id)
+    assert (row.signed_sequence is None) == (row.signed_tx_id is not None)
+    assert row.signed_tx_id in {None, tx_id}
+    # However its id is written.
+    named = f"0x{tx_id.removeprefix('0x').upper()}" if treasury.info.id != "memory" else tx_id
+    assert await settle(treasury, payout_id, named)
+    assert not await settle(treasury, payout_id, named)
+    await asyncio.gather(treasury.engine().tick(), treasury.engine().tick())
+    await treasury.work(treasury.engine(), rounds=3, until="enough")
+    payout = await treasury.payout(payout_id)
+    assert (payout.status, payout.tx_id) == ("completed", tx_id)
+    assert await treasury.on_chain(to_address, treasury.symbol) == AMOUNT
+    assert await money(treasury) == (before[0] - AMOUNT, 0)
+    assert await events(treasury, payout_id) == ["payout.completed"]
+    assert await treasury.is_idle()
+    assert not await settle(treasury, payout_id, named)
+    with pytest.raises(ConflictError) as refused:
+        await settle(treasury, payout_id, "another")
+    assert refused.value.code == "ALREADY_ENDED"
+    # What it sends next has a nonce of its own.
+    await treasury.pay_out(treasury.symbol, AMOUNT, to_address)
+    await treasury.work(treasury.engine())
+    assert await treasury.on_chain(to_address, treasury.symbol) == 2 * AMOUNT
+
+
+@pytest.mark.parametrize("treasury", NUMBERED, indirect=True)
+async def test_a_transfer_whose_nonce_something_else_has_used_gives_its_money_back_once(treasury):
+    before = await money(treasury)
+    to_address, other_address = await treasury.stranger(1), await treasury.stranger(2)
+    lost, other, tx_id = await another_took_its_nonce(treasury, to_address, other_address)
+    assert await money(treasury) == (before[0] - 2 * AMOUNT, 2 * AMOUNT)
+    assert await settle(treasury, lost, tx_id)
+    await asyncio.gather(treasury.engine().tick(), treasury.engine().tick())
+    payout = await treasury.payout(lost)
+    assert (payout.status, payout.tx_id, payout.error) == ("cancelled", None, "It was cancelled by the merchant.")
+    assert await money(treasury) == (before[0] - AMOUNT, AMOUNT)
+    assert await events(treasury, lost) == ["payout.failed"]
+    # The same transaction is the other's own.
+    assert await settle(treasury, other, tx_id)
+    await treasury.work(treasury.engine(), rounds=3, until="enough")
+    assert await status(treasury, other) == "completed"
+    assert await money(treasury) == (before[0] - AMOUNT, 0)
+    assert await treasury.on_chain(to_address, treasury.symbol) == 0
+    assert await treasury.on_chain(other_address, treasury.symbol) == AMOUNT
+
+
+@pytest.mark.parametrize("first", [0, 1])
+async def test_of_two_that_are_alike_one_transaction_ends_one_as_sent_and_the_other_as_not_sent(treasury, first):
+    before, to_address = await money(treasury), await treasury.stranger(1)
+    *both, tx_id = await another_took_its_nonce(treasury, to_address, to_address)
+    assert await settle(treasury, both[first], tx_id)
+    assert await settle(treasury, both[1 - first], tx_id)
+    for _ in range(4):
+        await asyncio.gather(treasury.engine().tick(), treasury.engine().tick())
+        await treasury.mine(seconds=40)
+    assert sorted([await status(treasury, one) for one in both]) == ["cancelled", "completed"]
+    assert await money(treasury) == (before[0] - AMOUNT, 0)
+    assert await treasury.on_chain(to_address, treasury.symbol) == AMOUNT
+
+
+@pytest.mark.parametrize("treasury", NUMBERED, indirect=True)
+async def test_what_says_nothing_of_it_is_refused_and_changes_nothing(treasury):
+    earlier = await treasury.pay_out(treasury.symbol, AMOUNT, await treasury.stranger(3))
+    await treasury.work(treasury.engine())
+    payout_id, tx_id = await sent_and_forgotten(treasury, await treasury.stranger(1))
+    before, (wrong_nonce,) = await money(treasury), await txs_of(treasury, earlier)
+    async with treasury.db.transaction() as conn:
+        top_up = await conn.exec_driver_sql(
+            "SELECT t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+            " JOIN outbound_intents i ON i.id = s.intent_pk WHERE i.kind = 'top_up' LIMIT 1"
+        )
+        wrong_sender = top_up.scalar_one()
+    for named, why in (
+        ("nothing that is an id", settling.UNKNOWN),
+        ("0x" + "ab" * 32, settling.UNKNOWN),
+        (wrong_sender, "It was sent by"),
+        (wrong_nonce, "It has the nonce"),
+    ):
+        assert await settle(treasury, payout_id, named)
+        await treasury.engine().tick()
+        row = await row_of(treasury, payout_id)
+        assert (row.settle_asked_at, row.settle_tx_id) == (None, named)
+        assert row.settle_refusal.startswith(why), row.settle_refusal
+        assert (await status(treasury, payout_id), await money(treasury)) == ("cancelling", before)
+    assert await settle(treasury, payout_id, tx_id)
+    assert (await row_of(treasury, payout_id)).settle_refusal is None
+    await treasury.work(treasury.engine(), rounds=3, until="enough")
+    assert await status(treasury, payout_id) == "completed"
+
+
+@pytest.mark.parametrize("treasury", ["dated", "tron"], indirect=True)
+async def test_where_transactions_expire_only_what_was_signed_itself_says_anything(treasury):
+    earlier = await treasury.pay_out(treasury.symbol, AMOUNT, await treasury.stranger(3))
+    await treasury.work(treasury.engine())
+    payout_id, tx_id = await sent_and_forgotten(treasury, await treasury.stranger(1))
+    (other,) = await txs_of(treasury, earlier)
+    assert await settle(treasury, payout_id, other)
+    await treasury.engine().tick()
+    row = await row_of(treasury, payout_id)
+    assert tx_id in row.settle_refusal
+    assert await status(treasury, payout_id) == "cancelling"
+    assert await settle(treasury, payout_id, tx_id)
+    await treasury.work(treasury.engine(), rounds=3, until="enough")
+    assert await status(treasury, payout_id) == "completed"
+
+
+@pytest.mark.parametrize("treasury", NUMBERED, indirect=True)
+async def test_a_transaction_that_is_not_final_is_waited_for(treasury):
+    payout_id, tx_id = await sent_and_forgotten(treasury, await treasury.stranger(1), mined=False)
+    await settle(treasury, payout_id, tx_id)
+    await treasury.engine().tick()
+    row = await row_of(treasury, payout_id)
+    assert (row.state, row.settle_asked_at is None, row.settle_refusal) == ("waiting", False, None), "in no block yet"
+    await treasury.mine(1, seconds=40)
+    await treasury.engine().tick()
+    assert (await row_of(treasury, payout_id)).state == "waiting", "its block is not deep enough"
+    await treasury.mine(treasury.info.confirmations + 1, seconds=40)
+    await treasury.work(treasury.engine(), rounds=2, until="enough")
+    assert await status(treasury, payout_id) == "completed"
+    # While nothing had used the nonce, a transfer of nothing was to: it finds another one.
+    await treasury.work(treasury.engine(), rounds=80)
+    assert await status(treasury, payout_id) == "completed"
+
+
+async def test_a_transaction_that_a_reorg_takes_away_before_it_is_final_decides_nothing(treasury):
+    chain = treasury.chain
+    payout_id, tx_id = await sent_and_forgotten(treasury, await treasury.stranger(1), mined=False)
+    await treasury.mine(2)
+    await settle(treasury, payout_id, tx_id)
+    chain.reorg(2, new_blocks=treasury.info.confirmations + 5)
+    await treasury.poll()
+    await treasury.engine().tick()
+    row = await row_of(treasury, payout_id)
+    assert (row.state, row.settle_refusal) == ("waiting", settling.UNKNOWN)
+
+
+async def test_a_node_on_another_branch_than_the_watcher_is_not_believed(treasury):
+    payout_id, tx_id = await sent_and_forgotten(treasury, await treasury.stranger(1))
+    real = treasury.chain.transaction
+
+    async def elsewhere(asked):
+        told = await real(asked)
+        return structs.replace(told, block=structs.replace(told.block, hash="f" * 64))
+
+    treasury.chain.transaction = elsewhere
+    await settle(treasury, payout_id, tx_id)
+    await treasury.engine().tick()
+    assert (await row_of(treasury, payout_id)).state == "waiting"
+    del treasury.chain.transaction
+    treasury.clock.advance(40)
+    await treasury.work(treasury.engine(), rounds=2, until="enough")
+    assert await status(treasury, payout_id) == "completed"
+
+
+async def test_a_node_that_does_not_answer_is_asked_again(treasury):
+    payout_id, tx_id = await sent_and_forgotten(treasury, await treasury.stranger(1))
+    await settle(treasury, payout_id, tx_id)
+    treasury.chain.faults.unavailable = True
+    with suppress(ChainUnavailableError):
+        await treasury.engine().tick()
+    treasury.chain.faults.unavailable = False
+    assert (await row_of(treasury, payout_id)).settle_asked_at is not None
+    treasury.clock.advance(40)
+    await treasury.work(treasury.engine(), rounds=2, until="enough")
+    assert await status(treasury, payout_id) == "completed"
+
+
+async def test_a_reorg_deeper_than_finality_has_it_followed_as_any_other(treasury):
+    to_address = await treasury.stranger(1)
+    payout_id, tx_id = await sent_and_forgotten(treasury, to_address)
+    await settle(treasury, payout_id, tx_id)
+    engine = treasury.engine()
+    await treasury.work(engine, rounds=2, until="enough")
+    assert await status(treasury, payout_id) == "completed"
+    depth = treasury.chain.height - (await treasury.chain.transaction(tx_id)).block.height + 1
+    treasury.chain.reorg(depth, mine_again=[], new_blocks=depth + 1)
+    await treasury.poll()
+    await engine.tick()
+    assert await status(treasury, payout_id) == "broadcast"
+    await treasury.work(engine)
+    assert (await status(treasury, payout_id), await treasury.on_chain(to_address, "USDX")) == ("completed", AMOUNT)
+
+
+@pytest.mark.parametrize("nature", ["own", "other"])
+async def test_death_at_each_moment_ends_it_once(treasury, nature):
+    before, outlived, moment = await money(treasury), False, 0
+    spent = 0
+    while not outlived:
+        moment += 1
+        to_address, other_address = await treasury.stranger(2 * moment), await treasury.stranger(2 * moment + 1)
+        if nature == "own":
+            payout_id, tx_id = await sent_and_forgotten(treasury, to_address)
+            spent += AMOUNT
+        else:
+            payout_id, other, tx_id = await another_took_its_nonce(treasury, to_address, other_address)
+            spent += AMOUNT
+        await settle(treasury, payout_id, tx_id)
+        try:
+            await fragile(treasury.engine(), Life(moment)).tick()
+            outlived = True
+        except KilledError:
+            pass
+        treasury.clock.advance(40)
+        await asyncio.gather(treasury.engine().tick(), treasury.engine().tick())
+        await treasury.engine().tick()
+        assert await status(treasury, payout_id) == ("completed" if nature == "own" else "cancelled"), moment
+        assert len(await events(treasury, payout_id)) == 1, moment
+        if nature == "other":
+            await settle(treasury, other, tx_id)
+            await treasury.work(treasury.engine(), rounds=2, until="enough")
+        assert await money(treasury) == (before[0] - spent, 0), moment
+    assert moment > 8
+
+
+async def test_only_what_may_have_been_sent_is_ended_so(treasury):
+    waits = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    for _ in range(2):
+        with pytest.raises(ConflictError) as refused:
+            await settle(treasury, waits, "any")
+        assert refused.value.code == "NOTHING_TO_SETTLE"
+        await treasury.engine().tick()
+    await treasury.work(treasury.engine())
+    with pytest.raises(ConflictError) as refused:
+        await settle(treasury, waits, "any")
+    assert refused.value.code == "ALREADY_ENDED"
+
+
+async def test_a_transaction_that_is_named_while_another_is_looked_at_is_looked_at_next(treasury):
+    payout_id, tx_id = await sent_and_forgotten(treasury, await treasury.stranger(1))
+    await settle(treasury, payout_id, "ab" * 32)
+    real = treasury.chain.find_tx
+
+    async def slow(asked):
+        treasury.chain.find_tx = real
+        await settle(treasury, payout_id, tx_id)
+        return await real(asked)
+
+    treasury.chain.find_tx = slow
+    await treasury.engine().tick()
+    row = await row_of(treasury, payout_id)
+    assert (row.settle_tx_id, row.settle_asked_at is None, row.settle_refusal) == (tx_id, False, None)
+    treasury.clock.advance(40)
+    await treasury.work(treasury.engine(), rounds=2, until="enough")
+    assert await status(treasury, payout_id) == "completed"

@@ -1,0 +1,74 @@
+import { fireEvent, screen, within } from "@testing-library/react";
+import { expect, it } from "vitest";
+
+import { json, showOperator } from "../../testing/render";
+
+import { IntentPage } from "./IntentPage";
+
+const INTENT = {
+  intentId: "int_1",
+  kind: "payout",
+  state: "cancelling",
+  mode: "live",
+  chain: "ethereum",
+  merchantId: "mer_1",
+  merchantName: "Nordlicht",
+  payoutId: "po_1",
+  txnId: null,
+  token: "USDT",
+  contractAddress: null,
+  amount: "5",
+  fromAddress: "0x52908400098527886E0F7030069857D2E4169EE7",
+  toAddress: "0x8617E340B3D01FA5F11F306F4090FD50E238070D",
+  toTag: null,
+  askedBy: "key",
+  ageSeconds: 60,
+  waitsFor: { code: "signed_before", text: "The signer has signed it before.", until: null },
+  behind: null,
+  nonce: null,
+  transactions: [],
+  feeRaise: null,
+  settlement: { nonce: 17, signedTxHash: null, txHash: null, askedAt: null, refusal: null },
+  cancelAskedAt: "2026-01-01T12:00:00.000Z",
+  createdAt: "2026-01-01T12:00:00.000Z",
+  updatedAt: "2026-01-01T12:00:00.000Z",
+};
+
+it("what may have been sent is ended by the transaction that an owner names, and says why it is not", async () => {
+  const bodies: unknown[] = [];
+  let now = INTENT;
+  await showOperator(IntentPage, {
+    path: "queue/$intentId",
+    at: "queue/int_1",
+    permissions: ["outbound.read", "outbound.change", "outbound.settle"],
+    answers: {
+      "GET /api/admin/outbound/int_1": () => json({ success: true, outbound: now }),
+      "POST /api/admin/outbound/int_1/settle": async (request) => {
+        bodies.push(await request.json());
+        const settlement = { ...INTENT.settlement, txHash: "0xab", refusal: "It has the nonce 3." };
+        now = { ...INTENT, settlement } as never;
+        return json({ success: true, outbound: now });
+      },
+    },
+  });
+  fireEvent.click(await screen.findByRole("button", { name: "Name its transaction" }));
+  const dialog = await screen.findByRole("dialog");
+  expect(within(dialog).getByText("17")).toBeTruthy();
+  fireEvent.change(within(dialog).getByLabelText(/^Transaction/), { target: { value: " 0xab " } });
+  fireEvent.click(within(dialog).getByRole("button", { name: "Name its transaction" }));
+  await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
+  expect(bodies).toEqual([{ txHash: "0xab" }]);
+  expect(await screen.findByText("It has the nonce 3.")).toBeTruthy();
+  expect(screen.queryByRole("button", { name: "Cancel" })).toBeNull();
+});
+
+it("nobody but an owner is offered to name one", async () => {
+  await showOperator(IntentPage, {
+    path: "queue/$intentId",
+    at: "queue/int_1",
+    permissions: ["outbound.read", "outbound.change"],
+    answers: { "GET /api/admin/outbound/int_1": { success: true, outbound: INTENT } },
+  });
+  expect(await screen.findByText("The signer has signed it before.")).toBeTruthy();
+  expect(screen.queryByRole("button", { name: "Name its transaction" })).toBeNull();
+});
