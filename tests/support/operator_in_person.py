@@ -48,6 +48,12 @@ class Operator:
     async def put(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return await self._ask("PUT", path, body)
 
+    async def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return await self._ask("PATCH", path, body)
+
+    async def delete(self, path: str) -> dict[str, Any]:
+        return await self._ask("DELETE", path)
+
     async def until(self, path: str, told: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         """Read it until it tells what it should, and return that."""
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.support.opened import opened_by_folder as opened
+from tests.support.quoter import Quoter
 
 __all__ = ["opened"]
 
@@ -13,3 +16,14 @@ __all__ = ["opened"]
 def by_exec() -> bool:
     """Have processes that hold in memory what they read themselves: a story looks for secrets there."""
     return True
+
+
+@pytest.fixture(scope="module")
+async def quoter(opened, network) -> Quoter:
+    """Run the market that two of the gateway's price sources read."""
+    return await opened.once(("quoter", network), Quoter)
+
+
+@pytest.fixture(scope="module")
+def more_settings(quoter) -> Sequence[str]:
+    return quoter.settings()

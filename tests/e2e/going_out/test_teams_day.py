@@ -111,3 +111,42 @@ async def test_a_team_works_a_day_and_the_log_names_each(
     refused = await dev.get(f"{TEAM}/me", headers=dev.bearer, status=401)
     assert (await dev.payment(payment))["status"] == "paid"
     await gateway.reconcile()
+
+
+async def test_an_owner_who_lost_the_phone_is_let_back_in_by_the_other_owner_and_nothing_is_lost(
+    merchant, gateway, session, network, usdx
+):
+    """With the codes on paper, too: the other owner takes both away, and both sign in as themselves afterwards."""
+    bob = await Colleague(gateway.url, session).join(merchant, "bob", "owner")
+    me = (await merchant.get(f"{TEAM}/me", headers=merchant.bearer))["member"]["memberId"]
+    held, balance = merchant.bearer, await merchant.balance(usdx)
+    alone = await merchant.post(f"{TEAM}/{me}/two-factor/reset", {}, headers=held, status=403)
+    assert alone["code"] == "NOT_YOURSELF"
+    reset = await bob.post(f"{TEAM}/{me}/two-factor/reset", {}, headers=bob.bearer)
+    merchant.phone, lost = None, merchant.phone
+    assert (await merchant.get(f"{TEAM}/me", headers=held, status=401))["code"] == "SESSION_ENDED"
+    before = {"email": merchant.email, "password": merchant.password}
+    assert (await merchant.post("/api/auth/login", before, headers={}, status=401))["code"] == "INVALID_CREDENTIALS"
+    merchant.password = "another password, and as uncommon"
+    word = {"token": reset["link"].partition("#")[2], "password": merchant.password}
+    await merchant.post("/api/auth/password-reset/confirm", word, headers={})
+    login = {"email": merchant.email, "password": merchant.password}
+    merchant.bearer = {
+        "Authorization": f"Bearer {(await merchant.post('/api/auth/login', login, headers={}))['accessToken']}"
+    }
+    # Nothing leaves before there is a phone again, and the old one is good for nothing.
+    out = {**named(usdx), "projectId": merchant.project["projectId"], "amount": "1", "toAddress": network.stranger()}
+    refused = await merchant.post("/api/dashboard/withdrawals", out, headers=merchant.bearer, status=403)
+    assert refused["code"] == "TWO_FACTOR_NOT_ENROLLED"
+    await merchant.enrol()
+    wrong = {"totpCode": await lost.code()}
+    assert (await merchant.post("/api/auth/step-up", wrong, headers=merchant.bearer, status=403))["code"] == (
+        "TWO_FACTOR_INVALID"
+    )
+    withdrawal = (await merchant.withdraw(usdx, 1, out["toAddress"]))["withdrawal"]
+    await merchant.completed(withdrawal)
+    assert int((await merchant.balance(usdx))["available"]) == int(balance["available"]) - 1
+    log = await bob.get("/api/dashboard/audit?limit=100&action=two_factor.reset", headers=bob.bearer)
+    assert [(one["actor"], one["subject"]) for one in log["entries"]] == [(bob.member_id, me)]
+    code, printed = await gateway.run("audit", "verify", *gateway.options)
+    assert code == 0, printed

@@ -11,9 +11,9 @@ from eth_account.signers.local import LocalAccount
 from web3 import Web3
 from web3.types import TxParams
 
-from cambist_evm.testing import Anvil, Fault, FaultyProxy
+from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
 
-from .base import CONFIRMATIONS, POLL_MS, Coin, Customer, Network, Onlooker, Seen
+from .base import CONFIRMATIONS, POLL_MS, Amount, Coin, Customer, Network, Onlooker, Seen
 from .erc20 import ERC20
 
 CHAIN_IDS = {"ethereum": 1, "base": 8453}
@@ -96,6 +96,7 @@ class AnvilNetwork(Network):
         self.chain = chain
         state = None if folder is None else folder / "state.json"
         self.node = Anvil(chain_id=CHAIN_IDS[chain], automine=False, state=state)
+        self._tokens: dict[str, Contract] = {}
 
     async def __aenter__(self) -> Self:
         await self.node.__aenter__()
@@ -139,6 +140,13 @@ class AnvilNetwork(Network):
         if coin.contract is None:
             return await self.node.send_native(to, units, sender=sender)
         return await self._token.send("transfer", to, units, sender=sender)
+
+    async def new_token(self, symbol: str) -> Coin:
+        token = self._tokens[symbol] = await self.node.deploy("TestToken", symbol, 6)
+        return Coin(self, symbol, 6, token.address)
+
+    async def mint(self, token: Coin, to: str, amount: Amount) -> None:
+        await self._tokens[token.symbol].send("mint", to, token.units(amount))
 
     async def signed(self, tx_id: str) -> str:
         return await self.node.raw(tx_id)

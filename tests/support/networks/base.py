@@ -225,6 +225,14 @@ class Network(ABC):
         await impostor.send("forge", self.accounts[0], to, self.usdx.units(amount), 1)
 
     @abstractmethod
+    async def new_token(self, symbol: str) -> Coin:
+        """Deploy another token of six decimals, which the operator's file does not know."""
+
+    @abstractmethod
+    async def mint(self, token: Coin, to: str, amount: Amount) -> None:
+        """Have somebody get so much of a token that was deployed here."""
+
+    @abstractmethod
     async def signed(self, tx_id: str) -> Any:
         """Return a transaction as it was signed, to be sent again."""
 

@@ -14,10 +14,10 @@ from tronpy.exceptions import AddressNotFound
 from tronpy.keys import PrivateKey, to_base58check_address, to_hex_address
 from tronpy.providers import HTTPProvider
 
-from cambist_tron_node import Face, Fault, TronNode
+from cambist_tron_node import Face, Fault, TronNode, TronToken
 from tests.support.tron_treasury import REPRESENTATIVES
 
-from .base import CONFIRMATIONS, POLL_MS, Coin, Customer, Network, Onlooker, Seen
+from .base import CONFIRMATIONS, POLL_MS, Amount, Coin, Customer, Network, Onlooker, Seen
 from .erc20 import ERC20
 
 TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -117,6 +117,7 @@ class TronNetwork(Network):
     def __init__(self, *, folder: Path | None = None, representatives: int = REPRESENTATIVES) -> None:
         super().__init__(folder=folder)
         self.node = TronNode(representatives=representatives)
+        self._tokens: dict[str, TronToken] = {}
 
     async def __aenter__(self) -> Self:
         await self.node.__aenter__()
@@ -160,6 +161,13 @@ class TronNetwork(Network):
         if coin.contract is None:
             return await self.node.send_trx(to, units, sender=sender)
         return await self._token.transfer(to, units, sender=sender)
+
+    async def new_token(self, symbol: str) -> Coin:
+        token = self._tokens[symbol] = await self.node.deploy_token(symbol, 6)
+        return Coin(self, symbol, 6, token.address)
+
+    async def mint(self, token: Coin, to: str, amount: Amount) -> None:
+        await self._tokens[token.symbol].mint(to, token.units(amount))
 
     async def signed(self, tx_id: str) -> Any:
         return await asyncio.to_thread(self.onlooker.ask, "wallet/gettransactionbyid", value=tx_id)
