@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from cambist.services.errors import NotFoundError
 from cambist.services.listing import Part
@@ -143,6 +144,21 @@ async def test_what_an_operator_wants_is_collected_at_the_next_look_once(treasur
     async with treasury.db.transaction() as conn:
         made = await conn.exec_driver_sql("SELECT state, forced FROM outbound_intents WHERE kind = 'collection'")
         assert [tuple(row) for row in made] == [("done", False)]
+
+
+async def test_a_wish_is_looked_at_by_the_next_tick_however_seldom_all_deposits_are(treasury):
+    address = await treasury.receive("USDX", 3 * ONE)
+    engine = treasury.engine(structs.replace(treasury.settings, collect_interval_ms=3_600_000))
+    await treasury.work(engine, rounds=3, until="enough")
+    (one,) = await listed(treasury)
+    await wish(treasury, one, 0)
+    await engine.tick()
+    (one,) = await listed(treasury)
+    assert (one.asked_at, one.refusal) == (None, "fee_above_share")
+    await wish(treasury, one, 9_000)
+    assert (await engine.tick()).collected == 1
+    await treasury.work(engine, rounds=20, until="enough")
+    assert await treasury.on_chain(address, "USDX") == 0
 
 
 async def test_a_wish_that_costs_more_than_was_allowed_is_answered_and_ends(treasury):

@@ -80,7 +80,8 @@ class Engine:
             return TickResult(more=finalized, told=finalized)
         if collects_all:
             self._collected_at = context.clock.monotonic()
-        collected = await self._collector.collect(only_needed=not collects_all) if agenda.collect else 0
+        only_needed = not (collects_all or agenda.asked)
+        collected = await self._collector.collect(only_needed=only_needed) if agenda.collect else 0
         if agenda.ask_back:
             await ask_back(context)
         more = (agenda.send or agenda.ask_back or collected > 0) and await self._send()
