@@ -17,6 +17,7 @@ export function useNav(project: Project | null): readonly NavGroup[] {
         { to: at("overview"), label: t("nav.overview") },
         { to: at("payments"), label: t("nav.payments") },
         { to: at("accounts"), label: t("nav.accounts") },
+        { to: at("refunds"), label: t("nav.refunds") },
         { to: at("resolutions"), label: t("nav.resolutions") },
         { to: at("wallet"), label: t("nav.wallet") },
         { to: at("payouts"), label: t("nav.payouts") },

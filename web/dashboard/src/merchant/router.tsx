@@ -77,6 +77,7 @@ export function makeRouter(client: QueryClient) {
     page("/payments", () => import("./payments/PaymentList"), "PaymentList"),
     page("/payments/new", () => import("./payments/NewPayment"), "NewPayment"),
     page("/payments/$paymentId", () => import("./payments/PaymentPage"), "PaymentPage"),
+    page("/refunds", () => import("./refunds/RefundList"), "RefundList"),
     page("/resolutions", () => import("./resolutions/ResolutionsPage"), "ResolutionsPage"),
     page("/wallet", () => import("./wallet/WalletPage"), "WalletPage"),
     page("/payouts", () => import("./payouts/PayoutList"), "PayoutList"),

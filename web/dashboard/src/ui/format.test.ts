@@ -19,6 +19,8 @@ describe("amounts", () => {
 
   it("below zero have a minus", () => {
     expect(showAmount("-5.10", "en").text).toBe("−5.10");
+    expect(showFiat("-5.1", "usd", "en")).toBe("−$5.10");
+    expect(showFiat("-5.1", "eur", "de")).toBe("−5,10\u00a0€");
   });
 
   it("that are none are shown as they are", () => {

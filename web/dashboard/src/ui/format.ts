@@ -29,7 +29,9 @@ function digitsOf(digits: string, language: string): string {
 export function showFiat(amount: string, currency: string, language: string): string {
   const format = new Intl.NumberFormat(language, { style: "currency", currency: currency.toUpperCase() });
   // The standard takes exact decimals as texts; TypeScript's own declaration of it wants a template.
-  return format.format(amount as `${number}`);
+  const parts = format.formatToParts(amount as `${number}`);
+  // Below zero it has the same sign as an amount of a token: many languages would write a hyphen.
+  return parts.map(({ type, value }) => (type === "minusSign" ? value.replace("-", "−") : value)).join("");
 }
 
 export function showTime(moment: string, language: string): string {

@@ -8,6 +8,7 @@ import { Empty, ErrorNote, Loading } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
+import { ProjectCsv } from "../ProjectCsv";
 import { usePermitted } from "../project";
 import { eventsQuery, type Schemas } from "../queries";
 
@@ -24,7 +25,7 @@ export function PaymentEvents({ projectId, paymentId, version }: PaymentEventsPr
   const base = eventsQuery(projectId, paymentId);
   const query = useQuery({ ...base, queryKey: [...base.queryKey, version], placeholderData: keepPreviousData });
   return (
-    <Section title={t("events.title")} flush>
+    <Section title={t("events.title")} flush actions={<ProjectCsv list="events" query={{ resourceId: paymentId }} />}>
       {query.data === undefined ? (
         query.error === null ? (
           <Loading />

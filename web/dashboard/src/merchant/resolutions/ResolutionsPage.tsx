@@ -13,6 +13,7 @@ import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
+import { ProjectCsv } from "../ProjectCsv";
 import { usePermitted, useProjectId } from "../project";
 import { ROWS, type Schemas } from "../queries";
 
@@ -55,7 +56,11 @@ export function ResolutionsPage() {
     { id: "acts", title: "", atEnd: true, cell: (one) => <Acts projectId={projectId} resolution={one} /> },
   ];
   return (
-    <Page title={t("resolutions.title")} lead={t("resolutions.lead")}>
+    <Page
+      title={t("resolutions.title")}
+      lead={t("resolutions.lead")}
+      actions={<ProjectCsv list="resolutions" query={search.filters} />}
+    >
       <Section flush>
         <List
           label={t("resolutions.title")}

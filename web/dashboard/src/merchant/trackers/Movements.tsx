@@ -14,6 +14,7 @@ import { When } from "../../ui/When";
 import { useProjectId } from "../project";
 
 import { movementsQuery, type Movement, type Tracker } from "./queries";
+import { TokenCsv } from "./TokenCsv";
 
 const STATUSES = ["detected", "confirmed", "orphaned"] as const;
 const DIRECTIONS = ["in", "out"] as const;
@@ -60,7 +61,11 @@ export function Movements({ tracker, token }: MovementsProps) {
     },
   ];
   return (
-    <Section title={t("tracker.movements")} flush>
+    <Section
+      title={t("tracker.movements")}
+      flush
+      actions={<TokenCsv list="transaction" query={search.filters} name="movements" token={token} />}
+    >
       <Filters label={t("tracker.movements")}>
         <SelectFilter
           label={t("payments.status")}

@@ -13,6 +13,7 @@ import { When } from "../../ui/When";
 import { useProjectId } from "../project";
 
 import { unwatch, watch, watchedQuery, type Tracker, type Wanted, type Watched as WatchedAddress } from "./queries";
+import { TokenCsv } from "./TokenCsv";
 
 const ADDRESSES_MAX = 10_000;
 
@@ -63,14 +64,22 @@ export function Watched({ tracker, token }: WatchedProps) {
       title={t("tracker.addresses")}
       flush
       actions={
-        <Button
-          variant="default"
-          onClick={() => {
-            setAdding(true);
-          }}
-        >
-          {t("tracker.add")}
-        </Button>
+        <>
+          <TokenCsv
+            list="address"
+            query={{ address: address === "" ? undefined : address }}
+            name="addresses"
+            token={token}
+          />
+          <Button
+            variant="default"
+            onClick={() => {
+              setAdding(true);
+            }}
+          >
+            {t("tracker.add")}
+          </Button>
+        </>
       }
     >
       <Filters label={t("tracker.addresses")}>

@@ -71,6 +71,23 @@ describe("the page of one tracker", () => {
     expect(inside.map((request) => request.headers.get("Authorization"))).toEqual([null, null]);
   });
 
+  it("saves addresses and movements as files, with its token", async () => {
+    const sent = await show(TrackerPage, { ...at, at: `${at.at}?direction=in`, answers });
+    const addresses = await screen.findByRole("region", { name: "Addresses" });
+    const movements = await screen.findByRole("region", { name: "Movements" });
+    for (const region of [addresses, movements]) {
+      fireEvent.click(within(region).getByRole("button", { name: "Download CSV" }));
+    }
+    const files = () => sent.filter(({ url }) => url.includes("format=csv"));
+    await expect.poll(() => files().length, { timeout: 20_000 }).toBe(2);
+    expect(
+      files()
+        .map(({ url }) => new URL(url).pathname + new URL(url).search)
+        .sort(),
+    ).toEqual(["/api/webhook/address/list?format=csv", "/api/webhook/transaction/list?format=csv&direction=in"]);
+    expect(files().map(({ headers }) => headers.get("X-Auth-Token"))).toEqual(["tok_1", "tok_1"]);
+  });
+
   it("asks for no token where the role may not have it", async () => {
     const sent = await show(TrackerPage, { ...at, answers, permissions: ["read"] });
     expect(await screen.findByText(/open to whoever manages trackers/)).toBeTruthy();

@@ -1,0 +1,108 @@
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+
+import type { operations } from "../../api/generated/dashboard";
+import { Address } from "../../ui/Address";
+import { Amount } from "../../ui/Amount";
+import { CsvButton } from "../../ui/CsvButton";
+import { Empty } from "../../ui/Feedback";
+import { Filters, SelectFilter } from "../../ui/Filters";
+import { List, listed, type Column, type Listed } from "../../ui/List";
+import { chosenOf } from "../../ui/options";
+import { Page, Section } from "../../ui/Page";
+import { newestFirst, useListSearch } from "../../ui/search";
+import { Status } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { api, merchantSession, unwrap } from "../api";
+import { useProjectId } from "../project";
+import { ROWS, type Schemas } from "../queries";
+
+type Refund = Schemas["RefundView"];
+type Asked = NonNullable<operations["listRefundsInProject"]["parameters"]["query"]>;
+
+const FILTERS = ["status", "sort"] as const;
+const STATUSES = ["requested", "processing", "broadcast", "completed", "failed", "cancelling", "cancelled"] as const;
+const SORTS = ["createdAt", "-createdAt"] as const;
+
+function refundListQuery(projectId: string, query: Asked) {
+  return queryOptions({
+    queryKey: ["project", projectId, "refunds", "list", query],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }): Promise<Listed<Refund>> => {
+      const params = { path: { projectId }, query: { limit: ROWS, ...query } };
+      const path = "/api/dashboard/projects/{projectId}/payments/refunds/list";
+      const answer = await unwrap(api.GET(path, { params, signal }));
+      return listed(answer.refunds, answer);
+    },
+  });
+}
+
+/** All that the project sent back. Each is asked for where its payment or its resolution is. */
+export function RefundList() {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const search = useListSearch(FILTERS);
+  const { status, sort } = search.filters;
+  const query = useQuery(
+    refundListQuery(projectId, {
+      page: search.page,
+      ...chosenOf("status", STATUSES, status),
+      ...chosenOf("sort", SORTS, sort),
+    }),
+  );
+  const columns: readonly Column<Refund>[] = [
+    { id: "created", title: t("payments.created"), sort: "createdAt", cell: (one) => <When at={one.createdAt} /> },
+    { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
+    {
+      id: "payment",
+      title: t("payment.title"),
+      cell: (one) =>
+        one.paymentId === null ? "–" : <Link to={`/${projectId}/payments/${one.paymentId}`}>{one.paymentId}</Link>,
+    },
+    { id: "to", title: t("payouts.to"), cell: (one) => <Address value={one.toAddress} /> },
+    { id: "reason", title: t("refund.reason"), cell: (one) => one.error ?? one.reason ?? "–" },
+    {
+      id: "amount",
+      title: t("payments.amount"),
+      atEnd: true,
+      cell: (one) => <Amount value={one.amount} token={one.token} />,
+    },
+  ];
+  return (
+    <Page
+      title={t("refund.list")}
+      lead={t("refund.lead")}
+      actions={
+        <CsvButton
+          path={`/api/dashboard/projects/${projectId}/payments/refunds/list`}
+          query={search.filters}
+          name="refunds"
+          session={merchantSession}
+        />
+      }
+    >
+      <Section flush>
+        <Filters>
+          <SelectFilter
+            label={t("payments.status")}
+            value={status}
+            options={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
+            onFilter={(chosen) => {
+              search.filter({ status: chosen });
+            }}
+          />
+        </Filters>
+        <List
+          label={t("refund.list")}
+          columns={columns}
+          query={query}
+          rowKey={(one) => one.refundId}
+          {...newestFirst(search)}
+          onPage={search.goTo}
+          empty={<Empty title={t(status === undefined ? "refund.none" : "refund.noneFiltered")} />}
+        />
+      </Section>
+    </Page>
+  );
+}
