@@ -6,6 +6,7 @@ reorgs, and a database out of a backup that has forgotten what was signed, or th
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from random import Random
 
@@ -15,6 +16,7 @@ from cambist.services.errors import ConflictError
 from tests.support.fragile import KilledError, Life, fragile
 from tests.support.treasury import Treasury
 
+SEEDS = 60 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 3
 AMOUNT = 5_000_000
 FUNDS = 40 * AMOUNT
 STEPS = 90
@@ -81,7 +83,8 @@ async def live(treasury: Treasury, chance: Random) -> dict[str, str]:
     return going
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(SEEDS))
 async def test_whatever_happens_it_is_paid_once_or_given_back_and_never_both(db, clock, ids, tmp_path, seed):
     async with Treasury(db, clock, ids, tmp_path) as treasury:
         await treasury.open()

@@ -91,8 +91,6 @@ async def test_death_at_each_moment_of_an_exchange_is_survived(env):
         txn_ids.append(await env.ask("memory/USDX", GIVEN, "other/USDX" if len(txn_ids) % 2 else "memory/MEM"))
         for _ in range(120):
             deaths += not await follows(env, Life(moment))
-            for engine in env.engines.values():
-                await engine.tick()
             await env.tick()
             await fill_all(env, filled)
             if (await env.row(txn_ids[-1])).step == "ended":

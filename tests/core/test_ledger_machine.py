@@ -21,7 +21,7 @@ from tests.support.sandbox_actions import DECISIONS, SandboxActions
 
 FULL = os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full"
 SEED = int(os.environ.get("CAMBIST_TEST_SEED", "20261121"))
-RUNS, STEPS = (300, 200) if FULL else (7, 70)
+RUNS, STEPS = (300, 200) if FULL else (4, 70)
 
 merchants = st.integers(0, MERCHANTS - 1)
 assets = st.tuples(merchants, st.integers(0, len(ASSETS) - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from random import Random
 
@@ -12,6 +13,7 @@ from cambist.plugin import ChainError
 from tests.support.dated_treasury import dated_treasury
 from tests.support.fragile import KilledError, Life, fragile
 
+SEEDS = 60 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 3
 AMOUNT = 5_000_000
 STEPS = 60
 PAYOUTS_MAX = 20
@@ -82,7 +84,8 @@ async def floats(treasury) -> list[int]:
         return [int(units) for units in rows.scalars()]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(SEEDS))
 async def test_each_payout_arrives_once_and_every_loan_comes_back(db, clock, ids, tmp_path, seed):
     chance = Random(seed)
     async with dated_treasury(db, clock, ids, tmp_path) as treasury:

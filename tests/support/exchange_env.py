@@ -221,7 +221,7 @@ class ExchangeEnv(Treasury):
         return prepared, await best_offer(self.context, settings, prepared.wish, prepared.terms)
 
     async def row(self, txn_id: str) -> ExchangeRow:
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             return exchange_row((await conn.execute(SELECT.where(Exchange.txn_id == txn_id))).one())
 
     async def tick(self, follower: ExchangeWorker | None = None) -> None:
@@ -247,7 +247,7 @@ class ExchangeEnv(Treasury):
     async def balance_of(self, chain: str, symbol: str) -> ledger.Balance:
         asset = self.asset_of(chain, symbol)
         name = ledger.asset_key(chain, asset.token.contract)
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             found = await ledger.balances(conn, self.merchant, "live", name)
         return found[0] if found else ledger.Balance(asset=name)
 

@@ -289,7 +289,7 @@ class Treasury:
         return not await self.open_intents()
 
     async def open_intents(self) -> Sequence[tuple[str, str, str | None]]:
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             rows = await conn.exec_driver_sql(
                 "SELECT kind, state, reason FROM outbound_intents WHERE state IN ('waiting', 'sending') ORDER BY id"
             )
@@ -303,11 +303,11 @@ class Treasury:
         return engine
 
     async def payout(self, payout_id: str):
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             return (await conn.exec_driver_sql("SELECT * FROM payouts WHERE payout_id = $1", (payout_id,))).one()
 
     async def balance(self, symbol: str, merchant: int | None = None) -> ledger.Balance:
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             found = await ledger.balances(conn, merchant or self.merchant, "live", self.asset(symbol))
         return found[0] if found else ledger.Balance(asset=self.asset(symbol))
 

@@ -158,7 +158,7 @@ async def test_two_transfers_of_one_transaction_to_one_payment_are_both_counted(
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("run", range(50 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 8))
+@pytest.mark.parametrize("run", range(50 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 4))
 async def test_eight_deposits_at_once_are_all_counted(merchant, network, usdx, books, run):
     payment = await merchant.pay(usdx, "8")
     for _ in range(8):
