@@ -223,7 +223,7 @@ describe("an endpoint", () => {
     const dialog = await open("Replace the signing secret");
     expect(dialog.getByText(/invalid at once/)).toBeTruthy();
     expect(dialog.getByText(/The secret before the present one/)).toBeTruthy();
-    fireEvent.click(dialog.getByRole("button", { name: "A day's overlap" }));
+    fireEvent.click(dialog.getByRole("button", { name: "One day" }));
     expect(dialog.getByText(/For a day both sign: .*X-Webhook-Signature-Previous/)).toBeTruthy();
     fireEvent.change(dialog.getByLabelText(/abc123/), { target: { value: "abc123" } });
     const act = dialog.getByRole("button", { name: "Replace it" });
