@@ -1,9 +1,10 @@
-import type en from "./en/common.json";
+import type api from "./en/api.json";
+import type common from "./en/common.json";
 import type operator from "./en/operator.json";
 
 declare module "i18next" {
   interface CustomTypeOptions {
     defaultNS: "common";
-    resources: { common: typeof en; operator: typeof operator };
+    resources: { common: typeof common; operator: typeof operator; api: typeof api };
   }
 }

@@ -74,7 +74,12 @@ export function ChangedMeanwhile({ changed }: { readonly changed: readonly Diffe
   return (
     <section aria-label={t("act.changedMeanwhile")}>
       <h3>{t("act.changedMeanwhile")}</h3>
-      <Facts facts={changed.map(([name, before, now]) => [name, `${before} \u2192 ${now}`])} />
+      <Facts
+        facts={changed.map(([name, before, now]) => [
+          name,
+          <bdi key={name} dir="ltr">{`${before} \u2192 ${now}`}</bdi>,
+        ])}
+      />
     </section>
   );
 }

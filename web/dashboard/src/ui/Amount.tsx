@@ -15,11 +15,11 @@ export function Amount({ value, token }: AmountProps) {
   const whole = token === undefined ? value : `${value} ${token}`;
   return (
     <Copyable text={value} label={whole}>
-      <span className="number">
+      <bdi dir="ltr" className="number">
         {text}
         {isCut && "…"}
         {token !== undefined && <span className="muted"> {token}</span>}
-      </span>
+      </bdi>
     </Copyable>
   );
 }
@@ -27,5 +27,17 @@ export function Amount({ value, token }: AmountProps) {
 /** An amount of money in a currency, as the API says it. */
 export function Fiat({ value, currency }: { readonly value: string; readonly currency: string }) {
   const { i18n } = useTranslation();
-  return <span className="number">{showFiat(value, currency, i18n.language)}</span>;
+  return (
+    <bdi dir="ltr" className="number">
+      {showFiat(value, currency, i18n.language)}
+    </bdi>
+  );
+}
+
+const RATE_DECIMALS = 30;
+
+/** What one of something is worth in something else: all of its digits. */
+export function Rate({ value }: { readonly value: string }) {
+  const { i18n } = useTranslation();
+  return <>{showAmount(value, i18n.language, RATE_DECIMALS).text}</>;
 }

@@ -19,7 +19,11 @@ const WIDTH = 10;
 const GAP = 2;
 const LEAST = 1;
 
-/** A series, part beside part. Each bar says what it is of where the pointer is, and a table says so to who sees none. */
+/**
+ * A series, part beside part. Each bar says what it is of where the pointer is, and a table says so to who sees none.
+ *
+ * Time runs from left to right in every language, as it does in the charts of exchanges and price sources.
+ */
 export function Bars({ label, bars }: BarsProps) {
   const most = Math.max(...bars.map((one) => one.size), 0);
   const heights = bars.map(({ size }) => (size <= 0 || most <= 0 ? 0 : Math.max(LEAST, (HEIGHT * size) / most)));
@@ -45,20 +49,23 @@ export function Bars({ label, bars }: BarsProps) {
           </rect>
         ))}
       </svg>
-      <table className="unseen">
-        <caption>{label}</caption>
-        <tbody>
-          {bars.map((one) => (
-            <tr key={one.key}>
-              <th scope="row">{one.label}</th>
-              <td>{one.text}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <figcaption className={styles.ends}>
-        <span>{bars[0]?.label}</span>
-        <span>{bars.at(-1)?.label}</span>
+      {/* A table itself is never narrower than its words, also where it is not seen. */}
+      <div className="unseen">
+        <table>
+          <caption>{label}</caption>
+          <tbody>
+            {bars.map((one) => (
+              <tr key={one.key}>
+                <th scope="row">{one.label}</th>
+                <td>{one.text}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <figcaption dir="ltr" className={styles.ends}>
+        <bdi>{bars[0]?.label}</bdi>
+        <bdi>{bars.at(-1)?.label}</bdi>
       </figcaption>
     </figure>
   );

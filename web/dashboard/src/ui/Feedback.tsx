@@ -5,6 +5,23 @@ import { useTranslation } from "react-i18next";
 import { asApiError } from "../api/errors";
 
 import styles from "./Feedback.module.css";
+import { Quoted, Said } from "./Said";
+
+/** Codes whose sentences name an amount, a limit, a reason or an id, which another language's sentence does not. */
+const WITH_PARTICULARS: ReadonlySet<string> = new Set([
+  "AUTO_CONVERT_CIRCLE",
+  "BAD_REQUEST",
+  "EXCHANGE_AMOUNT_TOO_HIGH",
+  "EXCHANGE_AMOUNT_TOO_LOW",
+  "EXCHANGE_REFUSED",
+  "INTERNAL_ERROR",
+  "INVALID_AMOUNT",
+  "PAYOUT_BELOW_MINIMUM",
+  "PAYOUT_LIMIT_EXCEEDED",
+  "PLAN_LIMIT",
+  "ROLE_NOT_ALLOWED",
+  "SCOPE_MISSING",
+]);
 
 interface ErrorNoteProps {
   readonly error: unknown;
@@ -16,15 +33,20 @@ export function ErrorNote({ error, onRetry }: ErrorNoteProps) {
   const { t, i18n } = useTranslation();
   const found = asApiError(error);
   const key = `errors.${found.code}`;
-  const words = i18n.exists(key) ? t(key as "errors.OFFLINE") : found.message;
   return (
     <div role="alert" className={styles.error}>
-      <p>{words}</p>
+      <p>
+        {i18n.exists(key) ? (
+          t(key as "errors.OFFLINE")
+        ) : (
+          <Said of="errors" code={found.code} words={found.message} withOwn={WITH_PARTICULARS.has(found.code)} />
+        )}
+      </p>
       {found.details.length > 0 && (
         <ul>
           {found.details.map((one) => (
             <li key={`${one.field} ${one.message}`}>
-              <code>{one.field}</code> {one.message}
+              <code>{one.field}</code> <Quoted words={one.message} />
             </li>
           ))}
         </ul>

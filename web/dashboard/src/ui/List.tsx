@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Empty, ErrorNote, Loading } from "./Feedback";
+import { numbers } from "./format";
 import styles from "./List.module.css";
 
 export interface Column<Row> {
@@ -184,7 +185,7 @@ interface PagingProps {
 function Paging({ of, onPage }: PagingProps) {
   const { page, limit, total, rows, isExact, hasNext } = of;
   const { t, i18n } = useTranslation();
-  const format = new Intl.NumberFormat(i18n.language);
+  const format = numbers(i18n.language);
   const first = (page - 1) * limit + 1;
   const last = first + rows.length - 1;
   return (

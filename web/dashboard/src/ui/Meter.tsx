@@ -1,5 +1,6 @@
 import { useTranslation } from "react-i18next";
 
+import { numbers } from "./format";
 import styles from "./Meter.module.css";
 
 interface MeterProps {
@@ -11,7 +12,7 @@ interface MeterProps {
 /** How much of something there is, or is done: as a bar, and in numbers. */
 export function Meter({ label, value, max }: MeterProps) {
   const { t, i18n } = useTranslation();
-  const format = new Intl.NumberFormat(i18n.language);
+  const format = numbers(i18n.language);
   const of = t("ui.of", { value: format.format(value), max: format.format(max) });
   return (
     <div className={styles.meter}>

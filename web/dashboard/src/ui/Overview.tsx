@@ -5,9 +5,10 @@ import { Amount, Fiat } from "./Amount";
 import { Bars } from "./Bars";
 import { Choice } from "./Choice";
 import { Empty } from "./Feedback";
-import { showFiat } from "./format";
+import { numbers, showDay, showFiat, showHour, showPercent } from "./format";
 import { Facts, Section } from "./Page";
 import { Plain } from "./Plain";
+import { Said } from "./Said";
 import { Chip, Status } from "./Status";
 import { When } from "./When";
 
@@ -98,11 +99,8 @@ interface TurnoverViewProps {
 /** What came in, what became of payments, and how both went over the time. */
 export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
   const { t, i18n } = useTranslation();
-  const number = new Intl.NumberFormat(i18n.language);
-  const when = new Intl.DateTimeFormat(
-    i18n.language,
-    step === "day" ? { dateStyle: "medium" } : { hour: "numeric", minute: "2-digit" },
-  );
+  const number = numbers(i18n.language);
+  const when = step === "day" ? showDay : showHour;
   const { payments } = turnover;
   const isPriced = Number(turnover.fiat) > 0;
   const states = STATES.filter((one) => payments.states[one] > 0);
@@ -117,7 +115,7 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
               [t("overview.made"), number.format(payments.made)],
               [
                 t("overview.conversion"),
-                payments.conversionPercent === null ? null : `${payments.conversionPercent} %`,
+                payments.conversionPercent === null ? null : showPercent(payments.conversionPercent, i18n.language),
               ],
               [t("overview.unpriced"), turnover.unpriced === 0 ? null : number.format(turnover.unpriced)],
             ]}
@@ -127,7 +125,7 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
               label={t("overview.volume")}
               bars={turnover.series.map((part) => ({
                 key: part.beginsAt,
-                label: when.format(new Date(part.beginsAt)),
+                label: when(part.beginsAt, i18n.language),
                 // Where no price is known at all, how many came in says more than nothing.
                 size: isPriced ? Number(part.fiat) : part.deposits,
                 text: `${showFiat(part.fiat, currency, i18n.language)} · ${t("overview.paidOf", {
@@ -207,13 +205,13 @@ export function AttentionView({ attention }: AttentionProps) {
 /** How many there are of each, what it is, and since when. */
 export function AttentionList({ attention }: AttentionProps) {
   const { t, i18n } = useTranslation();
-  const number = new Intl.NumberFormat(i18n.language);
+  const number = numbers(i18n.language);
   return (
     <ul className="stack" aria-label={t("overview.attention")}>
       {attention.map((one) => (
         <li key={one.code}>
-          <Chip tone="care">{number.format(one.count)}</Chip> {one.message}{" "}
-          {one.since !== null && <When at={one.since} />}
+          <Chip tone="care">{number.format(one.count)}</Chip>{" "}
+          <Said of="attention" code={one.code} words={one.message} /> {one.since !== null && <When at={one.since} />}
         </li>
       ))}
     </ul>

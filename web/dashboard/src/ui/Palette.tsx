@@ -38,7 +38,7 @@ export function Palette({ commands }: { readonly commands: readonly Command[] })
       <UnstyledButton className={styles.opener} onClick={dialog.open} aria-keyshortcuts="Control+K Meta+K">
         <span>{t("palette.open")}</span>
         <Kbd className={styles.kbd} aria-hidden>
-          Ctrl K
+          {"Ctrl K"}
         </Kbd>
       </UnstyledButton>
       {isOpen && <Search commands={commands} onClose={dialog.close} />}

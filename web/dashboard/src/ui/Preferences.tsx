@@ -1,7 +1,8 @@
 import { ActionIcon, Menu, useMantineColorScheme } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
-import { LANGUAGES, changeLanguage, isLanguage, type Language } from "../i18n";
+import { chooseLanguage } from "../i18n";
+import { LANGUAGES, tagOf, type Language } from "../i18n/locale";
 
 const SCHEMES = ["light", "dark", "auto"] as const;
 
@@ -29,34 +30,31 @@ export function Preferences() {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>{t("preferences.colours")}</Menu.Label>
-        {SCHEMES.map((one) => (
-          <Menu.Item
-            key={one}
-            role="menuitemradio"
-            aria-checked={colorScheme === one}
-            rightSection={colorScheme === one ? "✓" : null}
-            onClick={() => {
-              setColorScheme(one);
-            }}
-          >
-            {t(`preferences.${one}`)}
-          </Menu.Item>
-        ))}
+        <Menu.RadioGroup
+          value={colorScheme}
+          onChange={(value) => {
+            setColorScheme(value as typeof colorScheme);
+          }}
+        >
+          {SCHEMES.map((one) => (
+            <Menu.RadioItem key={one} value={one} closeMenuOnClick>
+              {t(`preferences.${one}`)}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
         <Menu.Label>{t("preferences.language")}</Menu.Label>
-        {(Object.keys(LANGUAGES) as Language[]).map((one) => (
-          <Menu.Item
-            key={one}
-            lang={one}
-            role="menuitemradio"
-            aria-checked={i18n.language === one}
-            rightSection={i18n.language === one ? "✓" : null}
-            onClick={() => {
-              if (isLanguage(one)) void changeLanguage(one);
-            }}
-          >
-            {LANGUAGES[one]}
-          </Menu.Item>
-        ))}
+        <Menu.RadioGroup
+          value={i18n.language}
+          onChange={(value) => {
+            void chooseLanguage(value as Language);
+          }}
+        >
+          {(Object.keys(LANGUAGES) as Language[]).map((one) => (
+            <Menu.RadioItem key={one} value={one} lang={tagOf(one)} closeMenuOnClick>
+              {LANGUAGES[one]}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
       </Menu.Dropdown>
     </Menu>
   );

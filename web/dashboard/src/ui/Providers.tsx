@@ -1,11 +1,12 @@
 import "./styles";
 
-import { MantineProvider, localStorageColorSchemeManager } from "@mantine/core";
+import { DirectionProvider, MantineProvider, localStorageColorSchemeManager } from "@mantine/core";
 import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
 import { asApiError } from "../api/errors";
 
+import { LanguageNote } from "./LanguageNote";
 import { StepUpDialog } from "./StepUp";
 import { theme } from "./theme";
 
@@ -47,10 +48,14 @@ export function Providers({ client, children }: ProvidersProps) {
       withCssVariables={false}
       withGlobalClasses={false}
     >
-      <QueryClientProvider client={client}>
-        {children}
-        <StepUpDialog />
-      </QueryClientProvider>
+      {/* It follows the page, which `changeLanguage` marks. */}
+      <DirectionProvider>
+        <QueryClientProvider client={client}>
+          {children}
+          <StepUpDialog />
+          <LanguageNote />
+        </QueryClientProvider>
+      </DirectionProvider>
     </MantineProvider>
   );
 }

@@ -98,6 +98,7 @@ export function StepUpDialog() {
       >
         <p>{t("stepUp.words")}</p>
         <PinInput
+          dir="ltr"
           length={CODE_DIGITS}
           type="number"
           inputMode="numeric"

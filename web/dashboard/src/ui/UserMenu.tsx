@@ -18,7 +18,7 @@ export function UserMenu({ person, role, session }: UserMenuProps) {
     <Menu position="bottom-end" width={240}>
       <Menu.Target>
         <UnstyledButton className={styles.user} aria-label={t("user.menu", { name: person.name })}>
-          <span aria-hidden>{person.name.slice(0, 1).toUpperCase()}</span>
+          <span aria-hidden>{Array.from(person.name)[0]?.toLocaleUpperCase()}</span>
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>

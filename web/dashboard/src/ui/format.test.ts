@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 
-import { addressParts, showAge, showAmount, showFiat } from "./format";
+import { addressParts, showAge, showAmount, showFiat, showList, showPercent } from "./format";
 
 describe("amounts", () => {
   it("are grouped as the language does, and keep every digit up to the eighth decimal", () => {
     expect(showAmount("1234567.12345678", "en")).toEqual({ text: "1,234,567.12345678", isCut: false });
     expect(showAmount("1234567.5", "de").text).toBe("1.234.567,5");
     expect(showAmount("1234.5", "ar-EG").text).toBe("١٬٢٣٤٫٥");
+    expect(showAmount("1234.5", "ar").text).toBe("1,234.5");
   });
 
   it("are cut and never rounded", () => {
@@ -30,6 +31,15 @@ describe("amounts", () => {
   it("of money have their currency's decimals", () => {
     expect(showFiat("49.9", "eur", "en")).toBe("€49.90");
     expect(showFiat("500", "jpy", "en")).toBe("¥500");
+  });
+});
+
+describe("shares and lists", () => {
+  it("are written as the language does, and a share keeps all of its digits", () => {
+    expect(showPercent("83.3333", "de")).toBe("83,3333\u00a0%");
+    expect(showPercent("0.5", "tr")).toBe("%0,5");
+    expect(showList(["ethereum", "tron"], "en")).toBe("ethereum, tron");
+    expect(showList(["ethereum", "tron"], "ja")).toBe("ethereum、tron");
   });
 });
 

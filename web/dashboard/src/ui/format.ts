@@ -1,4 +1,5 @@
 /** Amounts, times and addresses as people read them. Amounts are texts from end to end: no number ever holds one. */
+import { localeOf } from "../i18n/locale";
 
 const SHOWN_DECIMALS = 8;
 
@@ -14,7 +15,7 @@ export function showAmount(amount: string, language: string, decimals = SHOWN_DE
   if (match === null) return { text: amount, isCut: false };
   const [, sign = "", whole = "0", fraction = ""] = match;
   const shown = fraction.slice(0, decimals);
-  const format = new Intl.NumberFormat(language);
+  const format = numbers(language);
   const parts = format.formatToParts(1.5);
   const point = parts.find((part) => part.type === "decimal")?.value ?? ".";
   const digits = shown === "" ? "" : point + digitsOf(shown, language);
@@ -22,20 +23,58 @@ export function showAmount(amount: string, language: string, decimals = SHOWN_DE
 }
 
 function digitsOf(digits: string, language: string): string {
-  const format = new Intl.NumberFormat(language, { useGrouping: false });
+  const format = new Intl.NumberFormat(localeOf(language), { useGrouping: false });
   return digits.replace(/\d/g, (digit) => format.format(Number(digit)));
 }
 
 export function showFiat(amount: string, currency: string, language: string): string {
-  const format = new Intl.NumberFormat(language, { style: "currency", currency: currency.toUpperCase() });
+  const format = new Intl.NumberFormat(localeOf(language), { style: "currency", currency: currency.toUpperCase() });
   // The standard takes exact decimals as texts; TypeScript's own declaration of it wants a template.
   const parts = format.formatToParts(amount as `${number}`);
   // Below zero it has the same sign as an amount of a token: many languages would write a hyphen.
   return parts.map(({ type, value }) => (type === "minusSign" ? value.replace("-", "−") : value)).join("");
 }
 
+/** Return what writes counts, heights and the like; amounts are no numbers. */
+export function numbers(language: string): Intl.NumberFormat {
+  return new Intl.NumberFormat(localeOf(language));
+}
+
+const PERCENT_DECIMALS = 20;
+
+/** Write a percentage as the API says it, with all of its digits. */
+export function showPercent(percent: string, language: string): string {
+  const style = { style: "unit", unit: "percent", maximumFractionDigits: PERCENT_DECIMALS } as const;
+  return new Intl.NumberFormat(localeOf(language), style).format(percent as `${number}`);
+}
+
+export function showMilliseconds(milliseconds: number, language: string): string {
+  return new Intl.NumberFormat(localeOf(language), { style: "unit", unit: "millisecond" }).format(milliseconds);
+}
+
+/** Name several, one beside the other. */
+export function showList(names: readonly string[], language: string): string {
+  return new Intl.ListFormat(localeOf(language), { style: "narrow" }).format(names);
+}
+
+/** Name a month, such as `2026-01`. */
+export function showMonth(month: string, language: string): string {
+  const style = { year: "numeric", month: "long", timeZone: "UTC" } as const;
+  return new Intl.DateTimeFormat(localeOf(language), style).format(new Date(`${month}-01T00:00:00Z`));
+}
+
+export function showDay(moment: string, language: string): string {
+  return new Intl.DateTimeFormat(localeOf(language), { dateStyle: "medium" }).format(new Date(moment));
+}
+
+export function showHour(moment: string, language: string): string {
+  return new Intl.DateTimeFormat(localeOf(language), { hour: "numeric", minute: "2-digit" }).format(new Date(moment));
+}
+
 export function showTime(moment: string, language: string): string {
-  return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(moment));
+  return new Intl.DateTimeFormat(localeOf(language), { dateStyle: "medium", timeStyle: "short" }).format(
+    new Date(moment),
+  );
 }
 
 const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
@@ -51,9 +90,9 @@ export function showAge(moment: string, language: string, now: number): string {
   const seconds = Math.round((new Date(moment).getTime() - now) / 1000);
   const [unit, size] = STEPS.find(([, one]) => Math.abs(seconds) >= one) ?? (["second", 1] as const);
   if (unit === "day" && Math.abs(seconds) >= RELATIVE_DAYS_MAX * size) {
-    return new Intl.DateTimeFormat(language, { dateStyle: "medium" }).format(new Date(moment));
+    return showDay(moment, language);
   }
-  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.trunc(seconds / size), unit);
+  return new Intl.RelativeTimeFormat(localeOf(language), { numeric: "auto" }).format(Math.trunc(seconds / size), unit);
 }
 
 export interface AddressParts {

@@ -5,6 +5,7 @@ import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
+import { Meaning } from "../../ui/Meaning";
 import { chosenOf } from "../../ui/options";
 import { Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
@@ -86,7 +87,8 @@ function How({ deposit }: { readonly deposit: AccountDeposit }) {
       )}
       {!deposit.counted && deposit.heldReason !== null && (
         <div className="muted">
-          {deposit.resolution ?? t("account.held")} · {deposit.heldReason.replaceAll("_", " ")}
+          {deposit.resolution === null ? t("account.held") : <Meaning of="resolution" code={deposit.resolution} />} ·{" "}
+          <Meaning of="held" code={deposit.heldReason} />
         </div>
       )}
     </>

@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { Address } from "../../ui/Address";
 import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
+import { showList } from "../../ui/format";
 import { List, type Column } from "../../ui/List";
 import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
@@ -21,7 +22,7 @@ const FILTERS = ["externalId", "isActive"] as const;
 
 /** End users with addresses of their own, newest first. */
 export function AccountList() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const projectId = useProjectId();
   const search = useListSearch(FILTERS);
   const { externalId, isActive } = search.filters;
@@ -41,7 +42,15 @@ export function AccountList() {
       cell: (one) => <Status value={one.isActive ? "active" : "inactive"} />,
     },
     { id: "addresses", title: t("account.addresses"), cell: (one) => <Addresses account={one} /> },
-    { id: "chains", title: t("account.chains"), cell: (one) => one.addresses.map(({ chain }) => chain).join(", ") },
+    {
+      id: "chains",
+      title: t("account.chains"),
+      cell: (one) =>
+        showList(
+          one.addresses.map(({ chain }) => chain),
+          i18n.language,
+        ),
+    },
     { id: "created", title: t("payments.created"), cell: (one) => <When at={one.createdAt} /> },
   ];
   const create = usePermitted("accounts") && (

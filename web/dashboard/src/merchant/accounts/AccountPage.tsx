@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { usePathPart } from "../../ui/address";
 import { Confirm } from "../../ui/Confirm";
 import { Copyable } from "../../ui/Copyable";
+import { showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Scannable } from "../../ui/Scannable";
@@ -31,7 +32,7 @@ export function AccountPage() {
 }
 
 function Shown({ account }: { readonly account: Account }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   return (
     <Page
       title={account.externalId}
@@ -57,7 +58,10 @@ function Shown({ account }: { readonly account: Account }) {
         <div className="stack">
           {!account.isActive && <p role="note">{t("account.inactiveWords")}</p>}
           <Facts
-            facts={byAddress(account).map(([address, chains]) => [chains, <Scannable key={address} value={address} />])}
+            facts={byAddress(account).map(([address, chains]) => [
+              showList(chains, i18n.language),
+              <Scannable key={address} value={address} />,
+            ])}
           />
           {account.metadata !== null && (
             <Facts facts={[[t("payment.metadata"), <code key="metadata">{JSON.stringify(account.metadata)}</code>]]} />
@@ -71,10 +75,10 @@ function Shown({ account }: { readonly account: Account }) {
 }
 
 /** Chains of one family share an address: each with the chains it counts on. */
-function byAddress({ addresses }: Account): readonly (readonly [address: string, chains: string])[] {
+function byAddress({ addresses }: Account): readonly (readonly [address: string, chains: readonly string[]])[] {
   const found = new Map<string, string[]>();
   for (const { address, chain } of addresses) found.set(address, [...(found.get(address) ?? []), chain]);
-  return [...found].map(([address, chains]) => [address, chains.join(", ")]);
+  return [...found];
 }
 
 function Acts({ account }: { readonly account: Account }) {

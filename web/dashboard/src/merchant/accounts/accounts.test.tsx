@@ -115,7 +115,7 @@ describe("the page of one account", () => {
     const addresses = await screen.findByRole("region", { name: "Addresses" });
     expect(within(addresses).getAllByRole("button", { name: "QR code" })).toHaveLength(2);
     expect(within(addresses).getByText("base, ethereum")).toBeTruthy();
-    expect(await screen.findByText("held · below minimum")).toBeTruthy();
+    expect(await screen.findByText("held · Below the minimum")).toBeTruthy();
     const balances = await screen.findByRole("table", { name: "What they sent" });
     expect(within(balances).getByText("250")).toBeTruthy();
   });

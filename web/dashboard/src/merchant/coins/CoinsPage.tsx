@@ -5,12 +5,14 @@ import { useTranslation } from "react-i18next";
 
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
+import { Arrow } from "../../ui/Arrow";
 import { Confirm } from "../../ui/Confirm";
 import { Empty } from "../../ui/Feedback";
 import { Filters, TextFilter } from "../../ui/Filters";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { Said } from "../../ui/Said";
 import { useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
 import { api, unwrap } from "../api";
@@ -112,8 +114,8 @@ function AutoPayout({ coin }: { readonly coin: Coin }) {
       {t("coins.above")} <Amount value={coin.autopayoutThreshold ?? "0"} token={coin.token} />
       {coin.autopayoutAddress !== null && (
         <>
-          {" → "}
-          <Address value={coin.autopayoutAddress} />
+          {" "}
+          <Arrow /> <Address value={coin.autopayoutAddress} />
         </>
       )}
       <Waits reasons={coin.autopayoutWaitsFor} />
@@ -121,12 +123,24 @@ function AutoPayout({ coin }: { readonly coin: Coin }) {
   );
 }
 
+/** Codes whose sentences say how much is there, or what went wrong. */
+const WITH_AMOUNTS: ReadonlySet<string> = new Set([
+  "AUTO_PAYOUT_FIRST",
+  "BELOW_MINIMUM",
+  "BELOW_THRESHOLD",
+  "EXCHANGE_FAILED",
+  "PAYOUT_BELOW_MINIMUM",
+  "PAYOUT_LIMIT_EXCEEDED",
+]);
+
 /** Why nothing happens just now. */
 function Waits({ reasons }: { readonly reasons: Coin["autopayoutWaitsFor"] }) {
   return (
     <ul className="muted">
       {reasons.map((one) => (
-        <li key={one.code}>{one.message}</li>
+        <li key={one.code}>
+          <Said of="automatic" code={one.code} words={one.message} withOwn={WITH_AMOUNTS.has(one.code)} />
+        </li>
       ))}
     </ul>
   );

@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 
 import { CsvButton } from "../../ui/CsvButton";
 import { Filters, SelectFilter } from "../../ui/Filters";
+import { showMilliseconds } from "../../ui/format";
 import { List, type Column, type ListQuery } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
 import { Section } from "../../ui/Page";
@@ -105,11 +106,12 @@ export function DeliveryLog({ query, search, csv, showsUrl = false }: DeliveryLo
 }
 
 function Answer({ delivery }: { readonly delivery: Delivery }) {
+  const { i18n } = useTranslation();
   const last = delivery.attempts.at(-1);
   if (last === undefined) return <span className="muted">–</span>;
   return (
     <span className="number">
-      {last.statusCode ?? last.error} · {last.durationMs} ms
+      {last.statusCode ?? last.error} · {showMilliseconds(last.durationMs, i18n.language)}
     </span>
   );
 }

@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { showMilliseconds } from "../../ui/format";
 import { api, unwrap } from "../api";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
@@ -29,7 +30,7 @@ export function DeliveryPage() {
 }
 
 function Shown({ projectId, delivery }: { readonly projectId: string; readonly delivery: Delivery }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const client = useQueryClient();
   const mayRedeliver = usePermitted("webhooks");
   const redeliver = useAct(async () => {
@@ -92,7 +93,7 @@ function Shown({ projectId, delivery }: { readonly projectId: string; readonly d
               <li key={one.number}>
                 <div className="row">
                   <b className="number">{one.statusCode ?? one.error}</b>
-                  <span className="number muted">{one.durationMs} ms</span>
+                  <span className="number muted">{showMilliseconds(one.durationMs, i18n.language)}</span>
                   <Moment at={one.attemptedAt} />
                 </div>
                 {one.responseBody !== null && one.responseBody !== "" && <code>{one.responseBody}</code>}

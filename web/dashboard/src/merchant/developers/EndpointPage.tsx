@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
+import { showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { useListSearch } from "../../ui/search";
@@ -31,7 +32,7 @@ export function EndpointPage() {
 }
 
 function Shown({ endpoint }: { readonly endpoint: Endpoint }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const projectId = useProjectId();
   const mayManage = usePermitted("webhooks");
   const [secret, setSecret] = useState<string | null>(null);
@@ -65,7 +66,10 @@ function Shown({ endpoint }: { readonly endpoint: Endpoint }) {
         <Facts
           facts={[
             [t("webhooks.url"), endpoint.url],
-            [t("endpoint.events"), endpoint.events.length === 0 ? t("endpoint.all") : endpoint.events.join(", ")],
+            [
+              t("endpoint.events"),
+              endpoint.events.length === 0 ? t("endpoint.all") : showList(endpoint.events, i18n.language),
+            ],
             [t("endpoint.rotated"), <When key="rotated" at={endpoint.secretRotatedAt} />],
             [
               t("endpoint.previous"),

@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { showList } from "../../ui/format";
 import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
 import { Copyable } from "../../ui/Copyable";
@@ -24,7 +25,7 @@ type Key = Schemas["KeyView"];
 
 /** What programs sign in with: each with what it needs and no more. */
 export function KeysPage() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const projectId = useProjectId();
   const query = useQuery(keysQuery(projectId));
   const mayIssue = usePermitted("keys");
@@ -44,7 +45,15 @@ export function KeysPage() {
                 columns={[
                   { id: "name", title: t("projects.name"), cell: (one) => <b>{one.name}</b> },
                   { id: "hint", title: t("keys.key"), cell: (one) => <code>{one.hint}</code> },
-                  { id: "scopes", title: t("keys.scopes"), cell: (one) => one.scopes.join(", ") },
+                  {
+                    id: "scopes",
+                    title: t("keys.scopes"),
+                    cell: (one) =>
+                      showList(
+                        one.scopes.map((scope) => t(`scope.${scope}`)),
+                        i18n.language,
+                      ),
+                  },
                   {
                     id: "expires",
                     title: t("payment.expires"),

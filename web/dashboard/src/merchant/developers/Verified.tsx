@@ -5,6 +5,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ErrorNote } from "../../ui/Feedback";
+import { showMilliseconds } from "../../ui/format";
 import { Facts, Section } from "../../ui/Page";
 import { Chip, type Tone } from "../../ui/Status";
 import { useAct } from "../../ui/useAct";
@@ -118,11 +119,12 @@ export function CheckOutcome({ checked }: { readonly checked: Checked }) {
 }
 
 function Answered({ delivery }: { readonly delivery: Checked["genuine"] }) {
+  const { i18n } = useTranslation();
   const projectId = useProjectId();
   return (
     <Link to={`/${projectId}/webhooks/${delivery.deliveryId}`}>
       <span className="number">
-        {delivery.statusCode ?? delivery.error} · {delivery.durationMs} ms
+        {delivery.statusCode ?? delivery.error} · {showMilliseconds(delivery.durationMs, i18n.language)}
       </span>
     </Link>
   );

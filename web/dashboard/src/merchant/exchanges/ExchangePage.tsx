@@ -4,10 +4,12 @@ import { useTranslation } from "react-i18next";
 
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
-import { Amount } from "../../ui/Amount";
+import { Amount, Rate } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
+import { showPercent } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
+import { Quoted } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { ratio } from "../../ui/units";
 import { Moment, When } from "../../ui/When";
@@ -34,7 +36,7 @@ export function ExchangePage() {
 }
 
 function Shown({ projectId, exchange }: { readonly projectId: string; readonly exchange: Exchange }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { destAmount, txHash, destTxHash, payoutId, completedAt } = exchange;
   const rate = destAmount === null ? null : ratio(exchange.sourceAmount, destAmount);
   const title = t(`exchange.kinds.${exchange.kind}`);
@@ -78,13 +80,13 @@ function Shown({ projectId, exchange }: { readonly projectId: string; readonly e
             [
               t("payment.rate"),
               rate === null ? null : (
-                <span key="rate" className="number">
-                  1 {exchange.sourceToken} = {rate} {exchange.destToken}
-                </span>
+                <bdi key="rate" dir="ltr" className="number">
+                  1 {exchange.sourceToken} = <Rate value={rate} /> {exchange.destToken}
+                </bdi>
               ),
             ],
-            [t("payout.waits"), exchange.waitsFor],
-            [t("payout.error"), exchange.error],
+            [t("payout.waits"), exchange.waitsFor === null ? null : <Quoted key="waits" words={exchange.waitsFor} />],
+            [t("payout.error"), exchange.error === null ? null : <Quoted key="error" words={exchange.error} />],
           ]}
         />
       </Section>
@@ -93,7 +95,7 @@ function Shown({ projectId, exchange }: { readonly projectId: string; readonly e
           facts={[
             [t("exchange.mode"), t(`exchange.modes.${exchange.mode}`)],
             [t("exchange.provider"), exchange.provider],
-            [t("exchange.slippage"), `${exchange.slippagePercent} %`],
+            [t("exchange.slippage"), showPercent(String(exchange.slippagePercent), i18n.language)],
             [t("exchange.recipient"), <Address key="recipient" value={exchange.recipient} whole />],
             [t("exchange.sourceTx"), txHash === null ? null : <Address key="tx" value={txHash} whole />],
             [t("exchange.destTx"), destTxHash === null ? null : <Address key="destTx" value={destTxHash} whole />],

@@ -2,7 +2,8 @@ import { Button } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { Amount } from "../../ui/Amount";
+import { Amount, Rate } from "../../ui/Amount";
+import { Arrow } from "../../ui/Arrow";
 import { Confirm } from "../../ui/Confirm";
 import { Facts, Section } from "../../ui/Page";
 import { ratio } from "../../ui/units";
@@ -82,7 +83,7 @@ export function QuoteCard({
           }}
         >
           <p>
-            <Amount value={quote.srcAmount} token={quote.srcToken} /> · {quote.srcChain} →{" "}
+            <Amount value={quote.srcAmount} token={quote.srcToken} /> · {quote.srcChain} <Arrow />{" "}
             <Amount value={quote.dstAmount} token={quote.destToken} /> · {quote.destChain}
           </p>
           <p>{t("exchange.words", { percent: slippage })}</p>
@@ -117,9 +118,9 @@ function Amounts({ quote }: { readonly quote: Quote }) {
         [
           t("payment.rate"),
           rate === null ? null : (
-            <span key="rate" className="number">
-              1 {quote.srcToken} = {rate} {quote.destToken}
-            </span>
+            <bdi key="rate" dir="ltr" className="number">
+              1 {quote.srcToken} = <Rate value={rate} /> {quote.destToken}
+            </bdi>
           ),
         ],
         [

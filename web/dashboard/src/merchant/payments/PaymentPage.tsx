@@ -6,7 +6,7 @@ import { useTranslation } from "react-i18next";
 import type { Translate } from "../../i18n";
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
-import { Amount, Fiat } from "../../ui/Amount";
+import { Amount, Fiat, Rate } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { Facts, Page, Section, type Fact } from "../../ui/Page";
@@ -102,9 +102,9 @@ function amounts(payment: PaymentDetail, t: T): readonly Fact[] {
     [
       t("payment.rate"),
       payment.exchangeRate === undefined ? null : (
-        <span key="rate" className="number">
-          {payment.exchangeRate} {payment.fiatCurrency?.toUpperCase()} · {payment.rateSource}
-        </span>
+        <bdi key="rate" dir="ltr" className="number">
+          <Rate value={payment.exchangeRate} /> {payment.fiatCurrency?.toUpperCase()} · {payment.rateSource}
+        </bdi>
       ),
     ],
     [t("payment.expires"), <Moment key="expires" at={payment.expiresAt} />],

@@ -3,6 +3,7 @@ import { keepPreviousData, queryOptions, useQuery, useQueryClient } from "@tanst
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { Meaning } from "../../ui/Meaning";
 import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
@@ -39,7 +40,7 @@ export function ResolutionsPage() {
   const query = useQuery(resolutionsQuery(projectId, search.page));
   const columns: readonly Column<Resolution>[] = [
     { id: "when", title: t("resolutions.came"), cell: (one) => <When at={one.minedAt} /> },
-    { id: "why", title: t("resolutions.why"), cell: (one) => one.reason.replaceAll("_", " ") },
+    { id: "why", title: t("resolutions.why"), cell: (one) => <Meaning of="held" code={one.reason} /> },
     {
       id: "whose",
       title: t("resolutions.whose"),

@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { Empty } from "../../ui/Feedback";
 import { List, type Column } from "../../ui/List";
 import { Page, Section } from "../../ui/Page";
+import { numbers } from "../../ui/format";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -19,7 +20,7 @@ export function TrackerList() {
   const projectId = useProjectId();
   const search = useListSearch([]);
   const query = useQuery(trackersQuery(projectId, search.page));
-  const number = new Intl.NumberFormat(i18n.language);
+  const number = numbers(i18n.language);
   const columns: readonly Column<Tracker>[] = [
     { id: "name", title: t("projects.name"), cell: (one) => one.name },
     {

@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
+import { numbers } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage, QueryView } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
@@ -35,7 +36,7 @@ export function TrackerPage() {
 function Shown({ tracker }: { readonly tracker: Tracker }) {
   const { t, i18n } = useTranslation();
   const mayManage = usePermitted("trackers");
-  const number = new Intl.NumberFormat(i18n.language);
+  const number = numbers(i18n.language);
   const max = number.format(tracker.maxAddresses);
   return (
     <Page

@@ -5,6 +5,7 @@ import { Copyable } from "../../ui/Copyable";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meter } from "../../ui/Meter";
+import { numbers, showList, showMonth } from "../../ui/format";
 import { chosenOf } from "../../ui/options";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
@@ -90,11 +91,11 @@ export function UsagePage() {
 
 function Count({ value }: { readonly value: number }) {
   const { i18n } = useTranslation();
-  return <span className="number">{new Intl.NumberFormat(i18n.language).format(value)}</span>;
+  return <span className="number">{numbers(i18n.language).format(value)}</span>;
 }
 
 function Plan({ own: { plan, used } }: { readonly own: Schemas["OwnPlan"] }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const count = (value: number | null, none: string) => (value === null ? none : <Count value={value} />);
   return (
     <div className="stack">
@@ -104,15 +105,26 @@ function Plan({ own: { plan, used } }: { readonly own: Schemas["OwnPlan"] }) {
           [t("usage.price"), plan.priceUsd === null ? null : t("usage.perMonth", { usd: plan.priceUsd })],
           [t("usage.requests"), count(plan.requestsPerMinute, t("usage.noLimit"))],
           [t("usage.trackers"), t(plan.hasTracker ? "usage.included" : "usage.notIncluded")],
-          [t("usage.trackerChains"), plan.hasTracker ? (plan.chains?.join(", ") ?? t("usage.everyChain")) : null],
+          [
+            t("usage.trackerChains"),
+            plan.hasTracker
+              ? plan.chains === null
+                ? t("usage.everyChain")
+                : showList(plan.chains, i18n.language)
+              : null,
+          ],
         ]}
       />
       {used.cptIncluded !== null && (
-        <Meter label={t("usage.month", { month: used.month })} value={used.cpt} max={used.cptIncluded} />
+        <Meter
+          label={t("usage.month", { month: showMonth(used.month, i18n.language) })}
+          value={used.cpt}
+          max={used.cptIncluded}
+        />
       )}
       {used.cptIncluded === null && (
         <p>
-          {t("usage.month", { month: used.month })}: <Count value={used.cpt} />
+          {t("usage.month", { month: showMonth(used.month, i18n.language) })}: <Count value={used.cpt} />
         </p>
       )}
       {plan.hasTracker && (

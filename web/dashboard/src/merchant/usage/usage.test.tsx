@@ -39,7 +39,7 @@ keepsToStates({ page: UsagePage, path: "usage", asks: `GET ${BASE}/plan`, others
 
 it("shows how much of the plan is used, and what the credits went for", async () => {
   await show(UsagePage, { path: "usage", answers });
-  const month = await screen.findByRole<HTMLProgressElement>("progressbar", { name: "Credits used in 2026-01" });
+  const month = await screen.findByRole<HTMLProgressElement>("progressbar", { name: "Credits used in January 2026" });
   expect([month.value, month.max]).toEqual([81_000, 500_000]);
   expect(screen.getByText("81,000 of 500,000")).toBeTruthy();
   const row = await screen.findByRole("row", { name: /Given back/ });

@@ -5,8 +5,10 @@ import { useTranslation } from "react-i18next";
 import { downloadCsv } from "../../api/download";
 import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
+import { Arrow } from "../../ui/Arrow";
 import { ErrorNote } from "../../ui/Feedback";
 import { List, type Column } from "../../ui/List";
+import { Meaning } from "../../ui/Meaning";
 import { Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { useAct } from "../../ui/useAct";
@@ -36,7 +38,7 @@ export function Statement({ projectId }: { readonly projectId: string }) {
   );
   const columns: readonly Column<Movement>[] = [
     { id: "when", title: t("statement.when"), cell: (one) => <When at={one.createdAt} /> },
-    { id: "type", title: t("statement.type"), cell: (one) => one.type.replaceAll("_", " ") },
+    { id: "type", title: t("statement.type"), cell: (one) => <Meaning of="movement" code={one.type} /> },
     { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
     { id: "way", title: t("statement.way"), cell: (one) => <Way from={one.from} to={one.to} /> },
     {
@@ -100,7 +102,8 @@ function Way({ from, to }: { readonly from: string | null; readonly to: string |
   const { t } = useTranslation();
   return (
     <span className="muted">
-      {from ?? t("statement.outside")} → {to ?? t("statement.outside")}
+      {from === null ? t("statement.outside") : <Meaning of="balance" code={from} />} <Arrow />{" "}
+      {to === null ? t("statement.outside") : <Meaning of="balance" code={to} />}
     </span>
   );
 }

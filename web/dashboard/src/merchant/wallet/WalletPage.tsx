@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
+import { showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Plain } from "../../ui/Plain";
@@ -66,12 +67,16 @@ function Balances({ balances }: { readonly balances: readonly Balance[] }) {
 }
 
 function Addresses({ projectId }: { readonly projectId: string }) {
+  const { i18n } = useTranslation();
   const query = useQuery(addressesQuery(projectId));
   return (
     <QueryView query={query} lines={2}>
       {(addresses) => (
         <Facts
-          facts={addresses.map((one) => [one.chains.join(", "), <Scannable key={one.address} value={one.address} />])}
+          facts={addresses.map((one) => [
+            showList(one.chains, i18n.language),
+            <Scannable key={one.address} value={one.address} />,
+          ])}
         />
       )}
     </QueryView>

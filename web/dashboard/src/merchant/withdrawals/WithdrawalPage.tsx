@@ -8,6 +8,7 @@ import { Copyable } from "../../ui/Copyable";
 import { NotFound } from "../../ui/NotFound";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
+import { Quoted } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap } from "../api";
@@ -71,8 +72,11 @@ function Shown({ withdrawal }: { readonly withdrawal: Withdrawal }) {
             [t("payout.tag"), withdrawal.toTag],
             [t("payout.tx"), txHash === null ? null : <Address key="tx" value={txHash} whole />],
             [t("payout.fee"), fee === null ? null : <Amount key="fee" value={fee.amount} token={fee.token} />],
-            [t("payout.waits"), withdrawal.waitsFor],
-            [t("payout.error"), withdrawal.error],
+            [
+              t("payout.waits"),
+              withdrawal.waitsFor === null ? null : <Quoted key="waits" words={withdrawal.waitsFor} />,
+            ],
+            [t("payout.error"), withdrawal.error === null ? null : <Quoted key="error" words={withdrawal.error} />],
             [t("payout.completed"), completedAt === null ? null : <Moment key="at" at={completedAt} />],
           ]}
         />

@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
+import { showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { When } from "../../ui/When";
@@ -36,7 +37,7 @@ export function ChainPage() {
 }
 
 function Shown({ chain }: { readonly chain: Schemas["AdminChainView"] }) {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   const station = chain.gasStation;
   const mayReadMoney = usePermitted("money.read");
   return (
@@ -72,7 +73,7 @@ function Shown({ chain }: { readonly chain: Schemas["AdminChainView"] }) {
             [t("chains.polled"), chain.polledAt === null ? null : <When key="polled" at={chain.polledAt} />],
             [t("chains.confirmations"), chain.confirmations],
             [t("chains.quorum"), chain.quorum],
-            [t("chains.tokens"), chain.tokens.join(", ")],
+            [t("chains.tokens"), showList(chain.tokens, i18n.language)],
           ]}
         />
       </Section>

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
 import { Empty } from "../../ui/Feedback";
+import { numbers } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -69,7 +70,7 @@ export function problemOf(chain: Chain): string | null {
 
 export function Height({ value }: { readonly value: number | null }) {
   const { i18n } = useWords();
-  return <span className="number">{value === null ? "–" : new Intl.NumberFormat(i18n.language).format(value)}</span>;
+  return <span className="number">{value === null ? "–" : numbers(i18n.language).format(value)}</span>;
 }
 
 export function Lag({ chain }: { readonly chain: Chain }) {
@@ -86,10 +87,8 @@ export function Lag({ chain }: { readonly chain: Chain }) {
 }
 
 function Healthy({ chain }: { readonly chain: Chain }) {
+  const { t } = useWords();
   const used = chain.endpoints.filter((one) => one.state === "in_use");
-  return (
-    <span className="number">
-      {used.filter((one) => one.healthy !== false).length} / {used.length}
-    </span>
-  );
+  const healthy = used.filter((one) => one.healthy !== false);
+  return <span className="number">{t("common:ui.of", { value: healthy.length, max: used.length })}</span>;
 }

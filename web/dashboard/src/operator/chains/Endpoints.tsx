@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Empty } from "../../ui/Feedback";
+import { numbers } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { Chip, type Tone } from "../../ui/Status";
@@ -87,7 +88,7 @@ function State({ endpoint }: { readonly endpoint: Endpoint }) {
 
 function Number({ value }: { readonly value: number | null }) {
   const { i18n } = useWords();
-  return <span className="number">{value === null ? "–" : new Intl.NumberFormat(i18n.language).format(value)}</span>;
+  return <span className="number">{value === null ? "–" : numbers(i18n.language).format(value)}</span>;
 }
 
 function AddButton({ chain }: { readonly chain: Chain }) {

@@ -5,6 +5,7 @@ import { downloadCsv } from "../../api/download";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
+import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { useAct } from "../../ui/useAct";
@@ -12,7 +13,6 @@ import { Moment, When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { api, operatorSession, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
-import { plainly } from "../records/kinds";
 
 import { JobState } from "./JobState";
 
@@ -42,10 +42,11 @@ export function JobPage() {
 }
 
 function Shown({ job }: { readonly job: Job }) {
+  const meaning = useMeaning();
   const { t } = useWords();
   return (
     <Page
-      title={plainly(job.kind) ?? job.kind}
+      title={meaning("job", job.kind)}
       tab={`${job.kind} ${job.jobId}`}
       lead={
         <span className="row">

@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
+import { Meaning } from "../../ui/Meaning";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -10,7 +11,6 @@ import { useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Operations, type Schemas } from "../api";
 import { ROWS } from "../queries";
-import { plainly } from "../records/kinds";
 
 import { JobState } from "./JobState";
 
@@ -38,7 +38,7 @@ export function JobsPage() {
   });
   const columns: readonly Column<Job>[] = [
     { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
-    { id: "kind", title: t("record.kind"), cell: (one) => plainly(one.kind) },
+    { id: "kind", title: t("record.kind"), cell: (one) => <Meaning of="job" code={one.kind} /> },
     { id: "state", title: t("record.state"), cell: (one) => <JobState state={one.state} /> },
     { id: "by", title: t("queue.askedBy"), cell: (one) => one.requestedBy },
     { id: "error", title: t("record.error"), cell: (one) => one.error ?? "–" },
@@ -90,7 +90,7 @@ function Recurring() {
               rows={jobs}
               rowKey={(one) => one.name}
               columns={[
-                { id: "name", title: t("record.name"), cell: (one) => plainly(one.name) },
+                { id: "name", title: t("record.name"), cell: (one) => <Meaning of="recurring" code={one.name} /> },
                 { id: "due", title: t("jobs.due"), cell: (one) => <When at={one.dueAt} /> },
                 {
                   id: "well",

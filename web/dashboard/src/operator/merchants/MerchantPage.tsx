@@ -5,6 +5,7 @@ import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
+import { numbers } from "../../ui/format";
 import { AttentionList } from "../../ui/Overview";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -141,7 +142,7 @@ interface ModeProps {
 function Mode({ merchantId, standing }: ModeProps) {
   const { t, i18n } = useWords();
   const { mode, attention, balances, credits, used } = standing;
-  const number = new Intl.NumberFormat(i18n.language);
+  const number = numbers(i18n.language);
   return (
     <Section title={t(`common:mode.${mode}`)} actions={<GrantCredits merchantId={merchantId} mode={mode} />}>
       <div className="stack">

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Choice } from "../../ui/Choice";
 import { Empty } from "../../ui/Feedback";
+import { numbers } from "../../ui/format";
 import { AttentionView, SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -18,7 +19,7 @@ const MODES = ["live", "sandbox"] as const;
 /** What needs attention, what came in at all merchants, what it cost, and what the gateway holds. */
 export function OverviewPage() {
   const { t, i18n } = useWords();
-  const number = new Intl.NumberFormat(i18n.language);
+  const number = numbers(i18n.language);
   const counted = (count: number) => (count === 0 ? null : number.format(count));
   const [span, setSpan] = useState<SpanName>("month");
   const [mode, setMode] = useState<(typeof MODES)[number]>("live");

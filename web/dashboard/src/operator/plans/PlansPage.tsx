@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Empty } from "../../ui/Feedback";
+import { numbers, showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -17,7 +18,7 @@ import { plansQuery, type Plan } from "./queries";
 /** What merchants can have, and who has what they were given no other. */
 export function PlansPage() {
   const { t, i18n } = useWords();
-  const number = new Intl.NumberFormat(i18n.language);
+  const number = numbers(i18n.language);
   const mayChange = usePermitted("plans.change");
   const query = useQuery(plansQuery);
   return (
@@ -87,7 +88,7 @@ export function PlansPage() {
 
 function Count({ value }: { readonly value: number | null }) {
   const { i18n } = useWords();
-  return <span className="number">{value === null ? "–" : new Intl.NumberFormat(i18n.language).format(value)}</span>;
+  return <span className="number">{value === null ? "–" : numbers(i18n.language).format(value)}</span>;
 }
 
 function Name({ plan }: { readonly plan: Plan }) {
@@ -104,13 +105,13 @@ function Name({ plan }: { readonly plan: Plan }) {
 
 /** What merchants have who were given no plan: the built-in one, until another is made the default. */
 function Allowed({ plan }: { readonly plan: Schemas["PlanOffer"] }) {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   return (
     <Facts
       facts={[
         [t("record.name"), plan.name],
         [t("plans.hasTracker"), t(plan.hasTracker ? "settings.on" : "settings.off")],
-        [t("plans.chains"), plan.chains?.join(", ") ?? t("plans.everyChain")],
+        [t("plans.chains"), plan.chains === null ? t("plans.everyChain") : showList(plan.chains, i18n.language)],
         [t("plans.maxWebhooks"), <Count key="webhooks" value={plan.maxWebhooks} />],
         [t("plans.maxAddresses"), <Count key="addresses" value={plan.maxAddresses} />],
         [t("plans.requestsPerMinute"), <Count key="requests" value={plan.requestsPerMinute} />],

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { Empty } from "../../ui/Feedback";
+import { showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -14,7 +15,7 @@ const POLL_MS = 10_000;
 
 /** What is installed, what it brings, how it is set, and whether its chains can be read. */
 export function PluginsPage() {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   const query = useQuery({
     queryKey: ["plugins"],
     refetchInterval: POLL_MS,
@@ -40,8 +41,8 @@ export function PluginsPage() {
                     cell: (one) => <Chip tone={TONES[one.state]}>{t(`plugins.states.${one.state}`)}</Chip>,
                   },
                   { id: "version", title: t("plugins.version"), cell: (one) => <Version plugin={one} /> },
-                  { id: "kinds", title: t("plugins.brings"), cell: (one) => one.kinds.join(", ") || "–" },
-                  { id: "chains", title: t("nav.chains"), cell: (one) => one.chains.join(", ") || "–" },
+                  { id: "kinds", title: t("plugins.brings"), cell: (one) => showList(one.kinds, i18n.language) || "–" },
+                  { id: "chains", title: t("nav.chains"), cell: (one) => showList(one.chains, i18n.language) || "–" },
                   { id: "problems", title: t("chains.problem"), cell: (one) => <Problems plugin={one} /> },
                   { id: "settings", title: t("nav.settings"), cell: (one) => <Settings plugin={one} /> },
                 ]}

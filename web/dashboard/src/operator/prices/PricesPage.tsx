@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { Empty } from "../../ui/Feedback";
+import { useMeaning } from "../../ui/Meaning";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -8,7 +9,6 @@ import { Chip } from "../../ui/Status";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
-import { plainly } from "../records/kinds";
 
 const POLL_MS = 30_000;
 
@@ -78,6 +78,7 @@ export function PricesPage() {
 }
 
 function Said({ sources }: { readonly sources: readonly Schemas["PriceSeen"][] }) {
+  const meaning = useMeaning();
   if (sources.length === 0) return <>–</>;
   return (
     <ul>
@@ -86,7 +87,7 @@ function Said({ sources }: { readonly sources: readonly Schemas["PriceSeen"][] }
           <span className="number">{one.price}</span>{" "}
           <span className="muted">
             {one.source}
-            {one.status !== "used" && ` · ${plainly(one.status) ?? ""}`}
+            {one.status !== "used" && ` · ${meaning("price", one.status)}`}
           </span>
         </li>
       ))}

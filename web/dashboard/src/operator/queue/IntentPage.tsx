@@ -6,16 +6,17 @@ import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
+import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
 import { Moment, When } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
-import { plainly } from "../records/kinds";
 
 import { IntentActs } from "./IntentActs";
 import { IntentState } from "./IntentState";
 import { intentQuery, type Intent } from "./queries";
+import { WaitsFor } from "./WaitsFor";
 
 const POLL_MS = 5_000;
 
@@ -32,10 +33,11 @@ export function IntentPage() {
 
 function Shown({ intent }: { readonly intent: Intent }) {
   const { t } = useWords();
+  const meaning = useMeaning();
   const { waitsFor, feeRaise, settlement } = intent;
   return (
     <Page
-      title={plainly(intent.kind) ?? intent.kind}
+      title={meaning("kind", intent.kind)}
       tab={`${intent.kind} ${intent.intentId}`}
       lead={
         <span className="row">
@@ -51,7 +53,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
       <Section title={t("queue.now")}>
         <Facts
           facts={[
-            [t("record.waits"), waitsFor?.text],
+            [t("record.waits"), waitsFor === null ? null : <WaitsFor key="waits" what={waitsFor} withOwn />],
             [t("queue.until"), waitsFor?.until == null ? null : <Moment key="until" at={waitsFor.until} />],
             [
               t("queue.behind"),
@@ -124,6 +126,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
 
 function Transactions({ transactions }: { readonly transactions: readonly Schemas["OutboundTxView"][] }) {
   const { t } = useWords();
+  const meaning = useMeaning();
   return (
     <Section title={t("record.transactions")} flush>
       {transactions.length === 0 ? (
@@ -135,7 +138,11 @@ function Transactions({ transactions }: { readonly transactions: readonly Schema
           rowKey={(one) => one.txHash}
           columns={[
             { id: "made", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
-            { id: "state", title: t("record.state"), cell: (one) => `${one.state} · ${one.role}` },
+            {
+              id: "state",
+              title: t("record.state"),
+              cell: (one) => `${meaning("transaction", one.state)} · ${meaning("role", one.role)}`,
+            },
             {
               id: "nonce",
               title: t("record.nonce"),

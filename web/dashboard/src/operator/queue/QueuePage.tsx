@@ -5,14 +5,15 @@ import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
+import { Meaning, useMeaning } from "../../ui/Meaning";
 import { Page, Section } from "../../ui/Page";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
 import { useChainOptions } from "../queries";
-import { plainly } from "../records/kinds";
 
 import { IntentState } from "./IntentState";
+import { WaitsFor } from "./WaitsFor";
 import { queueQuery, type Filters as Asked, type Intent } from "./queries";
 
 const FILTERS = ["state", "chain", "kind", "mode", "sort"] as const;
@@ -36,6 +37,7 @@ const POLL_MS = 10_000;
 /** All that is to be sent, of everybody and of the gateway itself: why each waits, and how far it has come. */
 export function QueuePage() {
   const { t } = useWords();
+  const meaning = useMeaning();
   const search = useListSearch(FILTERS);
   const { filters } = search;
   // What stands in the address is checked by the API, which says what is wrong with it.
@@ -48,11 +50,11 @@ export function QueuePage() {
       sort: "createdAt",
       cell: (one) => <When at={one.createdAt} />,
     },
-    { id: "kind", title: t("record.kind"), cell: (one) => plainly(one.kind) },
+    { id: "kind", title: t("record.kind"), cell: (one) => <Meaning of="kind" code={one.kind} /> },
     { id: "state", title: t("record.status"), cell: (one) => <IntentState state={one.state} /> },
     { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName ?? t("gateway") },
     { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
-    { id: "waits", title: t("record.waits"), cell: (one) => one.waitsFor?.text ?? "–" },
+    { id: "waits", title: t("record.waits"), cell: (one) => <WaitsFor what={one.waitsFor} /> },
     {
       id: "amount",
       title: t("record.amount"),
@@ -87,7 +89,7 @@ export function QueuePage() {
           <SelectFilter
             label={t("record.kind")}
             value={filters.kind}
-            options={KINDS.map((one) => ({ value: one, label: plainly(one) ?? one }))}
+            options={KINDS.map((one) => ({ value: one, label: meaning("kind", one) }))}
             onFilter={(kind) => {
               search.filter({ kind });
             }}

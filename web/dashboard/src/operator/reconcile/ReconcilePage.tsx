@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { Empty } from "../../ui/Feedback";
+import { showList } from "../../ui/format";
 import { List, listed, type Column } from "../../ui/List";
 import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
@@ -16,7 +17,7 @@ const POLL_MS = 5_000;
 
 /** Every comparison of what the chains say with what the books say. */
 export function ReconcilePage() {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   const client = useQueryClient();
   const search = useListSearch([]);
   const mayStart = usePermitted("reconcile.start");
@@ -34,7 +35,15 @@ export function ReconcilePage() {
     { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
     { id: "state", title: t("record.state"), cell: (one) => <JobState state={one.state} /> },
     { id: "agrees", title: t("reconcile.found"), cell: (one) => <Agrees run={one} /> },
-    { id: "chains", title: t("nav.chains"), cell: (one) => one.chains.map((chain) => chain.chain).join(", ") },
+    {
+      id: "chains",
+      title: t("nav.chains"),
+      cell: (one) =>
+        showList(
+          one.chains.map((chain) => chain.chain),
+          i18n.language,
+        ),
+    },
     { id: "by", title: t("queue.askedBy"), cell: (one) => one.requestedBy },
   ];
   return (

@@ -4,6 +4,7 @@ import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
+import { showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
@@ -24,7 +25,7 @@ function runQuery(jobId: string) {
 
 /** One run: each chain, and every difference with what explains it. */
 export function RunPage() {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   const query = useQuery({
     ...runQuery(usePathPart("jobId")),
     refetchInterval: ({ state }) => (state.data?.run.finishedAt == null ? POLL_MS : false),
@@ -65,7 +66,7 @@ export function RunPage() {
               ]}
             />
             {run.waiting.length > 0 && (
-              <p className="inset">{t("reconcile.waiting", { chains: run.waiting.join(", ") })}</p>
+              <p className="inset">{t("reconcile.waiting", { chains: showList(run.waiting, i18n.language) })}</p>
             )}
           </Section>
           {differences.length === 0 && run.finishedAt !== null && (

@@ -12,7 +12,7 @@ import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
 import { useChainOptions } from "../queries";
 
-import { plainly, type Filters as Asked, type Kind, type Owned } from "./kinds";
+import type { Filters as Asked, Kind, Owned } from "./kinds";
 
 const FILTERS = ["search", "status", "chain", "mode", "merchant", "project", "sort"] as const;
 const MODES = ["live", "sandbox"] as const;
@@ -62,7 +62,7 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
             value={filters.status}
             options={kind.statuses.map((one) => {
               const key = `common:status.${one}`;
-              return { value: one, label: i18n.exists(key) ? t(key as "common:status.paid") : (plainly(one) ?? one) };
+              return { value: one, label: i18n.exists(key) ? t(key as "common:status.paid") : one };
             })}
             onFilter={(status) => {
               search.filter({ status });

@@ -3,13 +3,15 @@ import { Link } from "@tanstack/react-router";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
+import { useMeaning } from "../../ui/Meaning";
 import { Facts, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
+import { WaitsFor } from "../queue/WaitsFor";
 
-import { plainly, type Story } from "./kinds";
+import type { Story } from "./kinds";
 
 /** What came of it: on the chain, and at the merchant's server. */
 export function StoryView({ story }: { readonly story: Story }) {
@@ -55,7 +57,7 @@ function Deposits({ deposits }: { readonly deposits: readonly Schemas["DepositOf
               title: t("record.confirmations"),
               cell: (one) => (
                 <span className="number">
-                  {one.confirmations} / {one.requiredConfirmations}
+                  {t("common:ui.of", { value: one.confirmations, max: one.requiredConfirmations })}
                 </span>
               ),
             },
@@ -100,6 +102,7 @@ function Refunds({ refunds }: { readonly refunds: readonly Schemas["SentForPayme
 }
 
 function Sent({ story }: { readonly story: Schemas["SentStory"] }) {
+  const meaning = useMeaning();
   const { t } = useWords();
   return (
     <Section title={t("record.transactions")} flush>
@@ -107,8 +110,16 @@ function Sent({ story }: { readonly story: Schemas["SentStory"] }) {
         <div className="inset">
           <Facts
             facts={[
-              [t("record.state"), plainly(story.state)],
-              [t("record.why"), plainly(story.reason)],
+              [t("record.state"), story.state === null ? null : meaning("intent", story.state)],
+              [
+                t("record.why"),
+                story.reason === null ? null : (
+                  <WaitsFor
+                    key="why"
+                    what={{ code: story.reason, text: story.reason.replaceAll("_", " "), until: null }}
+                  />
+                ),
+              ],
               [t("record.due"), story.dueAt === null ? null : <When key="due" at={story.dueAt} />],
             ]}
           />
@@ -123,7 +134,11 @@ function Sent({ story }: { readonly story: Schemas["SentStory"] }) {
           rowKey={(one) => one.txHash}
           columns={[
             { id: "made", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
-            { id: "state", title: t("record.state"), cell: (one) => `${one.state} · ${one.role}` },
+            {
+              id: "state",
+              title: t("record.state"),
+              cell: (one) => `${meaning("transaction", one.state)} · ${meaning("role", one.role)}`,
+            },
             {
               id: "nonce",
               title: t("record.nonce"),
@@ -160,9 +175,7 @@ function Events({ events }: { readonly events: readonly Schemas["EventTold"][] }
               id: "told",
               title: t("record.delivered"),
               cell: (one) => (
-                <span className="number">
-                  {one.delivered} / {one.deliveries}
-                </span>
+                <span className="number">{t("common:ui.of", { value: one.delivered, max: one.deliveries })}</span>
               ),
             },
           ]}

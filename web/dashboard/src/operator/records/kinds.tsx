@@ -1,9 +1,11 @@
 /** What operators list and read of all merchants: each kind with its columns, its facts, and how it is asked for. */
+import { Meaning } from "../../ui/Meaning";
 import type { Fact } from "../../ui/Page";
 import type { Column, Listed } from "../../ui/List";
 import { listed } from "../../ui/List";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
+import { Quoted } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { api, unwrap, type Operations, type Schemas } from "../api";
 import { ROWS } from "../queries";
@@ -72,9 +74,10 @@ export type Word =
   | "kind";
 export type Words = (word: Word) => string;
 
-/** The API writes codes as words: `wrong_token`. */
-export function plainly(code: string | null): string | null {
-  return code === null ? null : code.replaceAll("_", " ");
+/** Why a deposit belongs to no order, or what was decided about it. */
+function Held({ row }: { readonly row: Schemas["DepositRow"] }) {
+  if (row.resolution !== null) return <Meaning of="resolution" code={row.resolution} />;
+  return row.heldReason === null ? "–" : <Meaning of="held" code={row.heldReason} />;
 }
 
 const hash = (value: string | null) => (value === null ? null : <Address value={value} whole />);
@@ -130,14 +133,17 @@ export const deposits: Kind<Schemas["DepositRow"]> = {
     { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
     { id: "chain", title: t("chain"), cell: (row) => row.chain },
     { id: "tx", title: t("tx"), cell: (row) => <Address value={row.txHash} /> },
-    { id: "held", title: t("held"), cell: (row) => plainly(row.resolution ?? row.heldReason) ?? "–" },
+    { id: "held", title: t("held"), cell: (row) => <Held row={row} /> },
     { id: "amount", title: t("amount"), atEnd: true, cell: (row) => <Amount value={row.amount} token={row.token} /> },
   ],
   facts: (row, t) => [
     [t("amount"), <Amount key="amount" value={row.amount} token={row.token} />],
     [t("held"), <Amount key="held" value={row.heldAmount} token={row.token} />],
-    [t("why"), plainly(row.heldReason)],
-    [t("resolution"), plainly(row.resolution)],
+    [t("why"), row.heldReason === null ? null : <Meaning key="why" of="held" code={row.heldReason} />],
+    [
+      t("resolution"),
+      row.resolution === null ? null : <Meaning key="resolution" of="resolution" code={row.resolution} />,
+    ],
     [t("chain"), row.chain],
     [t("block"), row.blockNumber],
     [t("address"), hash(row.address)],
@@ -166,17 +172,17 @@ const sent: Pick<Kind<Sent>, "statuses" | "idOf" | "statusOf" | "columns" | "fac
     { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
     { id: "chain", title: t("chain"), cell: (row) => row.chain },
     { id: "to", title: t("to"), cell: (row) => <Address value={row.toAddress} /> },
-    { id: "waits", title: t("waits"), cell: (row) => row.error ?? row.waitsFor ?? "–" },
+    { id: "waits", title: t("waits"), cell: (row) => <Quoted words={row.error ?? row.waitsFor ?? "–"} /> },
     { id: "amount", title: t("amount"), atEnd: true, cell: (row) => <Amount value={row.amount} token={row.token} /> },
   ],
   facts: (row, t) => [
-    [t("kind"), plainly(row.kind)],
+    [t("kind"), <Meaning key="kind" of="kind" code={row.kind} />],
     [t("amount"), <Amount key="amount" value={row.amount} token={row.token} />],
     [t("chain"), row.chain],
     [t("to"), hash(row.toAddress)],
     [t("tx"), hash(row.txHash)],
-    [t("waits"), row.waitsFor],
-    [t("error"), row.error],
+    [t("waits"), row.waitsFor === null ? null : <Quoted key="waits" words={row.waitsFor} />],
+    [t("error"), row.error === null ? null : <Quoted key="error" words={row.error} />],
   ],
 };
 

@@ -1,11 +1,13 @@
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { listed } from "../../ui/List";
+import { Meaning } from "../../ui/Meaning";
+import { Quoted } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { api, unwrap, type Schemas } from "../api";
 import { ROWS } from "../queries";
 
-import { plainly, type Filters, type Kind } from "./kinds";
+import type { Filters, Kind } from "./kinds";
 
 const query = (filters: Filters) => ({ limit: ROWS, ...filters });
 const activity = (isActive: boolean) => (isActive ? "active" : "inactive");
@@ -17,7 +19,7 @@ export const exchanges: Kind<Schemas["ExchangeRow"]> = {
   statusOf: (row) => row.status,
   columns: (t) => [
     { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
-    { id: "kind", title: t("kind"), cell: (row) => plainly(row.kind) },
+    { id: "kind", title: t("kind"), cell: (row) => <Meaning of="kind" code={row.kind} /> },
     { id: "provider", title: t("provider"), cell: (row) => row.provider },
     {
       id: "amount",
@@ -43,7 +45,7 @@ export const exchanges: Kind<Schemas["ExchangeRow"]> = {
     },
   ],
   facts: (row, t) => [
-    [t("kind"), plainly(row.kind)],
+    [t("kind"), <Meaning key="kind" of="kind" code={row.kind} />],
     [t("provider"), row.provider],
     [t("amount"), <Amount key="amount" value={row.sourceAmount} token={`${row.sourceToken} · ${row.sourceChain}`} />],
     [
@@ -54,8 +56,8 @@ export const exchanges: Kind<Schemas["ExchangeRow"]> = {
     ],
     [t("tx"), row.txHash === null ? null : <Address key="tx" value={row.txHash} whole />],
     [t("received"), row.destTxHash === null ? null : <Address key="received" value={row.destTxHash} whole />],
-    [t("waits"), row.waitsFor],
-    [t("error"), row.error],
+    [t("waits"), row.waitsFor === null ? null : <Quoted key="waits" words={row.waitsFor} />],
+    [t("error"), row.error === null ? null : <Quoted key="error" words={row.error} />],
   ],
   list: async (filters, signal) => {
     const answer = await unwrap(api.GET("/api/admin/exchanges", { params: { query: query(filters) }, signal }));

@@ -6,13 +6,13 @@ import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
+import { Meaning, useMeaning } from "../../ui/Meaning";
 import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
 import { ROWS, useChainOptions, usePermitted } from "../queries";
-import { plainly } from "../records/kinds";
 
 type Held = Schemas["OperatorResolution"];
 type Asked = NonNullable<Operations["listAllResolutions"]["parameters"]["query"]>;
@@ -31,6 +31,7 @@ const REASONS = [
 
 /** Money that belongs to no order, of all merchants. Operators decide where a merchant asks them to. */
 export function ResolutionsPage() {
+  const meaning = useMeaning();
   const { t } = useWords();
   const search = useListSearch(FILTERS);
   const { filters } = search;
@@ -55,7 +56,7 @@ export function ResolutionsPage() {
     },
     { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName },
     { id: "mode", title: t("common:mode.title"), cell: (one) => t(`common:mode.${one.mode}`) },
-    { id: "why", title: t("record.why"), cell: (one) => plainly(one.deposit.reason) },
+    { id: "why", title: t("record.why"), cell: (one) => <Meaning of="held" code={one.deposit.reason} /> },
     { id: "chain", title: t("record.chain"), cell: (one) => one.deposit.chain },
     {
       id: "amount",
@@ -76,7 +77,7 @@ export function ResolutionsPage() {
           <SelectFilter
             label={t("record.why")}
             value={filters.reason}
-            options={REASONS.map((one) => ({ value: one, label: plainly(one) ?? one }))}
+            options={REASONS.map((one) => ({ value: one, label: meaning("held", one) }))}
             onFilter={(reason) => {
               search.filter({ reason });
             }}

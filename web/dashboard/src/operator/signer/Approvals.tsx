@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import { Address } from "../../ui/Address";
 import { Empty } from "../../ui/Feedback";
+import { Meaning } from "../../ui/Meaning";
 import { Facts, Section } from "../../ui/Page";
 import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
@@ -52,7 +53,7 @@ function What({ approval }: { readonly approval: Approval }) {
   return (
     <Facts
       facts={[
-        [t("record.kind"), approval.purpose],
+        [t("record.kind"), <Meaning key="kind" of="kind" code={approval.purpose} />],
         [t("record.amount"), approval.amount],
         [t("record.chain"), approval.toChain],
         [t("record.to"), <Address key="to" value={approval.toAddress} whole />],

@@ -1,9 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { Empty } from "../../ui/Feedback";
+import { Meaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { Quoted } from "../../ui/Said";
 import { Chip } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
@@ -106,9 +108,9 @@ function Refused({ refused }: { readonly refused: readonly Schemas["RefusalView"
           columns={[
             { id: "at", title: t("signer.when"), cell: (one) => <When at={one.refusedAt} /> },
             { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
-            { id: "purpose", title: t("record.kind"), cell: (one) => one.purpose },
+            { id: "purpose", title: t("record.kind"), cell: (one) => <Meaning of="kind" code={one.purpose} /> },
             { id: "reference", title: t("signer.reference"), cell: (one) => <code>{one.reference}</code> },
-            { id: "why", title: t("record.why"), cell: (one) => one.reason },
+            { id: "why", title: t("record.why"), cell: (one) => <Quoted words={one.reason} /> },
           ]}
         />
       )}

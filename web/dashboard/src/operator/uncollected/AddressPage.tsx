@@ -5,8 +5,10 @@ import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
+import { numbers } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
+import { Said } from "../../ui/Said";
 import { Chip, type Tone } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { useWords } from "../api";
@@ -53,7 +55,7 @@ function Part({ one }: { readonly one: AtAddress }) {
   const { t, i18n } = useWords();
   const maySeeMerchant = usePermitted("merchants.read");
   const maySeeQueue = usePermitted("outbound.read");
-  const number = new Intl.NumberFormat(i18n.language);
+  const number = numbers(i18n.language);
   return (
     <Section
       title={`${one.token} · ${one.chain}`}
@@ -63,7 +65,9 @@ function Part({ one }: { readonly one: AtAddress }) {
         <p className="row">
           <Chip tone={TONES[one.state]}>{t(`uncollected.states.${one.state}`)}</Chip>
           {one.askedAt !== null && <Chip tone="work">{t("uncollected.asked")}</Chip>}
-          <span>{one.text}</span>
+          <span>
+            <Said of="waits" code={one.code} words={one.text} withOwn />
+          </span>
         </p>
         <Facts
           facts={[

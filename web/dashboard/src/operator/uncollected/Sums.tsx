@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 
 import { Amount, Fiat } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
+import { numbers } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -22,7 +23,7 @@ interface SumsProps {
 /** How much of each token lies on addresses of each chain, and for which reason. */
 export function Sums({ onShow }: SumsProps) {
   const { t, i18n } = useWords();
-  const number = new Intl.NumberFormat(i18n.language);
+  const number = numbers(i18n.language);
   const query = useQuery({ ...sumsQuery, refetchInterval: POLL_MS });
   return (
     <Section title={t("uncollected.sums")} flush>

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
+import { showMilliseconds } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
@@ -11,7 +12,7 @@ import { api, unwrap, useWords } from "../api";
 
 /** One delivery of a merchant's: what was sent, each attempt, and what was answered. */
 export function DeliveryPage() {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   const deliveryId = usePathPart("deliveryId");
   const query = useQuery({
     queryKey: ["delivery", "one", deliveryId],
@@ -60,7 +61,7 @@ export function DeliveryPage() {
                   <li key={attempt.number}>
                     <div className="row">
                       <b className="number">{attempt.statusCode ?? attempt.error}</b>
-                      <span className="number muted">{attempt.durationMs} ms</span>
+                      <span className="number muted">{showMilliseconds(attempt.durationMs, i18n.language)}</span>
                       <Moment at={attempt.attemptedAt} />
                     </div>
                     {attempt.responseBody !== null && attempt.responseBody !== "" && (

@@ -1,0 +1,155 @@
+"""The dashboards in other languages: read from the right, chosen without a reload, kept, and no wider than a screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.async_api import expect
+
+from cambist_web.app import attach, build_app
+from cambist_web.dashboard.files import BUILT
+from tests.browser.test_dashboard import PHONE, sign_up, violations
+from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
+from tests.browser.test_dashboard import url as url  # noqa: PLC0414  likewise
+from tests.browser.test_operator import sign_in
+from tests.support.checkout import serving
+from tests.support.operators import Officer
+from tests.support.web import memory_gateway, web_settings
+
+TEXTS = Path("web/dashboard/src/i18n")
+IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
+DESKTOP = {"width": 1280, "height": 860}
+MARKS = {"en": "en", "de": "de", "fr": "fr", "es": "es", "pt": "pt-BR", "ru": "ru", "tr": "tr", "ar": "ar"}
+MARKS |= {"zh": "zh-Hans", "ja": "ja"}
+
+pytestmark = pytest.mark.skipif(
+    not ((BUILT / "dashboard.html").exists() or IN_CI), reason="the dashboards are not built: make dashboard"
+)
+
+
+def texts(language: str, name: str = "common") -> dict:
+    return json.loads((TEXTS / language / f"{name}.json").read_text())
+
+
+async def marks(page) -> tuple[str, str]:
+    return tuple(await page.evaluate("[document.documentElement.lang, document.documentElement.dir]"))
+
+
+async def choose(page, language: str, *, of: str = "en") -> None:
+    """Choose a language as people do, in what the page is in now."""
+    await page.get_by_role("button", name=texts(of)["preferences"]["title"]).click()
+    await page.locator(f'[role="menuitemradio"][lang="{MARKS[language]}"]').click()
+    await expect(page.locator("html")).to_have_attribute("lang", MARKS[language])
+
+
+async def too_wide(page) -> list[str]:
+    """Return what is wider than the page, on a phone and on a desktop."""
+    found = []
+    for size in (PHONE, DESKTOP):
+        await page.set_viewport_size(size)
+        width = await page.evaluate("document.documentElement.scrollWidth")
+        if width > size["width"]:
+            found.append(f"{page.url} at {size['width']}: {width}")
+    return found
+
+
+async def read_every_page(page, axe: str, texts: dict, *, with_axe: bool) -> None:
+    """Go wherever the navigation leads: nothing fails, nothing is too wide, and axe finds nothing wrong."""
+    links = page.get_by_role("navigation", name=texts["shell"]["navigation"]).get_by_role("link")
+    for index in range(await links.count()):
+        link = links.nth(index)
+        name = (await link.inner_text()).strip()
+        await link.click()
+        await expect(page.get_by_role("heading", name=name, level=1, exact=True)).to_be_visible()
+        await expect(page.get_by_role("status", name=texts["ui"]["loading"])).to_have_count(0)
+        assert await page.get_by_role("alert").all_inner_texts() == [], name
+        assert await too_wide(page) == []
+        if with_axe:
+            assert await violations(page, axe) == [], name
+
+
+async def test_a_merchant_reads_every_page_in_arabic_and_in_german(open_page, url, axe):
+    page = await open_page()
+    await sign_up(page, url)
+    await page.evaluate("window.sameDocument = true")
+    await choose(page, "ar")
+    arabic, german = texts("ar"), texts("de")
+    await expect(page.get_by_role("heading", name=arabic["nav"]["overview"], level=1)).to_be_visible()
+    assert await marks(page) == ("ar", "rtl")
+    assert await page.evaluate("window.sameDocument")
+    side = await page.locator("aside").bounding_box()
+    assert side["x"] + side["width"] == pytest.approx(DESKTOP["width"], abs=20)
+    await page.get_by_role("button", name=arabic["firstSteps"]["pay"]).click()
+    await expect(page.get_by_role("region", name=arabic["overview"]["coins"])).to_be_visible()
+    await read_every_page(page, axe, arabic, with_axe=True)
+
+    await page.reload()
+    assert await marks(page) == ("ar", "rtl")
+    await choose(page, "de", of="ar")
+    assert await marks(page) == ("de", "ltr")
+    await read_every_page(page, axe, german, with_axe=False)
+
+
+async def test_an_operator_reads_every_page_in_arabic_and_in_german(
+    open_page, database_url, redis_url, clock, ids, axe
+):
+    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=2) as gateway:
+        app = build_app(gateway.settings.web)
+        attach(app, gateway)
+        transport = httpx.ASGITransport(app=app)
+        async with serving(app) as url, httpx.AsyncClient(transport=transport, base_url=url) as client:
+            officer = await Officer(client).settle("owner")
+            page = await open_page()
+            await sign_in(page, url, officer)
+            await choose(page, "ar")
+            assert await marks(page) == ("ar", "rtl")
+            await read_every_page(page, axe, texts("ar"), with_axe=True)
+            await choose(page, "de", of="ar")
+            await read_every_page(page, axe, texts("de"), with_axe=False)
+
+
+async def test_a_refusal_is_said_in_the_readers_language_and_its_code_is_shown(open_page, url):
+    page = await open_page(locale="ja-JP")
+    await page.goto(f"{url}/dashboard/sign-in")
+    japanese = texts("ja")
+    await expect(page.get_by_role("heading", name=japanese["signIn"]["title"])).to_be_visible()
+    await page.get_by_label(japanese["signIn"]["email"]).fill("nobody@shop.example")
+    await page.get_by_role("textbox", name=japanese["signIn"]["password"]).fill("one two three four")
+    await page.get_by_role("button", name=japanese["signIn"]["act"]).click()
+    alert = page.get_by_role("alert")
+    await expect(alert).to_contain_text(japanese["errors"]["INVALID_CREDENTIALS"])
+    await expect(alert).to_contain_text("INVALID_CREDENTIALS")
+
+
+@pytest.mark.parametrize("language, mark", MARKS.items())
+async def test_a_page_is_marked_before_anything_is_painted(open_page, url, language, mark):
+    page = await open_page()
+    # The app itself does not come: what marks the page is what runs before it.
+    await page.route(re.compile(r"/dashboard-assets/(?!first-paint).*\.js"), lambda route: route.abort())
+    await page.add_init_script(f"localStorage.setItem('cambist-language', '{language}')")
+    await page.goto(f"{url}/dashboard/sign-in", wait_until="commit")
+    await expect(page.locator("html")).to_have_attribute("lang", mark)
+    assert await marks(page) == (mark, "rtl" if language == "ar" else "ltr")
+
+
+async def test_a_language_that_cannot_be_loaded_changes_nothing_and_says_so(open_page, url):
+    page = await open_page()
+    await page.goto(f"{url}/dashboard/sign-in")
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    await page.context.set_offline(True)
+    await page.get_by_role("button", name="Colours and language").click()
+    await page.locator('[role="menuitemradio"][lang="ar"]').click()
+    note = page.get_by_role("alert")
+    await expect(note).to_contain_text("العربية could not be loaded")
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert await marks(page) == ("en", "ltr")
+    await page.context.set_offline(False)
+    await note.get_by_role("button", name="Close").click()
+    await expect(note).to_be_hidden()
+    await page.reload()
+    assert await marks(page) == ("en", "ltr")

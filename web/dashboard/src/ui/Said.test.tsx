@@ -1,0 +1,66 @@
+import { MantineProvider } from "@mantine/core";
+import { cleanup, render, screen } from "@testing-library/react";
+import { afterEach, describe, expect, it } from "vitest";
+
+import { ApiError } from "../api/errors";
+import { chooseLanguage } from "../i18n";
+
+import { ErrorNote } from "./Feedback";
+import { Meaning } from "./Meaning";
+
+function note(code: string, message: string) {
+  render(
+    <MantineProvider env="test" withCssVariables={false}>
+      <ErrorNote error={new ApiError(403, code, message)} />
+    </MantineProvider>,
+  );
+}
+
+describe("what the API said", () => {
+  afterEach(async () => {
+    cleanup();
+    await chooseLanguage("en");
+  });
+
+  it("is the API's own sentence in English, with its code", () => {
+    note("INSUFFICIENT_BALANCE", "The wallet holds 3 USDC.");
+    expect(screen.getByText("The wallet holds 3 USDC.")).toBeTruthy();
+    expect(screen.getByText("INSUFFICIENT_BALANCE")).toBeTruthy();
+  });
+
+  it("is in the reader's language where there is a sentence for its code", async () => {
+    await chooseLanguage("de");
+    note("INSUFFICIENT_BALANCE", "The wallet holds 3 USDC.");
+    expect(screen.getByText("Das Guthaben reicht nicht. Es wurde nichts bewegt.")).toBeTruthy();
+    expect(screen.queryByText("The wallet holds 3 USDC.")).toBeNull();
+  });
+
+  it("keeps its own sentence beside the other one where that names what the other cannot", async () => {
+    await chooseLanguage("de");
+    note("PAYOUT_BELOW_MINIMUM", "At least 5 USDC.");
+    expect(screen.getByText(/liegt unter dem Minimum/)).toBeTruthy();
+    expect(screen.getByText("At least 5 USDC.").lang).toBe("en");
+  });
+
+  it("is marked as English where there is no other sentence", async () => {
+    await chooseLanguage("ja");
+    note("SOMETHING_NEW", "This is new.");
+    expect(screen.getByText("This is new.").lang).toBe("en");
+  });
+
+  it("has words for its codes, and shows those of a later gateway as they are", async () => {
+    await chooseLanguage("fr");
+    render(
+      <>
+        <p>
+          <Meaning of="held" code="late" />
+        </p>
+        <p>
+          <Meaning of="held" code="much_too_late" />
+        </p>
+      </>,
+    );
+    expect(screen.getByText("Trop tard")).toBeTruthy();
+    expect(screen.getByText("much too late")).toBeTruthy();
+  });
+});

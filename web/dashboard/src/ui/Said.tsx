@@ -1,0 +1,52 @@
+import { useTranslation } from "react-i18next";
+
+import styles from "./Said.module.css";
+
+/** What the API says in a sentence with a code: what went wrong, what needs attention, what something waits for. */
+type Sentences = "errors" | "attention" | "waits" | "automatic";
+
+/** Return the sentence for a code in the reader's language, where there is one. In English, the API's own is the one. */
+export function useSentence(): (of: Sentences, code: string) => string | undefined {
+  const { i18n } = useTranslation();
+  const find = (of: Sentences, code: string): string | undefined => {
+    const text: unknown = i18n.getResource(i18n.language, "said", `${of}.${code}`);
+    return typeof text === "string" ? text : undefined;
+  };
+  // What is not done by itself is not done for the reasons for which it would be refused.
+  return (of, code) => find(of, code) ?? (of === "automatic" ? find("errors", code) : undefined);
+}
+
+interface SaidProps {
+  readonly of: Sentences;
+  readonly code: string;
+  /** What the API said, in English. */
+  readonly words: string;
+  /** Show the API's own sentence as well: it names amounts, limits or reasons, which the other one cannot. */
+  readonly withOwn?: boolean;
+}
+
+/** What the API said, in the reader's language where there is a sentence for its code. */
+export function Said({ of, code, words, withOwn = false }: SaidProps) {
+  const sentence = useSentence()(of, code);
+  const own = (
+    <span lang="en" dir="ltr" className={styles.own}>
+      {words}
+    </span>
+  );
+  if (sentence === undefined) return own;
+  return (
+    <>
+      {sentence}
+      {withOwn && <span className="muted"> {own}</span>}
+    </>
+  );
+}
+
+/** A sentence of the API's that has no code, and so no other language: marked as English for who reads aloud. */
+export function Quoted({ words }: { readonly words: string }) {
+  return (
+    <span lang="en" dir="auto" className={styles.own}>
+      {words}
+    </span>
+  );
+}
