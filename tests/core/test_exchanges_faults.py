@@ -10,6 +10,8 @@ from cambist.hints import Hints
 from cambist.plugin import BridgeStatus, ChainError, Log, StateUnavailableError, Units
 from cambist.services.exchanges import refunding
 from cambist.services.exchanges.runner import claim_due, look_at
+from cambist.services.sending import settling
+from cambist.services.sending.queue import acts, listing
 from cambist.services.sending.suspended import wake
 from cambist.testing.memory import Output
 from cambist_tasks.exchanges import ExchangeFollower
@@ -209,6 +211,15 @@ async def test_a_restored_database_gives_up_nothing_that_may_have_been_sent(env,
     assert (await env.balance_of("memory", "MEM")).pending == 2 * MEM
     assert env.alerts["cancel_unproven"] == 1
     assert (await env.row(txn_id)).waits_for == "signed_before"
+    # A call under its nonce may be its own or not: what it says could have been built anew. So nothing is decided.
+    async with env.db.transaction() as conn:
+        found = await conn.exec_driver_sql("SELECT intent_id FROM outbound_intents WHERE id = $1", (row.intent_pk,))
+        named = await listing.find_intent(conn, found.scalar_one())
+        assert await acts.ask_to_settle(conn, named, row.tx_id, env.clock.now())
+    await env.tick()
+    async with env.db.transaction() as conn:
+        assert (await listing.find_intent(conn, named.intent_id)).settle_refusal == settling.UNCLEAR
+    assert (await env.balance_of("memory", "MEM")).pending == 2 * MEM
 
 
 @pytest.mark.parametrize("how", ["raises", "says nothing", "names a transaction that is none"])

@@ -318,6 +318,36 @@ async def test_a_reorg_deeper_than_finality_has_it_followed_as_any_other(treasur
     assert (await status(treasury, payout_id), await treasury.on_chain(to_address, "USDX")) == ("completed", AMOUNT)
 
 
+async def test_a_transfer_that_was_mined_and_failed_gives_its_money_back(treasury):
+    before, to_address = await money(treasury), await treasury.stranger(1)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
+    await treasury.engine().tick()
+    (tx_id,) = await txs_of(treasury, payout_id)
+    treasury.chain.faults.refusing = {(treasury.token("USDX").contract, to_address)}
+    await treasury.mine(treasury.info.confirmations + 2)
+    await treasury.forget_sending(payout_id)
+    await cancelling(treasury, payout_id)
+    await settle(treasury, payout_id, tx_id)
+    await treasury.work(treasury.engine(), rounds=2, until="enough")
+    payout = await treasury.payout(payout_id)
+    assert (payout.status, payout.tx_id, payout.error) == ("failed", tx_id, "The transaction was mined, and failed.")
+    assert (await money(treasury), await treasury.on_chain(to_address, "USDX")) == (before, 0)
+
+
+async def test_a_token_that_is_registered_no_more_leaves_it_open_what_was_sent(treasury):
+    payout_id, tx_id = await sent_and_forgotten(treasury, await treasury.stranger(1))
+    before, context = await money(treasury), treasury.engine().context
+    less = structs.replace(treasury.info, tokens=tuple(one for one in treasury.info.tokens if one.symbol != "USDX"))
+    scope = structs.replace(context.chain_scope, info=less)
+    await settle(treasury, payout_id, tx_id)
+    await Engine(structs.replace(context, chain_scope=scope), treasury.keys).tick()
+    assert (await row_of(treasury, payout_id)).settle_refusal == settling.UNCLEAR
+    assert (await status(treasury, payout_id), await money(treasury)) == ("cancelling", before)
+    await settle(treasury, payout_id, tx_id)
+    await treasury.work(treasury.engine(), rounds=2, until="enough")
+    assert await status(treasury, payout_id) == "completed"
+
+
 @pytest.mark.parametrize("nature", ["own", "other"])
 async def test_death_at_each_moment_ends_it_once(treasury, nature):
     before, outlived, moment = await money(treasury), False, 0

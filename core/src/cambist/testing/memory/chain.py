@@ -97,14 +97,15 @@ class MemoryChain(MemoryReading):
         raw = self._raws.get(tx_id)
         if raw is None or self._status(tx_id).state == "unknown":
             return None
-        payload, key = open_raw(raw)
+        read = self._read(raw)
+        assert read.fee is not None
         return FoundTx(
             tx=SignedTx(tx_id=tx_id, raw=raw),
-            sender=spell(key),
-            sequence=payload.sequence if isinstance(payload, Payload) else None,
+            sender=read.sender,
+            sequence=read.sequence,
             payload=raw[:-SIGNATURE_BYTES],
-            fee=payload.fee,
-            valid_until=None if isinstance(payload, Payload) else payload.valid_until,
+            fee=replace(read.fee, covered=0),
+            valid_until=read.valid_until,
         )
 
     async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
