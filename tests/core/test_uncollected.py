@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -340,3 +341,43 @@ async def test_on_a_real_node_it_is_judged_by_its_fees_and_collected_for_what_wa
 
 def test_every_reason_has_a_sentence():
     assert set(explaining.TEXTS) == set(explaining.UncollectedReason)
+
+
+async def test_an_address_is_read_by_its_merchants_deposits_however_many_others_lie_there(treasury):
+    address = await treasury.receive("USDX", 3 * ONE)
+    async with treasury.db.transaction() as conn:
+        # Of another merchant, who has none of the addresses that are asked about.
+        await conn.exec_driver_sql(
+            "WITH other AS (INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_2', 'b@b.example', 'B')"
+            " RETURNING id), theirs AS (INSERT INTO addresses (mode, family, address, merchant_pk, account_index,"
+            " change, address_index) SELECT mode, family, 'mem1theirs', other.id, 9, 0, 0 FROM addresses, other"
+            " WHERE address = $1 RETURNING id, merchant_pk)"
+            " INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_pk, address_pk, matches,"
+            " token, contract, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations, status)"
+            " SELECT deposit_id || n, chain, scope, tx_id || n, position, mode, theirs.merchant_pk, theirs.id, matches,"
+            " token, contract, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations, status"
+            " FROM deposits, theirs, generate_series(1, 20000) n",
+            (address,),
+        )
+    async with treasury.db.autocommit() as conn:
+        await conn.exec_driver_sql("ANALYZE deposits, addresses, chain_cursors")
+        values = ([address], [treasury.family.name])
+        for _ in range(7):  # from the sixth time on, PostgreSQL may plan without looking at the values
+            told = await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {explaining.AT_ADDRESS}", values)
+            text = told.scalar_one()
+            plan = (json.loads(text) if isinstance(text, str) else text)[0]["Plan"]
+        assert sum(map(_rows_of_deposits, _nodes(plan))) < 50
+        (one,) = await read_address(conn, [address], [treasury.family.name])
+    assert (one.state, one.units) == ("uncollected", 3 * ONE)
+
+
+def _nodes(plan):
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
+
+
+def _rows_of_deposits(node):
+    if node.get("Relation Name") != "deposits":
+        return 0
+    return (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]

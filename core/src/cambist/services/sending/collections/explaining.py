@@ -211,13 +211,16 @@ class AtAddress(Struct, frozen=True, kw_only=True):
     refused_at: datetime | None
 
 
-# Each part by an index of what is open, however many deposits an address has seen.
-_AT_ADDRESS = f"""
-WITH mine AS (SELECT id FROM addresses WHERE address = ANY($1::text[]) AND family = ANY($2::text[]) LIMIT 100),
-deposit AS (
+# Each part by an index of what is open, however many deposits an address has seen: what waits for confirmations lies in
+# the newest blocks, and what is not collected is found by its merchant.
+AT_ADDRESS = f"""
+WITH mine AS (
+    SELECT id, merchant_pk FROM addresses WHERE address = ANY($1::text[]) AND family = ANY($2::text[]) LIMIT 100
+), deposit AS (
     SELECT d.* FROM deposits d WHERE d.status = 'detected' AND d.address_pk IN (SELECT id FROM mine)
-    UNION ALL SELECT d.* FROM deposits d WHERE d.status = 'confirmed' AND d.collection_pk IS NULL
-        AND d.address_pk IN (SELECT id FROM mine)
+    UNION ALL SELECT d.* FROM chain_cursors k CROSS JOIN mine JOIN deposits d ON d.chain = k.chain AND d.scope = k.scope
+        AND d.merchant_pk = mine.merchant_pk AND d.address_pk = mine.id
+        AND d.status = 'confirmed' AND d.collection_pk IS NULL
     UNION ALL SELECT d.* FROM mine JOIN outbound_intents o ON o.source_address_pk = mine.id
         AND o.state IN ('waiting', 'sending') AND o.kind = '{IntentKind.COLLECTION}'
         JOIN deposits d ON d.collection_pk = o.id AND d.status = 'confirmed'
@@ -250,7 +253,7 @@ SELECT EXISTS (SELECT FROM addresses WHERE address = ANY($1::text[]) AND family 
 async def read_address(conn: AsyncConnection, spellings: Sequence[str], families: Sequence[str]) -> Sequence[AtAddress]:
     """Return what is at an address of ours and not in a main wallet, however it is spelled. Raises NotFoundError."""
     values = (list(spellings), list(families))
-    rows = (await conn.exec_driver_sql(_AT_ADDRESS, values)).all()
+    rows = (await conn.exec_driver_sql(AT_ADDRESS, values)).all()
     if rows:
         return [convert({**row._mapping, "units": int(row.units)}, AtAddress) for row in rows]  # noqa: SLF001
     if not (await conn.exec_driver_sql(_IS_OURS, values)).scalar_one():
