@@ -81,6 +81,7 @@ payouts   step-up  PATCH  /api/merchant/wallet/coins/{chain}/{symbol}/settings
 read      -        GET    /api/merchant/wallet/collections
 payouts   step-up  POST   /api/merchant/wallet/payout
 payouts   step-up  POST   /api/merchant/wallet/payout/batch
+payouts   -        POST   /api/merchant/wallet/payout/batch/check
 read      -        GET    /api/merchant/wallet/payouts
 read      -        GET    /api/merchant/wallet/payouts/{payoutId}
 payouts   -        POST   /api/merchant/wallet/payouts/{payoutId}/cancel

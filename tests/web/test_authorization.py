@@ -36,6 +36,7 @@ PROJECT = {
     ("POST", "wallet", "/payouts/{payout_id}/cancel"): None,
     ("POST", "wallet", "/payout"): PAY,
     ("POST", "wallet", "/payout/batch"): ROWS,
+    ("POST", "wallet", "/payout/batch/check"): ROWS,
     ("POST", "swap-bridge", "/swap/quote"): SWAP,
     ("POST", "swap-bridge", "/swap/execute"): SWAP,
     ("POST", "swap-bridge", "/bridge/quote"): {**SWAP, "destChain": "pretend"},

@@ -165,6 +165,36 @@ async def test_a_batch_is_answered_with_its_payouts_and_the_rows_that_were_refus
     assert page.json()["total"] == 2
 
 
+async def test_a_batch_is_checked_row_by_row_before_anything_is_paid(client, rich):
+    rows = [
+        {"toAddress": person("ann"), "amount": "1.5"},
+        {"toAddress": "nobody", "amount": "1"},
+        {"toAddress": person("bob"), "amount": "0.0000001"},
+        {"toAddress": person("cleo"), "amount": "400", "idempotencyKey": "twice"},
+        {"toAddress": person("dan"), "amount": "2", "toTag": "x"},
+        {"toAddress": person("eve"), "amount": "2", "idempotencyKey": "twice"},
+    ]
+    body = {"chain": "memory", "token": "USDX", "destinations": rows}
+    found = []
+    for _ in range(2):
+        answer = await client.post(f"{WALLET}/payout/batch/check", json=body, headers=rich.key)
+        assert answer.status_code == 200, answer.text
+        found.append([(one["row"], one["code"]) for one in answer.json()["rejected"]])
+    # More than there is refuses the whole batch, and no row of it alone.
+    refusals = [(1, "INVALID_ADDRESS"), (2, "INVALID_AMOUNT"), (4, "INVALID_TAG"), (5, "DUPLICATE_IDEMPOTENCY_KEY")]
+    assert found == [refusals] * 2
+    paid = await client.post(
+        f"{WALLET}/payout/batch", json={**body, "destinations": [rows[0], *rows[4:]]}, headers=rich.key
+    )
+    assert (paid.status_code, paid.json()["batch"]["acceptedRows"]) == (201, 2)
+    refused(
+        await client.post(f"{WALLET}/payout/batch/check", json={**body, "token": "nothing"}, headers=rich.key),
+        400,
+        "UNSUPPORTED_TOKEN",
+        "token",
+    )
+
+
 async def test_a_batch_has_1_to_100_rows_and_is_refused_whole_where_the_balance_is_too_low(client, rich, pay):
     async def batch(rows):
         body = {"chain": "memory", "token": "USDX", "destinations": rows}

@@ -82,7 +82,7 @@ payments.PublicPayments          read getPublicPayment
 overviews.OwnOverview            read getOverview
 overviews.WholeOverview          read getGatewayOverview
 payouts.Payouts                  create createPayout · create_batch createPayoutBatch · list listPayouts
-payouts.Payouts                  read getPayout · cancel cancelPayout
+payouts.Payouts                  check_batch checkPayoutBatch · read getPayout · cancel cancelPayout
 plans.MerchantPlan               read getPlan
 plans.Plans                      list listPlans · make createPlan · change changePlan · give changeMerchantPlan
 plugins.Plugins                  list listPlugins

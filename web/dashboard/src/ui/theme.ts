@@ -1,4 +1,4 @@
-import { Drawer, Modal, Tooltip, createTheme, type MantineColorsTuple } from "@mantine/core";
+import { Drawer, Modal, Select, Tooltip, createTheme, type MantineColorsTuple } from "@mantine/core";
 
 // The checkout's green; white on the seventh shade has a contrast of more than 4.5, in light and in dark.
 const green: MantineColorsTuple = [
@@ -28,6 +28,8 @@ export const theme = createTheme({
     // Their scroll lock inserts a style tag, which the policy blocks.
     Modal: Modal.extend({ defaultProps: { lockScroll: false, centered: true, radius: "lg" } }),
     Drawer: Drawer.extend({ defaultProps: { lockScroll: false } }),
+    // Who chooses what is chosen already wants to keep it. A filter has a button that clears it.
+    Select: Select.extend({ defaultProps: { allowDeselect: false } }),
     Tooltip: Tooltip.extend({ defaultProps: { openDelay: 250, events: { hover: true, focus: true, touch: true } } }),
   },
 });

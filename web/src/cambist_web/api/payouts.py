@@ -78,6 +78,12 @@ class BatchMade(MadeAnswer, frozen=True, kw_only=True):
     rejected: Sequence[Rejected]
 
 
+class BatchChecked(Answer, frozen=True, kw_only=True):
+    """The rows that would be refused alone, in their order: none where all of them can be paid."""
+
+    rejected: Sequence[Rejected]
+
+
 def batch_view(batch: Batch) -> BatchView:
     return BatchView(
         batch_id=batch.batch_id,
@@ -149,6 +155,18 @@ class Payouts(Controller):
             rejected=made.rejected,
         )
         return made_response(answer, replayed=made.replayed)
+
+    @post("/payout/batch/check", status_code=200, summary="Check many", opt=needs("payouts"))
+    async def check_batch(
+        self, data: JSONBody[BatchRequest], actor: NamedDependency[Actor], web: NamedDependency[Web]
+    ) -> BatchChecked:
+        """Say which rows would be refused alone, and why, before anything is paid.
+
+        Addresses, tags, amounts and limits are judged as they would be now. Whether the balance covers them all, and
+        what a row's own key did before, is not.
+        """
+        async with web.db.transaction() as conn:
+            return BatchChecked(rejected=await batch.check_batch(conn, payout_context(web), actor, data))
 
     @get("/payouts", summary="List payouts", opt=needs("read"))
     async def list(  # noqa: PLR0913  every query parameter is one

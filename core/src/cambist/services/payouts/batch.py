@@ -19,6 +19,7 @@ from cambist.plugin import Units
 from cambist.services.accounting.ledger import SPENDING, lock_balances
 from cambist.services.actor import Actor
 from cambist.services.addresses.wallets import main_wallet
+from cambist.services.errors import ServiceError
 from cambist.services.idempotency import choose_key, claim_of, hash_request, lead_to, take_key
 
 from . import limits
@@ -33,6 +34,7 @@ from .batch_rows import (
     in_order,
     judge_rows,
     reject,
+    row_claim,
 )
 from .create import named_asset, require_open, require_payouts
 from .queue import PayoutContext, debit_and_queue
@@ -87,13 +89,7 @@ async def create_batch(
     before = await take_key(conn, claim, batch_id, context.clock.now())
     if before is not None:
         return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
-    asset = named_asset(context.registry, request.chain, request.token)
-    await require_open(conn, actor, [asset])
-    settings = await require_payouts(conn, actor, asset)
-    family = context.registry.families[asset.chain.family]
-    source = await main_wallet(conn, context.keys, family, actor.merchant_pk, actor.mode)
-    allowed = await limits.limits_of(conn, settings, actor.merchant_pk, actor.mode, asset, context.clock.now())
-    judge = Judge(context=context, settings=settings, limits=allowed, actor=actor, asset=asset, source=source.address)
+    judge = await _judge(conn, context, actor, request)
     if any(one.idempotency_key is not None for one in request.destinations):
         # The same words with a row's key are a repetition, whatever became of that row: nothing of it happens again.
         await _lock_repetitions(conn, hash_request(asked))
@@ -106,32 +102,76 @@ async def create_batch(
         raise BatchRejectedError(sorted([*rejected, *beyond], key=lambda one: one.row))
     stored = await _store(conn, judge, batch_id, hash_request(asked), valid, [*rejected, *beyond, *replayed])
     payouts = [structs.replace(one.payout, batch_pk=stored) for one in valid]
-    await debit_and_queue(conn, context, settings, payouts, allowed)
+    await debit_and_queue(conn, context, judge.settings, payouts, judge.limits)
     return await _batch(conn, actor.project_pk, batch_id)
+
+
+async def check_batch(
+    conn: AsyncConnection, context: PayoutContext, actor: Actor, request: BatchRequest
+) -> Sequence[Rejected]:
+    """Return the rows that would be refused alone if the batch were asked for now, in their order; nothing is stored.
+
+    Neither what the balance covers is looked at, nor whether a row's key was used before. Raises ServiceError for what
+    would refuse the whole.
+    """
+    judge = await _judge(conn, context, actor, request)
+    valid: list[Valid] = []
+    rejected: list[Rejected] = []
+    taken: set[str] = set()
+    for row, destination in enumerate(request.destinations):
+        try:
+            valid.append(judge.valid(row, destination, row_claim(actor, request, destination, taken)))
+        except ServiceError as error:
+            rejected.append(reject(row, destination, error))
+    if judge.limits.per_day is not None:
+        _, beyond = _by_day(judge, valid, await _sent_today(conn, judge))
+        rejected += beyond
+    return sorted(rejected, key=lambda one: one.row)
+
+
+async def _judge(conn: AsyncConnection, context: PayoutContext, actor: Actor, request: BatchRequest) -> Judge:
+    """Return what the rows are judged by. Raises ServiceError where none of them could be paid."""
+    asset = named_asset(context.registry, request.chain, request.token)
+    await require_open(conn, actor, [asset])
+    settings = await require_payouts(conn, actor, asset)
+    family = context.registry.families[asset.chain.family]
+    source = await main_wallet(conn, context.keys, family, actor.merchant_pk, actor.mode)
+    allowed = await limits.limits_of(conn, settings, actor.merchant_pk, actor.mode, asset, context.clock.now())
+    return Judge(context=context, settings=settings, limits=allowed, actor=actor, asset=asset, source=source.address)
 
 
 async def _within_day(
     conn: AsyncConnection, judge: Judge, valid: Sequence[Valid]
 ) -> tuple[Sequence[Valid], Sequence[Rejected]]:
     """Refuse the rows with which the day's sum would be too large, in their order."""
-    chain, token = judge.asset
-    allowed = judge.limits
-    if allowed.per_day is None or not valid:
+    if judge.limits.per_day is None or not valid:
         return valid, []
-    actor, now = judge.actor, judge.context.clock.now()
     # From here on, nobody else adds to the sum.
-    await lock_balances(conn, actor.mode, map(valid[0].payout.account, SPENDING))
+    await lock_balances(conn, judge.actor.mode, map(valid[0].payout.account, SPENDING))
+    within, beyond = _by_day(judge, valid, await _sent_today(conn, judge))
+    refused = {one.row for one in beyond}
+    await drop_keys(conn, [one for one in valid if one.row in refused])
+    return within, beyond
+
+
+async def _sent_today(conn: AsyncConnection, judge: Judge) -> int:
+    chain, token = judge.asset
+    actor, now = judge.actor, judge.context.clock.now()
     sent: int = await limits.sent_today(conn, actor.merchant_pk, actor.mode, chain, token, now)
+    return sent
+
+
+def _by_day(judge: Judge, valid: Sequence[Valid], sent: int) -> tuple[Sequence[Valid], Sequence[Rejected]]:
+    """Return the rows that the day's limit lets through after what was sent, in their order, and the others."""
     within, beyond = [], []
     for one in valid:
-        if allowed.day_refuses(one.payout.units, sent):
-            beyond.append(one)
+        if judge.limits.day_refuses(one.payout.units, sent):
+            error = limits.day_limit_error(judge.limits, judge.asset.token)
+            beyond.append(reject(one.row, one.destination, error))
         else:
             within.append(one)
             sent += one.payout.units
-    await drop_keys(conn, beyond)
-    error = limits.day_limit_error(allowed, token)
-    return within, [reject(one.row, one.destination, error) for one in beyond]
+    return within, beyond
 
 
 async def _lock_repetitions(conn: AsyncConnection, request_hash: bytes) -> None:

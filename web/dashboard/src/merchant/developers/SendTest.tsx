@@ -34,7 +34,6 @@ export function SendTest({ words, send }: SendTestProps) {
         <div className="row">
           <Select
             aria-label={t("webhooks.event")}
-            allowDeselect={false}
             data={EVENTS}
             value={event}
             onChange={(value) => {

@@ -130,7 +130,6 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
           {pricing === "fiat" && (
             <Select
               label={t("payments.currency")}
-              allowDeselect={false}
               data={CURRENCIES.map((one) => ({ value: one, label: one.toUpperCase() }))}
               value={currency}
               onChange={(value) => {

@@ -8,12 +8,14 @@ import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Confirm } from "../../ui/Confirm";
+import { ErrorNote } from "../../ui/Feedback";
 import { Plain } from "../../ui/Plain";
 import { Chip } from "../../ui/Status";
+import { useAct } from "../../ui/useAct";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
-import { ROWS_MAX, readRows, total } from "./rows";
+import { ROWS_MAX, readRows, total, type PayoutRow } from "./rows";
 
 type Rejected = Schemas["Rejected"];
 
@@ -25,11 +27,12 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   const client = useQueryClient();
   const [text, setText] = useState("");
   const [isAsked, setAsked] = useState(false);
+  const [refused, setRefused] = useState<ReadonlyMap<number, Rejected>>(new Map());
   const [rejected, setRejected] = useState<readonly Rejected[]>([]);
   // One key for one text: sending the same again pays nobody twice, and another text is another batch.
   const [idempotencyKey, setKey] = useState(() => crypto.randomUUID());
   const rows = readRows(text, balance.decimals);
-  const wrong = rows.filter((one) => one.problem !== null);
+  const wrong = rows.filter((one, index) => one.problem !== null || refused.has(index)).length;
   const sum = total(
     rows.filter((one) => one.problem === null),
     balance.decimals,
@@ -38,16 +41,25 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
 
   function read(typed: string): void {
     setText(typed);
+    setRefused(new Map());
     setRejected([]);
     setKey(crypto.randomUUID());
   }
 
+  const destinations = rows.map(({ toAddress, amount }) => ({ toAddress, amount }));
+  const asked = { chain: balance.chain, token: balance.token, destinations };
+  const params = { path: { projectId } };
+  // What this page cannot know of a row the API says: whether the chain has such an address, and the limits.
+  const check = useAct(async () => {
+    const path = "/api/dashboard/projects/{projectId}/wallet/payout/batch/check";
+    const checked = await unwrap(api.POST(path, { params, body: asked }));
+    setRefused(new Map(checked.rejected.map((one) => [one.row, one])));
+    setAsked(checked.rejected.length === 0);
+  });
+
   async function pay(): Promise<void> {
-    const destinations = rows.map(({ toAddress, amount }) => ({ toAddress, amount }));
-    const body = { chain: balance.chain, token: balance.token, destinations, idempotencyKey };
-    const params = { path: { projectId } };
     const path = "/api/dashboard/projects/{projectId}/wallet/payout/batch";
-    const made = await unwrap(api.POST(path, { params, body }));
+    const made = await unwrap(api.POST(path, { params, body: { ...asked, idempotencyKey } }));
     await client.invalidateQueries({ queryKey: ["project", projectId] });
     if (made.rejected.length > 0) setRejected(made.rejected);
     else await navigate({ to: `/${projectId}/payouts`, search: { batchId: made.batch.batchId } });
@@ -62,6 +74,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
         minRows={4}
         maxRows={12}
         spellCheck={false}
+        readOnly={check.isRunning}
         value={text}
         onChange={(event) => {
           read(event.currentTarget.value);
@@ -70,7 +83,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       <div className="row">
         <FileButton accept=".csv,.txt,text/csv,text/plain" onChange={(file) => void file?.text().then(read)}>
           {(props) => (
-            <Button {...props} variant="default">
+            <Button {...props} variant="default" disabled={check.isRunning}>
               {t("batch.file")}
             </Button>
           )}
@@ -97,12 +110,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
             {
               id: "problem",
               title: t("payments.status"),
-              cell: (one) =>
-                one.problem === null ? (
-                  <Chip tone="good">{t("batch.good")}</Chip>
-                ) : (
-                  <Chip tone="bad">{t(`batch.problem.${one.problem}`)}</Chip>
-                ),
+              cell: (one) => <Judgement row={one} refusal={refused.get(rows.indexOf(one))} />,
             },
           ]}
         />
@@ -110,7 +118,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       {rows.length > 0 && (
         <p role="status">
           {t("batch.count", { count: rows.length })} · <Amount value={sum} token={balance.token} />
-          {wrong.length > 0 && <> · {t("batch.wrong", { count: wrong.length })}</>}
+          {wrong > 0 && <> · {t("batch.wrong", { count: wrong })}</>}
           {isTooLong && <> · {t("batch.tooLong", { count: ROWS_MAX })}</>}
         </p>
       )}
@@ -126,12 +134,12 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
           </ul>
         </div>
       )}
+      {check.error !== null && <ErrorNote error={check.error} />}
       <div className="row">
         <Button
-          disabled={rows.length === 0 || wrong.length > 0 || isTooLong || rejected.length > 0}
-          onClick={() => {
-            setAsked(true);
-          }}
+          disabled={rows.length === 0 || wrong > 0 || isTooLong || rejected.length > 0}
+          loading={check.isRunning}
+          onClick={() => void check.run()}
         >
           {t("payouts.check")}
         </Button>
@@ -153,5 +161,22 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
         </Confirm>
       )}
     </div>
+  );
+}
+
+interface JudgementProps {
+  readonly row: PayoutRow;
+  readonly refusal: Rejected | undefined;
+}
+
+/** What is wrong with a row, in the page's words or in the API's. */
+function Judgement({ row, refusal }: JudgementProps) {
+  const { t } = useTranslation();
+  if (row.problem !== null) return <Chip tone="bad">{t(`batch.problem.${row.problem}`)}</Chip>;
+  if (refusal === undefined) return <Chip tone="good">{t("batch.good")}</Chip>;
+  return (
+    <>
+      <Chip tone="bad">{refusal.error}</Chip> <code>{refusal.code}</code>
+    </>
   );
 }

@@ -31,7 +31,6 @@ export function SandboxPage() {
               <div className="stack">
                 <Select
                   label={t("payments.chain")}
-                  allowDeselect={false}
                   data={offered.map((one) => ({ value: one.chain, label: one.name }))}
                   value={at}
                   onChange={setChain}

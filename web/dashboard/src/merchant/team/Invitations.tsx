@@ -81,7 +81,6 @@ function Invite() {
         <Select
           label={t("team.role")}
           description={t(`roleWords.${role}`)}
-          allowDeselect={false}
           data={ROLES.map((one) => ({ value: one, label: t(`role.${one}`) }))}
           value={role}
           onChange={(value) => {

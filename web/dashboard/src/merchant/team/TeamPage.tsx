@@ -86,7 +86,6 @@ function ChangeRole({ member }: { readonly member: Member }) {
     <>
       <Select
         aria-label={t("team.roleOf", { name: member.name })}
-        allowDeselect={false}
         data={[
           ...ROLES.map((one) => ({ value: one, label: t(`role.${one}`) })),
           { value: "remove", label: t("team.remove") },

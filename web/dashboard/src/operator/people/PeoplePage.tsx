@@ -127,7 +127,6 @@ function RoleSelect({ value, onRole }: RoleSelectProps) {
     <Select
       label={t("common:team.role")}
       description={t(`people.roleWords.${value}`)}
-      allowDeselect={false}
       data={ROLES.map((one) => ({ value: one, label: t(`role.${one}`) }))}
       value={value}
       onChange={(chosen) => {
