@@ -61,6 +61,7 @@ function Invite() {
   const [role, setRole] = useState<Role>("viewer");
   const [link, setLink] = useState<string | null>(null);
   const invite = useAct(async () => {
+    setLink(null); // the link of the last one must not be handed to the next
     setLink((await unwrap(api.POST("/api/dashboard/invitations", { body: { name, email, role } }))).link);
     setName("");
     setEmail("");
