@@ -16,7 +16,7 @@ const NAMES = ["common", "operator", "api"] as const;
 const ALIKE: ReadonlySet<string> = new Set(
   `Auditor,Block,Bridge,Browser,Chain,Chains,Code,Coin,Coins,Confirmations,Contract,Credits,Details,E-mail,Endpoints,
   Finance,Gateway,Impossible,Invitations,Jobs,Limit,Live,Menu,Minutes,Mode,Name,Navigation,No,Nonce,Pages,Plan,Plugins,
-  Problem,Sandbox,Secret,Sessions,Signer,Slippage,Sources,Stake,Status,Support,Swap,Tag,Team,Token,Tokens,Tracker,
+  Problem,Sandbox,Secret,Sessions,Signatures,Signer,Slippage,Sources,Stake,Status,Support,Swap,Tag,Team,Token,Tokens,Tracker,
   Trackers,Transaction,Transactions,Transfer,Type,URL,Unstake,Version,Wallet,Webhook URL,Webhooks`
     .split(",")
     .map((one) => one.trim()),
