@@ -61,6 +61,19 @@ async def look_over(page, axe: str) -> None:
     assert await violations(page, axe) == []
 
 
+async def filter_and_sort(page) -> None:
+    """Take filters away, look for days when nothing was, and turn the order around."""
+    await page.get_by_role("button", name="Clear the filters").click()
+    rows = page.get_by_role("table", name="Payments").locator("tbody tr")
+    await expect(rows).to_have_count(1)
+    await page.get_by_label("From").fill("2031-01-01")
+    await expect(page.get_by_text("No payment is like that")).to_be_visible()
+    await page.get_by_role("button", name="Clear the filters").click()
+    await page.get_by_role("button", name="Created").click()
+    await expect(page.get_by_role("columnheader", name="Created")).to_have_attribute("aria-sort", "ascending")
+    await expect(rows).to_have_count(1)
+
+
 async def read_every_page(page) -> None:
     """Go wherever the navigation leads: each page shows what the API answered, which is nothing yet or little."""
     links = page.get_by_role("navigation", name="Navigation").get_by_role("link")
@@ -159,6 +172,7 @@ async def test_a_merchant_adds_an_endpoint_and_sees_whether_it_checks_signatures
         await expect(page.get_by_role("region", name="Try your receiver out")).to_contain_text("Delivered")
         await page.get_by_role("button", name="Pause").click()
         await dialog.get_by_role("button", name="Pause").click()
+        await expect(dialog).to_be_hidden()
         await expect(page.get_by_role("button", name="Resume")).to_be_visible()
         assert await violations(page, axe) == []
         log = page.get_by_role("table", name="Deliveries")
@@ -223,6 +237,7 @@ async def test_a_merchant_signs_up_is_paid_in_the_sandbox_and_refunds(open_page,
     assert "status=expired" in page.url
     await page.reload()
     await expect(page.get_by_text("No payment is like that")).to_be_visible()
+    await filter_and_sort(page)
     await read_every_page(page)
 
 

@@ -1,8 +1,11 @@
 import { Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useState, type ReactNode } from "react";
+import { useTranslation } from "react-i18next";
 
 const TYPING_MS = 250;
+/** Room for the longest of all languages. */
+const DAY_LABEL_WIDTH = 84;
 
 interface Filter {
   readonly label: string;
@@ -51,6 +54,44 @@ export function TextFilter({ label, value, onFilter }: Filter) {
         filter(event.currentTarget.value.trim());
       }}
     />
+  );
+}
+
+interface DaysFilterProps {
+  /** Days as the page's address has them: 2026-01-31. */
+  readonly from: string | undefined;
+  readonly until: string | undefined;
+  readonly onFilter: (changed: { readonly from?: string; readonly until?: string }) => void;
+}
+
+/** Takes the first and the last day of a time, in the time zone of whoever looks. */
+export function DaysFilter({ from, until, onFilter }: DaysFilterProps) {
+  const { t } = useTranslation();
+  return (
+    <div className="days">
+      <TextInput
+        type="date"
+        aria-label={t("list.from")}
+        leftSection={<span aria-hidden>{t("list.from")}</span>}
+        leftSectionWidth={DAY_LABEL_WIDTH}
+        max={until}
+        value={from ?? ""}
+        onChange={(event) => {
+          onFilter({ from: event.currentTarget.value });
+        }}
+      />
+      <TextInput
+        type="date"
+        aria-label={t("list.until")}
+        leftSection={<span aria-hidden>{t("list.until")}</span>}
+        leftSectionWidth={DAY_LABEL_WIDTH}
+        min={from}
+        value={until ?? ""}
+        onChange={(event) => {
+          onFilter({ until: event.currentTarget.value });
+        }}
+      />
+    </div>
   );
 }
 

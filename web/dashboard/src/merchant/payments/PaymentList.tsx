@@ -1,14 +1,15 @@
-import { Button, Select, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
 import { Amount, Fiat } from "../../ui/Amount";
+import { timesOf } from "../../ui/days";
 import { Empty } from "../../ui/Feedback";
+import { DaysFilter, Filters, SelectFilter, TextFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Page, Section } from "../../ui/Page";
-import { useListSearch } from "../../ui/search";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
@@ -28,11 +29,16 @@ const STATUSES = [
 ] as const;
 type PaymentStatus = (typeof STATUSES)[number];
 
-const FILTERS = ["status", "chain", "orderId"] as const;
-const TYPING_MS = 250;
+const SORTS = ["-createdAt", "createdAt"] as const;
+const FILTERS = ["status", "chain", "orderId", "amount", "from", "until", "sort"] as const;
+const NO_FILTERS = { status: "", chain: "", orderId: "", amount: "", from: "", until: "" };
 
 function isStatus(text: string | undefined): text is PaymentStatus {
   return STATUSES.some((one) => one === text);
+}
+
+function isSort(text: string | undefined): text is (typeof SORTS)[number] {
+  return SORTS.some((one) => one === text);
 }
 
 /** A project's payments, newest first. */
@@ -40,17 +46,19 @@ export function PaymentList() {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const search = useListSearch(FILTERS);
-  const { status, chain, orderId } = search.filters;
-  const query = useQuery(
-    paymentsQuery(projectId, {
-      page: search.page,
-      ...(isStatus(status) ? { status } : {}),
-      ...(chain === undefined ? {} : { chain }),
-      ...(orderId === undefined ? {} : { orderId }),
-    }),
-  );
+  const { status, chain, orderId, amount, from, until, sort } = search.filters;
+  const asked = {
+    ...(isStatus(status) ? { status } : {}),
+    ...(chain === undefined ? {} : { chain }),
+    ...(orderId === undefined ? {} : { orderId }),
+    ...(amount === undefined ? {} : { amount }),
+    ...timesOf(from, until),
+    ...(isSort(sort) ? { sort } : {}),
+  };
+  const query = useQuery(paymentsQuery(projectId, { page: search.page, ...asked }));
+  const { data: chains = [] } = useQuery(chainsQuery);
   const mayCreate = usePermitted("payments");
-  const isFiltered = Object.keys(search.filters).length > 0;
+  const isFiltered = Object.keys(search.filters).some((name) => name !== "sort");
   const create = mayCreate && (
     <Button component={Link} to={`/${projectId}/payments/new`}>
       {t("payments.new")}
@@ -60,6 +68,7 @@ export function PaymentList() {
     {
       id: "created",
       title: t("payments.created"),
+      sort: "createdAt",
       cell: (one) => <When at={one.createdAt} />,
     },
     { id: "order", title: t("payments.order"), cell: (one) => one.orderId ?? <span className="muted">–</span> },
@@ -78,19 +87,52 @@ export function PaymentList() {
       title={t("payments.title")}
       actions={
         <>
-          <ProjectCsv list="payments" query={search.filters} />
+          <ProjectCsv list="payments" query={asked} />
           {create}
         </>
       }
     >
       <Section flush>
-        <Filters filters={search.filters} filter={search.filter} />
+        <Filters>
+          <TextFilter
+            label={t("payments.orderSearch")}
+            value={orderId}
+            onFilter={(text) => {
+              search.filter({ orderId: text });
+            }}
+          />
+          <TextFilter
+            label={t("payments.amount")}
+            value={amount}
+            onFilter={(text) => {
+              search.filter({ amount: text });
+            }}
+          />
+          <SelectFilter
+            label={t("payments.status")}
+            value={status}
+            options={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
+            onFilter={(chosen) => {
+              search.filter({ status: chosen });
+            }}
+          />
+          <SelectFilter
+            label={t("payments.chain")}
+            value={chain}
+            options={chains.map((one) => ({ value: one.chain, label: one.name }))}
+            onFilter={(chosen) => {
+              search.filter({ chain: chosen });
+            }}
+          />
+          <DaysFilter from={from} until={until} onFilter={search.filter} />
+        </Filters>
         <List
           label={t("payments.title")}
           columns={columns}
           query={query}
           rowKey={(one) => one.paymentId}
           href={(one) => `/${projectId}/payments/${one.paymentId}`}
+          {...newestFirst(search)}
           onPage={search.goTo}
           empty={
             isFiltered ? (
@@ -98,7 +140,7 @@ export function PaymentList() {
                 <Button
                   variant="default"
                   onClick={() => {
-                    search.filter({ status: "", chain: "", orderId: "" });
+                    search.filter(NO_FILTERS);
                   }}
                 >
                   {t("list.clear")}
@@ -127,48 +169,5 @@ function Asked({ payment }: { readonly payment: Payment }) {
         </div>
       )}
     </>
-  );
-}
-
-type Filtering = Pick<ReturnType<typeof useListSearch<(typeof FILTERS)[number]>>, "filters" | "filter">;
-
-function Filters({ filters, filter }: Filtering) {
-  const { t } = useTranslation();
-  const { data: chains = [] } = useQuery(chainsQuery);
-  const search = useDebouncedCallback((orderId: string) => {
-    filter({ orderId });
-  }, TYPING_MS);
-  return (
-    <div className="filters" role="search">
-      <TextInput
-        aria-label={t("payments.orderSearch")}
-        placeholder={t("payments.orderSearch")}
-        defaultValue={filters.orderId ?? ""}
-        key={filters.orderId === undefined ? "none" : "some"}
-        onChange={(event) => {
-          search(event.currentTarget.value.trim());
-        }}
-      />
-      <Select
-        aria-label={t("payments.status")}
-        placeholder={t("payments.status")}
-        clearable
-        data={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
-        value={filters.status ?? null}
-        onChange={(value) => {
-          filter({ status: value ?? "" });
-        }}
-      />
-      <Select
-        aria-label={t("payments.chain")}
-        placeholder={t("payments.chain")}
-        clearable
-        data={chains.map((one) => ({ value: one.chain, label: one.name }))}
-        value={filters.chain ?? null}
-        onChange={(value) => {
-          filter({ chain: value ?? "" });
-        }}
-      />
-    </div>
   );
 }

@@ -1,0 +1,21 @@
+/** Days of a page's address, as the API takes times: in the time zone of whoever looks. */
+
+const DAY = /^(\d{4})-(\d\d)-(\d\d)$/;
+
+/**
+ * Return the moments between which days are, for a list's `from` and `to`: from the first one's beginning to before the
+ * day after the last one. What is no day is left out.
+ */
+export function timesOf(from: string | undefined, until: string | undefined): { from?: string; to?: string } {
+  const begin = startOf(from, 0);
+  const end = startOf(until, 1);
+  return { ...(begin === null ? {} : { from: begin }), ...(end === null ? {} : { to: end }) };
+}
+
+function startOf(day: string | undefined, later: number): string | null {
+  const [, year, month, date] = DAY.exec(day ?? "") ?? [];
+  if (year === undefined || month === undefined || date === undefined) return null;
+  // A day may begin or end with an hour that there is not, or twice: the calendar knows, a sum of hours does not.
+  const found = new Date(Number(year), Number(month) - 1, Number(date) + later);
+  return Number.isNaN(found.getTime()) ? null : found.toISOString();
+}
