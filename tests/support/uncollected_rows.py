@@ -21,6 +21,12 @@ SELECT 'unc_' || $3::text, 'memory', 0, a.id, a.merchant_pk, 'USDX', 'mem1usdx',
 RETURNING uncollected_id
 """
 
+# Where nothing was read, nothing lies.
+_READ = """
+INSERT INTO chain_cursors (chain, scope, height, hash, head, updated_at)
+VALUES ('memory', 0, 1, 'b', 1, now()) ON CONFLICT DO NOTHING
+"""
+
 
 async def insert_uncollected(
     db: Database, merchant_id: str, reason: str = "below_minimum", *, index: int = 901
@@ -28,4 +34,5 @@ async def insert_uncollected(
     """Insert a confirmed deposit of 3.5 USDX, and that it stays on its address; return the row's id and the address."""
     async with db.transaction() as conn:
         found = await conn.exec_driver_sql(_UNCOLLECTED, (merchant_id, reason, str(index), index))
+        await conn.exec_driver_sql(_READ)
         return found.scalar_one(), f"mem1lies{index}"
