@@ -18,6 +18,7 @@ from cambist.plugin import (
     EndpointHealth,
     FoundTx,
     Head,
+    InconsistentChainError,
     ScanResult,
     Span,
     SpanTooWideError,
@@ -35,8 +36,8 @@ from .record import Endpoint
 E = TypeVar("E", bound=Endpoint)
 T = TypeVar("T")
 
-TOKEN_WITNESSES: Final = 2
-"""How many endpoints must tell the same of a token that is added."""
+WITNESSES: Final = 2
+"""How many endpoints must tell the same of a token that is added, and of what ends a forgotten transfer."""
 
 UNKNOWN: Final = TxStatus(state="unknown")
 
@@ -126,6 +127,29 @@ class PooledChain(Chain, Generic[E]):
         await self.pool.ask_any(ask, lambda complete: complete)
         return [found[tx_id] for tx_id in tx_ids]
 
+    @property
+    def witnesses(self) -> int:
+        """How many endpoints must tell the same where one liar would cost money at once."""
+        return min(max(self.quorum, WITNESSES), len(self.pool.endpoints))
+
+    async def witnessed(self, tx_id: str) -> TxStatus:
+        """Return what all endpoints that answer say alike. Who does not know what another has in a block contradicts.
+
+        So does one that has not come that far, or keeps nothing so old: in doubt it waits.
+        """
+        told = [one[tx_id] for one in await self.pool.ask_all(lambda endpoint: self.statuses(endpoint, [tx_id]))]
+        mined = [one for one in told if one.block is not None]
+        if not mined:
+            return most_agree(told, self.witnesses)
+        agreeing = sum((one.state, one.block) == (mined[0].state, mined[0].block) for one in told)
+        if agreeing < len(told):
+            message = f"of {len(told)} endpoints of {self.info.id} {agreeing} tell the same of {tx_id}, and not all"
+            raise InconsistentChainError(message)
+        if agreeing < self.witnesses:
+            message = f"{self.witnesses} endpoints of {self.info.id} must tell the same of {tx_id}, and {agreeing} do"
+            raise ChainUnavailableError(message)
+        return mined[0]
+
     async def tx_found(self, endpoint: E, tx_id: str) -> FoundTx | None:
         """Return what one endpoint has under an id, checked against it. None where that cannot be put together."""
         _ = endpoint, tx_id
@@ -153,10 +177,9 @@ class PooledChain(Chain, Generic[E]):
     async def token_at(self, contract: str) -> Token | None:
         """Return what a contract tells of itself, which two endpoints must tell alike where there are several."""
         told = await self.pool.ask_all(lambda endpoint: self.token_answers(endpoint, contract))
-        needed = min(max(self.quorum, TOKEN_WITNESSES), len(self.pool.endpoints))
         answer, count = Counter(told).most_common(1)[0]
-        if count < needed:
-            message = f"{needed} endpoints of {self.info.id} must tell the same of {contract}, and {count} do"
+        if count < self.witnesses:
+            message = f"{self.witnesses} endpoints of {self.info.id} must tell the same of {contract}, and {count} do"
             raise ChainUnavailableError(message)
         return None if answer is None else token_told(contract, *answer)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cambist.plugin import Chain, ChainUnavailableError, Intent, SignedTx
+from cambist.plugin import Chain, ChainUnavailableError, InconsistentChainError, Intent, SignedTx
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy, Wallet
 
 Connect = Sealed = Callable[..., Any]
@@ -328,3 +328,35 @@ async def test_a_transaction_that_a_node_makes_up_is_not_found(
         proxy.lies["eth_getTransactionByHash"] = lambda answer: {**answer, **told}
         assert await chain.find_tx(txs[0].tx_id) is None
         assert await both.find_tx(txs[0].tx_id) == found
+
+
+@pytest.mark.parametrize(
+    "lies",
+    [
+        {"eth_getTransactionReceipt": lambda _: None},
+        {"eth_getTransactionReceipt": lambda _: None, "eth_getTransactionByHash": lambda _: None},
+        {"eth_getTransactionReceipt": lambda answer: {**answer, "status": "0x0"}},
+    ],
+    ids=["not mined", "not known", "failed"],
+)
+async def test_what_ends_a_forgotten_transfer_all_endpoints_say_and_more_than_one(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str, lies: Any
+) -> None:
+    """Also where no quorum is asked for. Of two that contradict each other nobody knows which of them lies."""
+    async with connect(proxy.url, node.url) as chain, connect(node.url) as alone:
+        txs = await paying(chain, sealed, intent(customer, 5, chain.info.native))
+        await chain.broadcast(txs)
+        await mined(chain, txs)
+        (tx_id,) = [tx.tx_id for tx in txs]
+        honest = await alone.witnessed(tx_id)
+        assert honest.block is not None
+        assert await chain.witnessed(tx_id) == honest
+        assert (await chain.witnessed("0x" + "ab" * 32)).state == "unknown"
+        proxy.lies.update(lies)
+        with pytest.raises(InconsistentChainError, match="1 tell the same"):
+            await chain.witnessed(tx_id)
+        proxy.lies.clear()
+        assert await chain.witnessed(tx_id) == honest
+        proxy.faults.add(Fault.HTTP_500)
+        with pytest.raises(ChainUnavailableError, match="2 endpoints of local must tell the same"):
+            await chain.witnessed(tx_id)

@@ -154,7 +154,7 @@ UncollectedView.purpose     Whose address it is: of a payment, or of an end user
 UncollectedView.reason      Why it stays where it is, in a word.
 SettlementView.asked_at      Since when the transaction that was named is looked at; null once that is done.
 SettlementView.nonce         The nonce for which it was signed last; null where transactions have none.
-SettlementView.refusal       Why the last transaction that was named did not end it; null where none was refused.
+SettlementView.refusal       Why the last transaction that was named did not end it, or is looked at again; else null.
 SettlementView.signed_tx_hash What was signed last, where transactions have no nonce; null elsewhere.
 SettlementView.tx_hash       The transaction that was named last; null before.
 Settle.tx_hash               The transaction that used the nonce, or where there is none what was signed.

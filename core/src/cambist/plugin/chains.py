@@ -203,6 +203,15 @@ class Chain(ABC):
         _ = tx_id
         return None
 
+    async def witnessed(self, tx_id: str) -> TxStatus:
+        """Return what all endpoints together know of a transaction. Asked before one ends a forgotten transfer.
+
+        In a block it is where every endpoint that answers names the same one and says the same of it: as many as the
+        operator's quorum, and more than one where the chain has several. Override it unless the chain has one endpoint,
+        or ``transaction`` is as strict. Raises InconsistentChainError where they differ, ChainUnavailableError.
+        """
+        return await self.transaction(tx_id)
+
     @abstractmethod
     async def next_sequence(self, sender: str) -> int | None:
         """Return how many transactions of the sender are mined: the sequence of the next. None where there is none.

@@ -180,7 +180,8 @@ class Outbound(Controller):
     ) -> OutboundAnswer:
         """Name the transaction by which a transfer ends that is to be cancelled and may have been sent.
 
-        The engine looks at it on the chain: mined, final, of the same sender and nonce. Where it is the transfer
+        The engine looks at it on the chain: mined, final, of the same sender and nonce. All endpoints that answer must
+        say so, and more than one where there are several. Where it is the transfer
         itself, that completes; where it is something else, what was signed can never be mined, and the money goes back.
         Otherwise nothing changes, and `settlement` says why.
         """

@@ -89,6 +89,7 @@ class Action(StrEnum):
     OUTBOUND_RETRIED = "outbound.retried"
     FEE_RAISE_ASKED = "outbound.fee_raise_asked"
     SETTLE_ASKED = "outbound.settle_asked"
+    SETTLED = "outbound.settled"
     COLLECTION_ASKED = "collection.asked"
     AUTO_PAYOUT_MADE = "auto_payout.made"
     AUTO_CONVERT_MADE = "auto_convert.made"

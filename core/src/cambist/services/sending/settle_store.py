@@ -16,7 +16,7 @@ from .rows import IntentRow
 
 
 class Mined(Struct, frozen=True, kw_only=True):
-    """A transaction as it was signed, and what became of it: it is in a block."""
+    """A transaction as it was signed, and what became of it. Its block, if any, is what the chain's view has."""
 
     found: FoundTx
     status: TxStatus
@@ -31,6 +31,12 @@ async def named(conn: AsyncConnection, intents: Sequence[IntentRow]) -> Mapping[
     return {row.id: row.settle_tx_id for row in rows}
 
 
+async def public_id(conn: AsyncConnection, intent: IntentRow) -> str:
+    """Return the intent's public identifier, by which operators know it."""
+    row = await conn.exec_driver_sql("SELECT intent_id FROM outbound_intents WHERE id = $1", (intent.id,))
+    return str(row.scalar_one())
+
+
 async def note(conn: AsyncConnection, intent: IntentRow, tx_id: str, refusal: str | None, now: datetime) -> None:
     """Say what came of a transaction that was named, unless another one was named meanwhile."""
     await conn.exec_driver_sql(
@@ -40,10 +46,20 @@ async def note(conn: AsyncConnection, intent: IntentRow, tx_id: str, refusal: st
     )
 
 
+async def note_waiting(conn: AsyncConnection, intent: IntentRow, tx_id: str, why: str | None, now: datetime) -> None:
+    """Say why a transaction that was named is looked at again, unless that is said, or another one was named."""
+    await conn.exec_driver_sql(
+        "UPDATE outbound_intents SET settle_refusal = $3, updated_at = $4 WHERE id = $1 AND settle_tx_id = $2"
+        " AND settle_asked_at IS NOT NULL AND settle_refusal IS DISTINCT FROM $3",
+        (intent.id, tx_id, why, now),
+    )
+
+
 async def is_final(conn: AsyncConnection, chain_scope: ChainScope, mined: Mined) -> bool:
     """Whether its block is deep in the chain as the watcher knows it; see ``finality_store.close_final()``.
 
-    The caller holds the chain's cursor.
+    Of a block that is older than what the watcher remembers, only the height is judged here: that it is the chain's,
+    whoever made ``mined`` has seen. The caller holds the chain's cursor.
     """
     depth, block = await finality_store.depth(conn, chain_scope), mined.status.block
     if depth is None or block is None or block.height > depth.deep:

@@ -1,7 +1,8 @@
 """Ends what may have been sent by the transaction that used its nonce: an operator names it, and the engine proves it.
 
 The operator says only where to look. What the transaction is, is read out of the bytes that were signed: they make its
-id and carry its sender's signature. That it stays, the watcher's chain says. Where it is the transfer itself, which the
+id and carry its sender's signature. That it was mined, all endpoints that answer must say alike, and more than one
+where there are several; that its block stays, the watcher's chain says. Where it is the transfer itself, which the
 database has forgotten, it is stored, and finished as any other. Where it is something else, what was signed under its
 nonce can never be mined, and the money goes back. Anything less than that changes nothing.
 """
@@ -16,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import EXCHANGING
 from cambist.plugin import ChainError, FoundTx, Movement, UnreadablePayloadError
+from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.signer.protocol import Voided
 
@@ -30,6 +32,10 @@ OF_ANOTHER_SENDER = "It was sent by {found}, and this leaves {wanted}."
 OF_ANOTHER_NONCE = "It has the nonce {found}, and what was signed has the nonce {wanted}."
 NOT_THE_SIGNED_ONE = "What was signed is {wanted}: that is mined, or the chain proves by itself that it has expired."
 UNCLEAR = "It cannot be told whether it is what was to be sent: nothing is decided by it."
+WAITS_FOR_WITNESSES = (
+    "It is looked at again: all endpoints that answer must name the same block for it, and where the chain has several,"
+    " more than one must answer."
+)
 
 Nature: TypeAlias = Literal["own", "other", "unclear"]
 GiveBack: TypeAlias = Callable[[AsyncConnection, IntentRow], Awaitable[int]]
@@ -53,21 +59,29 @@ async def settle_named(
 
 
 async def _settle(context: EngineContext, intent: IntentRow, signed: Voided, tx_id: str, give_back: GiveBack) -> bool:
-    """Return whether it ends. Where it is not mined, not final, or nobody can be asked, it is looked at again."""
+    """Return whether it ends. Where it is not mined, not final, or endpoints do not agree, it is looked at again.
+
+    Whatever a plugin stumbles over, by an operator's free text or a stranger's bytes, ends nothing but this look.
+    """
+    own = intent.update
     try:
         mined = await _look(context, tx_id)
     except ChainError as error:
-        log.warning("settling_waits", reference=intent.update.reference, tx_id=tx_id, error=str(error))
-        return False
+        log.warning("settling_waits", reference=own.reference, tx_id=tx_id, error=str(error))
+        return await _wait(context, intent, tx_id, WAITS_FOR_WITNESSES)
+    except Exception:
+        log.exception("settling_failed", reference=own.reference, tx_id=tx_id)
+        return await _refuse(context, intent, tx_id, UNKNOWN)
     refusal = UNKNOWN if mined is None else _foreign(intent, signed, mined.found)
     if mined is None or refusal is not None:
         return await _refuse(context, intent, tx_id, refusal)
     if mined.status.block is None:
-        return False
+        return await _wait(context, intent, tx_id, None)
     nature = _nature(context, intent, signed, mined)
     async with context.db.transaction() as conn:
         await lock_cursor(conn, *context.chain_scope.key)
         if not await settle_store.is_final(conn, context.chain_scope, mined):
+            await settle_store.note_waiting(conn, intent, tx_id, None, context.clock.now())
             return False
         if await settle_store.owner_of(conn, context.chain_scope, mined.found.tx.tx_id) not in {None, intent.id}:
             # Two that are alike in all: the one that has it was sent, and this one was not.
@@ -78,9 +92,12 @@ async def _settle(context: EngineContext, intent: IntentRow, signed: Voided, tx_
                 # Another engine is at it.
                 return False
             await settle_store.note(conn, intent, tx_id, None, context.clock.now())
+            told = {"chain": own.chain, "tx_hash": mined.found.tx.tx_id, "found": nature}
+            subject = await settle_store.public_id(conn, intent)
+            await record(conn, GATEWAY, Action.SETTLED, context.clock.now(), subject=subject, details=told)
     if nature == "unclear":
         return await _refuse(context, intent, tx_id, UNCLEAR)
-    log.warning("settled", reference=intent.update.reference, tx_id=mined.found.tx.tx_id, nature=nature)
+    log.warning("settled", reference=own.reference, tx_id=mined.found.tx.tx_id, nature=nature)
     return True
 
 
@@ -89,7 +106,13 @@ async def _look(context: EngineContext, tx_id: str) -> Mined | None:
     found = await context.chain.find_tx(tx_id)
     if found is None:
         return None
-    status = await context.chain.transaction(found.tx.tx_id)
+    status = await context.chain.witnessed(found.tx.tx_id)
+    if status.block is not None:
+        # The watcher has forgotten the hashes of old blocks.
+        async with context.chain.view() as view:
+            seen = await view.block(status.block.height)
+        if seen.hash != status.block.hash:
+            raise ChainError(f"{found.tx.tx_id} is said to be in a block {seen.height} that is not the chain's")
     if status.block is not None and found.sequence is not None:
         used = await context.chain.next_sequence(found.sender)
         if used is None or used <= found.sequence:
@@ -123,6 +146,9 @@ def _nature(context: EngineContext, intent: IntentRow, signed: Voided, mined: Mi
         effects = context.family.effects(context.chain_scope.info, mined.found.payload)
     except UnreadablePayloadError:
         return "unclear"
+    except Exception:
+        log.exception("settling_failed", reference=own.reference, tx_id=mined.found.tx.tx_id)
+        return "unclear"
     if own.kind in EXCHANGING:
         return "unclear" if effects.call is not None and mined.status.state == "succeeded" else "other"
     if effects.call is not None:
@@ -139,6 +165,12 @@ async def _remember(conn: AsyncConnection, context: EngineContext, intent: Inten
     await settle_store.remember(conn, context.chain_scope, intent, mined, now)
     await context.handlers.on_broadcast(conn, [updated(intent.update, tx_id=mined.found.tx.tx_id)], now)
     return 1
+
+
+async def _wait(context: EngineContext, intent: IntentRow, tx_id: str, why: str | None) -> bool:
+    async with context.db.transaction() as conn:
+        await settle_store.note_waiting(conn, intent, tx_id, why, context.clock.now())
+    return False
 
 
 async def _refuse(context: EngineContext, intent: IntentRow, tx_id: str, refusal: str | None) -> bool:

@@ -72,6 +72,8 @@ class SendingConformance(Conformance):
             assert (found.tx, found.sender, found.payload) == (tx, sender.address, unsigned.payload)
             assert (found.sequence, found.valid_until) == (unsigned.sequence, unsigned.valid_until)
             assert found.fee.cost_max >= (status.fee or 0)
+            witnessed = await chain.witnessed(tx.tx_id)
+            assert (witnessed.state, witnessed.block) == (status.state, status.block)
 
     async def test_all_but_the_fee_can_be_sent(self, harness: ChainHarness) -> None:
         """Who holds just what a step needs can send it."""
