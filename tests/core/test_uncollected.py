@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import timedelta
 
 import pytest
 from msgspec import structs
 
+from cambist.plugin import InconsistentChainError
 from cambist.services.errors import NotFoundError
 from cambist.services.listing import Part
+from cambist.services.sending import engine as engine_module
 from cambist.services.sending.collections import explaining, uncollected
 from cambist.services.sending.collections.explaining import ask, find, list_uncollected, read_address
 from tests.support.anvil_treasury import anvil_treasury
@@ -36,6 +39,11 @@ async def listed(treasury, **filters):
 
 async def reasons(treasury, **filters):
     return {one.address: str(one.reason) for one in await listed(treasury, **filters)}
+
+
+async def find_row(treasury, one):
+    async with treasury.db.transaction() as conn:
+        return await find(conn, one.uncollected_id)
 
 
 async def wish(treasury, one, share=None):
@@ -156,10 +164,96 @@ async def test_a_wish_is_looked_at_by_the_next_tick_however_seldom_all_deposits_
     await engine.tick()
     (one,) = await listed(treasury)
     assert (one.asked_at, one.refusal) == (None, "fee_above_share")
+    treasury.clock.advance(1)
     await wish(treasury, one, 9_000)
     assert (await engine.tick()).collected == 1
     await treasury.work(engine, rounds=20, until="enough")
     assert await treasury.on_chain(address, "USDX") == 0
+
+
+async def seldom(treasury, small=1):
+    """Have a wallet hold money, and the engine look each minute; return it, and rows of what is too small."""
+    await treasury.receive("USDX", 50 * ONE)
+    engine = treasury.engine(structs.replace(treasury.settings, collect_interval_ms=60_000))
+    for _ in range(small):
+        await treasury.receive("USDX", 3 * ONE)
+    await treasury.pay_out("USDX", 1, await treasury.stranger(999))
+    await treasury.work(engine)
+    treasury.clock.advance(60)
+    await engine.tick()
+    return engine, await listed(treasury)
+
+
+async def failures(treasury, engine, *, ticks):
+    """Let chain and engine run side by side, a tick every four seconds; return which ticks failed."""
+    failed = []
+    for number in range(ticks):
+        try:
+            await engine.tick()
+        except InconsistentChainError:
+            failed.append(number)
+        await treasury.mine(seconds=4)
+    return failed
+
+
+async def test_a_wish_that_nobody_can_plan_keeps_no_payout_from_being_sent(treasury):
+    """It is tried at once, and then with all other deposits; and it is answered when it can be."""
+    engine, (stuck,) = await seldom(treasury)
+    treasury.chain.faults.contradicted = {stuck.address}
+    await wish(treasury, stuck, 0)
+    payout_id = await treasury.pay_out("USDX", 5 * ONE, await treasury.stranger(1))
+    with pytest.raises(InconsistentChainError):
+        await engine.tick()
+    assert (await treasury.payout(payout_id)).status == "broadcast", "sent by the very tick that could not collect"
+    await treasury.mine(seconds=4)
+    later = await treasury.pay_out("USDX", 5 * ONE, await treasury.stranger(2))
+    # The look at once was 4 seconds ago.
+    assert await failures(treasury, engine, ticks=60) == [14, 29, 44, 59]
+    assert {(await treasury.payout(one)).status for one in (payout_id, later)} == {"completed"}
+    assert (await find_row(treasury, stuck)).asked_at is not None
+    treasury.chain.faults.contradicted = set()
+    assert await failures(treasury, engine, ticks=15) == []
+    one = await find_row(treasury, stuck)
+    assert (one.asked_at, one.refusal) == (None, "fee_above_share")
+
+
+async def test_without_a_wish_as_many_ticks_fail(treasury):
+    engine, (stuck,) = await seldom(treasury)
+    treasury.chain.faults.contradicted = {stuck.address}
+    payout_id = await treasury.pay_out("USDX", 5 * ONE, await treasury.stranger(1))
+    assert await failures(treasury, engine, ticks=60) == [15, 30, 45]
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def test_a_wish_is_met_though_others_cannot_be_planned_and_they_though_it_cannot(treasury):
+    engine, (one, other) = await seldom(treasury, small=2)
+    treasury.chain.faults.contradicted = {one.address}
+    await wish(treasury, other, 9_000)
+    assert await failures(treasury, engine, ticks=1) == [0]
+    assert [left.address for left in await listed(treasury)] == [one.address]
+    worthy = await treasury.receive("USDX", 50 * ONE)
+    await wish(treasury, one, 9_000)
+    assert await failures(treasury, engine, ticks=10) == [0]
+    assert [await treasury.on_chain(each, "USDX") for each in (other.address, worthy, one.address)] == [0, 0, 3 * ONE]
+
+
+async def test_a_look_that_hangs_leaves_time_to_send(treasury, monkeypatch):
+    engine, (one,) = await seldom(treasury)
+    await wish(treasury, one, 9_000)
+    payout_id = await treasury.pay_out("USDX", 5 * ONE, await treasury.stranger(1))
+    met = []
+
+    async def hang(call):
+        if call == "plan" and not met:
+            met.append(call)
+            await asyncio.Event().wait()
+
+    treasury.chain.faults.before = hang
+    monkeypatch.setattr(engine_module, "LOOK_TIMEOUT_S", 0.1)
+    with pytest.raises(TimeoutError):
+        await engine.tick()
+    monkeypatch.undo()
+    assert (met, (await treasury.payout(payout_id)).status) == (["plan"], "broadcast")
 
 
 async def test_a_wish_that_costs_more_than_was_allowed_is_answered_and_ends(treasury):

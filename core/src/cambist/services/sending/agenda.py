@@ -41,13 +41,12 @@ SELECT
         WHERE c.chain = $1 AND c.scope = $2 AND t.state = 'final' AND t.height > c.height - $7::bigint
             AND (t.height > c.height OR b.hash <> t.block_hash)
     ) AS finalize,
-    -- Collector.collect() looks at all deposits where an operator wants one to be collected now.
-    EXISTS (SELECT FROM uncollected_funds WHERE chain = $1 AND scope = $2 AND asked_at IS NOT NULL) AS asked,
-    -- Or it is time to, or intents wait for some. It needs one to collect, or a row of one that is gone; who wishes for
-    -- a collection has such a row.
+    -- Collector.collect() looks at all deposits where an operator newly wants one to be collected now.
+    (
+        SELECT max(asked_at) FROM uncollected_funds WHERE chain = $1 AND scope = $2 AND asked_at IS NOT NULL
+    ) AS asked_at,
+    -- Or it is time to, or intents wait for some. It needs one to collect, or a row of one that is gone.
     ($8::bool OR EXISTS (
-        SELECT FROM uncollected_funds WHERE chain = $1 AND scope = $2 AND asked_at IS NOT NULL
-    ) OR EXISTS (
         SELECT FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND reason = $9
     )) AND (EXISTS (SELECT {UNCOLLECTED}) OR EXISTS (SELECT {KNOWN})) AS collect,
     -- loans.ask_back() takes the first of just these.
@@ -61,12 +60,12 @@ SELECT
 
 
 class Agenda(Struct, frozen=True, kw_only=True):
-    """Whether each step has anything to do. ``asked``: an operator wants a deposit to be collected."""
+    """Whether each step has anything to do. ``asked_at``: when an operator last wanted a deposit, still uncollected."""
 
     cancel: bool
     follow: bool
     finalize: bool
-    asked: bool
+    asked_at: datetime | None
     collect: bool
     ask_back: bool
     send: bool

@@ -6,6 +6,9 @@ have left something to others.
 
 from __future__ import annotations
 
+import asyncio
+from datetime import datetime
+
 import structlog
 from msgspec import Struct
 
@@ -25,6 +28,9 @@ from .holding import hold_back, let_go
 from .sweeps.building import sweep_waiting
 
 log = structlog.get_logger(__name__)
+
+LOOK_TIMEOUT_S = 60.0
+"""How long one look at deposits may take: half of what a worker gives a tick. In the rest what waits is sent."""
 
 
 class TickResult(Struct, frozen=True, kw_only=True):
@@ -47,13 +53,15 @@ class Engine:
         self._follower = Follower(context)
         self._collector = Collector(context, keys)
         self._collected_at: float | None = None
+        self._asked_at: datetime | None = None
         self._books_open = False
         self._may_hold_back = True
 
     async def tick(self) -> TickResult:
         """Do what there is to do now, a bounded part of it.
 
-        Raises ChainUnavailableError and SignerUnavailableError: then what was stored stays, and is found again.
+        Raises ChainUnavailableError and SignerUnavailableError: then what was stored stays, and is found again. What
+        collecting raises, whatever it is, is raised when what waits was sent.
         """
         context = self.context
         collects_all = self._collects_all()
@@ -78,14 +86,36 @@ class Engine:
             self._may_hold_back = await let_go(context)
         if not await self._are_books_open():
             return TickResult(more=finalized, told=finalized)
-        if collects_all:
-            self._collected_at = context.clock.monotonic()
-        only_needed = not (collects_all or agenda.asked)
-        collected = await self._collector.collect(only_needed=only_needed) if agenda.collect else 0
+        collected = await self._collect(agenda, collects_all=collects_all)
         if agenda.ask_back:
             await ask_back(context)
-        more = (agenda.send or agenda.ask_back or collected > 0) and await self._send()
+        # Collecting that failed may have asked for some before.
+        more = (agenda.send or agenda.ask_back or collected != 0) and await self._send()
+        if isinstance(collected, Exception):
+            raise collected
         return TickResult(more=more or finalized, told=finalized or more, collected=collected)
+
+    async def _collect(self, agenda: Agenda, *, collects_all: bool) -> int | Exception:
+        """Collect what is due; return how much, or why that failed: one bad token keeps nothing else from being sent.
+
+        A wish has all deposits looked at when it is new. What that leaves without an answer waits for its turn, as all
+        else does: however long it stays, most ticks do not look.
+        """
+        is_new = agenda.asked_at not in (None, self._asked_at)
+        looks = collects_all or is_new
+        try:
+            if not (agenda.collect or is_new):
+                return 0
+            async with asyncio.timeout(LOOK_TIMEOUT_S):
+                return await self._collector.collect(only_needed=not looks)
+        except Exception as error:  # noqa: BLE001  a plugin may raise anything; it is raised when the rest is done
+            chain = self.context.chain_scope.info.id
+            log.warning("collecting_failed", chain=chain, error=f"{type(error).__name__}: {error}")
+            return error
+        finally:
+            if looks:
+                # From its end on: a look that takes longer than the interval would leave no tick to anything else.
+                self._asked_at, self._collected_at = agenda.asked_at, self.context.clock.monotonic()
 
     async def _send(self) -> bool:
         """Send what waits, together where that is possible; return whether there may be more."""

@@ -11,6 +11,7 @@ from cambist.plugin import (
     ChainUnavailableError,
     Fee,
     FoundTx,
+    InconsistentChainError,
     Intent,
     InvalidAddressError,
     LendingChain,
@@ -65,6 +66,9 @@ class MemoryChain(MemoryReading):
     ) -> Sequence[Plan]:
         """Plan one step each; the work it takes is the same for every transfer of a kind."""
         await self.met("plan")
+        for intent in intents:
+            if intent.source in self.faults.contradicted:
+                raise InconsistentChainError(f"two balances of {intent.source}")
         if self.rules is None:
             return [self._planned(intent) for intent in intents]
         planner = Planner(self.rules, self.fees, self.accounts, time=self.seen_time(), sponsor=sponsor)

@@ -50,7 +50,8 @@ class MemoryFaults:
     ``dropped_share`` of all transactions is accepted and then dropped. ``rejection``: why the node refuses whatever
     it is sent. ``mining_paused``: blocks are mined, and nothing that waits gets into one. ``refusing``: pairs of a
     contract, or None for the native coin, and a recipient that it refuses: plans say so, and transactions fail.
-    ``impossible``: recipients to whom nothing can be prepared, although plans say nothing of it.
+    ``impossible``: recipients to whom nothing can be prepared, although plans say nothing of it. ``contradicted``:
+    senders of whom answers contradict themselves, which ends plans of them and of others with them.
     """
 
     def __init__(self) -> None:
@@ -74,6 +75,7 @@ class MemoryFaults:
         self.mining_paused = False
         self.refusing: set[tuple[str | None, str]] = set()
         self.impossible: set[str] = set()
+        self.contradicted: set[str] = set()
 
     async def meet(self, call: Call, *, span_length: int = 0) -> None:
         """Raise what this call runs into."""

@@ -39,7 +39,10 @@ class Collector:
         self._place = 0
 
     async def collect(self, *, only_needed: bool = False) -> int:
-        """Ask for the collections that are due, or only for those that something waits for; return how many."""
+        """Ask for the collections that are due, or only for those that something waits for; return how many.
+
+        What a plugin raises about some is raised when all others are asked for.
+        """
         context, now = self._context, self._context.clock.now()
         async with context.db.transaction() as conn:
             needs = await _needs(conn, context)
@@ -51,17 +54,37 @@ class Collector:
         if not found or station is None:
             return 0
         chosen = _covering(found, needs)
-        forced = {one.key for one in chosen}
+        forced, failure = {one.key for one in chosen}, None
         if not only_needed:
             self._place = place
             others = [one for one in found if one.key not in forced]
-            chosen = [*chosen, *await self._judge(others, rule, station.address, now)]
+            judged, failure = await self._judge_apart(others, rule, station.address, now)
+            chosen = [*chosen, *judged]
         made = 0
         for one in chosen:
             async with context.db.transaction() as conn:
                 wallet = await main_wallet(conn, self._keys, context.family, one.merchant_pk, context.chain_scope.mode)
                 made += await _submit(conn, context, one, wallet, is_forced=one.key in forced)
+        if failure is not None:
+            raise failure
         return made
+
+    async def _judge_apart(
+        self, found: Sequence[Uncollected], rule: CollectionRule, station: str, now: datetime
+    ) -> tuple[Sequence[Uncollected], Exception | None]:
+        """Judge what somebody wants apart from the rest; return what is to be collected now, and what failed first.
+
+        A chain plans all of them or none: what it cannot say of one keeps nobody's wish from being answered, nor a
+        wish the rest.
+        """
+        due, failure = list[Uncollected](), None
+        wanted, others = [[one for one in found if (one.wish is None) is rest] for rest in (False, True)]
+        for some in (wanted, others):
+            try:
+                due += await self._judge(some, rule, station, now)
+            except Exception as error:  # noqa: BLE001  a plugin may raise anything; the caller raises it
+                failure = failure or error
+        return due, failure
 
     async def _judge(
         self, found: Sequence[Uncollected], rule: CollectionRule, station: str, now: datetime
