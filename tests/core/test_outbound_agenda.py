@@ -203,6 +203,43 @@ async def test_deposits_are_collected_at_once_when_a_payout_waits_for_them(treas
     assert (await engine.tick()).collected == 1
 
 
+async def test_who_wishes_for_a_collection_is_found_among_however_many_that_nobody_wishes_for(treasury):
+    engine, now = await treasury.ready(), treasury.clock.now()
+    await treasury.receive("USDX", 3)
+    await engine.tick()
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO uncollected_funds (uncollected_id, chain, scope, address_pk, merchant_pk, token, contract,"
+            " decimals, units, reason, judged_at, created_at)"
+            " SELECT 'unc_' || n, chain, scope, address_pk, merchant_pk, token, 'mem1' || n, decimals, units, reason,"
+            " judged_at, created_at FROM uncollected_funds, generate_series(1, 20000) n"
+        )
+        await conn.exec_driver_sql("ANALYZE uncollected_funds")
+    assert await rows_read(treasury) < 20
+    assert await due(treasury) == set()
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "UPDATE uncollected_funds SET asked_at = $1 WHERE uncollected_id = 'unc_10000'", (now,)
+        )
+    assert await due(treasury) == {"asked_at"}
+    assert await rows_read(treasury) < 20
+
+
+async def rows_read(treasury: Treasury) -> int:
+    """Count the rows of what is not collected that are read to know what there is to do, each time anew."""
+    count = (
+        "SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables"
+        " WHERE relname = 'uncollected_funds'"
+    )
+    context, now = treasury.engine().context, treasury.clock.now()
+    async with treasury.db.transaction() as conn:
+        before = (await conn.exec_driver_sql(count)).scalar_one()
+        for _ in range(7):  # from the sixth time on, PostgreSQL may plan without looking at the values
+            await read_agenda(conn, context, now, collects_all=False)
+            await read_agenda(conn, context, now, collects_all=True)
+        return (await conn.exec_driver_sql(count)).scalar_one() - before
+
+
 async def test_what_is_lent_is_asked_back_when_nothing_else_is_to_be_done(lending):
     engine = await lending.ready()
     returns = len(await states(lending, "loan_return"))

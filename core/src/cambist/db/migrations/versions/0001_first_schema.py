@@ -1679,6 +1679,10 @@ TABLES = (
     "CREATE INDEX ix_uncollected_funds_merchant_pk ON uncollected_funds (merchant_pk, created_at, id)",
     "CREATE INDEX ix_uncollected_funds_reason ON uncollected_funds (reason, created_at, id)",
     """
+    CREATE INDEX ix_uncollected_funds_asked ON uncollected_funds (chain, scope, asked_at)
+        WHERE asked_at IS NOT NULL
+    """,
+    """
     CREATE TABLE payouts (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         payout_id TEXT NOT NULL,
