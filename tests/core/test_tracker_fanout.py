@@ -7,7 +7,7 @@ import pytest
 
 from cambist.hints import Hints
 from cambist.services.platform import PlatformSettings
-from cambist.services.trackers import telling
+from cambist.services.trackers import telling, transactions
 from cambist.services.trackers.fan_out import FanOut
 from cambist.services.trackers.telling import Stage
 from cambist.services.webhooks.outbox import moment
@@ -167,6 +167,13 @@ async def test_a_reorg_is_told_and_what_is_mined_again_keeps_its_id(
         "SELECT m.incarnation, m.status FROM tracker_transactions t JOIN movements m ON m.id = t.movement_pk"
     )
     assert tuple(kept) == (2, "confirmed")
+    # By its id alone all of that is found, and nothing else.
+    async with shop.db.autocommit() as conn:
+        found = await transactions.delivery_ids(conn, told[0]["data"]["transactionId"])
+        assert await transactions.delivery_ids(conn, "mov_of_nobody") == []
+    told_ids = {row.delivery_id for row in await watchers.rows("SELECT delivery_id FROM webhook_deliveries")}
+    assert told_ids < set(found)
+    assert len(found) == len(set(found)) == 6
 
 
 async def test_who_never_heard_of_a_transfer_is_not_told_that_it_is_gone(shop, chain, watcher, usdx, watchers, fan):

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from cambist.services.trackers import additions
+from cambist.services.trackers import additions, telling
 from cambist.services.trackers.addresses import METADATA_BYTES_MAX, ROWS_MAX
 from tests.support.tracker_api import make, watched
 from tests.support.web import refused
@@ -265,6 +265,32 @@ async def told(gateway, tracker, number, **changed):
                 tracker.webhook_id,
             ),
         )
+
+
+async def test_the_projects_deliveries_of_a_transaction_are_found_by_its_id(client, gateway, merchant, tracker):
+    await told(gateway, tracker, 1)
+    await told(gateway, tracker, 2)
+    one, another = (f"mov_{tracker.webhook_id}_{number}" for number in (1, 2))
+    insert = (
+        "INSERT INTO webhook_deliveries (delivery_id, project_pk, tracker_pk, event, resource_id, url, body, due_at)"
+        " SELECT $1, project_pk, id, 'tracker.transaction.' || $2::text, $3, url, '{}', now() FROM trackers"
+        " WHERE webhook_id = $4"
+    )
+    async with gateway.db.transaction() as conn:
+        for of, stage in ((one, "detected"), (one, "confirmed"), (another, "detected")):
+            values = (telling.delivery_id(of, 1, stage), stage, of, tracker.webhook_id)
+            await conn.exec_driver_sql(insert, values)
+
+    async def total(query: str, headers: dict[str, str]) -> int:
+        path = f"/api/dashboard/projects/{merchant.project_id}/deliveries?{query}"
+        answer = await client.get(path, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["total"]
+
+    assert await total("", merchant.bearer) == 3
+    assert await total(f"resourceId={one}", merchant.bearer) == 2
+    assert await total(f"resourceId={one}&event=tracker.transaction.confirmed", merchant.bearer) == 1
+    assert await total("resourceId=mov_of_nobody", merchant.bearer) == 0
 
 
 async def test_what_was_told_is_listed_with_what_has_become_of_it(client, gateway, merchant, tracker):

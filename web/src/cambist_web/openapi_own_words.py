@@ -13,7 +13,7 @@ from cambist.domain import exchanges, payments, payouts
 from cambist.domain.intents import AskedBy
 from cambist.domain.payments import HeldReason
 from cambist.domain.usage import Operation
-from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, TEST_EVENT
+from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, TEST_EVENT, TRACKER_EVENTS
 from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.identity.api_keys import SCOPES
 from cambist.services.oversight.kinds import Name
@@ -220,8 +220,8 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "OutboundView.state": ("waiting", "cancelling", "sending", "done", "failed"),
     "AtAddressView.purpose": ("payment", "account"),
     "AtAddressView.state": ("confirming", "uncollected", "collecting"),
-    "DeliveryAnswer.event": (*_NAMES, TEST_EVENT),
-    "OperatorDelivery.event": (*_NAMES, TEST_EVENT),
+    "DeliveryAnswer.event": (*_NAMES, *TRACKER_EVENTS, TEST_EVENT),
+    "OperatorDelivery.event": (*_NAMES, *TRACKER_EVENTS, TEST_EVENT),
     "DeliveryAnswer.status": _LOGGED,
     "DepositView.status": get_args(MovementStatus),
     "EventAnswer.event": _NAMES,

@@ -9,10 +9,13 @@ from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Raw
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.actor import Actor
 from cambist.services.identity.projects import Url
-from cambist.services.listing import Sort
+from cambist.services.listing import Listed, Part, Sort
+from cambist.services.trackers import transactions
+from cambist.services.trackers.telling import TRANSACTION_PREFIX
 from cambist.services.webhooks import log, redelivery, test_deliveries
 from cambist.services.webhooks.log import DeliveryAnswer, Json
 from cambist.services.webhooks.sender import AttemptResult, Message, Sender
@@ -75,15 +78,28 @@ class Deliveries(Controller):
         resource_id: ResourceFilter = None,
         sort: TimeSort = Sort.NEWEST,
     ) -> Response[DeliveryList]:
-        """Return the project's deliveries, each with its attempts: one for each event and target."""
+        """Return the project's deliveries, each with its attempts: one for each event and target.
+
+        A tracker's transaction is a resource, too.
+        """
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[DeliveryAnswer]:
+            told = None
+            if resource_id is not None and resource_id.startswith(f"{TRANSACTION_PREFIX}_"):
+                told = await transactions.delivery_ids(conn, resource_id)
+            return await log.list_deliveries(
+                conn,
+                actor.project_pk,
+                part,
+                status=status,
+                event=event,
+                resource_id=resource_id,
+                delivery_ids=told,
+            )
+
         filters = status, event, resource_id
         query = asked.of(web, "deliveries", actor.project_pk, sort=sort, filters=filters)
-        return await query.answer(
-            DeliveryList,
-            lambda conn, part: log.list_deliveries(
-                conn, actor.project_pk, part, status=status, event=event, resource_id=resource_id
-            ),
-        )
+        return await query.answer(DeliveryList, found)
 
     @get("/{delivery_id:str}", summary="Read a webhook delivery", opt=needs(member="read"))
     async def read(

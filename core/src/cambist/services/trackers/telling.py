@@ -22,6 +22,8 @@ from .bodies import EVENTS, body, pieces
 MATCHES_MAX = 5_000
 """What trackers are told in one transaction, unless one movement alone is told to more."""
 DIRECTIONS = ("in", "out")
+TRANSACTION_PREFIX = "mov"
+"""Of the ids of trackers' transactions."""
 
 
 class Stage(NamedTuple):
@@ -49,6 +51,11 @@ class _News(NamedTuple):
     direction: str
     address: str
     label: str | None
+
+
+def delivery_id(transaction_id: str, incarnation: int, stage: str) -> str:
+    """Return the id of what tells a tracker of a stage of its transaction: always the same."""
+    return derived_id("evt", transaction_id, str(incarnation), stage)
 
 
 _MOVEMENTS = """
@@ -180,7 +187,9 @@ def _news(chain: str, told: Sequence[AnyRow], matched: Sequence[AnyRow]) -> Sequ
             named = names(chain, movement.tx_id, movement.position, direction, address)
             seen = ends[end] = named, direction, address
         named, direction, address = seen
-        news.append(_News(derived_id("mov", webhook_id, named), number, tracker_pk, direction, address, label))
+        news.append(
+            _News(derived_id(TRANSACTION_PREFIX, webhook_id, named), number, tracker_pk, direction, address, label)
+        )
     return news
 
 
@@ -243,7 +252,7 @@ def _deliveries(
             written = alike[number] = pieces(chain, told[number], *stages[number][1:])
         deliveries.append(
             TrackerDelivery(
-                derived_id("evt", transaction_id, str(told[number].incarnation), stage),
+                delivery_id(transaction_id, told[number].incarnation, stage),
                 tracker.project_pk,
                 tracker_pk,
                 EVENTS[stage],

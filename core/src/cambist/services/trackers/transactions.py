@@ -17,7 +17,9 @@ from cambist.domain.money import format_units
 from cambist.services.errors import InvalidError
 from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
 
+from .bodies import EVENTS
 from .credentials import TrackerAccess
+from .telling import delivery_id
 
 Direction = Literal["in", "out"]
 MovementStatus = Literal["detected", "confirmed", "orphaned"]
@@ -112,6 +114,23 @@ _OF_HASH = """
 SELECT id FROM movements WHERE chain = $1 AND scope = $2 AND tx_id = $3 AND status <> 'orphaned'
 UNION ALL
 SELECT id FROM movements WHERE chain = $1 AND scope = $2 AND tx_id = $3 AND status = 'orphaned'
+"""
+
+
+async def delivery_ids(conn: AsyncConnection, transaction_id: str) -> Sequence[str]:
+    """Return the ids of all that may have told of a tracker's transaction: none where there is no such one."""
+    incarnations = (await conn.exec_driver_sql(_INCARNATIONS, (transaction_id,))).scalars()
+    return [delivery_id(transaction_id, number, stage) for number in incarnations for stage in EVENTS]
+
+
+_INCARNATIONS = """
+WITH told AS (
+    SELECT m.chain, m.scope, m.tx_id, m.position FROM tracker_transactions t JOIN movements m ON m.id = t.movement_pk
+    WHERE t.transaction_id = $1
+)
+SELECT m.incarnation FROM told JOIN movements m USING (chain, scope, tx_id, position) WHERE m.status <> 'orphaned'
+UNION ALL
+SELECT m.incarnation FROM told JOIN movements m USING (chain, scope, tx_id, position) WHERE m.status = 'orphaned'
 """
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
-from cambist.db.structs import AnyRow, columns_of, to_struct
+from cambist.db.structs import AnyRow, columns_of, one_of, to_struct
 from cambist.services.errors import NotFoundError
 from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
 
@@ -78,12 +78,16 @@ async def list_deliveries(  # noqa: PLR0913  filters, each by name
     status: str | None = None,
     event: str | None = None,
     resource_id: str | None = None,
+    delivery_ids: Sequence[str] | None = None,
 ) -> Listed[DeliveryAnswer]:
-    """Return one part of a project's deliveries, or of those to one of its endpoints."""
+    """Return one part of a project's deliveries, or of those to one of its endpoints; of these ids alone, if any."""
     delivery = WebhookDelivery
     own: Owner = {delivery.project_pk: project_pk} if endpoint_pk is None else {delivery.endpoint_pk: endpoint_pk}
     where: list[ColumnElement[bool]] = []
-    if resource_id is not None:
+    if delivery_ids is not None:
+        where = [one_of(delivery.delivery_id, delivery_ids), *(column == value for column, value in own.items())]
+        own = {}
+    elif resource_id is not None:
         # A few for each event of what they are about, found by an index of its own.
         of_resource = select(WebhookEvent.id).where(WebhookEvent.resource_id == resource_id)
         where = [delivery.event_pk.in_(of_resource), *(column == value for column, value in own.items())]
