@@ -56,7 +56,7 @@ format: .venv/installed $(DASHBOARD)/node_modules/installed  ## Format the code 
 	$(BIN)/ruff format .
 	cd $(DASHBOARD) && ../../$(NODE) node_modules/prettier/bin/prettier.cjs --write --log-level warn .
 
-bench: .venv/installed tests/node_modules/installed  ## Run every benchmark; RECORD=1 writes the figures into docs/benchmarks.md
+bench: .venv/installed tests/node_modules/installed $(BUILT)  ## Run every benchmark; RECORD=1 writes the figures into docs/benchmarks.md
 	$(BIN)/python bench/run.py $(if $(RECORD),--record)
 
 soak: .venv/installed tests/node_modules/installed  ## Run the campaigns at full size, for hours

@@ -52,10 +52,12 @@ simulated = true
 
 
 class Shop(Struct, frozen=True):
-    """A merchant's project and its key, and where the gateway is."""
+    """A merchant's project and its key, who signs in for it with ``PASSWORD``, and where the gateway is."""
 
     port: int
     api_key: str
+    project_id: str
+    email: str
 
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to one request of the merchant's."""
@@ -130,7 +132,7 @@ def open_shop(port: int, *, mode: str, webhook_url: str | None = None) -> Shop:
     if mode == "live":
         _step_up(port, bearer)
     key = _post(port, f"/api/merchant/projects/{project}/api-keys", {"name": "checkout"}, bearer)
-    return Shop(port, key["apiKey"])
+    return Shop(port, key["apiKey"], project, email)
 
 
 def _step_up(port: int, bearer: Mapping[str, str]) -> None:

@@ -3,7 +3,8 @@ import { useDebouncedCallback } from "@mantine/hooks";
 import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
-const TYPING_MS = 250;
+/** Shorter than it takes to type the next letter of a word, and not felt. */
+const TYPING_MS = 50;
 /** Room for the longest of all languages. */
 const DAY_LABEL_WIDTH = 84;
 
